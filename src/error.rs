@@ -1,0 +1,354 @@
+//! What can go wrong: [`Error`] for the caller, [`RpcError`] for the wire.
+//!
+//! An [`Error`] tells *who* failed by its [`ErrorKind`] and what to do in one sentence. An [`RpcError`] is the `error` object of a
+//! JSON-RPC response: what a handler returns to refuse a request, and what [`Error::rpc`] hands out when the peer refused ours.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// A result whose error is an [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a call of this library failed.
+///
+/// The [`kind`](Self::kind) can be matched on; the text names the thing, the peer, the number and the setting. The type is one word
+/// wide and cheap to move.
+#[derive(Clone)]
+pub struct Error(Box<Inner>);
+
+#[derive(Clone)]
+struct Inner {
+    kind: ErrorKind,
+    message: String,
+    source: Option<Arc<dyn StdError + Send + Sync>>,
+    rpc: Option<RpcError>,
+    sent: bool,
+    os_code: Option<i32>,
+    stderr_tail: Option<String>,
+}
+
+/// Who failed, and so what the caller may do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// Too many requests are in flight. Nothing was sent: wait for one to finish and try again.
+    Busy,
+    /// The call was cancelled by this side. The peer has been told.
+    Cancelled,
+    /// The connection is closed or its peer has gone. Connect again; [`Error::was_sent`] tells whether the request can have had an effect.
+    Closed,
+    /// An argument is wrong. Trying again with the same value fails again.
+    Invalid,
+    /// The operating system refused an operation; [`Error::os_code`] has its number.
+    Io,
+    /// A size or count limit was hit. The text names the setting to raise.
+    Limit,
+    /// The peer answered with an error: [`Error::rpc`] has it.
+    Peer,
+    /// The peer broke the protocol, so its answer can't be used.
+    Protocol,
+    /// The child process could not be started.
+    Spawn,
+    /// The right call at the wrong moment, for example a second claim of the standard streams.
+    State,
+    /// No answer came in time. The peer has been told that nobody waits any more; the outcome is unknown if [`Error::was_sent`].
+    Timeout,
+    /// The peer, its revision or this build can't do it. Nothing was sent.
+    Unsupported,
+}
+
+impl Error {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner {
+            kind,
+            message: message.into(),
+            source: None,
+            rpc: None,
+            sent: false,
+            os_code: None,
+            stderr_tail: None,
+        }))
+    }
+
+    /// An operating system failure, with what was being done.
+    pub(crate) fn io(doing: impl fmt::Display, error: std::io::Error) -> Self {
+        let os_code = error.raw_os_error();
+        let mut this = Self::new(ErrorKind::Io, format!("{doing}: {error}")).with_source(error);
+        this.0.os_code = os_code;
+        this
+    }
+
+    /// The peer's refusal of a request of ours.
+    pub(crate) fn peer(peer: impl fmt::Display, method: &str, rpc: RpcError) -> Self {
+        let mut this = Self::new(ErrorKind::Peer, format!("'{peer}' refused {method}: {rpc}"));
+        this.0.rpc = Some(rpc);
+        this.0.sent = true;
+        this
+    }
+
+    pub(crate) fn with_source(mut self, source: impl StdError + Send + Sync + 'static) -> Self {
+        self.0.source = Some(Arc::new(source));
+        self
+    }
+
+    pub(crate) fn with_kind(mut self, kind: ErrorKind) -> Self {
+        self.0.kind = kind;
+        self
+    }
+
+    pub(crate) fn with_stderr_tail(mut self, tail: Option<String>) -> Self {
+        self.0.stderr_tail = tail;
+        self
+    }
+
+    pub(crate) fn sent(mut self, sent: bool) -> Self {
+        self.0.sent = sent;
+        self
+    }
+
+    /// Puts what was being done in front of the text.
+    pub(crate) fn context(mut self, doing: impl fmt::Display) -> Self {
+        self.0.message = format!("{doing}: {}", self.0.message);
+        self
+    }
+
+    /// Tells who failed.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// What the peer said, when it is the peer who said no.
+    pub fn rpc(&self) -> Option<&RpcError> {
+        self.0.rpc.as_ref()
+    }
+
+    /// Whether the request had been handed to the transport, so that it can have had an effect on the peer.
+    pub fn was_sent(&self) -> bool {
+        self.0.sent
+    }
+
+    /// The operating system's error number (`errno`), when it is the system that refused.
+    pub fn os_code(&self) -> Option<i32> {
+        self.0.os_code
+    }
+
+    /// The last lines that a child process wrote to its standard error, when the child has ended.
+    pub fn stderr_tail(&self) -> Option<&str> {
+        self.0.stderr_tail.as_deref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)?;
+        match &self.0.stderr_tail {
+            Some(tail) => write!(f, "; its last words on standard error:\n{tail}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {self}", self.0.kind)
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.source.as_deref().map(|source| source as _)
+    }
+}
+
+/// The `error` object of a JSON-RPC response.
+///
+/// Spec: Base Protocol, "Error Responses" (every revision).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RpcError {
+    /// What kind of error it is.
+    pub code: ErrorCode,
+    /// One short sentence.
+    pub message: String,
+    /// More about it, as raw JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Box<RawValue>>,
+}
+
+impl RpcError {
+    /// Makes an error with a code and one short sentence.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            data: None,
+        }
+    }
+
+    /// Adds `data`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] when `data` can't be written as JSON.
+    pub fn with_data(mut self, data: &impl Serialize) -> Result<Self> {
+        let raw = serde_json::value::to_raw_value(data).map_err(|error| {
+            Error::new(
+                ErrorKind::Invalid,
+                format!("error data is not JSON: {error}"),
+            )
+        })?;
+        self.data = Some(raw);
+        Ok(self)
+    }
+
+    /// `params` are not what the method takes (-32602).
+    pub fn invalid_params(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::INVALID_PARAMS, message)
+    }
+
+    /// The method is not served here (-32601).
+    pub fn method_not_found(method: &str) -> Self {
+        Self::new(
+            ErrorCode::METHOD_NOT_FOUND,
+            format!("method not found: {}", Excerpt(method)),
+        )
+    }
+
+    /// The message is JSON but not a request (-32600).
+    pub fn invalid_request(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::INVALID_REQUEST, message)
+    }
+
+    /// Something failed inside (-32603). The message is all the peer learns: put no paths or secrets in it.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::INTERNAL_ERROR, message)
+    }
+}
+
+impl fmt::Display for RpcError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.message, self.code.value())
+    }
+}
+
+impl StdError for RpcError {}
+
+/// The code of an [`RpcError`]: an integer.
+///
+/// Spec: Base Protocol, "Error Codes" (2026-07-28): codes from -32768 to -32000 are reserved, so codes of an application's own are made
+/// with [`application`](Self::application), which refuses them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ErrorCode(i64);
+
+impl ErrorCode {
+    /// Invalid JSON was received.
+    pub const PARSE_ERROR: Self = Self(-32700);
+    /// The JSON is not a valid request.
+    pub const INVALID_REQUEST: Self = Self(-32600);
+    /// The method does not exist or its capability was not advertised.
+    pub const METHOD_NOT_FOUND: Self = Self(-32601);
+    /// The parameters are not what the method takes.
+    pub const INVALID_PARAMS: Self = Self(-32602);
+    /// Something failed inside the receiver.
+    pub const INTERNAL_ERROR: Self = Self(-32603);
+    /// A resource does not exist: legacy revisions only, later ones say [`INVALID_PARAMS`](Self::INVALID_PARAMS).
+    pub const RESOURCE_NOT_FOUND: Self = Self(-32002);
+    /// HTTP headers and body disagree (since 2026-07-28).
+    pub const HEADER_MISMATCH: Self = Self(-32020);
+    /// The request needs a capability that the client did not declare (since 2026-07-28).
+    pub const MISSING_REQUIRED_CLIENT_CAPABILITY: Self = Self(-32021);
+    /// The requested revision is not served (since 2026-07-28).
+    pub const UNSUPPORTED_PROTOCOL_VERSION: Self = Self(-32022);
+    /// A URL elicitation has to be completed first (2025-11-25 only).
+    pub const URL_ELICITATION_REQUIRED: Self = Self(-32042);
+
+    /// Makes a code of the application's own.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] for a code from -32768 to -32000, which JSON-RPC and MCP reserve.
+    pub fn application(code: i32) -> Result<Self> {
+        if (-32768..=-32000).contains(&code) {
+            return Err(Error::new(
+                ErrorKind::Invalid,
+                format!("error code {code} is reserved: choose one outside -32768 to -32000"),
+            ));
+        }
+        Ok(Self(code.into()))
+    }
+
+    /// The integer as it stands on the wire.
+    pub const fn value(self) -> i64 {
+        self.0
+    }
+}
+
+/// At most 80 characters of foreign text, on one line, for messages.
+pub(crate) struct Excerpt<'a>(pub(crate) &'a str);
+
+impl fmt::Display for Excerpt<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut chars = self.0.chars();
+        for c in chars.by_ref().take(80) {
+            if c.is_control() {
+                write!(f, "{}", c.escape_default())?
+            } else {
+                write!(f, "{c}")?
+            }
+        }
+        if chars.next().is_some() {
+            f.write_str("…")
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// A duration as people write it: `250 ms`, `60 s`.
+pub(crate) struct Span(pub(crate) Duration);
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let millis = self.0.as_millis();
+        match millis {
+            0..10_000 if millis % 1000 != 0 => write!(f, "{millis} ms"),
+            _ => write!(f, "{} s", (millis + 500) / 1000),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // M-ERR-B-01, M-ERR-B-04, M-ERR-B-09
+    #[test]
+    fn application_codes_keep_out_of_the_reserved_range() {
+        for reserved in [-32768, -32700, -32020, -32019, -32000] {
+            assert_eq!(
+                ErrorCode::application(reserved)
+                    .expect_err("reserved")
+                    .kind(),
+                ErrorKind::Invalid
+            );
+        }
+        for free in [-32769, -31999, -1, 0, 7] {
+            assert_eq!(
+                ErrorCode::application(free).expect("free").value(),
+                i64::from(free)
+            );
+        }
+    }
+
+    #[test]
+    fn foreign_text_is_cut_and_kept_on_one_line() {
+        assert_eq!(Excerpt("a\nb").to_string(), "a\\nb");
+        assert_eq!(Excerpt(&"x".repeat(200)).to_string().chars().count(), 81);
+    }
+}

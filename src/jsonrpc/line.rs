@@ -1,0 +1,292 @@
+//! Newline framing: push bytes in, take bounded messages out.
+//!
+//! Spec: Transports, stdio (every revision): a message is a line of UTF-8 without raw newlines. A carriage return before the newline,
+//! blank lines and a byte-order mark are tolerated.
+
+use super::id::RequestId;
+use super::skim::Skim;
+
+/// What a buffer starts with and goes back to after a large message.
+const INITIAL_BYTES: usize = 16 * 1024;
+/// A line at least this long leaves with the buffer that it was read into instead of a copy.
+const TAKE_BYTES: usize = 32 * 1024;
+
+/// Splits incoming bytes into lines.
+///
+/// Each byte is looked at once, however small the pieces are that it came in, and no more than `max_bytes` of a line are ever kept.
+#[derive(Debug)]
+pub struct LineBuffer {
+    /// All of it is initialised: `start..end` is input, the rest is room.
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// `start..scanned` has no newline.
+    scanned: usize,
+    max_bytes: usize,
+    /// Set while the rest of an over-long line is dropped.
+    dropping: Option<Dropping>,
+}
+
+#[derive(Debug)]
+struct Dropping {
+    skim: Skim,
+    bytes: usize,
+}
+
+/// A line.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Line {
+    /// A message, without its newline.
+    Message(Vec<u8>),
+    /// A line longer than the limit, which was not kept.
+    TooLong(TooLong),
+}
+
+/// What is known of a message that exceeded the limit.
+#[derive(Clone, Debug)]
+pub struct TooLong {
+    /// How long it was.
+    pub bytes: usize,
+    /// Its id, where it could be read.
+    pub id: Option<RequestId>,
+    /// Whether it looked like a response.
+    pub is_response: bool,
+}
+
+impl LineBuffer {
+    /// Makes a buffer for lines of at most `max_bytes`, without their newline.
+    pub fn new(max_bytes: usize) -> Self {
+        Self {
+            buffer: Vec::new(),
+            start: 0,
+            end: 0,
+            scanned: 0,
+            max_bytes,
+            dropping: None,
+        }
+    }
+
+    /// Room to read into, never empty. Say with [`filled`](Self::filled) how much of it was used.
+    pub fn room(&mut self) -> &mut [u8] {
+        if self.start == self.end {
+            (self.start, self.end, self.scanned) = (0, 0, 0);
+        }
+        if self.end == self.buffer.len() {
+            if self.start > self.buffer.len() / 2 {
+                self.buffer.copy_within(self.start..self.end, 0);
+                self.end -= self.start;
+                self.scanned -= self.start;
+                self.start = 0;
+            } else {
+                let len = (self.buffer.len() * 2).max(INITIAL_BYTES);
+                self.buffer.resize(len, 0);
+            }
+        }
+        &mut self.buffer[self.end..]
+    }
+
+    /// The first `bytes` of the room have been filled.
+    pub fn filled(&mut self, bytes: usize) {
+        self.end += bytes;
+    }
+
+    /// Takes the next complete line; `None` when more input is needed.
+    pub fn next_line(&mut self) -> Option<Line> {
+        loop {
+            let found = memchr::memchr(b'\n', &self.buffer[self.scanned..self.end]);
+            let line_end = found.map_or(self.end, |at| self.scanned + at);
+            self.scanned = line_end;
+            if self.dropping.is_some() || line_end - self.start > self.max_bytes.saturating_add(1) {
+                self.drop_until(line_end);
+            }
+            found?;
+            let (line_start, next) = (self.start, line_end + 1);
+            if let Some(dropped) = self.dropping.take() {
+                (self.start, self.scanned) = (next, next);
+                return Some(Line::TooLong(TooLong {
+                    bytes: dropped.bytes,
+                    id: dropped.skim.id(),
+                    is_response: dropped.skim.looks_like_response(),
+                }));
+            }
+            let content = trim(&self.buffer[line_start..line_end]);
+            if content.len() > self.max_bytes {
+                // Only now is it known that the last byte was no carriage return.
+                self.drop_until(line_end);
+                continue;
+            }
+            if content.is_empty() {
+                (self.start, self.scanned) = (next, next);
+                continue;
+            }
+            return Some(Line::Message(self.take(line_start, line_end, next)));
+        }
+    }
+
+    /// Whether [`next_line`](Self::next_line) has a line to give without more input.
+    pub fn has_line(&self) -> bool {
+        memchr::memchr(b'\n', &self.buffer[self.scanned..self.end]).is_some()
+    }
+
+    /// What came after the last newline, when the stream ends there.
+    pub fn take_rest(&mut self) -> Option<Vec<u8>> {
+        let rest = trim(&self.buffer[self.start..self.end]).to_vec();
+        (self.start, self.end, self.scanned) = (0, 0, 0);
+        (self.dropping.take().is_none() && !rest.is_empty() && rest.len() <= self.max_bytes)
+            .then_some(rest)
+    }
+
+    fn drop_until(&mut self, line_end: usize) {
+        let dropping = self.dropping.get_or_insert_with(|| Dropping {
+            skim: Skim::default(),
+            bytes: 0,
+        });
+        let piece = &self.buffer[self.start..line_end];
+        dropping.skim.push(piece);
+        dropping.bytes += piece.len();
+        self.start = line_end;
+    }
+
+    fn take(&mut self, line_start: usize, line_end: usize, next: usize) -> Vec<u8> {
+        let content = trim(&self.buffer[line_start..line_end]);
+        let rest = next..self.end;
+        if content.len() < TAKE_BYTES || rest.len() > content.len() || line_start > 0 {
+            let message = content.to_vec();
+            (self.start, self.scanned) = (next, next);
+            return message;
+        }
+        // The line leaves with its buffer; what follows it moves to a new one.
+        let skipped = content.as_ptr() as usize - self.buffer.as_ptr() as usize;
+        let len = content.len();
+        let mut fresh = vec![0; INITIAL_BYTES.max(rest.len())];
+        fresh[..rest.len()].copy_from_slice(&self.buffer[rest.clone()]);
+        let mut message = std::mem::replace(&mut self.buffer, fresh);
+        (self.start, self.scanned, self.end) = (0, 0, rest.len());
+        message.truncate(skipped + len);
+        message.drain(..skipped);
+        message
+    }
+}
+
+/// Turns a message into a line: raw newlines between its tokens become spaces, and one is added at the end.
+///
+/// Inside strings JSON allows none, so only the white space of pretty-printed raw values can change.
+pub fn end_line(message: &mut Vec<u8>) {
+    for newline in [b'\n', b'\r'] {
+        if memchr::memchr(newline, message).is_some() {
+            message
+                .iter_mut()
+                .filter(|byte| **byte == newline)
+                .for_each(|byte| *byte = b' ');
+        }
+    }
+    message.push(b'\n');
+}
+
+fn trim(line: &[u8]) -> &[u8] {
+    line.strip_prefix(b"\xef\xbb\xbf")
+        .unwrap_or(line)
+        .trim_ascii()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn push(buffer: &mut LineBuffer, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let room = buffer.room();
+            let count = room.len().min(bytes.len());
+            room[..count].copy_from_slice(&bytes[..count]);
+            buffer.filled(count);
+            bytes = &bytes[count..];
+        }
+    }
+
+    fn drain(buffer: &mut LineBuffer) -> Vec<String> {
+        std::iter::from_fn(|| buffer.next_line())
+            .map(|line| match line {
+                Line::Message(message) => String::from_utf8(message).expect("test input is UTF-8"),
+                Line::TooLong(long) => format!(
+                    "too long: {} {:?}",
+                    long.bytes,
+                    long.id.map(|id| id.to_string())
+                ),
+            })
+            .collect()
+    }
+
+    /// Every way to cut the input into two pieces, and byte by byte, gives the same lines.
+    fn check(max: usize, input: &str, expected: &[&str]) {
+        let bytes = input.as_bytes();
+        for cut in 0..=bytes.len() {
+            let mut buffer = LineBuffer::new(max);
+            push(&mut buffer, &bytes[..cut]);
+            let mut lines = drain(&mut buffer);
+            push(&mut buffer, &bytes[cut..]);
+            lines.extend(drain(&mut buffer));
+            assert_eq!(lines, expected, "{input:?} cut at {cut}");
+        }
+        let mut buffer = LineBuffer::new(max);
+        let mut lines = Vec::new();
+        for byte in bytes {
+            push(&mut buffer, std::slice::from_ref(byte));
+            lines.extend(drain(&mut buffer));
+        }
+        assert_eq!(lines, expected, "{input:?} byte by byte");
+    }
+
+    // M-STDIO-B-01, AMB-32
+    #[test]
+    fn lines_end_at_newlines_and_blank_ones_are_skipped() {
+        check(100, "a\nb\r\n\n  \n\u{feff}c\nrest", &["a", "b", "c"]);
+    }
+
+    #[test]
+    fn an_over_long_line_is_dropped_with_its_id_and_the_next_one_is_read() {
+        check(
+            10,
+            "{\"id\":7,\"method\":\"x\"}\nnext\n",
+            &["too long: 21 Some(\"7\")", "next"],
+        );
+        check(
+            4,
+            "abcd\r\nabcde\nabc\n",
+            &["abcd", "too long: 5 None", "abc"],
+        );
+    }
+
+    #[test]
+    fn what_stands_before_the_end_of_the_stream_is_a_line_too() {
+        let mut buffer = LineBuffer::new(10);
+        push(&mut buffer, b"a\nlast");
+        assert_eq!(drain(&mut buffer), ["a"]);
+        assert_eq!(buffer.take_rest().as_deref(), Some(&b"last"[..]));
+        assert_eq!(buffer.take_rest(), None);
+    }
+
+    // Lesson 15.3: linear in one-byte pieces, and a large line leaves without a copy of what follows it.
+    #[test]
+    fn a_large_line_in_small_pieces_is_whole_and_the_buffer_shrinks_again() {
+        let large = "x".repeat(3 << 20);
+        let mut buffer = LineBuffer::new(4 << 20);
+        for piece in large.as_bytes().chunks(7) {
+            push(&mut buffer, piece);
+            assert!(buffer.next_line().is_none());
+        }
+        push(&mut buffer, b"\nnext\n");
+        assert!(buffer.has_line());
+        let lines = drain(&mut buffer);
+        assert!(lines[0] == large && lines[1] == "next" && lines.len() == 2);
+        assert!(buffer.buffer.len() <= INITIAL_BYTES);
+    }
+
+    // M-STDIO-B-01, L-STDIO-B-03
+    #[test]
+    fn raw_newlines_of_pretty_printed_values_do_not_reach_the_wire() {
+        let mut message = b"{\r\n  \"a\": \"\\n\"\n}".to_vec();
+        end_line(&mut message);
+        assert_eq!(message, b"{    \"a\": \"\\n\" }\n");
+    }
+}

@@ -1,0 +1,770 @@
+//! One message: read in one pass, `params` and `result` left as raw JSON text; and its writer.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
+use serde_json::value::RawValue;
+
+use super::id::RequestId;
+use super::skim::Skim;
+use crate::error::{ErrorCode, Excerpt, RpcError};
+
+/// A message that keeps its text, so that bodies can be read later, or passed on, without a copy.
+#[derive(Debug)]
+pub enum Message {
+    /// Wants one response.
+    Request(Request),
+    /// Wants none.
+    Notification(Notification),
+    /// Answers a request.
+    Response(Response),
+}
+
+/// A request that was received.
+#[derive(Debug)]
+pub struct Request {
+    id: RequestId,
+    call: Call,
+}
+
+/// A notification that was received.
+#[derive(Debug)]
+pub struct Notification {
+    call: Call,
+}
+
+/// A response that was received.
+#[derive(Debug)]
+pub struct Response {
+    id: Option<RequestId>,
+    text: String,
+    outcome: Outcome,
+}
+
+#[derive(Debug)]
+enum Outcome {
+    Result(Range<usize>),
+    Error(RpcError),
+}
+
+#[derive(Debug)]
+struct Call {
+    text: String,
+    method: Method,
+    params: Option<Range<usize>>,
+}
+
+#[derive(Debug)]
+enum Method {
+    Span(Range<usize>),
+    /// It was written with escapes.
+    Decoded(Box<str>),
+}
+
+/// What came in one piece.
+#[derive(Debug)]
+pub enum Parsed {
+    /// One message.
+    Single(Result<Message, Malformed>),
+    /// An array of messages, which only revision 2025-03-26 knows. It has at least one member.
+    Batch(Vec<Result<Message, Malformed>>),
+}
+
+/// A message that can't be handled, and the error to answer with.
+#[derive(Debug)]
+pub struct Malformed {
+    /// What is wrong.
+    pub error: RpcError,
+    /// The id of the message, where it could be read.
+    pub id: Option<RequestId>,
+    /// What it seems to be.
+    pub form: Form,
+}
+
+/// What a malformed message seems to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Form {
+    /// Not JSON at all: a banner, a stray print.
+    Noise,
+    /// A request, or nothing that can be told apart from one.
+    Request,
+    /// A notification, which is never answered.
+    Notification,
+    /// A response: to be handed to whoever waits for it.
+    Response,
+}
+
+/// The members of a message, all of them raw: which type each has to have is checked with a better message than serde's.
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    jsonrpc: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    method: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    error: Option<&'a RawValue>,
+}
+
+/// Keeps `null` apart from an absent member.
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+impl Parsed {
+    /// Reads what came in one piece: a message, or an array of them. Nesting deeper than `max_depth` is refused.
+    pub fn read(bytes: Vec<u8>, max_depth: usize) -> Self {
+        let text = match String::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => {
+                let place = error.utf8_error().valid_up_to();
+                return Self::Single(Err(Malformed::unreadable(
+                    error.as_bytes(),
+                    ErrorCode::PARSE_ERROR,
+                    format!("message is not UTF-8 at byte {place}"),
+                )));
+            }
+        };
+        if super::nesting::exceeds(text.as_bytes(), max_depth) {
+            return Self::Single(Err(Malformed::unreadable(
+                text.as_bytes(),
+                ErrorCode::INVALID_REQUEST,
+                format!("message is nested deeper than max_depth ({max_depth})"),
+            )));
+        }
+        if text.trim_ascii_start().starts_with('[') {
+            Self::read_batch(&text)
+        } else {
+            Self::Single(Message::read(text))
+        }
+    }
+
+    fn read_batch(text: &str) -> Self {
+        match serde_json::from_str::<Vec<&RawValue>>(text) {
+            Ok(members) if members.is_empty() => {
+                let error = RpcError::invalid_request("a batch must not be empty");
+                Self::Single(Err(Malformed {
+                    error,
+                    id: None,
+                    form: Form::Request,
+                }))
+            }
+            Ok(members) => Self::Batch(
+                members
+                    .into_iter()
+                    .map(|member| Message::read(member.get().to_owned()))
+                    .collect(),
+            ),
+            Err(error) => Self::Single(Err(Malformed::unreadable(
+                text.as_bytes(),
+                ErrorCode::PARSE_ERROR,
+                not_json(&error),
+            ))),
+        }
+    }
+}
+
+impl Message {
+    /// Reads one message.
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed`] tells what is wrong, with the id where it can be read.
+    pub fn read(text: String) -> Result<Self, Malformed> {
+        let envelope = match serde_json::from_str::<Envelope<'_>>(&text) {
+            Ok(envelope) => envelope,
+            Err(error) => return Err(Malformed::from_serde(&text, &error)),
+        };
+        let span = |raw: &RawValue| {
+            let start = raw.get().as_ptr() as usize - text.as_ptr() as usize;
+            start..start + raw.get().len()
+        };
+        let refuse = |message: String, id: Option<RequestId>| Malformed {
+            error: RpcError::invalid_request(message),
+            id,
+            form: match (
+                envelope.method.is_some(),
+                envelope.id.is_some(),
+                envelope.result.or(envelope.error),
+            ) {
+                (true, false, None) => Form::Notification,
+                (false, _, Some(_)) => Form::Response,
+                _ => Form::Request,
+            },
+        };
+        let id = match envelope
+            .id
+            .map(|raw| (raw, RequestId::from_json(raw.get())))
+        {
+            None => None,
+            Some((_, Some(id))) => Some(id),
+            Some((raw, None)) if raw.get() == "null" && envelope.error.is_some() => None,
+            Some((raw, None)) => {
+                return Err(refuse(
+                    format!(
+                        "id must be a string or an integer, not {}",
+                        Excerpt(raw.get())
+                    ),
+                    None,
+                ));
+            }
+        };
+        match envelope.jsonrpc.map(RawValue::get) {
+            Some("\"2.0\"") => {}
+            Some(other) => {
+                return Err(refuse(
+                    format!("jsonrpc must be \"2.0\", not {}", Excerpt(other)),
+                    id,
+                ));
+            }
+            None => {
+                return Err(refuse(
+                    "jsonrpc is missing: it must be \"2.0\"".to_owned(),
+                    id,
+                ));
+            }
+        }
+        match (envelope.method, envelope.result, envelope.error) {
+            (Some(method), None, None) => {
+                let Some(method) = read_method(method, span) else {
+                    return Err(refuse(
+                        format!("method must be a string, not {}", Excerpt(method.get())),
+                        id,
+                    ));
+                };
+                let params = match envelope.params {
+                    Some(raw) if !raw.get().starts_with('{') => {
+                        let mut malformed = refuse("params must be an object".to_owned(), id);
+                        malformed.error.code = ErrorCode::INVALID_PARAMS;
+                        return Err(malformed);
+                    }
+                    params => params.map(span),
+                };
+                let call = Call {
+                    text,
+                    method,
+                    params,
+                };
+                Ok(match id {
+                    Some(id) => Self::Request(Request { id, call }),
+                    None => Self::Notification(Notification { call }),
+                })
+            }
+            (None, Some(result), None) => {
+                if id.is_none() {
+                    return Err(refuse(
+                        "a result needs the id of its request".to_owned(),
+                        id,
+                    ));
+                }
+                let outcome = Outcome::Result(span(result));
+                Ok(Self::Response(Response { id, text, outcome }))
+            }
+            (None, None, Some(error)) => match serde_json::from_str::<RpcError>(error.get()) {
+                Ok(error) => Ok(Self::Response(Response {
+                    id,
+                    text,
+                    outcome: Outcome::Error(error),
+                })),
+                Err(fault) => Err(refuse(
+                    format!("error needs an integer code and a message: {fault}"),
+                    id,
+                )),
+            },
+            (None, None, None) => Err(refuse(
+                "method, result and error are all missing".to_owned(),
+                id,
+            )),
+            (None, Some(_), Some(_)) => Err(refuse(
+                "a response has either result or error, not both".to_owned(),
+                id,
+            )),
+            (Some(_), ..) => Err(refuse(
+                "method stands beside result or error".to_owned(),
+                id,
+            )),
+        }
+    }
+}
+
+fn read_method(raw: &RawValue, span: impl Fn(&RawValue) -> Range<usize>) -> Option<Method> {
+    let text = raw.get();
+    if !text.starts_with('"') {
+        return None;
+    }
+    if text.contains('\\') {
+        return serde_json::from_str::<String>(text)
+            .ok()
+            .map(|method| Method::Decoded(method.into()));
+    }
+    let span = span(raw);
+    Some(Method::Span(span.start + 1..span.end - 1))
+}
+
+fn not_json(error: &serde_json::Error) -> String {
+    format!("message is not valid JSON: {error}")
+}
+
+impl Malformed {
+    fn unreadable(bytes: &[u8], code: ErrorCode, message: String) -> Self {
+        let skim = Skim::of(bytes);
+        let form = match bytes.trim_ascii_start().first() {
+            Some(b'{' | b'[') if skim.looks_like_response() => Form::Response,
+            Some(b'{' | b'[') => Form::Request,
+            _ => Form::Noise,
+        };
+        Self {
+            error: RpcError::new(code, message),
+            id: skim.id(),
+            form,
+        }
+    }
+
+    fn from_serde(text: &str, error: &serde_json::Error) -> Self {
+        // "data" means that the text is JSON but not an object with members that stand there once.
+        let is_json =
+            error.is_data() && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+        if !is_json {
+            return Self::unreadable(text.as_bytes(), ErrorCode::PARSE_ERROR, not_json(error));
+        }
+        let mut malformed = Self::unreadable(
+            text.as_bytes(),
+            ErrorCode::INVALID_REQUEST,
+            format!("message is not a valid request: {error}"),
+        );
+        if malformed.form == Form::Noise {
+            malformed.form = Form::Request;
+        }
+        malformed
+    }
+}
+
+impl Call {
+    fn method(&self) -> &str {
+        match &self.method {
+            Method::Span(span) => &self.text[span.clone()],
+            Method::Decoded(method) => method,
+        }
+    }
+
+    fn params(&self) -> &str {
+        self.params
+            .as_ref()
+            .map_or("{}", |span| &self.text[span.clone()])
+    }
+}
+
+impl Request {
+    /// The id to answer with.
+    pub fn id(&self) -> &RequestId {
+        &self.id
+    }
+
+    /// The method's name.
+    pub fn method(&self) -> &str {
+        self.call.method()
+    }
+
+    /// `params` as JSON text; `{}` when absent.
+    pub fn params(&self) -> &str {
+        self.call.params()
+    }
+}
+
+impl Notification {
+    /// The method's name.
+    pub fn method(&self) -> &str {
+        self.call.method()
+    }
+
+    /// `params` as JSON text; `{}` when absent.
+    pub fn params(&self) -> &str {
+        self.call.params()
+    }
+}
+
+impl Response {
+    /// The id of the request it answers; `None` for an error about a message whose id the peer couldn't read.
+    pub fn id(&self) -> Option<&RequestId> {
+        self.id.as_ref()
+    }
+
+    /// `result` as JSON text, or the error.
+    pub fn outcome(&self) -> Result<&str, &RpcError> {
+        match &self.outcome {
+            Outcome::Result(span) => Ok(&self.text[span.clone()]),
+            Outcome::Error(error) => Err(error),
+        }
+    }
+
+    /// Reads `result` as `T`, or gives the error.
+    ///
+    /// # Errors
+    ///
+    /// The inner error is serde's, when `result` is not a `T`.
+    pub fn into_result<T: DeserializeOwned>(
+        self,
+    ) -> Result<Result<T, serde_json::Error>, RpcError> {
+        match self.outcome {
+            Outcome::Result(span) => Ok(serde_json::from_str(&self.text[span])),
+            Outcome::Error(error) => Err(error),
+        }
+    }
+}
+
+/// Writes a request.
+///
+/// # Errors
+///
+/// When `params` can't be written as JSON.
+pub fn write_request(
+    id: &RequestId,
+    method: &str,
+    params: &impl Serialize,
+) -> Result<Vec<u8>, serde_json::Error> {
+    #[derive(Serialize)]
+    struct Out<'a, P> {
+        jsonrpc: &'static str,
+        id: &'a RequestId,
+        method: &'a str,
+        params: &'a P,
+    }
+    write(&Out {
+        jsonrpc: "2.0",
+        id,
+        method,
+        params,
+    })
+}
+
+/// Writes a notification.
+///
+/// # Errors
+///
+/// When `params` can't be written as JSON.
+pub fn write_notification(
+    method: &str,
+    params: &impl Serialize,
+) -> Result<Vec<u8>, serde_json::Error> {
+    #[derive(Serialize)]
+    struct Out<'a, P> {
+        jsonrpc: &'static str,
+        method: &'a str,
+        params: &'a P,
+    }
+    write(&Out {
+        jsonrpc: "2.0",
+        method,
+        params,
+    })
+}
+
+/// Writes the response of a request that succeeded.
+///
+/// # Errors
+///
+/// When `result` can't be written as JSON.
+pub fn write_result(id: &RequestId, result: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
+    #[derive(Serialize)]
+    struct Out<'a, R> {
+        jsonrpc: &'static str,
+        id: &'a RequestId,
+        result: &'a R,
+    }
+    write(&Out {
+        jsonrpc: "2.0",
+        id,
+        result,
+    })
+}
+
+/// Writes the response of a request that failed. Without an id, the member is left out.
+pub fn write_error(id: Option<&RequestId>, error: &RpcError) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Out<'a> {
+        jsonrpc: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<&'a RequestId>,
+        error: &'a RpcError,
+    }
+    write(&Out {
+        jsonrpc: "2.0",
+        id,
+        error,
+    })
+    .expect("strings, integers and raw JSON can be written")
+}
+
+fn write(message: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
+    let mut buffer = Vec::with_capacity(256);
+    serde_json::to_writer(&mut buffer, message)?;
+    Ok(buffer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn malformed(text: &str) -> Malformed {
+        match Parsed::read(text.as_bytes().to_vec(), 128) {
+            Parsed::Single(Err(malformed)) => malformed,
+            other => panic!("{text} was read as {other:?}"),
+        }
+    }
+
+    fn check(text: &str, code: ErrorCode, id: Option<&str>, form: Form) {
+        let malformed = malformed(text);
+        assert_eq!(
+            (malformed.error.code, malformed.form),
+            (code, form),
+            "{text}: {}",
+            malformed.error
+        );
+        assert_eq!(malformed.id, id.and_then(RequestId::from_json), "{text}");
+        let message = &malformed.error.message;
+        // M-BASE-B-17, L-BASE-B-14
+        assert!(
+            !message.is_empty() && message.len() <= 200 && !message.contains('\n'),
+            "{message}"
+        );
+    }
+
+    // M-BASE-S-18, M-BASE-B-02, L-BASE-B-02, M-BASE-C-04, L-BASE-B-04, M-BASE-C-03
+    #[test]
+    fn each_kind_of_bad_message_has_its_code_and_its_id() {
+        use ErrorCode as E;
+        check("", E::PARSE_ERROR, None, Form::Noise);
+        check(
+            "Server listening on port 8000",
+            E::PARSE_ERROR,
+            None,
+            Form::Noise,
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":3,"method":"ping""#,
+            E::PARSE_ERROR,
+            Some("3"),
+            Form::Request,
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":3,"result":{"a":1},"x""#,
+            E::PARSE_ERROR,
+            Some("3"),
+            Form::Response,
+        );
+        check("5", E::INVALID_REQUEST, None, Form::Request);
+        check("null", E::INVALID_REQUEST, None, Form::Request);
+        check("[]", E::INVALID_REQUEST, None, Form::Request);
+        check("{}", E::INVALID_REQUEST, None, Form::Request);
+        check(
+            r#"{"id":4,"method":"ping"}"#,
+            E::INVALID_REQUEST,
+            Some("4"),
+            Form::Request,
+        );
+        check(
+            r#"{"jsonrpc":2.0,"id":4,"method":"ping"}"#,
+            E::INVALID_REQUEST,
+            Some("4"),
+            Form::Request,
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":4,"id":5,"method":"ping"}"#,
+            E::INVALID_REQUEST,
+            None,
+            Form::Request,
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
+            E::INVALID_REQUEST,
+            None,
+            Form::Request,
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#,
+            E::INVALID_REQUEST,
+            None,
+            Form::Request,
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":4,"method":7}"#,
+            E::INVALID_REQUEST,
+            Some("4"),
+            Form::Request,
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":4,"method":"x","params":[1]}"#,
+            E::INVALID_PARAMS,
+            Some("4"),
+            Form::Request,
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":4,"method":"x","params":null}"#,
+            E::INVALID_PARAMS,
+            Some("4"),
+            Form::Request,
+        );
+        check(
+            r#"{"jsonrpc":"2.0","method":"x","params":[1]}"#,
+            E::INVALID_PARAMS,
+            None,
+            Form::Notification,
+        );
+        check(
+            r#"{"jsonrpc":"2.0","result":{}}"#,
+            E::INVALID_REQUEST,
+            None,
+            Form::Response,
+        );
+    }
+
+    // M-BASE-B-21, L-BASE-B-08, M-BASE-B-14, L-BASE-B-11, M-BASE-S-07
+    #[test]
+    fn a_response_has_one_outcome_with_an_integer_code() {
+        use ErrorCode as E;
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"m"}}"#,
+            E::INVALID_REQUEST,
+            Some("1"),
+            Form::Response,
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":"x","message":"m"}}"#,
+            E::INVALID_REQUEST,
+            Some("1"),
+            Form::Response,
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":1.5,"message":"m"}}"#,
+            E::INVALID_REQUEST,
+            Some("1"),
+            Form::Response,
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":1}}"#,
+            E::INVALID_REQUEST,
+            Some("1"),
+            Form::Response,
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":1}"#,
+            E::INVALID_REQUEST,
+            Some("1"),
+            Form::Request,
+        );
+    }
+
+    // M-BASE-C-22, L-BASE-B-09
+    #[test]
+    fn an_error_without_an_id_is_read() {
+        for text in [
+            r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"m"}}"#,
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"m"}}"#,
+        ] {
+            let Ok(Message::Response(response)) = Message::read(text.to_owned()) else {
+                panic!("{text}")
+            };
+            assert_eq!(response.id(), None);
+            assert_eq!(
+                response.outcome().expect_err("an error").code,
+                ErrorCode::PARSE_ERROR
+            );
+        }
+    }
+
+    // M-BASE-B-16, L-BASE-B-13
+    #[test]
+    fn members_come_in_any_order_and_unknown_ones_are_skipped() {
+        let text =
+            r#"{"params":{"a":[1,2]},"extra":{"id":9},"method":"a\/b","id":"q","jsonrpc":"2.0"}"#;
+        let Ok(Message::Request(request)) = Message::read(text.to_owned()) else {
+            panic!("a request")
+        };
+        assert_eq!(
+            (request.method(), request.params()),
+            ("a/b", r#"{"a":[1,2]}"#)
+        );
+        assert_eq!(request.id(), &RequestId::from("q"));
+        let Ok(Message::Notification(note)) =
+            Message::read(r#"{"jsonrpc":"2.0","method":"n"}"#.to_owned())
+        else {
+            panic!("a notification")
+        };
+        assert_eq!((note.method(), note.params()), ("n", "{}"));
+    }
+
+    #[test]
+    fn a_null_result_is_a_result() {
+        let text = r#"{"jsonrpc":"2.0","id":1,"result":null}"#;
+        let Ok(Message::Response(response)) = Message::read(text.to_owned()) else {
+            panic!("a response")
+        };
+        assert_eq!(response.outcome().expect("a result"), "null");
+    }
+
+    // L-BATCH-B-10
+    #[test]
+    fn batches_are_split_and_their_bad_members_told() {
+        let text = br#" [{"jsonrpc":"2.0","id":1,"method":"a"},5,{"jsonrpc":"2.0","method":"n"}]"#;
+        let Parsed::Batch(members) = Parsed::read(text.to_vec(), 128) else {
+            panic!("a batch")
+        };
+        assert_eq!(members.len(), 3);
+        assert!(matches!(members[0], Ok(Message::Request(_))));
+        assert!(members[1].is_err());
+        assert!(matches!(members[2], Ok(Message::Notification(_))));
+    }
+
+    // M-TRAN-B-01, L-STDIO-B-01
+    #[test]
+    fn bytes_that_are_not_utf8_are_refused_with_their_id() {
+        let Parsed::Single(Err(malformed)) =
+            Parsed::read(b"{\"id\":6,\"method\":\"\xff\"}".to_vec(), 128)
+        else {
+            panic!("refused")
+        };
+        assert_eq!(malformed.error.code, ErrorCode::PARSE_ERROR);
+        assert_eq!(malformed.id, Some(RequestId::from(6)));
+    }
+
+    #[test]
+    fn nesting_is_bounded_and_keeps_the_id() {
+        let deep = format!(
+            r#"{{"jsonrpc":"2.0","id":6,"method":"x","params":{{"a":{}{}}}}}"#,
+            "[".repeat(200),
+            "]".repeat(200)
+        );
+        let malformed = malformed(&deep);
+        assert_eq!(
+            (malformed.error.code, malformed.id),
+            (ErrorCode::INVALID_REQUEST, Some(RequestId::from(6)))
+        );
+        assert!(malformed.error.message.contains("max_depth (128)"));
+    }
+
+    // M-BASE-B-16: what is written has no id exactly when it is a notification.
+    #[test]
+    fn what_is_written_reads_back() {
+        let id = RequestId::from("1");
+        let written =
+            write_request(&id, "m", &serde_json::json!({"a": "\u{2028}\n"})).expect("JSON");
+        assert!(!written.contains(&b'\n'));
+        let Parsed::Single(Ok(Message::Request(request))) = Parsed::read(written, 8) else {
+            panic!("a request")
+        };
+        assert_eq!((request.id(), request.method()), (&id, "m"));
+        let written = write_error(None, &RpcError::internal("m"));
+        assert_eq!(
+            written,
+            br#"{"jsonrpc":"2.0","error":{"code":-32603,"message":"m"}}"#
+        );
+    }
+}

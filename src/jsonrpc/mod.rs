@@ -1,0 +1,16 @@
+//! The message format: JSON-RPC 2.0 envelopes, ids and newline framing.
+//!
+//! Pure functions of bytes: nothing here reads, writes, waits or starts a thread.
+
+mod id;
+mod line;
+mod message;
+mod nesting;
+mod skim;
+
+pub use id::RequestId;
+pub use line::{Line, LineBuffer, TooLong, end_line};
+pub use message::{
+    Form, Malformed, Message, Notification, Parsed, Request, Response, write_error,
+    write_notification, write_request, write_result,
+};

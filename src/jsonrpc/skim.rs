@@ -1,0 +1,187 @@
+//! Reads the top level of a message that can't be parsed, to find out whom to tell.
+//!
+//! A caller whose message was broken or too long still waits for an answer. [`Skim`] walks over any bytes, in pieces of any size and in
+//! constant memory, and remembers the `id` and the kind of message when the outermost object shows them.
+
+use super::id::RequestId;
+
+/// Longest `id` that is kept; a longer one counts as unreadable.
+const MAX_ID_BYTES: usize = 1024;
+/// Longer keys than this are none of ours.
+const MAX_KEY_BYTES: usize = 8;
+
+/// What can be told about a message without parsing it.
+#[derive(Debug, Default)]
+pub(crate) struct Skim {
+    depth: usize,
+    in_string: bool,
+    escaped: bool,
+    place: Place,
+    key: Vec<u8>,
+    value: Vec<u8>,
+    id: Option<Vec<u8>>,
+    repeated_id: bool,
+    has_method: bool,
+    has_outcome: bool,
+}
+
+/// Where at the top level of the outermost object the next byte stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Place {
+    #[default]
+    Outside,
+    BeforeKey,
+    Key,
+    AfterKey,
+    Value,
+}
+
+impl Skim {
+    /// Skims a whole text.
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        let mut skim = Self::default();
+        skim.push(bytes);
+        skim
+    }
+
+    /// Goes on with the next piece.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.step(byte);
+        }
+    }
+
+    fn step(&mut self, byte: u8) {
+        if self.in_string {
+            self.keep(byte);
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' => self.escaped = true,
+                b'"' => {
+                    self.in_string = false;
+                    if self.depth == 1 && self.place == Place::Key {
+                        self.place = Place::AfterKey;
+                    }
+                }
+                _ => {}
+            }
+            return;
+        }
+        match byte {
+            b'"' => {
+                self.in_string = true;
+                if self.depth == 1 && self.place == Place::BeforeKey {
+                    self.place = Place::Key;
+                    self.key.clear();
+                } else {
+                    self.keep(byte);
+                }
+            }
+            b'{' | b'[' => {
+                self.keep(byte);
+                self.depth += 1;
+                if self.depth == 1 && byte == b'{' {
+                    self.place = Place::BeforeKey;
+                }
+            }
+            b'}' | b']' => {
+                if self.depth == 1 {
+                    self.end_value();
+                    self.place = Place::Outside;
+                }
+                self.depth = self.depth.saturating_sub(1);
+                self.keep(byte);
+            }
+            b',' if self.depth == 1 => {
+                self.end_value();
+                self.place = Place::BeforeKey;
+            }
+            b':' if self.depth == 1 && self.place == Place::AfterKey => {
+                self.begin_value();
+            }
+            _ => self.keep(byte),
+        }
+    }
+
+    fn keep(&mut self, byte: u8) {
+        match self.place {
+            Place::Key if byte != b'"' && self.key.len() <= MAX_KEY_BYTES => self.key.push(byte),
+            Place::Value if self.key == b"id" && self.value.len() <= MAX_ID_BYTES => {
+                self.value.push(byte)
+            }
+            _ => {}
+        }
+    }
+
+    fn begin_value(&mut self) {
+        self.value.clear();
+        self.place = Place::Value;
+        match &*self.key {
+            b"method" => self.has_method = true,
+            b"result" | b"error" => self.has_outcome = true,
+            _ => {}
+        }
+    }
+
+    fn end_value(&mut self) {
+        if self.place != Place::Value {
+            return;
+        }
+        if self.key == b"id" {
+            self.repeated_id |= self.id.is_some();
+            self.id = Some(std::mem::take(&mut self.value));
+        }
+    }
+
+    /// The `id` of the outermost object, if it was complete, valid and stood there once.
+    pub(crate) fn id(&self) -> Option<RequestId> {
+        let text = std::str::from_utf8(self.id.as_ref().filter(|_| !self.repeated_id)?).ok()?;
+        RequestId::from_json(text.trim_ascii())
+    }
+
+    /// Whether it looks like a response: `result` or `error` and no `method`.
+    pub(crate) fn looks_like_response(&self) -> bool {
+        self.has_outcome && !self.has_method
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: Option<&str>) {
+        let id = expected.and_then(RequestId::from_json);
+        assert_eq!(Skim::of(text.as_bytes()).id(), id, "{text}");
+        let mut bytewise = Skim::default();
+        for byte in text.as_bytes() {
+            bytewise.push(std::slice::from_ref(byte));
+        }
+        assert_eq!(bytewise.id(), id, "byte by byte: {text}");
+    }
+
+    #[test]
+    fn the_id_is_found_in_broken_messages() {
+        check(
+            r#"{"jsonrpc":"2.0","id":7,"method":"x","params":{"a":"#,
+            Some("7"),
+        );
+        check(
+            r#"{"params":{"id":1},"id" : "a\"b" ,"method":tru"#,
+            Some(r#""a\"b""#),
+        );
+        check(r#"{"params":["}",{"id":3}],"id":-4}"#, Some("-4"));
+        check(r#"{"id":7"#, None);
+        check(r#"{"id":7,"id":8}"#, None);
+        check(r#"{"id":null,"method":"x"}"#, None);
+        check(r#"["id",5]"#, None);
+        check("id: 5", None);
+        check(r#"}}}{"id":9,"#, Some("9"));
+    }
+
+    #[test]
+    fn requests_and_responses_are_told_apart() {
+        assert!(Skim::of(br#"{"id":7,"result":{"#).looks_like_response());
+        assert!(!Skim::of(br#"{"id":7,"params":{"result":{}}"#).looks_like_response());
+        assert!(!Skim::of(br#"{"id":7,"method":"x","result":{}}"#).looks_like_response());
+    }
+}

@@ -1,0 +1,192 @@
+//! Moves session messages; opens none of them.
+//!
+//! A [`Transport`] is a way to reach one peer. [`open`](Transport::open)ed, it comes apart into three halves with one owner each:
+//!
+//! ```text
+//!  Receiver   owned by whoever reads at the moment; blocks only for input
+//!  Sender     owned by whoever writes at the moment; blocks only until the deadline it is given
+//!  Control    shared; ends the other two from any thread, and ends the peer
+//! ```
+//!
+//! **A transport of one's own** implements these traits. It has to keep messages whole and in order, carry UTF-8 JSON text unchanged, and
+//! end the receiver when [`Control::close`] is called; its documentation should say how a connection is made, how messages are framed
+//! and what tells the peer that a request was cancelled (M-TRAN-X-03, M-TRAN-X-04). A byte stream needs none of that: see
+//! `Stream`, which frames messages as lines.
+//!
+//! Spec: Transports, "Custom Transports" (every revision).
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::error::Result;
+use crate::jsonrpc::{RequestId, TooLong};
+
+/// A message on its way, with what only the transport needs to know about it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct SessionMessage {
+    /// The JSON text: one message, or one batch.
+    pub text: Vec<u8>,
+    /// The request that it belongs to: the one it answers, or during which it is sent. Transports with a stream for each request
+    /// choose the stream by it; others ignore it.
+    pub related: Option<RequestId>,
+}
+
+impl SessionMessage {
+    /// A message that belongs to no request.
+    pub fn new(text: Vec<u8>) -> Self {
+        Self {
+            text,
+            related: None,
+        }
+    }
+
+    /// Ties the message to the request that it belongs to.
+    pub fn related_to(mut self, id: RequestId) -> Self {
+        self.related = Some(id);
+        self
+    }
+}
+
+/// What [`Receiver::receive`] comes back with.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Received {
+    /// A message.
+    Message(SessionMessage),
+    /// A message that exceeded [`Limits::max_message_bytes`] and was dropped.
+    TooLong(TooLong),
+    /// Nothing came within the time given.
+    Nothing,
+}
+
+/// A way to reach one peer, not yet used.
+pub trait Transport: Send + fmt::Debug {
+    /// Connects, or starts what there is to start. Called once, by the connection that takes the transport over.
+    ///
+    /// # Errors
+    ///
+    /// When the peer can't be reached. Nothing is left behind then.
+    fn open(self: Box<Self>, limits: &Limits) -> Result<Halves>;
+}
+
+/// An open transport.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Halves {
+    /// What comes in.
+    pub receiver: Box<dyn Receiver>,
+    /// What goes out.
+    pub sender: Box<dyn Sender>,
+    /// Ends both.
+    pub control: Arc<dyn Control>,
+}
+
+impl Halves {
+    /// Puts the halves of a transport of one's own together.
+    pub fn new(
+        receiver: Box<dyn Receiver>,
+        sender: Box<dyn Sender>,
+        control: Arc<dyn Control>,
+    ) -> Self {
+        Self {
+            receiver,
+            sender,
+            control,
+        }
+    }
+}
+
+/// The incoming half of a transport.
+pub trait Receiver: Send + fmt::Debug {
+    /// Waits for the next message: without end, or for about `patience` when that is given.
+    ///
+    /// A receiver that can't wait with a bound may ignore `patience` if [`is_patient`](Self::is_patient) says so.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) when the peer has gone or [`Control::close`] was called, with what is known of
+    /// why; any other kind for a failure. Either way the connection is over.
+    fn receive(&mut self, patience: Option<Duration>) -> Result<Received>;
+
+    /// Whether a message is there that [`receive`](Self::receive) will return without waiting.
+    fn has_message(&self) -> bool {
+        false
+    }
+
+    /// Whether [`receive`](Self::receive) heeds `patience`. Only then do waiting callers read for themselves.
+    fn is_patient(&self) -> bool {
+        false
+    }
+}
+
+/// The outgoing half of a transport.
+pub trait Sender: Send + fmt::Debug {
+    /// Sends messages from the front of the queue, in order, together where the transport can, until none is left or `deadline` passes.
+    ///
+    /// A message is taken off the queue when it is this half's business alone. One that was cut by the deadline stays with the sender,
+    /// which finishes it first when it is called again, with an empty queue too.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) when the deadline passed with something unsent: call again to go on. Any other
+    /// kind ends the connection.
+    fn send(&mut self, queue: &mut VecDeque<SessionMessage>, deadline: Instant) -> Result<()>;
+}
+
+/// What any thread can ask of an open transport.
+pub trait Control: Send + Sync + fmt::Debug {
+    /// Names the peer for error messages, for example `weather-server (process 4711)`.
+    fn peer(&self) -> String;
+
+    /// Ends both halves and the peer, if it is ours to end; idempotent and bounded in time.
+    ///
+    /// Politely first: the peer is told that nothing more comes, and gets its time to leave, during which incoming messages have still to
+    /// be received. When this returns, [`Receiver::receive`] no longer blocks on any thread.
+    fn close(&self);
+}
+
+/// Upper bounds of a connection. Each has a defined answer when it is hit.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Longest message that is accepted, in bytes. Defaults to 16 MiB. A longer one is dropped: a request is answered with an error, a
+    /// response fails its call with [`ErrorKind::Limit`](crate::ErrorKind::Limit), and the connection lives on.
+    pub max_message_bytes: usize,
+    /// How deep arrays and objects may be nested in a message. Defaults to 128. A deeper message is answered with an error.
+    pub max_depth: usize,
+    /// How many bytes may wait for a peer that does not read. Defaults to 16 MiB. Callers that would exceed it wait until their
+    /// deadline; one message is always taken, whatever its size.
+    pub max_queued_bytes: usize,
+    /// How many calls of ours may be in flight. Defaults to 10 000. The next one fails at once with
+    /// [`ErrorKind::Busy`](crate::ErrorKind::Busy).
+    pub max_calls: usize,
+    /// How many requests of the peer may be in hand, running or waiting for a worker. Defaults to 256. The next one is answered at once
+    /// with a "busy" error.
+    pub max_requests: usize,
+    /// How many handlers may run at once; handlers that wait for an answer of the peer do not count. Defaults to 64.
+    pub max_workers: usize,
+    /// How many notifications may wait for the one thread that hands them out in order. Defaults to 1 024. The next one is dropped and
+    /// counted.
+    pub max_notifications: usize,
+    /// How many progress and log messages may wait for one call whose callback is slower than the peer. Defaults to 1 024. Past it,
+    /// progress is merged, newest wins, and counted.
+    pub max_call_events: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_message_bytes: 16 << 20,
+            max_depth: 128,
+            max_queued_bytes: 16 << 20,
+            max_calls: 10_000,
+            max_requests: 256,
+            max_workers: 64,
+            max_notifications: 1024,
+            max_call_events: 1024,
+        }
+    }
+}
