@@ -11,17 +11,33 @@
 //! **A transport of one's own** implements these traits. It has to keep messages whole and in order, carry UTF-8 JSON text unchanged, and
 //! end the receiver when [`Control::close`] is called; its documentation should say how a connection is made, how messages are framed
 //! and what tells the peer that a request was cancelled (M-TRAN-X-03, M-TRAN-X-04). A byte stream needs none of that: see
-//! `Stream`, which frames messages as lines.
+//! [`Stream`], which frames messages as lines.
 //!
 //! Spec: Transports, "Custom Transports" (every revision).
 
+mod child;
+mod framing;
+pub mod memory;
+mod stdio;
+mod stream;
+pub(crate) mod sys;
+
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+pub use child::{Child, Stderr, StderrLines, StderrTail};
+pub use stdio::Stdio;
+pub use stream::Stream;
 
 use crate::error::Result;
 use crate::jsonrpc::{RequestId, TooLong};
+
+/// A lock that a panic elsewhere does not make unusable: what it guards is never left half changed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A message on its way, with what only the transport needs to know about it.
 #[derive(Debug)]

@@ -1,0 +1,420 @@
+//! A server run as a child process, and its orderly end.
+//!
+//! ```text
+//!              close                 2 s, or ended         2 s, or ended
+//!  running ──────────▶ stdin closed ───────────▶ SIGTERM ───────────▶ SIGKILL
+//!     │                                 │            │                   │
+//!     └── ended by itself ──────────────┴────────────┴───────────────────┴──▶ rest of the group ended, reaped
+//! ```
+//!
+//! The child leads a process group of its own, and the signals go to the whole group: behind a shell or a package runner it is the
+//! grandchild that serves. Who starts a session or group of its own leaves it and is not followed.
+//!
+//! Its standard input and output are socket pairs: they can be ended from any thread even when a grandchild holds the other end, and
+//! writing to one raises no SIGPIPE.
+//!
+//! **Threads.** One, `mcplink-stderr`, while standard error is captured; closing joins it. Reading and writing happen on the thread that
+//! receives or sends; the one that receives also reaps a child that ended by itself.
+
+mod stderr;
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use super::framing::{Input, LineReceiver, LineSender, Output, Piece, closed_here, failure};
+use super::sys::process::{Process, Signal};
+use super::sys::read::{Read, ReadEnd};
+use super::sys::write::WriteEnd;
+use super::sys::{fd, spawn};
+use super::{Control, Halves, Limits, Transport, lock};
+use crate::error::{Error, ErrorKind, Result};
+use stderr::Drainer;
+pub use stderr::{Stderr, StderrLines, StderrTail};
+
+/// How long the end of its output waits for the rest of the story: its exit status and last words.
+const FAREWELL: Duration = Duration::from_millis(300);
+/// What a leader left behind gets between being asked and being killed.
+const REST_OF_GROUP: Duration = Duration::from_millis(500);
+
+/// The transport to a server that is started as a child process: messages on its standard input and output, one a line.
+///
+/// The child starts in a process group of its own, with every signal unblocked and at its default, and with descriptors 0, 1 and 2
+/// only. It is ended by closing the connection or dropping it: see [`grace`](Self::grace).
+///
+/// Spec: Transports, "stdio" (every revision); Lifecycle, "Shutdown".
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::transport::{Child, Stderr};
+///
+/// let server = Child::new("weather-server")
+///     .args(["--units", "metric"])
+///     .env("WEATHER_KEY", "secret")
+///     .stderr(Stderr::Inherit);
+/// ```
+pub struct Child {
+    program: OsString,
+    args: Vec<OsString>,
+    clears_env: bool,
+    env: BTreeMap<OsString, Option<OsString>>,
+    directory: Option<PathBuf>,
+    stderr: Stderr,
+    tail: StderrTail,
+    pipes: bool,
+    grace: Duration,
+}
+
+impl fmt::Debug for Child {
+    /// Without arguments and environment, which may hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Child")
+            .field("program", &self.program)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Child {
+    /// Will start `program` when the connection is opened.
+    ///
+    /// A name without a slash is looked for in the child's own `PATH` (this process's, unless [`env`](Self::env) sets another). A
+    /// relative path counts from this process's working directory.
+    pub fn new(program: impl AsRef<OsStr>) -> Self {
+        Self {
+            program: program.as_ref().to_owned(),
+            args: Vec::new(),
+            clears_env: false,
+            env: BTreeMap::new(),
+            directory: None,
+            stderr: Stderr::default(),
+            tail: StderrTail::default(),
+            pipes: false,
+            grace: Duration::from_secs(2),
+        }
+    }
+
+    /// Adds an argument. It reaches the program as it is: no shell is involved.
+    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.args.push(arg.as_ref().to_owned());
+        self
+    }
+
+    /// Adds arguments.
+    pub fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
+        let args = args.into_iter().map(|arg| arg.as_ref().to_owned());
+        self.args.extend(args);
+        self
+    }
+
+    /// Sets an environment variable. The others are inherited.
+    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        let value = value.as_ref().to_owned();
+        self.env.insert(name.as_ref().to_owned(), Some(value));
+        self
+    }
+
+    /// Keeps an environment variable from being inherited.
+    pub fn env_remove(mut self, name: impl AsRef<OsStr>) -> Self {
+        self.env.insert(name.as_ref().to_owned(), None);
+        self
+    }
+
+    /// Inherits no environment variable, and forgets those set so far.
+    pub fn env_clear(mut self) -> Self {
+        self.clears_env = true;
+        self.env.clear();
+        self
+    }
+
+    /// Starts it in `directory`. Defaults to the working directory of this process.
+    pub fn current_dir(mut self, directory: impl AsRef<Path>) -> Self {
+        self.directory = Some(directory.as_ref().to_owned());
+        self
+    }
+
+    /// Says what becomes of its standard error. Defaults to [`Stderr::Capture`].
+    pub fn stderr(mut self, stderr: Stderr) -> Self {
+        self.stderr = stderr;
+        self
+    }
+
+    /// What is kept of its standard error, for reading while it runs and after.
+    pub fn stderr_tail(&self) -> StderrTail {
+        self.tail.clone()
+    }
+
+    /// Whether its standard input and output are pipes. Defaults to false: they are sockets.
+    ///
+    /// Only a program that opens `/dev/stdin` or `/dev/stdout` by name needs pipes.
+    pub fn pipes(mut self, pipes: bool) -> Self {
+        self.pipes = pipes;
+        self
+    }
+
+    /// How long it may take to leave after its standard input was closed, and once more after it was asked with SIGTERM. Defaults to
+    /// 2 seconds, so closing is over after little more than 4. A child that leaves sooner is waited for no longer.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    fn environment(&self) -> Vec<(OsString, OsString)> {
+        let mut env = BTreeMap::new();
+        if !self.clears_env {
+            env.extend(std::env::vars_os());
+        }
+        for (name, value) in &self.env {
+            match value {
+                Some(value) => env.insert(name.clone(), value.clone()),
+                None => env.remove(name),
+            };
+        }
+        env.into_iter().collect()
+    }
+
+    fn start(self) -> Result<Shared> {
+        let env = self.environment();
+        let name = Path::new(&self.program);
+        let name = name
+            .file_name()
+            .unwrap_or(&self.program)
+            .display()
+            .to_string();
+        let (ends, stdin, stdout) = self
+            .streams()
+            .map_err(|error| Error::io(format_args!("making streams for '{name}'"), error))?;
+        let (stderr, drainer) = match self.stderr {
+            Stderr::Inherit => (spawn::Stderr::Inherit, None),
+            Stderr::Discard => (spawn::Stderr::Discard, None),
+            Stderr::Capture => captured(&self.tail, None)?,
+            Stderr::Lines(lines) => captured(&self.tail, Some(lines))?,
+        };
+        let process = spawn::spawn(spawn::Command {
+            program: &self.program,
+            args: &self.args,
+            env: &env,
+            directory: self.directory.as_deref(),
+            stdin,
+            stdout,
+            stderr,
+        })?;
+        Ok(Shared {
+            peer: format!("{name} (process {})", process.id()),
+            process,
+            stdin: ends.0,
+            stdout: ends.1,
+            drainer,
+            tail: self.tail,
+            grace: self.grace,
+            closing: AtomicBool::new(false),
+            ladder: Mutex::new(false),
+        })
+    }
+
+    /// Our ends, and the child's standard input and output.
+    fn streams(&self) -> io::Result<((WriteEnd, ReadEnd), OwnedFd, OwnedFd)> {
+        if self.pipes {
+            let (stdin, to_child) = fd::pipe()?;
+            let (from_child, stdout) = fd::pipe()?;
+            let ours = (
+                WriteEnd::own_pipe(to_child)?,
+                ReadEnd::own_pipe(from_child)?,
+            );
+            Ok((ours, stdin, stdout))
+        } else {
+            let (stdin, to_child) = fd::socket_pair()?;
+            let (from_child, stdout) = fd::socket_pair()?;
+            let ours = (WriteEnd::socket(to_child)?, ReadEnd::socket(from_child)?);
+            Ok((ours, stdin, stdout))
+        }
+    }
+}
+
+fn captured(
+    tail: &StderrTail,
+    lines: Option<StderrLines>,
+) -> Result<(spawn::Stderr, Option<Drainer>)> {
+    let (drainer, theirs) = Drainer::start(tail.clone(), lines)?;
+    Ok((spawn::Stderr::To(theirs), Some(drainer)))
+}
+
+impl Transport for Child {
+    /// Starts the child.
+    ///
+    /// Fails with [`ErrorKind::Spawn`] when it can't be started and [`ErrorKind::Invalid`] when an argument or variable holds a NUL.
+    fn open(self: Box<Self>, limits: &Limits) -> Result<Halves> {
+        let shared = Arc::new(self.start()?);
+        let input = ChildOutput {
+            shared: Arc::clone(&shared),
+            watches: true,
+        };
+        let output = ChildInput(Arc::clone(&shared));
+        Ok(Halves::new(
+            Box::new(LineReceiver::new(input, limits)),
+            Box::new(LineSender::new(output)),
+            Arc::new(ChildControl(shared)),
+        ))
+    }
+}
+
+/// What the halves share. When the last of them goes, the child is ended.
+#[derive(Debug)]
+struct Shared {
+    process: Process,
+    stdin: WriteEnd,
+    stdout: ReadEnd,
+    drainer: Option<Drainer>,
+    tail: StderrTail,
+    peer: String,
+    grace: Duration,
+    /// Set before anything is ended, so that an end that we made is told from one that the child made.
+    closing: AtomicBool,
+    /// Whether the ladder has been climbed. Held meanwhile, so that whoever closes too returns when it is over.
+    ladder: Mutex<bool>,
+}
+
+impl Shared {
+    fn close(&self) {
+        // After a fork the child is the other process's; here there are only descriptors to close, by dropping.
+        if !self.process.is_ours() {
+            return;
+        }
+        self.closing.store(true, Ordering::SeqCst);
+        {
+            let mut climbed = lock(&self.ladder);
+            if !*climbed {
+                self.climb();
+                *climbed = true;
+            }
+        }
+        // Not under the lock: the callback of the drainer may be closing too.
+        if let Some(drainer) = &self.drainer {
+            drainer.finish();
+        }
+    }
+
+    fn climb(&self) {
+        self.stdin.end();
+        if !self.leaves() {
+            self.process.signal_group(Signal::Terminate);
+            if !self.leaves() {
+                self.process.signal_group(Signal::Kill);
+                // Only a process that hangs in the kernel outlasts this.
+                self.process.wait(Instant::now() + Duration::from_secs(1));
+            }
+        }
+        self.process
+            .end_rest_of_group(self.grace.min(REST_OF_GROUP));
+        self.stdout.end();
+    }
+
+    fn leaves(&self) -> bool {
+        self.process.wait(Instant::now() + self.grace)
+    }
+
+    /// Tells why its output ended, in words and with its last ones.
+    fn obituary(&self) -> Error {
+        let deadline = Instant::now() + FAREWELL;
+        let ended = self.process.wait(deadline);
+        if let Some(drainer) = &self.drainer {
+            drainer.wait(deadline);
+        }
+        let peer = &self.peer;
+        let text = match self.process.finish().filter(|_| ended) {
+            Some(exit) => format!("'{peer}' {exit}"),
+            None => format!("'{peer}' closed its output while still running"),
+        };
+        Error::new(ErrorKind::Closed, text).with_stderr_tail(self.tail.quote())
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if self.process.is_ours() {
+            // Nobody will read: a child that writes had better know.
+            self.stdout.end();
+            self.close();
+        }
+    }
+}
+
+/// Standard output of the child: what we read.
+#[derive(Debug)]
+struct ChildOutput {
+    shared: Arc<Shared>,
+    /// Until the child has ended, its end wakes the reader, who reaps it.
+    watches: bool,
+}
+
+impl Input for ChildOutput {
+    fn read(&mut self, room: &mut [u8], patience: Option<Duration>) -> io::Result<Piece> {
+        loop {
+            let process = &self.shared.process;
+            let watch = process.end_signal().filter(|_| self.watches);
+            match self.shared.stdout.read(room, patience, watch)? {
+                Read::Watched => {
+                    process.reap_early();
+                    self.watches = false;
+                }
+                read => return Ok(read.into()),
+            }
+        }
+    }
+
+    fn is_patient(&self) -> bool {
+        true
+    }
+
+    fn farewell(&mut self, failure: Option<io::Error>) -> Error {
+        if self.shared.closing.load(Ordering::SeqCst) {
+            return closed_here(&self.shared.peer);
+        }
+        let obituary = self.shared.obituary();
+        match failure {
+            Some(failure) => obituary.with_source(failure),
+            None => obituary,
+        }
+    }
+}
+
+/// Standard input of the child: what we write.
+#[derive(Debug)]
+struct ChildInput(Arc<Shared>);
+
+impl Output for ChildInput {
+    fn write(&mut self, bytes: &[u8], deadline: Instant) -> io::Result<usize> {
+        self.0.stdin.write(bytes, deadline)
+    }
+
+    fn refusal(&self, error: io::Error) -> Error {
+        if self.0.stdin.has_ended() {
+            closed_here(&self.0.peer)
+        } else {
+            failure(&self.0.peer, "sending to", error)
+        }
+    }
+
+    fn peer(&self) -> String {
+        self.0.peer.clone()
+    }
+}
+
+#[derive(Debug)]
+struct ChildControl(Arc<Shared>);
+
+impl Control for ChildControl {
+    fn peer(&self) -> String {
+        self.0.peer.clone()
+    }
+
+    fn close(&self) {
+        self.0.close();
+    }
+}

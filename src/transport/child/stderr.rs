@@ -1,0 +1,315 @@
+//! Standard error of a child: drained always, so that it can't block on it; the last of it kept.
+
+use std::fmt;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Result};
+use crate::transport::lock;
+use crate::transport::sys::fd;
+use crate::transport::sys::read::{Read, ReadEnd};
+use crate::transport::sys::thread::{Stack, start};
+
+/// How much is kept.
+const TAIL_BYTES: usize = 64 << 10;
+/// What an error quotes of it at most.
+const QUOTED_BYTES: usize = 2 << 10;
+const QUOTED_LINES: usize = 20;
+/// A longer line reaches the callback in pieces.
+const LINE_BYTES: usize = 64 << 10;
+/// How long closing waits for a callback that does not return.
+const CALLBACK_PATIENCE: Duration = Duration::from_secs(1);
+
+/// What becomes of a child's standard error.
+///
+/// What it says there is no sign of failure: servers log to it.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub enum Stderr {
+    /// Read by a thread, which keeps the last 64 KiB: see [`StderrTail`] and [`Error::stderr_tail`].
+    #[default]
+    Capture,
+    /// Goes where this process's standard error goes.
+    Inherit,
+    /// Goes nowhere.
+    Discard,
+    /// Captured, and handed out as lines: see [`Stderr::lines`].
+    Lines(StderrLines),
+}
+
+impl Stderr {
+    /// Captures standard error and calls `each` with every line of it, without its newline.
+    ///
+    /// It runs on the thread that drains standard error (`mcplink-stderr`), in order; while it does, nobody drains, so a slow one can make
+    /// the child wait. Bytes that are not UTF-8 are replaced; a line over 64 KiB comes in pieces. A panic in it ends the calls, not the
+    /// draining. It may drop or close the connection.
+    pub fn lines(each: impl FnMut(&str) + Send + 'static) -> Self {
+        Self::Lines(StderrLines(Box::new(each)))
+    }
+}
+
+/// A function that takes the lines of a child's standard error, made by [`Stderr::lines`].
+pub struct StderrLines(Box<dyn FnMut(&str) + Send>);
+
+impl fmt::Debug for StderrLines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StderrLines")
+    }
+}
+
+/// The last 64 KiB of a child's standard error, while it runs and after.
+///
+/// Empty when standard error is not captured. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct StderrTail(Arc<Tail>);
+
+#[derive(Debug, Default)]
+struct Tail {
+    state: Mutex<TailState>,
+    /// Told when the state is done.
+    done: Condvar,
+}
+
+#[derive(Default)]
+struct TailState {
+    /// Grows to twice what is kept, then is cut: so each byte is moved once at most.
+    bytes: Vec<u8>,
+    /// Nothing more comes, and the callback has returned for the last time.
+    done: bool,
+}
+
+impl fmt::Debug for TailState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", self.bytes.len().min(TAIL_BYTES))
+    }
+}
+
+impl StderrTail {
+    /// What is kept at this moment. Bytes that are not UTF-8 are replaced.
+    pub fn text(&self) -> String {
+        let state = lock(&self.0.state);
+        String::from_utf8_lossy(last(&state.bytes, TAIL_BYTES)).into_owned()
+    }
+
+    /// The last lines, short enough for an error.
+    pub(super) fn quote(&self) -> Option<String> {
+        let state = lock(&self.0.state);
+        let text = last(&state.bytes, QUOTED_BYTES).trim_ascii_end();
+        let newlines = text
+            .iter()
+            .enumerate()
+            .rev()
+            .filter(|(_, byte)| **byte == b'\n');
+        let start = newlines.skip(QUOTED_LINES - 1).map(|(at, _)| at + 1).next();
+        let quote = String::from_utf8_lossy(&text[start.unwrap_or(0)..]);
+        // The first character may have been cut in two.
+        let quote = quote.trim_start_matches(char::REPLACEMENT_CHARACTER);
+        (!quote.is_empty()).then(|| quote.to_owned())
+    }
+
+    fn push(&self, bytes: &[u8]) {
+        let mut state = lock(&self.0.state);
+        state.bytes.extend_from_slice(bytes);
+        if state.bytes.len() > 2 * TAIL_BYTES {
+            let surplus = state.bytes.len() - TAIL_BYTES;
+            state.bytes.drain(..surplus);
+        }
+    }
+
+    fn finish(&self) {
+        lock(&self.0.state).done = true;
+        self.0.done.notify_all();
+    }
+
+    /// Waits until nothing more can come, at most until `deadline`.
+    fn wait(&self, deadline: Instant) -> bool {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let state = lock(&self.0.state);
+        let waited = self
+            .0
+            .done
+            .wait_timeout_while(state, left, |state| !state.done);
+        waited.unwrap_or_else(PoisonError::into_inner).0.done
+    }
+}
+
+fn last(bytes: &[u8], count: usize) -> &[u8] {
+    &bytes[bytes.len().saturating_sub(count)..]
+}
+
+/// The thread that reads a child's standard error.
+///
+/// It is started by opening a [`Child`](super::Child); it ends with the stream or by [`finish`](Self::finish), which joins it.
+#[derive(Debug)]
+pub(super) struct Drainer {
+    end: Arc<ReadEnd>,
+    tail: StderrTail,
+    /// Taken by whoever joins. Held while joining, so that every closer but the callback itself returns after the thread has ended.
+    thread: Mutex<Option<JoinHandle<()>>>,
+    id: thread::ThreadId,
+}
+
+impl Drainer {
+    /// Starts it, and returns what the child is to write to.
+    pub(super) fn start(tail: StderrTail, lines: Option<StderrLines>) -> Result<(Self, OwnedFd)> {
+        let ends = fd::pipe().and_then(|(ours, theirs)| Ok((ReadEnd::own_pipe(ours)?, theirs)));
+        let (ours, theirs) =
+            ends.map_err(|error| Error::io("making a pipe for standard error", error))?;
+        let end = Arc::new(ours);
+        let stack = match lines {
+            Some(_) => Stack::Large,
+            None => Stack::Small,
+        };
+        let (reader, kept) = (Arc::clone(&end), tail.clone());
+        let thread = start("mcplink-stderr", stack, move || {
+            drain(&reader, &kept, lines.map(Splitter::new));
+            kept.finish();
+        })?;
+        let drainer = Self {
+            end,
+            tail,
+            id: thread.thread().id(),
+            thread: Mutex::new(Some(thread)),
+        };
+        Ok((drainer, theirs))
+    }
+
+    /// Waits until the child and all that share its standard error have closed it, at most until `deadline`.
+    pub(super) fn wait(&self, deadline: Instant) {
+        if thread::current().id() != self.id {
+            self.tail.wait(deadline);
+        }
+    }
+
+    /// Ends and joins the thread, also when somebody still holds the other end. A callback that does not return is left behind.
+    pub(super) fn finish(&self) {
+        self.end.end();
+        if thread::current().id() == self.id {
+            return;
+        }
+        let mut thread = lock(&self.thread);
+        if self.tail.wait(Instant::now() + CALLBACK_PATIENCE)
+            && let Some(thread) = thread.take()
+        {
+            // Nothing in it panics: the callback is caught.
+            drop(thread.join());
+        }
+    }
+}
+
+/// Ends it where starting the child failed.
+impl Drop for Drainer {
+    fn drop(&mut self) {
+        self.end.end();
+    }
+}
+
+fn drain(end: &ReadEnd, tail: &StderrTail, mut lines: Option<Splitter>) {
+    let mut room = vec![0; 8 << 10];
+    loop {
+        match end.read(&mut room, None, None) {
+            Ok(Read::Bytes(count)) => {
+                tail.push(&room[..count]);
+                if let Some(lines) = &mut lines {
+                    lines.push(&room[..count]);
+                }
+            }
+            Ok(Read::Nothing | Read::Watched) => {}
+            Ok(Read::End) => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+    }
+    if let Some(lines) = &mut lines {
+        lines.flush();
+    }
+}
+
+struct Splitter {
+    each: Option<StderrLines>,
+    line: Vec<u8>,
+}
+
+impl Splitter {
+    fn new(each: StderrLines) -> Self {
+        Self {
+            each: Some(each),
+            line: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.line.extend_from_slice(piece);
+            if piece.ends_with(b"\n") {
+                self.line.pop();
+                self.call();
+            } else if self.line.len() >= LINE_BYTES {
+                self.call();
+            }
+        }
+    }
+
+    fn flush(&mut self) {
+        if !self.line.is_empty() {
+            self.call();
+        }
+    }
+
+    fn call(&mut self) {
+        let line = self.line.strip_suffix(b"\r").unwrap_or(&self.line);
+        let line = String::from_utf8_lossy(line);
+        let called = self
+            .each
+            .as_mut()
+            .map(|each| catch_unwind(AssertUnwindSafe(|| (each.0)(&line))));
+        if called.is_some_and(|result| result.is_err()) {
+            self.each = None;
+        }
+        self.line.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_quotes_the_last_lines_only() {
+        let tail = StderrTail::default();
+        assert_eq!(tail.quote(), None);
+        for number in 0..100_000 {
+            tail.push(format!("line {number}\n").as_bytes());
+        }
+        assert_eq!(tail.text().len(), TAIL_BYTES);
+        let quote = tail.quote().expect("there is something");
+        assert!(quote.starts_with("line 99980\n") && quote.ends_with("line 99999"));
+        tail.push("ö".repeat(5000).as_bytes());
+        let quote = tail.quote().expect("there is something");
+        assert!(quote.len() <= QUOTED_BYTES && quote.chars().all(|c| c == 'ö'));
+    }
+
+    #[test]
+    fn lines_are_handed_out_whole_and_a_panic_ends_the_calls() {
+        let (sender, lines) = crossbeam_channel::unbounded();
+        let Stderr::Lines(each) = Stderr::lines(move |line| {
+            assert_ne!(line, "panic");
+            sender.send(line.to_owned()).expect("the test listens");
+        }) else {
+            unreachable!("that is what it makes");
+        };
+        let mut splitter = Splitter::new(each);
+        for piece in ["on", "e\r\ntwo\n\nthr", "ee\npanic\nfour\n"] {
+            splitter.push(piece.as_bytes());
+        }
+        splitter.flush();
+        assert_eq!(
+            lines.try_iter().collect::<Vec<_>>(),
+            ["one", "two", "", "three"]
+        );
+    }
+}

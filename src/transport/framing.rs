@@ -1,0 +1,200 @@
+//! What all byte streams share: a message is a line.
+//!
+//! [`LineReceiver`] and [`LineSender`] do the framing over an [`Input`] and an [`Output`], which move bytes and know why a stream ended.
+
+use std::collections::VecDeque;
+use std::fmt::Debug;
+use std::io;
+use std::time::{Duration, Instant};
+
+use super::{Limits, Received, Receiver, Sender, SessionMessage};
+use crate::error::{Error, ErrorKind, Result};
+use crate::jsonrpc::{Line, LineBuffer, end_line};
+
+/// Queued messages are joined into one write up to this size. A longer one goes alone, from its own buffer.
+const JOINED_BYTES: usize = 64 << 10;
+
+/// Where the bytes of a stream come from.
+pub(super) trait Input: Send + Debug {
+    /// Reads what is there, or waits for it.
+    fn read(&mut self, room: &mut [u8], patience: Option<Duration>) -> io::Result<Piece>;
+
+    /// Whether [`read`](Self::read) heeds `patience`.
+    fn is_patient(&self) -> bool;
+
+    /// Tells why nothing more comes: an orderly end, or `failure`. Asked once, and may take a moment to find out.
+    fn farewell(&mut self, failure: Option<io::Error>) -> Error;
+}
+
+/// What [`Input::read`] came back with.
+#[derive(Debug)]
+pub(super) enum Piece {
+    Bytes(usize),
+    End,
+    Nothing,
+}
+
+/// Where the bytes of a stream go.
+pub(super) trait Output: Send + Debug {
+    /// Writes until all is written or the deadline passes, and returns how much went out.
+    fn write(&mut self, bytes: &[u8], deadline: Instant) -> io::Result<usize>;
+
+    /// Tells what a failed write means.
+    fn refusal(&self, failure: io::Error) -> Error;
+
+    /// Names the peer.
+    fn peer(&self) -> String;
+}
+
+/// The receiving half of every byte stream.
+#[derive(Debug)]
+pub(super) struct LineReceiver<I> {
+    input: I,
+    lines: LineBuffer,
+    /// Why nothing more comes. The rest of the buffer is handed out first.
+    end: Option<Error>,
+}
+
+impl<I: Input> LineReceiver<I> {
+    pub(super) fn new(input: I, limits: &Limits) -> Self {
+        Self {
+            input,
+            lines: LineBuffer::new(limits.max_message_bytes),
+            end: None,
+        }
+    }
+
+    fn finish(&mut self, failure: Option<io::Error>) -> Option<Received> {
+        let was_orderly = failure.is_none();
+        self.end = Some(self.input.farewell(failure));
+        // A peer that forgot its last newline meant a message; one that was cut off did not.
+        let rest = self.lines.take_rest().filter(|_| was_orderly)?;
+        Some(Received::Message(SessionMessage::new(rest)))
+    }
+}
+
+impl<I: Input> Receiver for LineReceiver<I> {
+    fn receive(&mut self, patience: Option<Duration>) -> Result<Received> {
+        let deadline = patience.and_then(|patience| Instant::now().checked_add(patience));
+        let mut left = patience;
+        loop {
+            match self.lines.next_line() {
+                Some(Line::Message(text)) => {
+                    return Ok(Received::Message(SessionMessage::new(text)));
+                }
+                Some(Line::TooLong(long)) => return Ok(Received::TooLong(long)),
+                None => {}
+            }
+            if let Some(end) = &self.end {
+                return Err(end.clone());
+            }
+            let finished = match self.input.read(self.lines.room(), left) {
+                Ok(Piece::Bytes(count)) => {
+                    self.lines.filled(count);
+                    None
+                }
+                Ok(Piece::Nothing) => return Ok(Received::Nothing),
+                Ok(Piece::End) => self.finish(None),
+                Err(failure) => self.finish(Some(failure)),
+            };
+            if let Some(rest) = finished {
+                return Ok(rest);
+            }
+            left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+        }
+    }
+
+    fn has_message(&self) -> bool {
+        self.lines.has_line()
+    }
+
+    fn is_patient(&self) -> bool {
+        self.input.is_patient()
+    }
+}
+
+/// The sending half of every byte stream.
+#[derive(Debug)]
+pub(super) struct LineSender<O> {
+    output: O,
+    /// What is on its way, of which `sent` bytes have left.
+    current: Vec<u8>,
+    sent: usize,
+}
+
+impl<O: Output> LineSender<O> {
+    pub(super) fn new(output: O) -> Self {
+        Self {
+            output,
+            current: Vec::new(),
+            sent: 0,
+        }
+    }
+
+    fn send_current(&mut self, deadline: Instant) -> Result<()> {
+        let rest = &self.current[self.sent..];
+        let count = self
+            .output
+            .write(rest, deadline)
+            .map_err(|failure| self.output.refusal(failure))?;
+        if count == rest.len() {
+            (self.current, self.sent) = (Vec::new(), 0);
+            return Ok(());
+        }
+        self.sent += count;
+        let (peer, unsent) = (self.output.peer(), self.current.len() - self.sent);
+        let text = format!("'{peer}' does not read: {unsent} bytes of a message are still unsent");
+        Err(Error::new(ErrorKind::Timeout, text))
+    }
+
+    /// Takes the next message, and the ones behind it as long as they are small together.
+    fn take_next(&mut self, queue: &mut VecDeque<SessionMessage>) -> bool {
+        let Some(first) = queue.pop_front() else {
+            return false;
+        };
+        self.current = first.text;
+        end_line(&mut self.current);
+        while queue
+            .front()
+            .is_some_and(|next| self.current.len() + next.text.len() < JOINED_BYTES)
+        {
+            let Some(mut next) = queue.pop_front() else {
+                break;
+            };
+            end_line(&mut next.text);
+            self.current.append(&mut next.text);
+        }
+        true
+    }
+}
+
+impl<O: Output> Sender for LineSender<O> {
+    fn send(&mut self, queue: &mut VecDeque<SessionMessage>, deadline: Instant) -> Result<()> {
+        loop {
+            if !self.current.is_empty() {
+                self.send_current(deadline)?;
+            }
+            if !self.take_next(queue) {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// What an I/O failure on an open stream means: mostly that the peer has gone.
+pub(super) fn failure(peer: &str, doing: &str, error: io::Error) -> Error {
+    use io::ErrorKind as Io;
+    match error.kind() {
+        Io::BrokenPipe | Io::ConnectionReset | Io::ConnectionAborted | Io::NotConnected => {
+            let text = format!("{doing} '{peer}': it has gone ({error})");
+            Error::new(ErrorKind::Closed, text).with_source(error)
+        }
+        _ => Error::io(format_args!("{doing} '{peer}'"), error),
+    }
+}
+
+/// The connection to `peer` was ended by a call on this side.
+pub(super) fn closed_here(peer: &str) -> Error {
+    let text = format!("the connection to '{peer}' was closed by this side");
+    Error::new(ErrorKind::Closed, text)
+}

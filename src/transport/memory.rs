@@ -1,0 +1,258 @@
+//! Two ends in one process: for tests, and for a server that lives inside its client's program.
+//!
+//! Messages are handed over whole, without a copy. A connection is made by [`pair`]; there is no framing; closing either end, or
+//! dropping it, is what the other side sees as the end.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use super::{Control, Halves, Limits, Received, Receiver, Sender, SessionMessage, Transport, lock};
+use crate::error::{Error, ErrorKind, Result};
+use crate::jsonrpc::{Line, LineBuffer, TooLong};
+
+/// Makes two transports, each the peer of the other.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::transport::memory;
+///
+/// let (for_the_client, for_the_server) = memory::pair();
+/// ```
+pub fn pair() -> (Memory, Memory) {
+    let (to_first, to_second) = (Arc::default(), Arc::default());
+    let first = Memory {
+        ends: Arc::new(Ends {
+            incoming: Arc::clone(&to_first),
+            outgoing: Arc::clone(&to_second),
+        }),
+    };
+    let second = Memory {
+        ends: Arc::new(Ends {
+            incoming: to_second,
+            outgoing: to_first,
+        }),
+    };
+    (first, second)
+}
+
+/// One of two ends in one process, made by [`pair`].
+#[derive(Debug)]
+pub struct Memory {
+    ends: Arc<Ends>,
+}
+
+impl Transport for Memory {
+    /// Never fails.
+    fn open(self: Box<Self>, limits: &Limits) -> Result<Halves> {
+        let receiver = MemoryReceiver {
+            ends: Arc::clone(&self.ends),
+            max_message_bytes: limits.max_message_bytes,
+        };
+        let sender = MemorySender {
+            ends: Arc::clone(&self.ends),
+            max_queued_bytes: limits.max_queued_bytes,
+        };
+        let control = MemoryControl { ends: self.ends };
+        Ok(Halves::new(
+            Box::new(receiver),
+            Box::new(sender),
+            Arc::new(control),
+        ))
+    }
+}
+
+/// What the halves of one end share. When the last of them goes, the other end sees it.
+#[derive(Debug)]
+struct Ends {
+    incoming: Arc<Queue>,
+    outgoing: Arc<Queue>,
+}
+
+impl Ends {
+    fn close(&self) {
+        self.incoming.close(By::Reader);
+        self.outgoing.close(By::Writer);
+    }
+}
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    state: Mutex<State>,
+    /// Told of every change of the state.
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    messages: VecDeque<SessionMessage>,
+    bytes: usize,
+    closed: Option<By>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum By {
+    Reader,
+    Writer,
+}
+
+impl Queue {
+    fn close(&self, by: By) {
+        lock(&self.state).closed.get_or_insert(by);
+        self.changed.notify_all();
+    }
+
+    /// `Ok(None)` when nothing came in time.
+    fn pop(&self, patience: Option<Duration>) -> Result<Option<SessionMessage>> {
+        let deadline = patience.and_then(|patience| Instant::now().checked_add(patience));
+        let mut state = lock(&self.state);
+        loop {
+            if let Some(message) = state.messages.pop_front() {
+                state.bytes -= message.text.len();
+                self.changed.notify_all();
+                return Ok(Some(message));
+            }
+            if let Some(by) = state.closed {
+                return Err(closed(matches!(by, By::Reader)));
+            }
+            let Some(deadline) = deadline else {
+                state = unpoison(self.changed.wait(state));
+                continue;
+            };
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(None);
+            }
+            state = unpoison(self.changed.wait_timeout(state, left)).0;
+        }
+    }
+
+    /// Takes the front message of `from` when there is room for it, which an empty queue always has.
+    fn push(
+        &self,
+        from: &mut VecDeque<SessionMessage>,
+        max_bytes: usize,
+        deadline: Instant,
+    ) -> Result<()> {
+        let mut state = lock(&self.state);
+        while let Some(next) = from.front() {
+            if let Some(by) = state.closed {
+                return Err(closed(matches!(by, By::Writer)));
+            }
+            let bytes = state.bytes.saturating_add(next.text.len());
+            if state.messages.is_empty() || bytes <= max_bytes {
+                state.bytes = bytes;
+                state.messages.extend(from.pop_front());
+                self.changed.notify_all();
+                continue;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let queued = state.bytes;
+                let text = format!("{PEER} does not read: {queued} bytes wait for it");
+                return Err(Error::new(ErrorKind::Timeout, text));
+            }
+            state = unpoison(self.changed.wait_timeout(state, left)).0;
+        }
+        Ok(())
+    }
+}
+
+const PEER: &str = "the in-memory peer";
+
+fn closed(by_us: bool) -> Error {
+    let text = if by_us {
+        format!("the connection to {PEER} was closed by this side")
+    } else {
+        format!("{PEER} has closed the connection")
+    };
+    Error::new(ErrorKind::Closed, text)
+}
+
+fn unpoison<T>(result: std::sync::LockResult<T>) -> T {
+    result.unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[derive(Debug)]
+struct MemoryReceiver {
+    ends: Arc<Ends>,
+    max_message_bytes: usize,
+}
+
+impl Receiver for MemoryReceiver {
+    fn receive(&mut self, patience: Option<Duration>) -> Result<Received> {
+        Ok(match self.ends.incoming.pop(patience)? {
+            Some(message) if message.text.len() > self.max_message_bytes => {
+                Received::TooLong(too_long(&message.text, self.max_message_bytes))
+            }
+            Some(message) => Received::Message(message),
+            None => Received::Nothing,
+        })
+    }
+
+    fn has_message(&self) -> bool {
+        !lock(&self.ends.incoming.state).messages.is_empty()
+    }
+
+    fn is_patient(&self) -> bool {
+        true
+    }
+}
+
+/// Finds the id of a message that is too long, by the same road that lines take.
+fn too_long(text: &[u8], max_bytes: usize) -> TooLong {
+    let mut lines = LineBuffer::new(max_bytes);
+    for mut piece in [text, b"\n"] {
+        while !piece.is_empty() {
+            let room = lines.room();
+            let count = room.len().min(piece.len());
+            room[..count].copy_from_slice(&piece[..count]);
+            lines.filled(count);
+            piece = &piece[count..];
+            if let Some(Line::TooLong(long)) = lines.next_line() {
+                return long;
+            }
+        }
+    }
+    TooLong {
+        bytes: text.len(),
+        id: None,
+        is_response: false,
+    }
+}
+
+#[derive(Debug)]
+struct MemorySender {
+    ends: Arc<Ends>,
+    max_queued_bytes: usize,
+}
+
+impl Sender for MemorySender {
+    fn send(&mut self, queue: &mut VecDeque<SessionMessage>, deadline: Instant) -> Result<()> {
+        self.ends
+            .outgoing
+            .push(queue, self.max_queued_bytes, deadline)
+    }
+}
+
+#[derive(Debug)]
+struct MemoryControl {
+    ends: Arc<Ends>,
+}
+
+impl Control for MemoryControl {
+    fn peer(&self) -> String {
+        PEER.to_owned()
+    }
+
+    fn close(&self) {
+        self.ends.close();
+    }
+}

@@ -1,0 +1,210 @@
+//! Descriptors: private ones, pairs, waiting, waking.
+//!
+//! **Invariant:** a descriptor made here is close-on-exec and not below 3, so no child inherits it and no standard stream is mistaken
+//! for it.
+
+use std::io;
+use std::mem;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::time::{Duration, Instant};
+
+use libc::c_int;
+
+/// Turns `-1` into the error it stands for.
+pub(super) fn check(result: c_int) -> io::Result<c_int> {
+    if result == -1 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(result)
+    }
+}
+
+/// A private duplicate.
+pub(crate) fn duplicate(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    // SAFETY: the descriptor is open for as long as it is borrowed.
+    let new = check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 3) })?;
+    // SAFETY: fcntl just made it and nobody else knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(new) })
+}
+
+/// The descriptor itself, or a duplicate when it is one of the standard numbers (a host may have closed those).
+pub(super) fn private(fd: OwnedFd) -> io::Result<OwnedFd> {
+    use std::os::fd::AsFd;
+    if fd.as_raw_fd() < 3 {
+        duplicate(fd.as_fd())
+    } else {
+        Ok(fd)
+    }
+}
+
+fn private_pair(raw: [c_int; 2]) -> io::Result<(OwnedFd, OwnedFd)> {
+    // SAFETY: the caller has just made both; nobody else knows them.
+    let (first, second) = unsafe { (OwnedFd::from_raw_fd(raw[0]), OwnedFd::from_raw_fd(raw[1])) };
+    Ok((private(first)?, private(second)?))
+}
+
+/// Two connected stream sockets.
+pub(crate) fn socket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (first, second) = std::os::unix::net::UnixStream::pair()?;
+    Ok((private(first.into())?, private(second.into())?))
+}
+
+/// A pipe: its reading end, its writing end.
+#[cfg(not(target_vendor = "apple"))]
+pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut raw = [0; 2];
+    // SAFETY: there is room for two descriptors.
+    check(unsafe { libc::pipe2(raw.as_mut_ptr(), libc::O_CLOEXEC) })?;
+    private_pair(raw)
+}
+
+/// A pipe: its reading end, its writing end.
+#[cfg(target_vendor = "apple")]
+pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut raw = [0; 2];
+    // SAFETY: there is room for two descriptors.
+    check(unsafe { libc::pipe(raw.as_mut_ptr()) })?;
+    let pair = private_pair(raw)?;
+    for fd in [&pair.0, &pair.1] {
+        // SAFETY: the descriptor is open.
+        check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETFD, libc::FD_CLOEXEC) })?;
+    }
+    Ok(pair)
+}
+
+/// Makes an open file description non-blocking. Only for descriptions that nobody shares.
+pub(crate) fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: the descriptor is open for as long as it is borrowed.
+    let flags = check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETFL) })?;
+    // SAFETY: as above.
+    check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETFL, flags | libc::O_NONBLOCK) })?;
+    Ok(())
+}
+
+/// What a descriptor refers to, as far as reading and writing care.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Socket,
+    Pipe,
+    /// Terminals and other devices.
+    Device,
+    /// Never blocks for long: regular files.
+    File,
+}
+
+/// Finds out what a descriptor refers to.
+pub(crate) fn kind(fd: BorrowedFd<'_>) -> io::Result<Kind> {
+    let mut stat = mem::MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the descriptor is open and there is room for the answer.
+    check(unsafe { libc::fstat(fd.as_raw_fd(), stat.as_mut_ptr()) })?;
+    // SAFETY: fstat succeeded, so it has filled it in.
+    Ok(match unsafe { stat.assume_init() }.st_mode & libc::S_IFMT {
+        libc::S_IFSOCK => Kind::Socket,
+        libc::S_IFIFO => Kind::Pipe,
+        libc::S_IFREG => Kind::File,
+        _ => Kind::Device,
+    })
+}
+
+/// Opens the pipe behind `fd` once more, as a non-blocking description of our own.
+///
+/// The description that we were given is shared with the host and often with its parent, so its flags are not ours to change.
+#[cfg(target_os = "linux")]
+pub(super) fn reopen_pipe(fd: BorrowedFd<'_>, access: c_int) -> io::Result<OwnedFd> {
+    let path = std::ffi::CString::new(format!("/proc/self/fd/{}", fd.as_raw_fd()))?;
+    let flags = access | libc::O_NONBLOCK | libc::O_CLOEXEC | libc::O_NOCTTY;
+    // SAFETY: the path ends in NUL.
+    let raw = check(unsafe { libc::open(path.as_ptr(), flags) })?;
+    // SAFETY: open just made it and nobody else knows it.
+    private(unsafe { OwnedFd::from_raw_fd(raw) })
+}
+
+/// Elsewhere a pipe can't be opened again.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn reopen_pipe(_: BorrowedFd<'_>, _: c_int) -> io::Result<OwnedFd> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Ends a socket in one or both directions, on every thread that uses it.
+pub(super) fn shut(fd: BorrowedFd<'_>, how: std::net::Shutdown) {
+    let how = match how {
+        std::net::Shutdown::Read => libc::SHUT_RD,
+        std::net::Shutdown::Write => libc::SHUT_WR,
+        std::net::Shutdown::Both => libc::SHUT_RDWR,
+    };
+    // SAFETY: the descriptor is open. It can only fail where the peer has ended the socket before.
+    unsafe { libc::shutdown(fd.as_raw_fd(), how) };
+}
+
+/// An entry for [`poll`].
+pub(super) fn entry(fd: RawFd, events: libc::c_short) -> libc::pollfd {
+    libc::pollfd {
+        fd,
+        events,
+        revents: 0,
+    }
+}
+
+/// Waits until one of the descriptors is ready (`true`) or the deadline passes (`false`); without a deadline, for ever.
+pub(super) fn poll(fds: &mut [libc::pollfd], deadline: Option<Instant>) -> io::Result<bool> {
+    loop {
+        let timeout = deadline.map_or(-1, millis_until);
+        // SAFETY: the entries are initialised and as many as said.
+        let ready = unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, timeout) };
+        match check(ready) {
+            Ok(0) if deadline.is_none_or(|at| Instant::now() < at) => {}
+            Ok(ready) => return Ok(ready > 0),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Rounded up: rounded down, the last fraction of a millisecond would be spent spinning.
+fn millis_until(deadline: Instant) -> c_int {
+    let left = deadline.saturating_duration_since(Instant::now());
+    let millis = (left + Duration::from_nanos(999_999)).as_millis();
+    c_int::try_from(millis).unwrap_or(c_int::MAX)
+}
+
+/// Wakes whoever polls it. Once fired it stays so.
+#[derive(Debug)]
+pub(crate) struct Wake {
+    polled: OwnedFd,
+    #[cfg(not(target_os = "linux"))]
+    written: OwnedFd,
+}
+
+impl Wake {
+    #[cfg(target_os = "linux")]
+    pub(crate) fn new() -> io::Result<Self> {
+        // SAFETY: no pointers are involved.
+        let raw = check(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
+        // SAFETY: eventfd just made it and nobody else knows it.
+        let polled = private(unsafe { OwnedFd::from_raw_fd(raw) })?;
+        Ok(Self { polled })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn new() -> io::Result<Self> {
+        use std::os::fd::AsFd;
+        let (polled, written) = pipe()?;
+        set_nonblocking(written.as_fd())?;
+        Ok(Self { polled, written })
+    }
+
+    pub(crate) fn fire(&self) {
+        #[cfg(target_os = "linux")]
+        let fd = self.polled.as_raw_fd();
+        #[cfg(not(target_os = "linux"))]
+        let fd = self.written.as_raw_fd();
+        let one = 1u64.to_ne_bytes();
+        // SAFETY: the descriptor is open and the eight bytes are there. It fails only when it is full, hence has fired. Its reader is
+        // ours, so it raises no SIGPIPE.
+        unsafe { libc::write(fd, one.as_ptr().cast(), one.len()) };
+    }
+
+    pub(super) fn raw(&self) -> RawFd {
+        self.polled.as_raw_fd()
+    }
+}

@@ -1,0 +1,10 @@
+//! Unix.
+
+pub(crate) mod fd;
+pub(crate) mod process;
+pub(crate) mod read;
+pub(crate) mod signal;
+pub(crate) mod spawn;
+pub(crate) mod standard;
+pub(crate) mod thread;
+pub(crate) mod write;

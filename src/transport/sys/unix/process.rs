@@ -1,0 +1,315 @@
+//! A child process of ours and the group it leads: learning of its end, signalling, reaping.
+//!
+//! **Invariant:** no signal goes to a number that may belong to somebody else. The leader's number is ours until it is reaped, and both
+//! happen under one lock. What is left of its group after that is reached through the pidfd (Linux 6.9), which refers to this group for
+//! ever; where that is missing, the rest of the group is killed before the leader is reaped.
+//!
+//! Nothing here relies on SIGCHLD, which belongs to the host: it may ignore it (the system then reaps by itself) or reap every child in
+//! a handler. Either way `waitpid` knows no such child, which means "ended, status unknown".
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::ptr;
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::{fd, signal};
+use crate::transport::lock;
+
+/// A child that leads a process group of its own.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pid: libc::pid_t,
+    pidfd: Option<OwnedFd>,
+    /// Whether the group can be signalled through the pidfd, also when its leader is gone.
+    group_by_pidfd: bool,
+    /// The process that started it. In a fork of that one, the child is none of ours.
+    parent: u32,
+    /// How it ended. `Some` once it has been reaped: from then on the number means nothing. Guards every signal.
+    exit: Mutex<Option<Exit>>,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Status(i32),
+    Signal(i32),
+    /// Somebody else reaped it.
+    Unknown,
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Status(status) => write!(f, "exited with status {status}"),
+            Self::Signal(number) => match signal::name(number) {
+                Some(name) => write!(f, "was killed by signal {number} ({name})"),
+                None => write!(f, "was killed by signal {number}"),
+            },
+            Self::Unknown => f.write_str(
+                "ended (status unknown: this process ignores SIGCHLD or reaps children elsewhere)",
+            ),
+        }
+    }
+}
+
+/// What to tell a process group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Signal {
+    /// Please end. Also continues what is stopped, so that it can.
+    Terminate,
+    Kill,
+}
+
+impl Process {
+    /// Takes over a child that was just started as the leader of its own group.
+    pub(super) fn new(pid: libc::pid_t) -> Self {
+        let pidfd = pidfd::open(pid).ok();
+        let group_by_pidfd = pidfd.as_ref().is_some_and(pidfd::reaches_group);
+        Self {
+            pid,
+            pidfd,
+            group_by_pidfd,
+            parent: std::process::id(),
+            exit: Mutex::new(None),
+        }
+    }
+
+    pub(crate) fn id(&self) -> libc::pid_t {
+        self.pid
+    }
+
+    /// Whether this process is the one that started it, and not a fork.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.parent == std::process::id()
+    }
+
+    /// A descriptor that is readable once it has ended, where the system has such a thing.
+    pub(crate) fn end_signal(&self) -> Option<BorrowedFd<'_>> {
+        self.pidfd.as_ref().map(OwnedFd::as_fd)
+    }
+
+    /// Waits for its end, at most until `deadline`, without reaping it.
+    pub(crate) fn wait(&self, deadline: Instant) -> bool {
+        if lock(&self.exit).is_some() {
+            return true;
+        }
+        if let Some(pidfd) = &self.pidfd {
+            let mut end = [fd::entry(pidfd.as_raw_fd(), libc::POLLIN)];
+            if let Ok(ended) = fd::poll(&mut end, Some(deadline)) {
+                return ended;
+            }
+        }
+        let mut pause = Duration::from_micros(200);
+        while !self.has_ended() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            thread::sleep(pause.min(left));
+            pause = (pause * 2).min(Duration::from_millis(10));
+        }
+        true
+    }
+
+    fn has_ended(&self) -> bool {
+        let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
+        let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        // SAFETY: there is room for the answer, and all zeroes is a siginfo_t.
+        let (result, info) = unsafe {
+            let result = libc::waitid(
+                libc::P_PID,
+                self.pid as libc::id_t,
+                info.as_mut_ptr(),
+                flags,
+            );
+            (result, info.assume_init())
+        };
+        match fd::check(result) {
+            // SAFETY: waitid fills in the child's number, or leaves the zero when none has ended.
+            Ok(_) => unsafe { info.si_pid() != 0 },
+            Err(error) => error.raw_os_error() == Some(libc::ECHILD),
+        }
+    }
+
+    /// Takes note of its end if it has ended. May keep the leader's corpse a while, see [`finish`](Self::finish).
+    pub(crate) fn reap_early(&self) {
+        if self.group_by_pidfd {
+            self.reap();
+        }
+    }
+
+    /// Kills what is left of the group if its leader has ended, reaps, and tells how it ended. `None` while the leader runs.
+    pub(crate) fn finish(&self) -> Option<Exit> {
+        if !self.group_by_pidfd && self.wait(Instant::now()) {
+            self.signal_group(Signal::Kill);
+        }
+        self.reap()
+    }
+
+    /// Ends what a leader that has ended has left behind in its group: asks it, and kills it after `grace`.
+    pub(crate) fn end_rest_of_group(&self, grace: Duration) {
+        if !self.group_by_pidfd {
+            self.finish();
+            return;
+        }
+        self.reap();
+        if self.group_is_gone() {
+            return;
+        }
+        self.signal_group(Signal::Terminate);
+        if !self.wait_for_group(Instant::now() + grace) {
+            self.signal_group(Signal::Kill);
+            self.wait_for_group(Instant::now() + Duration::from_millis(100));
+        }
+    }
+
+    fn wait_for_group(&self, deadline: Instant) -> bool {
+        let mut pause = Duration::from_micros(200);
+        loop {
+            if self.group_is_gone() {
+                return true;
+            }
+            if Instant::now() >= deadline {
+                return false;
+            }
+            thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(10));
+        }
+    }
+
+    fn group_is_gone(&self) -> bool {
+        // Members whose parent died become children of the first process of the container, which may be this one. While one of them
+        // waits to be reaped the number is still this group's.
+        let Some(pidfd) = &self.pidfd else {
+            return true;
+        };
+        if pidfd::signal_group(pidfd, 0).is_err() {
+            return true;
+        }
+        // SAFETY: no status is asked for.
+        unsafe { libc::waitpid(-self.pid, ptr::null_mut(), libc::WNOHANG) };
+        false
+    }
+
+    fn reap(&self) -> Option<Exit> {
+        let mut exit = lock(&self.exit);
+        if exit.is_none() {
+            *exit = self.wait_no_hang();
+        }
+        *exit
+    }
+
+    fn wait_no_hang(&self) -> Option<Exit> {
+        let mut status = 0;
+        loop {
+            // SAFETY: there is room for the status.
+            let result = unsafe { libc::waitpid(self.pid, &raw mut status, libc::WNOHANG) };
+            return match fd::check(result) {
+                Ok(0) => None,
+                Ok(_) if libc::WIFSIGNALED(status) => Some(Exit::Signal(libc::WTERMSIG(status))),
+                Ok(_) => Some(Exit::Status(libc::WEXITSTATUS(status))),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                // It was reaped by somebody else: what still runs is known to waitpid.
+                Err(_) => Some(Exit::Unknown),
+            };
+        }
+    }
+
+    /// Signals the whole group.
+    pub(crate) fn signal_group(&self, signal: Signal) {
+        let numbers: &[i32] = match signal {
+            Signal::Terminate => &[libc::SIGTERM, libc::SIGCONT],
+            Signal::Kill => &[libc::SIGKILL],
+        };
+        let exit = lock(&self.exit);
+        for &number in numbers {
+            match &self.pidfd {
+                Some(pidfd) if self.group_by_pidfd => drop(pidfd::signal_group(pidfd, number)),
+                _ if exit.is_none() && !self.is_foreign_corpse() => {
+                    // SAFETY: no pointers; the number is ours, since the leader is not reaped.
+                    unsafe { libc::kill(-self.pid, number) };
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether somebody else has reaped it, so that its number may have been given away.
+    fn is_foreign_corpse(&self) -> bool {
+        // SAFETY: no information is asked for.
+        let result = unsafe {
+            libc::waitid(
+                libc::P_PID,
+                self.pid as libc::id_t,
+                ptr::null_mut(),
+                libc::WEXITED | libc::WNOHANG | libc::WNOWAIT,
+            )
+        };
+        result == -1 && io::Error::last_os_error().raw_os_error() == Some(libc::ECHILD)
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod pidfd {
+    use std::io;
+    use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+    use std::ptr;
+
+    /// Signals every member of the group that the process leads, or led. `PIDFD_SIGNAL_PROCESS_GROUP`, Linux 6.9.
+    const PROCESS_GROUP: libc::c_uint = 4;
+
+    pub(super) fn open(pid: libc::pid_t) -> io::Result<OwnedFd> {
+        // SAFETY: no pointers. The kernel makes it close-on-exec.
+        let raw = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+        let raw = i32::try_from(raw).unwrap_or(-1);
+        super::fd::check(raw)?;
+        // SAFETY: the kernel just made it and nobody else knows it.
+        super::fd::private(unsafe { OwnedFd::from_raw_fd(raw) })
+    }
+
+    pub(super) fn reaches_group(pidfd: &OwnedFd) -> bool {
+        match signal_group(pidfd, 0) {
+            Ok(()) => true,
+            Err(error) => matches!(error.raw_os_error(), Some(libc::ESRCH)),
+        }
+    }
+
+    pub(super) fn signal_group(pidfd: &OwnedFd, signal: i32) -> io::Result<()> {
+        // SAFETY: the descriptor is open; without a siginfo the kernel makes one.
+        let result = unsafe {
+            libc::syscall(
+                libc::SYS_pidfd_send_signal,
+                pidfd.as_raw_fd(),
+                signal,
+                ptr::null::<libc::siginfo_t>(),
+                PROCESS_GROUP,
+            )
+        };
+        if result == 0 {
+            Ok(())
+        } else {
+            Err(io::Error::last_os_error())
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod pidfd {
+    use std::io;
+    use std::os::fd::OwnedFd;
+
+    pub(super) fn open(_: libc::pid_t) -> io::Result<OwnedFd> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(super) fn reaches_group(_: &OwnedFd) -> bool {
+        false
+    }
+
+    pub(super) fn signal_group(_: &OwnedFd, _: i32) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}

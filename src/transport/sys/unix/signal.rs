@@ -1,0 +1,152 @@
+//! Signal masks of single threads. Dispositions belong to the host and are never touched.
+
+use std::mem::MaybeUninit;
+use std::ptr;
+
+/// Puts the mask of the current thread back when dropped.
+#[derive(Debug)]
+pub(super) struct RestoreMask(Set);
+
+/// A signal set.
+#[derive(Clone, Copy)]
+pub(super) struct Set(libc::sigset_t);
+
+impl std::fmt::Debug for Set {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Set")
+    }
+}
+
+impl Set {
+    pub(super) fn empty() -> Self {
+        let mut set = MaybeUninit::uninit();
+        // SAFETY: sigemptyset initialises the set it is given.
+        Self(unsafe {
+            libc::sigemptyset(set.as_mut_ptr());
+            set.assume_init()
+        })
+    }
+
+    pub(super) fn full() -> Self {
+        let mut set = MaybeUninit::uninit();
+        // SAFETY: sigfillset initialises the set it is given.
+        Self(unsafe {
+            libc::sigfillset(set.as_mut_ptr());
+            set.assume_init()
+        })
+    }
+
+    pub(super) fn with(mut self, signal: i32) -> Self {
+        // SAFETY: the set is initialised; a bad number is refused without effect.
+        unsafe { libc::sigaddset(&raw mut self.0, signal) };
+        self
+    }
+
+    pub(super) fn without(mut self, signal: i32) -> Self {
+        // SAFETY: the set is initialised; a bad number is refused without effect.
+        unsafe { libc::sigdelset(&raw mut self.0, signal) };
+        self
+    }
+
+    fn contains(&self, signal: i32) -> bool {
+        // SAFETY: the set is initialised.
+        unsafe { libc::sigismember(&raw const self.0, signal) == 1 }
+    }
+
+    pub(super) fn as_ptr(&self) -> *const libc::sigset_t {
+        &raw const self.0
+    }
+}
+
+/// Blocks, on the current thread, every signal that comes from outside of it.
+///
+/// Faults of its own instructions stay unblocked: blocked, they would kill the process past the host's crash handler.
+pub(super) fn block_all() -> RestoreMask {
+    const FAULTS: [i32; 6] = [
+        libc::SIGSEGV,
+        libc::SIGBUS,
+        libc::SIGFPE,
+        libc::SIGILL,
+        libc::SIGTRAP,
+        libc::SIGSYS,
+    ];
+    block(FAULTS.into_iter().fold(Set::full(), Set::without))
+}
+
+fn block(set: Set) -> RestoreMask {
+    let mut old = Set::empty();
+    // SAFETY: both sets are initialised; only the current thread's mask changes.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), &raw mut old.0) };
+    RestoreMask(old)
+}
+
+impl Drop for RestoreMask {
+    fn drop(&mut self) {
+        // SAFETY: the set came from pthread_sigmask.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, self.0.as_ptr(), ptr::null_mut()) };
+    }
+}
+
+/// Runs `write` so that a SIGPIPE it raises does not reach the host.
+///
+/// SIGPIPE goes to the thread that wrote. It is blocked there, taken out if it came, and the mask put back.
+pub(super) fn without_sigpipe<T>(write: impl FnOnce() -> T) -> T {
+    let _restored = block(Set::empty().with(libc::SIGPIPE));
+    let was_pending = pending().contains(libc::SIGPIPE);
+    let result = write();
+    if !was_pending && pending().contains(libc::SIGPIPE) {
+        take_sigpipe();
+    }
+    result
+}
+
+fn pending() -> Set {
+    let mut set = Set::empty();
+    // SAFETY: the set is initialised and ours.
+    unsafe { libc::sigpending(&raw mut set.0) };
+    set
+}
+
+#[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
+fn take_sigpipe() {
+    let at_once = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let set = Set::empty().with(libc::SIGPIPE);
+    // SAFETY: set and time are initialised; no information is asked for.
+    unsafe { libc::sigtimedwait(set.as_ptr(), ptr::null_mut(), &raw const at_once) };
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
+fn take_sigpipe() {
+    let set = Set::empty().with(libc::SIGPIPE);
+    let mut taken = 0;
+    // SAFETY: the set is initialised. It is pending on this very thread, so this does not wait.
+    unsafe { libc::sigwait(set.as_ptr(), &raw mut taken) };
+}
+
+/// The name of a signal, for messages.
+pub(crate) fn name(signal: i32) -> Option<&'static str> {
+    Some(match signal {
+        libc::SIGHUP => "SIGHUP",
+        libc::SIGINT => "SIGINT",
+        libc::SIGQUIT => "SIGQUIT",
+        libc::SIGILL => "SIGILL",
+        libc::SIGTRAP => "SIGTRAP",
+        libc::SIGABRT => "SIGABRT",
+        libc::SIGBUS => "SIGBUS",
+        libc::SIGFPE => "SIGFPE",
+        libc::SIGKILL => "SIGKILL",
+        libc::SIGUSR1 => "SIGUSR1",
+        libc::SIGSEGV => "SIGSEGV",
+        libc::SIGUSR2 => "SIGUSR2",
+        libc::SIGPIPE => "SIGPIPE",
+        libc::SIGALRM => "SIGALRM",
+        libc::SIGTERM => "SIGTERM",
+        libc::SIGXCPU => "SIGXCPU",
+        libc::SIGXFSZ => "SIGXFSZ",
+        libc::SIGSYS => "SIGSYS",
+        _ => return None,
+    })
+}

@@ -1,0 +1,308 @@
+//! Starting a child: own process group, empty signal mask, default dispositions, descriptors 0, 1 and 2 only.
+//!
+//! The standard library's `Command` hands the caller's signal mask down, so a child started from a thread that blocks SIGTERM could not
+//! be terminated. `posix_spawn` sets mask, dispositions and group without running code of ours between fork and exec.
+
+use std::ffi::{CStr, CString, OsStr, OsString, c_char};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::ptr;
+
+use super::process::Process;
+use super::signal::Set;
+use crate::error::{Error, ErrorKind, Result};
+
+/// What to start.
+#[derive(Debug)]
+pub(crate) struct Command<'a> {
+    pub(crate) program: &'a OsStr,
+    pub(crate) args: &'a [OsString],
+    /// The whole environment.
+    pub(crate) env: &'a [(OsString, OsString)],
+    pub(crate) directory: Option<&'a Path>,
+    pub(crate) stdin: OwnedFd,
+    pub(crate) stdout: OwnedFd,
+    pub(crate) stderr: Stderr,
+}
+
+/// Where its standard error goes.
+#[derive(Debug)]
+pub(crate) enum Stderr {
+    To(OwnedFd),
+    Inherit,
+    Discard,
+}
+
+/// Starts it and closes our copies of its descriptors.
+///
+/// # Errors
+///
+/// [`ErrorKind::Invalid`] for text that no process can be given, [`ErrorKind::Spawn`] when it can't be started.
+pub(crate) fn spawn(command: Command<'_>) -> Result<Process> {
+    let path = find(&command)?;
+    if let Some(directory) = command.directory
+        && !directory.is_dir()
+    {
+        let name = command.program.display();
+        let text = format!(
+            "can't start '{name}': its working directory '{}' is no directory; check current_dir()",
+            directory.display()
+        );
+        return Err(Error::new(ErrorKind::Spawn, text));
+    }
+    let mut words = vec![c_string("program", command.program)?];
+    for (index, arg) in command.args.iter().enumerate() {
+        words.push(c_string(format_args!("argument {}", index + 1), arg)?);
+    }
+    let env = c_environment(command.env)?;
+    let mut path = c_string("program", path.as_os_str())?;
+    let mut actions = Actions::new();
+    actions.duplicate(&command.stdin, 0);
+    actions.duplicate(&command.stdout, 1);
+    match &command.stderr {
+        Stderr::To(fd) => actions.duplicate(fd, 2),
+        Stderr::Discard => actions.open_null(2),
+        Stderr::Inherit => {}
+    }
+    if let Some(directory) = command.directory {
+        let directory = c_string("working directory", directory.as_os_str())?;
+        if !actions.change_directory(&directory) {
+            through_shell(&mut path, &mut words, directory);
+        }
+    }
+    actions.close_the_rest();
+    posix_spawn(&path, &words, &env, &actions).map_err(|error| refusal(&command, error))
+}
+
+fn refusal(command: &Command<'_>, error: io::Error) -> Error {
+    let advice = match error.raw_os_error() {
+        Some(libc::ENOEXEC) => ": it is neither a program nor a script that begins with #!",
+        Some(libc::ENOENT) => ": check that the file exists, and the interpreter it names after #!",
+        Some(libc::EACCES) => ": check that it is a file with execute permission",
+        _ => "",
+    };
+    let name = command.program.display();
+    let doing = format!("can't start '{name}'{advice}");
+    Error::io(doing, error).with_kind(ErrorKind::Spawn)
+}
+
+/// The file to run: a name without a slash is looked for in the child's own PATH, or ours if it is given none.
+fn find(command: &Command<'_>) -> Result<PathBuf> {
+    let program = Path::new(command.program);
+    if command.program.as_bytes().contains(&b'/') {
+        // A relative path counts from our directory, not from the one the child is started in.
+        return std::path::absolute(program).map_err(|error| {
+            Error::io("finding the working directory", error).with_kind(ErrorKind::Spawn)
+        });
+    }
+    let own = command.env.iter().find(|(name, _)| name == "PATH");
+    let path = match own {
+        Some((_, path)) => path.clone(),
+        None => std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/bin:/usr/bin".into()),
+    };
+    let is_program = |file: &PathBuf| file.is_file() && is_executable(file);
+    std::env::split_paths(&path)
+        .map(|directory| directory.join(program))
+        .find(is_program)
+        .ok_or_else(|| {
+            let (name, path) = (program.display(), path.display());
+            let text = format!("can't start '{name}': there is no such program in PATH ({path}); give its full path or set PATH with env()");
+            Error::new(ErrorKind::Spawn, text)
+        })
+}
+
+fn is_executable(file: &Path) -> bool {
+    // SAFETY: the path ends in NUL.
+    CString::new(file.as_os_str().as_bytes())
+        .is_ok_and(|path| unsafe { libc::access(path.as_ptr(), libc::X_OK) } == 0)
+}
+
+/// For systems whose `posix_spawn` can't change the directory.
+fn through_shell(path: &mut CString, words: &mut Vec<CString>, directory: CString) {
+    let program = std::mem::replace(path, c"/bin/sh".into());
+    let script = c"cd \"$1\" && shift && exec \"$@\"";
+    let head = [
+        c"sh".into(),
+        c"-c".into(),
+        script.into(),
+        c"sh".into(),
+        directory,
+        program,
+    ];
+    words.splice(..1, head);
+}
+
+fn c_environment(env: &[(OsString, OsString)]) -> Result<Vec<CString>> {
+    let entry = |(name, value): &(OsString, OsString)| {
+        if name.is_empty() || name.as_bytes().contains(&b'=') {
+            let text = format!(
+                "'{}' is no name for an environment variable",
+                name.display()
+            );
+            return Err(Error::new(ErrorKind::Invalid, text));
+        }
+        let mut line = name.clone();
+        line.push("=");
+        line.push(value);
+        c_string(
+            format_args!("environment variable '{}'", name.display()),
+            &line,
+        )
+    };
+    env.iter().map(entry).collect()
+}
+
+fn c_string(what: impl std::fmt::Display, text: &OsStr) -> Result<CString> {
+    CString::new(text.to_owned().into_vec()).map_err(|_nul| {
+        let text =
+            format!("{what} of the child has a NUL byte inside, which no process can be given");
+        Error::new(ErrorKind::Invalid, text)
+    })
+}
+
+fn pointers(strings: &[CString]) -> Vec<*mut c_char> {
+    let pointers = strings.iter().map(|string| string.as_ptr().cast_mut());
+    pointers.chain([ptr::null_mut()]).collect()
+}
+
+fn posix_spawn(
+    path: &CStr,
+    words: &[CString],
+    env: &[CString],
+    actions: &Actions,
+) -> io::Result<Process> {
+    let attributes = Attributes::new();
+    let (argv, envp) = (pointers(words), pointers(env));
+    let mut pid = 0;
+    // SAFETY: path, words and environment end in NUL and their lists in a null pointer; actions and attributes are initialised; all of
+    // them live until the call is over.
+    let result = unsafe {
+        libc::posix_spawn(
+            &raw mut pid,
+            path.as_ptr(),
+            &raw const actions.0,
+            &raw const attributes.0,
+            argv.as_ptr(),
+            envp.as_ptr(),
+        )
+    };
+    match result {
+        0 => Ok(Process::new(pid)),
+        code => Err(io::Error::from_raw_os_error(code)),
+    }
+}
+
+struct Attributes(libc::posix_spawnattr_t);
+
+impl Attributes {
+    fn new() -> Self {
+        let mut attributes = MaybeUninit::uninit();
+        let mut flags = libc::POSIX_SPAWN_SETPGROUP
+            | libc::POSIX_SPAWN_SETSIGMASK
+            | libc::POSIX_SPAWN_SETSIGDEF;
+        #[cfg(target_vendor = "apple")]
+        {
+            flags |= libc::POSIX_SPAWN_CLOEXEC_DEFAULT;
+        }
+        flags |= 0;
+        // These two can't be changed, and some systems refuse the attempt.
+        let changeable = Set::full().without(libc::SIGKILL).without(libc::SIGSTOP);
+        // SAFETY: init initialises the attributes; the others store plain values in what is then initialised.
+        unsafe {
+            libc::posix_spawnattr_init(attributes.as_mut_ptr());
+            let mut attributes = attributes.assume_init();
+            libc::posix_spawnattr_setflags(&raw mut attributes, flags as libc::c_short);
+            libc::posix_spawnattr_setpgroup(&raw mut attributes, 0);
+            libc::posix_spawnattr_setsigmask(&raw mut attributes, Set::empty().as_ptr());
+            libc::posix_spawnattr_setsigdefault(&raw mut attributes, changeable.as_ptr());
+            Self(attributes)
+        }
+    }
+}
+
+impl Drop for Attributes {
+    fn drop(&mut self) {
+        // SAFETY: initialised in new, destroyed once.
+        unsafe { libc::posix_spawnattr_destroy(&raw mut self.0) };
+    }
+}
+
+struct Actions(libc::posix_spawn_file_actions_t);
+
+impl Actions {
+    fn new() -> Self {
+        let mut actions = MaybeUninit::uninit();
+        // SAFETY: init initialises the actions.
+        Self(unsafe {
+            libc::posix_spawn_file_actions_init(actions.as_mut_ptr());
+            actions.assume_init()
+        })
+    }
+
+    /// `fd` is one of ours, hence not below 3, so this also clears close-on-exec on `number`.
+    fn duplicate(&mut self, fd: &OwnedFd, number: libc::c_int) {
+        // SAFETY: the actions are initialised; the descriptor stays open until the child has been started.
+        unsafe {
+            libc::posix_spawn_file_actions_adddup2(&raw mut self.0, fd.as_raw_fd(), number);
+        }
+    }
+
+    fn open_null(&mut self, number: libc::c_int) {
+        // SAFETY: the actions are initialised and the path, which they copy, ends in NUL.
+        unsafe {
+            libc::posix_spawn_file_actions_addopen(
+                &raw mut self.0,
+                number,
+                c"/dev/null".as_ptr(),
+                libc::O_WRONLY,
+                0,
+            );
+        }
+    }
+
+    /// `false` where the system can't.
+    fn change_directory(&mut self, directory: &CStr) -> bool {
+        type Add = unsafe extern "C" fn(
+            *mut libc::posix_spawn_file_actions_t,
+            *const c_char,
+        ) -> libc::c_int;
+        let Some(function) = optional(c"posix_spawn_file_actions_addchdir_np") else {
+            return false;
+        };
+        // SAFETY: where a function of this name exists it has this signature; it copies the path, which ends in NUL.
+        unsafe {
+            let add = std::mem::transmute::<*mut libc::c_void, Add>(function);
+            add(&raw mut self.0, directory.as_ptr()) == 0
+        }
+    }
+
+    /// Keeps descriptors of the host that are not close-on-exec from the child, where the system can.
+    fn close_the_rest(&mut self) {
+        type Add =
+            unsafe extern "C" fn(*mut libc::posix_spawn_file_actions_t, libc::c_int) -> libc::c_int;
+        if let Some(function) = optional(c"posix_spawn_file_actions_addclosefrom_np") {
+            // SAFETY: where a function of this name exists it has this signature.
+            unsafe {
+                let add = std::mem::transmute::<*mut libc::c_void, Add>(function);
+                add(&raw mut self.0, 3);
+            }
+        }
+    }
+}
+
+impl Drop for Actions {
+    fn drop(&mut self) {
+        // SAFETY: initialised in new, destroyed once.
+        unsafe { libc::posix_spawn_file_actions_destroy(&raw mut self.0) };
+    }
+}
+
+/// A function that older C libraries lack. Linked in the ordinary way it would keep a whole host from starting there.
+fn optional(name: &CStr) -> Option<*mut libc::c_void> {
+    // SAFETY: the name ends in NUL.
+    let function = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    (!function.is_null()).then_some(function)
+}

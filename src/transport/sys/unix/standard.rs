@@ -1,0 +1,117 @@
+//! Taking this process's standard streams for the protocol, and giving them back.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use libc::c_int;
+
+use super::fd::{check, duplicate};
+use crate::error::{Error, ErrorKind, Result};
+
+/// The standard streams while they are ours. Dropping it gives them back.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    /// What is to be put back where, and with which descriptor flags. Empty when nothing was redirected.
+    saved: Vec<(c_int, OwnedFd, c_int)>,
+}
+
+/// Makes private duplicates of standard input and output, and with `redirect` points 0 at the null device and 1 at standard error.
+///
+/// # Errors
+///
+/// [`ErrorKind::State`] when one of them is closed, [`ErrorKind::Io`] when the system refuses. Nothing is changed then.
+pub(crate) fn claim(redirect: bool) -> Result<(OwnedFd, OwnedFd, Claim)> {
+    let (input, input_flags) = private_copy(0, "input")?;
+    let (output, output_flags) = private_copy(1, "output")?;
+    let mut claim = Claim { saved: Vec::new() };
+    if redirect {
+        // What the host has printed so far belongs to where it was printed.
+        flush_stdout();
+        let doing = "redirecting the standard streams";
+        let io = |error| Error::io(doing, error);
+        let null = open_null().map_err(io)?;
+        let saved = duplicate(input.as_fd()).map_err(io)?;
+        replace(0, null.as_fd(), 0).map_err(io)?;
+        claim.saved.push((0, saved, input_flags));
+        let saved = duplicate(output.as_fd()).map_err(io)?;
+        // Standard error may be closed: then stray output has nowhere to go.
+        let stray = standard(2)
+            .ok_or(())
+            .and_then(|fd| duplicate(fd).map_err(drop));
+        replace(1, stray.as_ref().unwrap_or(&null).as_fd(), 0).map_err(io)?;
+        claim.saved.push((1, saved, output_flags));
+    }
+    Ok((input, output, claim))
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if !self.saved.is_empty() {
+            // What was printed meanwhile belongs to standard error.
+            flush_stdout();
+        }
+        for (number, fd, flags) in self.saved.drain(..) {
+            // There is nobody to tell of a failure, and none to expect: both descriptors are open.
+            drop(replace(number, fd.as_fd(), flags));
+        }
+    }
+}
+
+fn private_copy(number: c_int, name: &str) -> Result<(OwnedFd, c_int)> {
+    let Some(fd) = standard(number) else {
+        let text = format!(
+            "standard {name} (descriptor {number}) is closed; start this process with it open, or serve another transport"
+        );
+        return Err(Error::new(ErrorKind::State, text));
+    };
+    let doing = format_args!("duplicating standard {name}");
+    let copy = duplicate(fd).map_err(|error| Error::io(doing, error))?;
+    // SAFETY: the descriptor is open.
+    let flags = unsafe { libc::fcntl(number, libc::F_GETFD) };
+    Ok((copy, flags.max(0)))
+}
+
+/// A standard stream, unless it is closed.
+fn standard(number: c_int) -> Option<BorrowedFd<'static>> {
+    // SAFETY: asking is harmless on a closed descriptor too.
+    let is_open = unsafe { libc::fcntl(number, libc::F_GETFD) } != -1;
+    // SAFETY: it is open, and standard streams stay so: a host that closes one while it is being claimed gets an error, no more.
+    is_open.then(|| unsafe { BorrowedFd::borrow_raw(number) })
+}
+
+fn replace(number: c_int, by: BorrowedFd<'_>, flags: c_int) -> io::Result<()> {
+    loop {
+        // SAFETY: both are plain numbers of open descriptors; what `number` referred to has been duplicated before.
+        match check(unsafe { libc::dup2(by.as_raw_fd(), number) }) {
+            Ok(_) => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    // SAFETY: the descriptor is open.
+    check(unsafe { libc::fcntl(number, libc::F_SETFD, flags) })?;
+    Ok(())
+}
+
+fn open_null() -> io::Result<OwnedFd> {
+    let file = std::fs::File::options()
+        .read(true)
+        .write(true)
+        .open("/dev/null")?;
+    Ok(file.into())
+}
+
+/// Flushes C's `stdout` only. `fflush(NULL)` would wait for the lock of every stream, so also for a thread of the host that sits in a
+/// `getline` on some pipe.
+fn flush_stdout() {
+    #[cfg(any(target_vendor = "apple", target_os = "freebsd"))]
+    use __stdoutp as stdout;
+    unsafe extern "C" {
+        #[cfg(any(target_vendor = "apple", target_os = "freebsd"))]
+        static __stdoutp: *mut libc::FILE;
+        #[cfg(not(any(target_vendor = "apple", target_os = "freebsd")))]
+        static stdout: *mut libc::FILE;
+    }
+    // SAFETY: the C library initialises the pointer before main; fflush takes the stream's own lock.
+    unsafe { libc::fflush(stdout) };
+}
