@@ -310,6 +310,15 @@ impl fmt::Display for Excerpt<'_> {
     }
 }
 
+/// What serde says is wrong, without its position in a text that the reader never sees as such.
+pub(crate) fn without_position(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.rsplit_once(" at line ") {
+        Some((what, _)) => what.to_owned(),
+        None => text,
+    }
+}
+
 /// A duration as people write it: `250 ms`, `60 s`.
 pub(crate) struct Span(pub(crate) Duration);
 

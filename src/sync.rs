@@ -6,11 +6,6 @@
 use std::time::Instant;
 
 #[cfg(loom)]
-pub(crate) use loom::sync::Arc;
-#[cfg(not(loom))]
-pub(crate) use std::sync::Arc;
-
-#[cfg(loom)]
 use loom::sync as imp;
 #[cfg(not(loom))]
 use std::sync as imp;

@@ -24,7 +24,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use super::outgoing::Slot;
-use crate::sync::{Arc, Condvar, Mutex, MutexGuard};
+use crate::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::Arc;
 
 /// How long user code may run where it was read before another thread reads on: between one and two ticks.
 const TICK: Duration = Duration::from_micros(450);

@@ -6,7 +6,7 @@ use std::fmt;
 use super::peer::Peer;
 use super::responder::Responder;
 use crate::jsonrpc::{Notification, Request};
-use crate::sync::Arc;
+use std::sync::Arc;
 
 type RequestFn = dyn Fn(&Request, Responder) + Send + Sync;
 type NotificationFn = dyn Fn(&Peer, &Notification) + Send + Sync;

@@ -18,7 +18,8 @@ use std::collections::HashMap;
 use super::cancel::{Callback, CancelToken};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::RequestId;
-use crate::sync::{Arc, Mutex};
+use crate::sync::Mutex;
+use std::sync::Arc;
 
 /// One request of the peer and everything that is answered to it.
 #[derive(Debug)]

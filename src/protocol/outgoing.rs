@@ -18,7 +18,8 @@ use std::time::Instant;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::{Malformed, RequestId, Response};
-use crate::sync::{Arc, Condvar, Mutex};
+use crate::sync::{Condvar, Mutex};
+use std::sync::Arc;
 
 /// How many ended calls are remembered, to tell a late answer from one to an id that was never used.
 const RETIRED: usize = 256;
@@ -42,6 +43,13 @@ pub struct Progress {
     pub total: Option<f64>,
     /// What is happening, for people (since 2025-03-26).
     pub message: Option<String>,
+}
+
+impl Progress {
+    /// Progress without a total and a message.
+    pub fn new(progress: f64) -> Self {
+        Self { progress, total: None, message: None }
+    }
 }
 
 /// Where one caller waits.
@@ -276,11 +284,7 @@ mod tests {
     }
 
     fn progress(value: u32) -> Progress {
-        Progress {
-            progress: value.into(),
-            total: None,
-            message: None,
-        }
+        Progress::new(value.into())
     }
 
     // Lesson 8.5, M-CANC-C-13, L-CANC-B-05

@@ -1,0 +1,205 @@
+//! On which terms a request is served: revision, client and capabilities, from the request itself or from `initialize`.
+//!
+//! ```text
+//!  _meta names a revision ──▶ modern: these terms, for this request only
+//!  it names none ──▶ initialize was answered ──▶ legacy: the terms of that answer
+//!                └─▶ not yet ──▶ refused
+//! ```
+
+use std::sync::Arc;
+
+use crate::error::{ErrorCode, RpcError};
+use crate::schema::{
+    ClientCapabilities, Implementation, InitializeRequestParams, ProtocolVersion, RequestMetaObject,
+};
+use crate::sync::Mutex;
+
+/// Who asks, and in which revision.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Terms {
+    /// The revision of the request.
+    pub revision: ProtocolVersion,
+    /// What the client can do.
+    pub capabilities: ClientCapabilities,
+    /// Who the client says it is: for showing and logging, not for decisions (M-META-B-16, M-META-B-17).
+    pub client_info: Option<Implementation>,
+}
+
+/// What is known of one connection.
+#[derive(Debug, Default)]
+pub(super) struct Conversation {
+    /// What `initialize` agreed on.
+    agreed: Mutex<Option<Arc<Terms>>>,
+}
+
+impl Conversation {
+    /// The terms of a request with this `_meta`, from which what they consist of is taken.
+    pub(super) fn terms(
+        &self,
+        meta: Option<&mut RequestMetaObject>,
+        served: &[ProtocolVersion],
+    ) -> Result<Arc<Terms>, RpcError> {
+        match meta {
+            Some(meta) if meta.protocol_version.is_some() => modern_terms(meta, served).map(Arc::new),
+            _ => self.agreed.lock().clone().ok_or_else(|| not_opened(served)),
+        }
+    }
+
+    /// Answers `initialize`: the revision to speak from now on.
+    pub(super) fn agree(
+        &self,
+        params: InitializeRequestParams,
+        served: &[ProtocolVersion],
+    ) -> Result<ProtocolVersion, RpcError> {
+        let mut legacy = served.iter().copied().filter(|revision| revision.is_legacy());
+        let Some(latest) = legacy.clone().max() else {
+            return Err(unsupported_version(&params.protocol_version, served));
+        };
+        let mut agreed = self.agreed.lock();
+        if agreed.is_some() {
+            return Err(RpcError::invalid_request("initialize was answered already on this connection"));
+        }
+        let revision = legacy.find(|revision| revision.as_str() == params.protocol_version).unwrap_or(latest);
+        let terms = Terms { revision, capabilities: params.capabilities, client_info: Some(params.client_info) };
+        *agreed = Some(Arc::new(terms));
+        Ok(revision)
+    }
+}
+
+/// Whether a request says that it is of the modern era.
+pub(super) fn is_modern(meta: Option<&RequestMetaObject>) -> bool {
+    meta.is_some_and(|meta| meta.protocol_version.is_some())
+}
+
+fn modern_terms(meta: &mut RequestMetaObject, served: &[ProtocolVersion]) -> Result<Terms, RpcError> {
+    let requested = meta.protocol_version.take().unwrap_or_default();
+    let known = served.iter().copied().find(|revision| revision.is_modern() && revision.as_str() == requested);
+    let Some(revision) = known else { return Err(unsupported_version(&requested, served)) };
+    let Some(capabilities) = meta.client_capabilities.take() else {
+        return Err(RpcError::invalid_params("params._meta lacks io.modelcontextprotocol/clientCapabilities"));
+    };
+    Ok(Terms { revision, capabilities, client_info: meta.client_info.take() })
+}
+
+fn not_opened(served: &[ProtocolVersion]) -> RpcError {
+    let modern = served.iter().any(|revision| revision.is_modern());
+    let legacy = served.iter().any(|revision| revision.is_legacy());
+    RpcError::invalid_params(match (modern, legacy) {
+        (true, true) => {
+            "params._meta lacks io.modelcontextprotocol/protocolVersion, and initialize was not sent before"
+        }
+        (true, false) => "params._meta lacks io.modelcontextprotocol/protocolVersion",
+        _ => "initialize has to be sent before",
+    })
+}
+
+/// The error for a revision that is not served.
+pub(super) fn unsupported_version(requested: &str, served: &[ProtocolVersion]) -> RpcError {
+    let names: Vec<&str> = served.iter().map(|revision| revision.as_str()).collect();
+    let text = format!("unsupported protocol version; supported: {}", names.join(", "));
+    let data = serde_json::json!({ "supported": names, "requested": requested });
+    RpcError::new(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, text).with_data(&data).expect("strings are JSON")
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn newest_first() -> Vec<ProtocolVersion> {
+        ProtocolVersion::ALL.iter().rev().copied().collect()
+    }
+
+    fn initialize(version: &str) -> InitializeRequestParams {
+        let mut params = InitializeRequestParams::new(
+            ProtocolVersion::LATEST_LEGACY,
+            ClientCapabilities::default(),
+            Implementation::new("c", "1"),
+        );
+        params.protocol_version = version.to_owned();
+        params
+    }
+
+    fn meta(version: Option<&str>) -> RequestMetaObject {
+        let mut meta = RequestMetaObject::new(ProtocolVersion::LATEST, ClientCapabilities::default());
+        meta.protocol_version = version.map(str::to_owned);
+        meta
+    }
+
+    // L-INIT-S-09, L-INIT-S-10, L-INIT-S-11, L-INIT-S-25, AMB-60
+    #[test]
+    fn initialize_agrees_on_the_revision_asked_for_or_the_latest_legacy_one() {
+        for asked in ProtocolVersion::LEGACY {
+            let agreed = Conversation::default().agree(initialize(asked.as_str()), &newest_first());
+            assert_eq!(agreed.expect("agreed"), *asked);
+        }
+        for asked in ["1900-01-01", "2026-07-28", ""] {
+            let agreed = Conversation::default().agree(initialize(asked), &newest_first());
+            assert_eq!(agreed.expect("agreed"), ProtocolVersion::V2025_11_25, "{asked}");
+        }
+    }
+
+    // M-VER-S-11, M-ERR-S-11
+    #[test]
+    fn a_modern_server_answers_initialize_with_what_it_serves() {
+        let error = Conversation::default()
+            .agree(initialize("2025-11-25"), &[ProtocolVersion::V2026_07_28])
+            .expect_err("refused");
+        assert_eq!(error.code, ErrorCode::UNSUPPORTED_PROTOCOL_VERSION);
+        let data = error.data.expect("data").get().to_owned();
+        assert_eq!(data, r#"{"requested":"2025-11-25","supported":["2026-07-28"]}"#);
+        assert!(error.message.contains("2026-07-28"));
+    }
+
+    // M-VER-S-01, AMB-03
+    #[test]
+    fn an_envelope_of_another_revision_is_refused() {
+        for version in ["1900-01-01", "2025-11-25", ""] {
+            let error = Conversation::default().terms(Some(&mut meta(Some(version))), &newest_first());
+            assert_eq!(error.expect_err(version).code, ErrorCode::UNSUPPORTED_PROTOCOL_VERSION);
+        }
+        let error = Conversation::default()
+            .terms(Some(&mut meta(Some("2026-07-28"))), ProtocolVersion::LEGACY)
+            .expect_err("switched off");
+        assert_eq!(error.code, ErrorCode::UNSUPPORTED_PROTOCOL_VERSION);
+    }
+
+    // M-META-S-08, L-INIT-B-01
+    #[test]
+    fn a_request_without_terms_is_refused_with_what_is_missing() {
+        let conversation = Conversation::default();
+        let mut without_capabilities = meta(Some("2026-07-28"));
+        without_capabilities.client_capabilities = None;
+        for (mut meta, missing) in [(meta(None), "protocolVersion"), (without_capabilities, "clientCapabilities")] {
+            let error = conversation.terms(Some(&mut meta), &newest_first()).expect_err(missing);
+            assert_eq!(error.code, ErrorCode::INVALID_PARAMS);
+            assert!(error.message.contains(missing), "{error}");
+        }
+        assert_eq!(conversation.terms(None, &newest_first()).expect_err("none").code, ErrorCode::INVALID_PARAMS);
+    }
+
+    // M-STATE-S-01, M-VER-S-15
+    #[test]
+    fn modern_terms_are_forgotten_and_legacy_ones_kept() {
+        let conversation = Conversation::default();
+        let modern = |conversation: &Conversation| {
+            let terms = conversation.terms(Some(&mut meta(Some("2026-07-28"))), &newest_first()).expect("modern");
+            terms.revision
+        };
+        assert_eq!(modern(&conversation), ProtocolVersion::V2026_07_28);
+        assert!(conversation.terms(None, &newest_first()).is_err());
+        conversation.agree(initialize("2024-11-05"), &newest_first()).expect("agreed");
+        let terms = conversation.terms(None, &newest_first()).expect("legacy");
+        assert_eq!(terms.revision, ProtocolVersion::V2024_11_05);
+        assert_eq!(modern(&conversation), ProtocolVersion::V2026_07_28);
+    }
+
+    // L-INIT-S-24
+    #[test]
+    fn a_second_initialize_is_refused() {
+        let conversation = Conversation::default();
+        conversation.agree(initialize("2025-06-18"), &newest_first()).expect("first");
+        let error = conversation.agree(initialize("2025-06-18"), &newest_first()).expect_err("second");
+        assert_eq!(error.code, ErrorCode::INVALID_REQUEST);
+    }
+}

@@ -1,0 +1,187 @@
+//! What handlers give: texts, content, structured values, failures.
+
+use std::any::Any;
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::context::{Context, ToolCall};
+use super::registry::ToolHandler;
+use crate::error::{Error, RpcError};
+use crate::schema::{CallToolResult, ContentBlock, JsonSchema};
+
+/// What the handler of a tool may give.
+///
+/// Texts, content blocks, whole results, [`Json`] for structured values, nothing, and a `Result` of any of these with a [`ToolError`].
+pub trait ToolOutput {
+    /// The schema of the structured value, when the type has one.
+    fn output_schema() -> Option<JsonSchema>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
+    /// Makes a result of it.
+    ///
+    /// # Errors
+    ///
+    /// An error of the protocol instead of a result: see [`ToolError`] for which of them to choose.
+    fn into_result(self) -> Result<CallToolResult, RpcError>;
+}
+
+impl ToolOutput for CallToolResult {
+    fn into_result(self) -> Result<CallToolResult, RpcError> {
+        Ok(self)
+    }
+}
+
+impl ToolOutput for String {
+    fn into_result(self) -> Result<CallToolResult, RpcError> {
+        Ok(CallToolResult::text(self))
+    }
+}
+
+impl ToolOutput for &str {
+    fn into_result(self) -> Result<CallToolResult, RpcError> {
+        Ok(CallToolResult::text(self))
+    }
+}
+
+impl ToolOutput for () {
+    fn into_result(self) -> Result<CallToolResult, RpcError> {
+        Ok(CallToolResult::default())
+    }
+}
+
+impl ToolOutput for ContentBlock {
+    fn into_result(self) -> Result<CallToolResult, RpcError> {
+        Ok(CallToolResult::new([self]))
+    }
+}
+
+impl ToolOutput for Vec<ContentBlock> {
+    fn into_result(self) -> Result<CallToolResult, RpcError> {
+        Ok(CallToolResult::new(self))
+    }
+}
+
+impl<T: ToolOutput> ToolOutput for Result<T, ToolError> {
+    fn output_schema() -> Option<JsonSchema> {
+        T::output_schema()
+    }
+
+    fn into_result(self) -> Result<CallToolResult, RpcError> {
+        match self {
+            Ok(output) => output.into_result(),
+            Err(error) => error.into_result(),
+        }
+    }
+}
+
+/// A structured value, given with its JSON as a text for clients that only read that (M-TOOL-S-20).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "it wraps one value and never anything else")]
+pub struct Json<T>(pub T);
+
+#[cfg(feature = "schemars")]
+impl<T: Serialize + schemars::JsonSchema> ToolOutput for Json<T> {
+    fn output_schema() -> Option<JsonSchema> {
+        schema_of::<T>().ok()
+    }
+
+    fn into_result(self) -> Result<CallToolResult, RpcError> {
+        structured(&self.0)
+    }
+}
+
+#[cfg(not(feature = "schemars"))]
+impl<T: Serialize> ToolOutput for Json<T> {
+    fn into_result(self) -> Result<CallToolResult, RpcError> {
+        structured(&self.0)
+    }
+}
+
+fn structured(value: &impl Serialize) -> Result<CallToolResult, RpcError> {
+    CallToolResult::default().structured(value).map_err(|_| RpcError::internal("internal error"))
+}
+
+/// The JSON Schema (2020-12) of a type.
+#[cfg(feature = "schemars")]
+pub(super) fn schema_of<T: schemars::JsonSchema>() -> crate::error::Result<JsonSchema> {
+    JsonSchema::new(&schemars::schema_for!(T))
+}
+
+/// Why a tool failed.
+///
+/// A failure *of the tool* is a result that says so, for the model to read and react to: that is what a `ToolError` becomes, whether made
+/// of a text or, with `?`, of any error. An [`RpcError`] taken in with `?` stays an error *of the protocol*. An [`Error`] of this library
+/// becomes an internal error: its text is for the host.
+#[derive(Debug)]
+pub struct ToolError(Failure);
+
+#[derive(Debug)]
+enum Failure {
+    Tool(Box<CallToolResult>),
+    Protocol(RpcError),
+}
+
+impl ToolError {
+    /// Says what went wrong, for the model.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(Failure::Tool(Box::new(CallToolResult::error(text))))
+    }
+
+    fn into_result(self) -> Result<CallToolResult, RpcError> {
+        match self.0 {
+            Failure::Tool(result) => Ok(*result),
+            Failure::Protocol(error) => Err(error),
+        }
+    }
+}
+
+impl<E: StdError + 'static> From<E> for ToolError {
+    fn from(error: E) -> Self {
+        let any: &dyn Any = &error;
+        if let Some(error) = any.downcast_ref::<RpcError>() {
+            Self(Failure::Protocol(error.clone()))
+        } else if any.is::<Error>() {
+            Self(Failure::Protocol(RpcError::internal("internal error")))
+        } else {
+            Self::new(error.to_string())
+        }
+    }
+}
+
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Failure::Tool(result) => {
+                f.write_str(result.content.iter().find_map(ContentBlock::as_text).unwrap_or("the tool failed"))
+            }
+            Failure::Protocol(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+/// Makes a handler that answers before it returns. Bad arguments are the tool's failure, so that the model can mend them (AMB-16).
+pub(super) fn answering<A, R>(handler: impl Fn(A, &Context) -> R + Send + Sync + 'static) -> ToolHandler
+where
+    A: DeserializeOwned,
+    R: ToolOutput,
+{
+    Arc::new(move |call: ToolCall| {
+        let answered = match call.arguments::<A>() {
+            Ok(arguments) => {
+                let output = handler(arguments, call.context());
+                call.respond(output)
+            }
+            Err(error) => call.respond(Err::<(), _>(error)),
+        };
+        // It fails when nobody waits any more, which is no fault of the handler's.
+        drop(answered);
+    })
+}
