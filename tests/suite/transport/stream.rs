@@ -153,7 +153,9 @@ fn what_a_deadline_cut_is_finished_first() {
 fn closing_ends_a_write_on_another_thread() {
     let (unix, _keep_unix) = unix_pair();
     let (pipe, _keep_writer, _keep_reader) = pipe_pair();
-    for halves in [unix, pipe] {
+    let (given, _keep_given) = UnixStream::pair().unwrap();
+    let given = Stream::fds(given.try_clone().unwrap().into(), given.into());
+    for halves in [unix, pipe, open(given)] {
         let Halves {
             mut sender,
             control,
