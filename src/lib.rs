@@ -3,6 +3,8 @@
 
 mod error;
 pub mod jsonrpc;
+pub mod protocol;
+mod sync;
+pub mod transport;
 
 pub use error::{Error, ErrorCode, ErrorKind, Result, RpcError};
-pub mod transport;

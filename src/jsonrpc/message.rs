@@ -71,7 +71,7 @@ pub enum Parsed {
 }
 
 /// A message that can't be handled, and the error to answer with.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Malformed {
     /// What is wrong.
     pub error: RpcError,
@@ -79,6 +79,8 @@ pub struct Malformed {
     pub id: Option<RequestId>,
     /// What it seems to be.
     pub form: Form,
+    /// The beginning of what was no message at all.
+    pub excerpt: Option<Box<str>>,
 }
 
 /// What a malformed message seems to be.
@@ -155,6 +157,7 @@ impl Parsed {
                     error,
                     id: None,
                     form: Form::Request,
+                    excerpt: None,
                 }))
             }
             Ok(members) => Self::Batch(
@@ -199,6 +202,7 @@ impl Message {
                 (false, _, Some(_)) => Form::Response,
                 _ => Form::Request,
             },
+            excerpt: None,
         };
         let id = match envelope
             .id
@@ -309,6 +313,11 @@ fn read_method(raw: &RawValue, span: impl Fn(&RawValue) -> Range<usize>) -> Opti
     Some(Method::Span(span.start + 1..span.end - 1))
 }
 
+fn excerpt_of(bytes: &[u8]) -> Box<str> {
+    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(512)]);
+    Excerpt(&head).to_string().into()
+}
+
 fn not_json(error: &serde_json::Error) -> String {
     format!("message is not valid JSON: {error}")
 }
@@ -325,6 +334,7 @@ impl Malformed {
             error: RpcError::new(code, message),
             id: skim.id(),
             form,
+            excerpt: (form == Form::Noise).then(|| excerpt_of(bytes)),
         }
     }
 

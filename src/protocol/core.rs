@@ -1,0 +1,996 @@
+//! What the threads of a connection share: reading, routing, sending, and the end.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::crew::{Crew, Duty, Hands, Job};
+use super::handlers::{Handlers, RequestHandler};
+use super::incoming::{Batch, Exchange, Exchanges};
+use super::outbox::{Flush, Full, Outbox};
+use super::outgoing::{Calls, Delivery, Outcome, Progress, Slot};
+use super::peer::Peer;
+use super::responder::{Responder, response_of};
+use super::stats::{Counters, Stats, count};
+use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
+use crate::jsonrpc::{
+    self, Form, Malformed, Message, Notification, Parsed, Request, RequestId, TooLong,
+};
+use crate::sync::{Condvar, Mutex};
+use crate::transport::sys::thread::{self, Stack};
+use crate::transport::{Control, Halves, Limits, Received, Receiver, SessionMessage};
+
+const CANCELLED: &str = "notifications/cancelled";
+const PROGRESS: &str = "notifications/progress";
+
+/// After so many answers they are written, even if more requests have been read already.
+const ANSWERS_TOGETHER: usize = 16;
+
+/// How long a thread tries to write before another one goes on for it.
+const WRITE_TURN: Duration = Duration::from_secs(5);
+
+pub(crate) struct Core {
+    pub(super) crew: Crew<Box<dyn Receiver>>,
+    pub(super) calls: Calls,
+    pub(super) exchanges: Exchanges,
+    pub(super) outbox: Outbox,
+    pub(super) admitted: AtomicUsize,
+    /// Whether callers may read for themselves.
+    pub(super) patient: bool,
+    pub(super) settings: Settings,
+    handlers: Handlers,
+    control: Arc<dyn Control>,
+    limits: Limits,
+    counters: Counters,
+    /// Whether batches are part of the revision spoken.
+    batches: AtomicBool,
+    /// Whether requests of the peer are answered: a client of the modern era answers none.
+    answers: AtomicBool,
+    /// The first line that was no message.
+    noise: OnceLock<Box<str>>,
+    life: Mutex<Life>,
+    life_changed: Condvar,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// What makes a connection a client's or a server's.
+#[derive(Clone)]
+pub(crate) struct Settings {
+    /// Handlers run on the thread that read the request as long as they are quick.
+    pub(crate) inline: bool,
+    /// Messages that are none are answered, and requests in hand finish when the peer's input ends.
+    pub(crate) serving: bool,
+    /// How long handlers get at the end.
+    pub(crate) drain: Duration,
+    /// How long a peer may not read before the connection is given up.
+    pub(crate) write_timeout: Duration,
+    pub(crate) log: Option<LogHook>,
+}
+
+/// Takes what the library has to say to its host, a line at a time, on any thread.
+pub type LogHook = Arc<dyn Fn(&str) + Send + Sync>;
+
+#[derive(Debug, Default)]
+struct Life {
+    /// Why nothing is read any more.
+    ended: Option<Error>,
+    closing: bool,
+    closed: bool,
+}
+
+/// How a caller's turn of reading ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stint {
+    /// Something came for the caller.
+    Found,
+    /// Nothing came for a while: the crew reads on.
+    Quiet,
+    /// The connection has ended.
+    Ended,
+}
+
+/// What the current thread is doing for the connection whose core has this address.
+#[derive(Clone, Copy, PartialEq)]
+enum Standing {
+    Elsewhere,
+    /// Reading: it may wait for nothing and leaves writing for later.
+    Reading(usize),
+    /// Running a handler where it was read: the answer is written when it has returned.
+    Inline(usize),
+}
+
+thread_local! {
+    static STANDING: Cell<Standing> = const { Cell::new(Standing::Elsewhere) };
+    /// The connection whose handler runs on this thread.
+    static HANDLER_OF: RefCell<Option<Arc<Core>>> = const { RefCell::new(None) };
+    /// The connection to which this thread belongs.
+    static CREW_OF: Cell<usize> = const { Cell::new(0) };
+}
+
+impl Core {
+    pub(super) fn new(
+        halves: Halves,
+        limits: Limits,
+        handlers: Handlers,
+        settings: Settings,
+    ) -> (Arc<Self>, Box<dyn Receiver>) {
+        let Halves {
+            receiver,
+            sender,
+            control,
+        } = halves;
+        let core = Self {
+            crew: Crew::new(limits.max_workers, limits.max_notifications),
+            calls: Calls::new(limits.max_calls, limits.max_call_events),
+            exchanges: Exchanges::default(),
+            outbox: Outbox::new(sender, limits.max_queued_bytes),
+            admitted: AtomicUsize::new(0),
+            patient: receiver.is_patient(),
+            settings,
+            handlers,
+            control,
+            limits,
+            counters: Counters::default(),
+            batches: AtomicBool::new(false),
+            answers: AtomicBool::new(true),
+            noise: OnceLock::new(),
+            life: Mutex::new(Life::default()),
+            life_changed: Condvar::new(),
+            threads: Mutex::new(Vec::new()),
+        };
+        (Arc::new(core), receiver)
+    }
+
+    fn address(self: &Arc<Self>) -> usize {
+        Arc::as_ptr(self) as usize
+    }
+
+    pub(crate) fn peer(&self) -> String {
+        self.control.peer()
+    }
+
+    pub(crate) fn log(&self, message: impl FnOnce() -> String) {
+        if let Some(log) = &self.settings.log {
+            log(&message());
+        }
+    }
+
+    pub(crate) fn allow_batches(&self, allowed: bool) {
+        self.batches.store(allowed, Ordering::Release);
+    }
+
+    pub(crate) fn answer_requests(&self, answers: bool) {
+        self.answers.store(answers, Ordering::Release);
+    }
+
+    /// The first line that was no message, for the error when connecting fails.
+    pub(crate) fn first_noise(&self) -> Option<&str> {
+        self.noise.get().map(|line| &**line)
+    }
+
+    pub(super) fn stats(&self) -> Stats {
+        Stats {
+            calls_in_flight: self.calls.in_flight(),
+            requests_in_hand: self.admitted.load(Ordering::Acquire),
+            queued_bytes: self.outbox.queued_bytes(),
+            threads: self.crew.threads(),
+            ..self.counters.snapshot()
+        }
+    }
+}
+
+/// Threads and reading.
+impl Core {
+    /// Starts the thread that the crew asked for.
+    pub(super) fn provide(self: &Arc<Self>, hands: Hands) {
+        if hands == Hands::Enough {
+            return;
+        }
+        let core = Arc::clone(self);
+        match thread::start("mcplink-crew", Stack::Large, move || core.serve_duties()) {
+            Ok(handle) => {
+                let mut threads = self.threads.lock();
+                threads.retain(|thread| !thread.is_finished());
+                threads.push(handle);
+            }
+            Err(error) => {
+                self.crew.thread_left();
+                self.log(|| format!("a thread could not be started: {error}"));
+                if self.crew.threads() == 0 {
+                    self.end(&error);
+                }
+            }
+        }
+    }
+
+    fn serve_duties(self: Arc<Self>) {
+        CREW_OF.set(self.address());
+        loop {
+            let (duty, hands) = self.crew.next_duty();
+            self.provide(hands);
+            match duty {
+                Duty::Leave => break,
+                Duty::Lead(receiver) => self.lead(receiver),
+                Duty::Flush => _ = self.flush_until(Instant::now().checked_add(WRITE_TURN)),
+                Duty::Run(job) => {
+                    let started = Instant::now();
+                    self.run(job);
+                    self.crew.job_done(started.elapsed());
+                }
+                Duty::Serial(job) => {
+                    self.run_guarded(job);
+                    self.crew.serial_done();
+                }
+            }
+        }
+        self.crew.thread_left();
+    }
+
+    /// Runs a handler, which may give its place up while it waits for the peer.
+    fn run(self: &Arc<Self>, job: Job) {
+        let outer = HANDLER_OF.replace(Some(Arc::clone(self)));
+        self.run_guarded(job);
+        HANDLER_OF.set(outer);
+    }
+
+    fn run_guarded(self: &Arc<Self>, job: Job) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(job)) {
+            self.log(|| {
+                format!(
+                    "a handler of messages of '{}' panicked: {}",
+                    self.peer(),
+                    panic_text(&*panic)
+                )
+            });
+        }
+    }
+
+    /// Frees the worker's place of the handler that runs on this thread, until the guard is dropped.
+    pub(super) fn leave_worker(&self) -> WorkerPlace {
+        let core = HANDLER_OF.take();
+        if let Some(core) = &core {
+            let hands = core.crew.blocked();
+            core.provide(hands);
+        }
+        WorkerPlace(core)
+    }
+
+    /// Holds the reading role until it is lost or the connection ends.
+    fn lead(self: &Arc<Self>, mut receiver: Box<dyn Receiver>) {
+        let mut answers = 0;
+        loop {
+            if answers >= ANSWERS_TOGETHER || (!receiver.has_message() && self.outbox.has_queued())
+            {
+                answers = 0;
+                match self.flush_aside(receiver) {
+                    Some(taken_back) => receiver = taken_back,
+                    None => return,
+                }
+            }
+            let job = match self.receive_one(&mut *receiver, None) {
+                Ok(Some(Taken::Job(job))) => job,
+                Ok(Some(Taken::Delivered)) if !self.settings.inline => {
+                    // Its caller may call again at once, and then better reads for itself.
+                    let hands = self.crew.pass_on(receiver);
+                    return self.provide(hands);
+                }
+                Ok(_) => continue,
+                Err(error) => {
+                    drop(receiver);
+                    return self.end(&error);
+                }
+            };
+            if !self.settings.inline {
+                let hands = self.crew.push_job(job);
+                self.provide(hands);
+                continue;
+            }
+            let more = receiver.has_message();
+            match self.crew.begin_inline(receiver) {
+                Ok((park, hands)) => {
+                    self.provide(hands);
+                    self.run_inline(job);
+                    answers += 1;
+                    if !more || answers >= ANSWERS_TOGETHER {
+                        answers = 0;
+                        self.flush_until(Instant::now().checked_add(WRITE_TURN));
+                    }
+                    match self.crew.end_inline(park) {
+                        Some(taken_back) => receiver = taken_back,
+                        None => {
+                            self.flush_until(Instant::now().checked_add(WRITE_TURN));
+                            return;
+                        }
+                    }
+                }
+                Err(given_back) => {
+                    receiver = given_back;
+                    let hands = self.crew.push_job(job);
+                    self.provide(hands);
+                }
+            }
+        }
+    }
+
+    fn run_inline(self: &Arc<Self>, job: Job) {
+        let outer = STANDING.replace(Standing::Inline(self.address()));
+        self.run(job);
+        STANDING.set(outer);
+    }
+
+    /// Writes what is queued, with the receiver parked: a peer that does not read must not keep us from reading.
+    fn flush_aside(self: &Arc<Self>, receiver: Box<dyn Receiver>) -> Option<Box<dyn Receiver>> {
+        let hands = self.crew.park(receiver);
+        self.provide(hands);
+        self.flush_until(Instant::now().checked_add(WRITE_TURN));
+        self.crew.take()
+    }
+
+    /// A caller reads for everybody, until something comes for itself or `until`.
+    pub(super) fn read_for_caller(
+        self: &Arc<Self>,
+        mut receiver: Box<dyn Receiver>,
+        slot: &Slot,
+        until: Instant,
+    ) -> Stint {
+        while !slot.has_something() {
+            let patience = until.saturating_duration_since(Instant::now());
+            match self.receive_one(&mut *receiver, Some(patience)) {
+                Ok(Some(Taken::Job(job))) => {
+                    let hands = self.crew.push_job(job);
+                    self.provide(hands);
+                }
+                Ok(Some(_)) => {}
+                Ok(None) if Instant::now() < until => {}
+                Ok(None) => {
+                    let hands = self.crew.hand_over(receiver);
+                    self.provide(hands);
+                    return Stint::Quiet;
+                }
+                Err(error) => {
+                    drop(receiver);
+                    self.end(&error);
+                    return Stint::Ended;
+                }
+            }
+            if self.outbox.has_queued() {
+                let hands = self.crew.want_flush();
+                self.provide(hands);
+            }
+        }
+        let hands = self.crew.pass_on(receiver);
+        self.provide(hands);
+        Stint::Found
+    }
+}
+
+/// What became of a message.
+enum Taken {
+    /// It is done with.
+    Done,
+    /// It was an answer that a caller waits for.
+    Delivered,
+    /// A handler has to run.
+    Job(Job),
+}
+
+/// Routing: runs on the reading thread, waits for nothing, and runs no user code.
+impl Core {
+    /// Receives and routes one message; `None` when none came in time.
+    fn receive_one(
+        self: &Arc<Self>,
+        receiver: &mut dyn Receiver,
+        patience: Option<Duration>,
+    ) -> Result<Option<Taken>> {
+        let received = receiver.receive(patience)?;
+        let outer = STANDING.replace(Standing::Reading(self.address()));
+        let taken = match received {
+            Received::Message(message) => Some(self.take_in(message)),
+            Received::TooLong(long) => {
+                self.refuse_too_long(&long);
+                Some(Taken::Done)
+            }
+            Received::Nothing => None,
+        };
+        STANDING.set(outer);
+        Ok(taken)
+    }
+
+    fn take_in(self: &Arc<Self>, message: SessionMessage) -> Taken {
+        match Parsed::read(message.text, self.limits.max_depth) {
+            Parsed::Single(Ok(message)) => self.route(message, None),
+            Parsed::Single(Err(malformed)) => {
+                self.refuse_malformed(malformed, None);
+                Taken::Done
+            }
+            Parsed::Batch(_) if !self.batches.load(Ordering::Acquire) => {
+                let error = RpcError::invalid_request(
+                    "an array of messages is known to revision 2025-03-26 only",
+                );
+                self.refuse_malformed(
+                    Malformed {
+                        error,
+                        id: None,
+                        form: Form::Request,
+                        excerpt: None,
+                    },
+                    None,
+                );
+                Taken::Done
+            }
+            Parsed::Batch(members) => {
+                self.take_batch(members);
+                Taken::Done
+            }
+        }
+    }
+
+    fn take_batch(self: &Arc<Self>, members: Vec<Result<Message, Malformed>>) {
+        let is_answered = |member: &Result<Message, Malformed>| match member {
+            Ok(message) => matches!(message, Message::Request(_)),
+            Err(malformed) => malformed.form == Form::Request,
+        };
+        let batch = Arc::new(Batch::new(
+            members.iter().filter(|member| is_answered(member)).count(),
+        ));
+        for member in members {
+            match member {
+                Ok(message) => {
+                    if let Taken::Job(job) = self.route(message, Some(&batch)) {
+                        let hands = self.crew.push_job(job);
+                        self.provide(hands);
+                    }
+                }
+                Err(malformed) => self.refuse_malformed(malformed, Some(&batch)),
+            }
+        }
+    }
+
+    fn route(self: &Arc<Self>, message: Message, batch: Option<&Arc<Batch>>) -> Taken {
+        match message {
+            Message::Request(request) => self.accept(request, batch),
+            Message::Notification(notification) => {
+                self.notified(notification);
+                Taken::Done
+            }
+            Message::Response(response) => match response.id().cloned() {
+                Some(id) => self.deliver(&id, Outcome::Response(response)),
+                None => {
+                    let error = response
+                        .outcome()
+                        .expect_err("only errors may lack an id")
+                        .clone();
+                    self.log(|| format!("'{}' could not read a message: {error}", self.peer()));
+                    Taken::Done
+                }
+            },
+        }
+    }
+
+    fn deliver(&self, id: &RequestId, outcome: Outcome) -> Taken {
+        match self.calls.complete(id, outcome) {
+            Delivery::Delivered => return Taken::Delivered,
+            Delivery::Late => count(&self.counters.late_responses),
+            Delivery::Unknown => {
+                count(&self.counters.unknown_responses);
+                self.log(|| {
+                    format!(
+                        "'{}' answered request {id}, which was never sent",
+                        self.peer()
+                    )
+                });
+            }
+        }
+        Taken::Done
+    }
+
+    fn accept(self: &Arc<Self>, request: Request, batch: Option<&Arc<Batch>>) -> Taken {
+        let refuse = |error: RpcError| {
+            self.reply(Some(request.id()), &error, batch);
+            Taken::Done
+        };
+        if !self.answers.load(Ordering::Acquire) {
+            count(&self.counters.malformed);
+            self.log(|| {
+                format!(
+                    "'{}' sent a request ({}), which its revision forbids",
+                    self.peer(),
+                    request.method()
+                )
+            });
+            return Taken::Done;
+        }
+        let Some(RequestHandler { call, quick }) = self.handlers.for_request(request.method())
+        else {
+            return refuse(RpcError::method_not_found(request.method()));
+        };
+        if !quick && self.admitted.load(Ordering::Acquire) >= self.limits.max_requests {
+            count(&self.counters.refused_busy);
+            return refuse(busy(self.limits.max_requests));
+        }
+        let Some(exchange) = self.exchanges.open(request.id(), batch.map(Arc::clone)) else {
+            return refuse(RpcError::invalid_request(format!(
+                "id {} is in use by a request that is not answered yet",
+                request.id()
+            )));
+        };
+        self.admitted.fetch_add(1, Ordering::AcqRel);
+        let responder = Responder::new(Arc::clone(self), exchange, request.method());
+        let call = Arc::clone(call);
+        let job: Job = Box::new(move || call(&request, responder));
+        if *quick {
+            self.run_guarded(job);
+            return Taken::Done;
+        }
+        Taken::Job(job)
+    }
+
+    fn notified(self: &Arc<Self>, notification: Notification) {
+        match notification.method() {
+            CANCELLED => self.cancelled(&notification),
+            PROGRESS => self.progressed(&notification),
+            method => {
+                let Some(handler) = self.handlers.for_notification(method) else {
+                    return;
+                };
+                let (call, quick) = (Arc::clone(&handler.call), handler.quick);
+                let peer = Peer::new(Arc::clone(self));
+                let job: Job = Box::new(move || call(&peer, &notification));
+                if quick {
+                    self.run_guarded(job)
+                } else {
+                    self.push_serial(job)
+                }
+            }
+        }
+    }
+
+    fn cancelled(self: &Arc<Self>, notification: &Notification) {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params {
+            request_id: RequestId,
+            #[serde(default)]
+            reason: Option<String>,
+        }
+        let Ok(Params { request_id, reason }) = serde_json::from_str(notification.params()) else {
+            count(&self.counters.malformed);
+            return;
+        };
+        let why = reason.clone();
+        let Some((exchange, callbacks)) = self.exchanges.cancel(&request_id, reason) else {
+            return;
+        };
+        self.log(|| {
+            format!(
+                "'{}' cancelled request {request_id}: {}",
+                self.peer(),
+                why.as_deref().unwrap_or("no reason given")
+            )
+        });
+        for callback in callbacks {
+            self.push_serial(callback);
+        }
+        self.end_batch_member(&exchange);
+    }
+
+    fn progressed(&self, notification: &Notification) {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params {
+            progress_token: RequestId,
+            progress: f64,
+            #[serde(default)]
+            total: Option<f64>,
+            #[serde(default)]
+            message: Option<String>,
+        }
+        let Ok(Params {
+            progress_token,
+            progress,
+            total,
+            message,
+        }) = serde_json::from_str(notification.params())
+        else {
+            count(&self.counters.malformed);
+            return;
+        };
+        let (_, merged) = self.calls.report(
+            &progress_token,
+            Progress {
+                progress,
+                total,
+                message,
+            },
+        );
+        if merged {
+            count(&self.counters.merged_progress);
+        }
+    }
+
+    fn push_serial(self: &Arc<Self>, job: Job) {
+        match self.crew.push_serial(job) {
+            Ok(hands) => self.provide(hands),
+            Err(_) => count(&self.counters.dropped_notifications),
+        }
+    }
+
+    fn refuse_malformed(self: &Arc<Self>, malformed: Malformed, batch: Option<&Arc<Batch>>) {
+        let Malformed { form, .. } = malformed;
+        count(if form == Form::Noise {
+            &self.counters.noise
+        } else {
+            &self.counters.malformed
+        });
+        if let Some(excerpt) = &malformed.excerpt {
+            _ = self.noise.set(excerpt.clone());
+        }
+        self.log(|| {
+            format!(
+                "'{}' sent a message that is none: {}",
+                self.peer(),
+                malformed.error.message
+            )
+        });
+        let answerable = match form {
+            Form::Notification => false,
+            Form::Request => {
+                self.settings.serving
+                    || (malformed.id.is_some() && self.answers.load(Ordering::Acquire))
+            }
+            Form::Noise => self.settings.serving,
+            Form::Response => {
+                let error = malformed.error.clone();
+                let delivered = malformed.id.clone().is_some_and(|id| {
+                    self.calls
+                        .complete(&id, Outcome::Malformed(malformed.clone()))
+                        == Delivery::Delivered
+                });
+                if !delivered && self.settings.serving {
+                    self.reply(malformed.id.as_ref(), &error, batch);
+                }
+                return;
+            }
+        };
+        if answerable {
+            self.reply(malformed.id.as_ref(), &malformed.error, batch);
+        }
+    }
+
+    fn refuse_too_long(self: &Arc<Self>, long: &TooLong) {
+        count(&self.counters.too_long);
+        let max = self.limits.max_message_bytes;
+        let text = format!(
+            "message of {} bytes exceeds max_message_bytes ({max})",
+            long.bytes
+        );
+        self.log(|| format!("from '{}': {text}", self.peer()));
+        match (&long.id, long.is_response) {
+            (Some(id), true) => {
+                let text = format!("the answer of '{}' is too long: {text}", self.peer());
+                let error = Error::new(ErrorKind::Limit, text).sent(true);
+                self.deliver(id, Outcome::Failed(error));
+            }
+            (None, true) => {}
+            (id, false) if self.settings.serving || id.is_some() => {
+                self.reply(id.as_ref(), &RpcError::invalid_request(text), None);
+            }
+            (_, false) => {}
+        }
+    }
+
+    /// Answers what has no exchange.
+    fn reply(
+        self: &Arc<Self>,
+        id: Option<&RequestId>,
+        error: &RpcError,
+        batch: Option<&Arc<Batch>>,
+    ) {
+        let text = jsonrpc::write_error(id, error);
+        let text = match batch {
+            Some(batch) => batch.end_one(Some(text)),
+            None => Some(text),
+        };
+        let Some(text) = text else { return };
+        let mut message = SessionMessage::new(text);
+        message.related = id.cloned();
+        if let Err(error) = self.queue(message) {
+            self.log(|| format!("an error answer could not be sent: {error}"));
+        }
+    }
+}
+
+fn busy(max: usize) -> RpcError {
+    let text = format!("busy: {max} requests are in hand already (max_requests); try again later");
+    let error = RpcError::new(ErrorCode::INTERNAL_ERROR, text);
+    error
+        .clone()
+        .with_data(&serde_json::json!({ "busy": true, "maxRequests": max }))
+        .unwrap_or(error)
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no text")
+}
+
+/// Sending.
+impl Core {
+    /// Sends the answer of an exchange, which the caller has the right to.
+    pub(super) fn send_response(
+        self: &Arc<Self>,
+        exchange: &Exchange,
+        text: Vec<u8>,
+    ) -> Result<()> {
+        let text = match &exchange.batch {
+            Some(batch) => batch.end_one(Some(text)),
+            None => Some(text),
+        };
+        match text {
+            Some(text) => self.queue(response_of(exchange, text)),
+            None => Ok(()),
+        }
+    }
+
+    fn end_batch_member(self: &Arc<Self>, exchange: &Exchange) {
+        let Some(text) = exchange
+            .batch
+            .as_ref()
+            .and_then(|batch| batch.end_one(None))
+        else {
+            return;
+        };
+        if let Err(error) = self.queue(SessionMessage::new(text)) {
+            self.log(|| format!("the answer of a batch could not be sent: {error}"));
+        }
+    }
+
+    /// Sends a notification of an exchange, unless it was answered or cancelled.
+    pub(super) fn send_while_open(
+        self: &Arc<Self>,
+        exchange: &Exchange,
+        text: Vec<u8>,
+    ) -> Result<()> {
+        let mut message = Some(response_of(exchange, text));
+        let deadline = Instant::now().checked_add(self.settings.write_timeout);
+        loop {
+            // Waiting for room happens outside of the exchange's lock: a cancellation must not wait for a peer that does not read.
+            exchange.while_open(|| self.outbox.try_push(&mut message))?;
+            let Some(message) = &message else { break };
+            self.outbox.wait_for_room(message.text.len(), deadline)?;
+        }
+        self.flush_until(deadline);
+        Ok(())
+    }
+
+    pub(super) fn send_notification(self: &Arc<Self>, text: Vec<u8>) -> Result<()> {
+        let deadline = Instant::now().checked_add(self.settings.write_timeout);
+        self.outbox
+            .push(SessionMessage::new(text), Full::WaitUntil(deadline))?;
+        self.flush_until(deadline);
+        Ok(())
+    }
+
+    /// Tells the peer that nobody waits for a request any more, without waiting for that message to be written.
+    pub(super) fn send_cancelled(self: &Arc<Self>, id: i64, reason: &str) {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params<'a> {
+            request_id: i64,
+            reason: &'a str,
+        }
+        let text = jsonrpc::write_notification(
+            CANCELLED,
+            &Params {
+                request_id: id,
+                reason,
+            },
+        )
+        .expect("a number and a string");
+        let message = SessionMessage::new(text).related_to(RequestId::from(id));
+        match self.outbox.push(message, Full::Exceed) {
+            Ok(()) => {
+                let hands = self.crew.want_flush();
+                self.provide(hands);
+            }
+            Err(error) => self.log(|| {
+                format!(
+                    "'{}' could not be told that request {id} is cancelled: {error}",
+                    self.peer()
+                )
+            }),
+        }
+    }
+
+    /// Queues an answer, and writes it unless this thread has to read or will write soon.
+    fn queue(self: &Arc<Self>, message: SessionMessage) -> Result<()> {
+        let here = self.address();
+        let (full, write) = match STANDING.get() {
+            Standing::Reading(address) if address == here => (Full::Exceed, false),
+            Standing::Inline(address) if address == here => {
+                (Full::WaitUntil(self.write_deadline()), false)
+            }
+            _ => (Full::WaitUntil(self.write_deadline()), true),
+        };
+        if let Err(error) = self.outbox.push(message, full) {
+            if matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Limit) {
+                // An answer must not get lost while the connection lives on.
+                self.end(&error.clone().with_kind(ErrorKind::Closed));
+            }
+            return Err(error);
+        }
+        if write {
+            self.flush_until(self.write_deadline());
+        }
+        Ok(())
+    }
+
+    fn write_deadline(&self) -> Option<Instant> {
+        Instant::now().checked_add(self.settings.write_timeout)
+    }
+
+    /// Writes what is queued; what is left at the deadline the crew writes.
+    pub(super) fn flush_until(self: &Arc<Self>, deadline: Option<Instant>) {
+        let turn = Instant::now() + WRITE_TURN;
+        match self
+            .outbox
+            .flush(deadline.map_or(turn, |deadline| deadline.min(turn)))
+        {
+            Flush::Done => {}
+            Flush::Unfinished => {
+                let hands = self.crew.want_flush();
+                self.provide(hands);
+            }
+            Flush::Failed(error) => self.end(&error.context("writing failed")),
+        }
+    }
+}
+
+/// The end.
+impl Core {
+    /// Nothing is read any more, for this reason. Wakes every caller; requests in hand may finish if this side serves.
+    pub(super) fn end(self: &Arc<Self>, error: &Error) {
+        let mut life = self.life.lock();
+        if life.ended.is_some() {
+            return;
+        }
+        life.ended = Some(error.clone());
+        drop(life);
+        self.calls.close(error);
+        self.crew.end_reading();
+        if !self.settings.serving {
+            self.cancel_requests();
+        }
+        self.life_changed.notify_all();
+    }
+
+    fn cancel_requests(self: &Arc<Self>) {
+        for callback in self.exchanges.close() {
+            self.push_serial(callback);
+        }
+    }
+
+    /// A request in hand has ended: somebody may wait for the last one.
+    pub(super) fn request_ended(&self) {
+        if self.crew.is_over() {
+            self.life_changed.notify_all();
+        }
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.life.lock().ended.is_some()
+    }
+
+    /// Waits until the peer has gone or the connection is closed, then gives requests in hand their time, and closes.
+    pub(super) fn wait_and_close(self: &Arc<Self>) -> Error {
+        let mut life = self.life.lock();
+        while life.ended.is_none() {
+            life = self.life_changed.wait(life);
+        }
+        let drained = Instant::now() + self.settings.drain;
+        while self.admitted.load(Ordering::Acquire) > 0 && !life.closing && Instant::now() < drained
+        {
+            // The last responder may go between the look and the wait: look again soon.
+            let soon = Instant::now() + Duration::from_millis(20);
+            life = self.life_changed.wait_until(life, Some(soon.min(drained)));
+        }
+        let error = life.ended.clone().expect("the wait ended with it");
+        drop(life);
+        self.close();
+        error
+    }
+
+    /// Ends everything in order; idempotent and bounded in time. See the module's page.
+    pub(super) fn close(self: &Arc<Self>) {
+        let own_thread = usize::from(CREW_OF.get() == self.address());
+        let own_handler = usize::from(
+            HANDLER_OF
+                .with_borrow(|core| core.as_ref().is_some_and(|core| Arc::ptr_eq(core, self))),
+        );
+        let patience = self.settings.drain + Duration::from_secs(8);
+        let mut life = self.life.lock();
+        if life.closing {
+            // Somebody is at it. A thread that this somebody waits for must not wait in turn.
+            let until = Instant::now() + patience;
+            while !life.closed && own_thread == 0 && Instant::now() < until {
+                life = self.life_changed.wait_until(life, Some(until));
+            }
+            return;
+        }
+        life.closing = true;
+        drop(life);
+        let reason = Error::new(
+            ErrorKind::Closed,
+            format!("the connection to '{}' was closed", self.peer()),
+        );
+        self.calls.close(&reason);
+        self.cancel_requests();
+        self.crew.wait_for_handlers(
+            own_handler.max(own_thread),
+            Instant::now() + self.settings.drain.min(Duration::from_secs(1)),
+        );
+        _ = self
+            .outbox
+            .flush(Instant::now() + Duration::from_millis(500));
+        self.control.close();
+        self.end(&reason);
+        self.outbox.close(&reason);
+        self.crew.stop();
+        if self
+            .crew
+            .wait_for_threads(own_thread, Instant::now() + Duration::from_secs(2))
+        {
+            self.join_threads();
+        } else {
+            self.log(|| {
+                format!(
+                    "a handler for '{}' still runs although the connection is closed",
+                    self.peer()
+                )
+            });
+        }
+        self.life.lock().closed = true;
+        self.life_changed.notify_all();
+    }
+
+    fn join_threads(&self) {
+        let threads = std::mem::take(&mut *self.threads.lock());
+        let here = std::thread::current().id();
+        for thread in threads
+            .into_iter()
+            .filter(|thread| thread.thread().id() != here)
+        {
+            // Its panics were caught and told; it has nothing else to say.
+            _ = thread.join();
+        }
+    }
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Core")
+            .field("peer", &self.peer())
+            .field("stats", &self.stats())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Takes the worker's place of a handler back, when it is dropped.
+pub(super) struct WorkerPlace(Option<Arc<Core>>);
+
+impl Drop for WorkerPlace {
+    fn drop(&mut self) {
+        if let Some(core) = self.0.take() {
+            core.crew.unblocked();
+            HANDLER_OF.set(Some(core));
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! When a call stops waiting: a timeout that progress starts anew, under a cap that it can't move.
+
+use std::time::{Duration, Instant};
+
+/// The two bounds of a wait. The clock is an argument.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deadline {
+    started: Instant,
+    timeout: Option<Duration>,
+    cap: Option<Duration>,
+    /// The last sign of life.
+    seen: Instant,
+}
+
+/// Which bound was hit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bound {
+    Timeout,
+    Cap,
+}
+
+impl Deadline {
+    pub(crate) fn new(now: Instant, timeout: Option<Duration>, cap: Option<Duration>) -> Self {
+        Self {
+            started: now,
+            timeout,
+            cap,
+            seen: now,
+        }
+    }
+
+    /// Progress starts the timeout anew.
+    pub(crate) fn extend(&mut self, now: Instant) {
+        self.seen = now;
+    }
+
+    /// When the wait ends; `None` for never. A bound past the end of time is none.
+    pub(crate) fn at(&self) -> Option<Instant> {
+        let timeout = self
+            .timeout
+            .and_then(|timeout| self.seen.checked_add(timeout));
+        let cap = self.cap.and_then(|cap| self.started.checked_add(cap));
+        match (timeout, cap) {
+            (Some(timeout), Some(cap)) => Some(timeout.min(cap)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    pub(crate) fn passed(&self, now: Instant) -> Option<Bound> {
+        let past = |start: Instant, span: Option<Duration>| {
+            span.is_some_and(|span| now.saturating_duration_since(start) >= span)
+        };
+        if past(self.started, self.cap) {
+            Some(Bound::Cap)
+        } else {
+            past(self.seen, self.timeout).then_some(Bound::Timeout)
+        }
+    }
+
+    pub(crate) fn elapsed(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.started)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // M-CANC-B-21, L-INIT-B-21
+    #[test]
+    fn progress_moves_the_timeout_but_not_the_cap() {
+        let start = Instant::now();
+        let after = |millis| start + Duration::from_millis(millis);
+        let mut deadline = Deadline::new(
+            start,
+            Some(Duration::from_millis(100)),
+            Some(Duration::from_millis(250)),
+        );
+        assert_eq!(
+            (deadline.at(), deadline.passed(after(99))),
+            (Some(after(100)), None)
+        );
+        assert_eq!(deadline.passed(after(100)), Some(Bound::Timeout));
+        deadline.extend(after(90));
+        assert_eq!(
+            (deadline.at(), deadline.passed(after(150))),
+            (Some(after(190)), None)
+        );
+        deadline.extend(after(200));
+        assert_eq!(deadline.at(), Some(after(250)));
+        assert_eq!(deadline.passed(after(250)), Some(Bound::Cap));
+    }
+
+    #[test]
+    fn no_bound_and_an_endless_one_never_pass() {
+        let start = Instant::now();
+        assert_eq!(Deadline::new(start, None, None).at(), None);
+        let endless = Deadline::new(start, Some(Duration::MAX), None);
+        assert_eq!(
+            (
+                endless.at(),
+                endless.passed(start + Duration::from_secs(1 << 30))
+            ),
+            (None, None)
+        );
+    }
+}

@@ -1,0 +1,115 @@
+//! What a side does with what its peer sends: one handler a method.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use super::peer::Peer;
+use super::responder::Responder;
+use crate::jsonrpc::{Notification, Request};
+use crate::sync::Arc;
+
+type RequestFn = dyn Fn(&Request, Responder) + Send + Sync;
+type NotificationFn = dyn Fn(&Peer, &Notification) + Send + Sync;
+
+/// Handlers by method. A request for any other method is answered *method not found*, any other notification is dropped.
+///
+/// [`request`](Self::request) and [`notification`](Self::notification) take user code, which may block: it runs on threads that the
+/// connection starts on demand, requests side by side, notifications one at a time and in order.
+#[derive(Clone, Default)]
+pub struct Handlers {
+    requests: HashMap<String, RequestHandler>,
+    notifications: HashMap<String, NotificationHandler>,
+}
+
+#[derive(Clone)]
+pub(crate) struct RequestHandler {
+    pub(crate) call: Arc<RequestFn>,
+    /// It is ours and never blocks, so that it runs on the reading thread.
+    pub(crate) quick: bool,
+}
+
+#[derive(Clone)]
+pub(crate) struct NotificationHandler {
+    pub(crate) call: Arc<NotificationFn>,
+    pub(crate) quick: bool,
+}
+
+impl Handlers {
+    /// No handlers yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Handles requests of a method. A handler that was there before is replaced.
+    pub fn request(
+        mut self,
+        method: impl Into<String>,
+        handler: impl Fn(&Request, Responder) + Send + Sync + 'static,
+    ) -> Self {
+        let handler = RequestHandler {
+            call: Arc::new(handler),
+            quick: false,
+        };
+        self.requests.insert(method.into(), handler);
+        self
+    }
+
+    /// Handles notifications of a method. A handler that was there before is replaced.
+    pub fn notification(
+        mut self,
+        method: impl Into<String>,
+        handler: impl Fn(&Peer, &Notification) + Send + Sync + 'static,
+    ) -> Self {
+        let handler = NotificationHandler {
+            call: Arc::new(handler),
+            quick: false,
+        };
+        self.notifications.insert(method.into(), handler);
+        self
+    }
+
+    /// Handles requests of a method on the reading thread, so that they are answered while every worker is busy.
+    pub(crate) fn quick_request(
+        mut self,
+        method: impl Into<String>,
+        handler: impl Fn(&Request, Responder) + Send + Sync + 'static,
+    ) -> Self {
+        let handler = RequestHandler {
+            call: Arc::new(handler),
+            quick: true,
+        };
+        self.requests.insert(method.into(), handler);
+        self
+    }
+
+    /// Handles notifications of a method on the reading thread.
+    pub(crate) fn quick_notification(
+        mut self,
+        method: impl Into<String>,
+        handler: impl Fn(&Peer, &Notification) + Send + Sync + 'static,
+    ) -> Self {
+        let handler = NotificationHandler {
+            call: Arc::new(handler),
+            quick: true,
+        };
+        self.notifications.insert(method.into(), handler);
+        self
+    }
+
+    pub(crate) fn for_request(&self, method: &str) -> Option<&RequestHandler> {
+        self.requests.get(method)
+    }
+
+    pub(crate) fn for_notification(&self, method: &str) -> Option<&NotificationHandler> {
+        self.notifications.get(method)
+    }
+}
+
+impl fmt::Debug for Handlers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handlers")
+            .field("requests", &self.requests.keys())
+            .field("notifications", &self.notifications.keys())
+            .finish()
+    }
+}

@@ -1,0 +1,266 @@
+//! Requests of the peer that we are serving.
+//!
+//! ```text
+//!            accept                 answer (result, error, dropped, panic)
+//!  (none) ───────────▶ open ───────────────────────────────────────────▶ answered
+//!                        │  ╲ the peer cancels  ───▶ cancelled: nothing more is sent for it
+//!                        ╰─── the connection ends ─▶ closed
+//! ```
+//!
+//! **Invariant:** an exchange is in the table exactly while it is *open*. The step out of *open* happens once, under the exchange's own
+//! lock; the answer is queued only by the one who made the step to *answered*, and anything else for the exchange is queued only under
+//! that lock while it is *open*. So there is one response, none after a cancel, and no progress after either.
+//!
+//! **Locks:** an exchange's, then the outbox's. The table's is never held together with another.
+
+use std::collections::HashMap;
+
+use super::cancel::{Callback, CancelToken};
+use crate::error::{Error, ErrorKind, Result};
+use crate::jsonrpc::RequestId;
+use crate::sync::{Arc, Mutex};
+
+/// One request of the peer and everything that is answered to it.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    pub(crate) id: RequestId,
+    pub(crate) cancel: CancelToken,
+    /// The batch that the request came in.
+    pub(crate) batch: Option<Arc<Batch>>,
+    phase: Mutex<Phase>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Phase {
+    Open,
+    Answered,
+    Cancelled,
+    Closed,
+}
+
+impl Phase {
+    /// Why nothing can be sent any more.
+    fn refuse(self) -> Result<()> {
+        match self {
+            Self::Open => Ok(()),
+            Self::Answered => Err(Error::new(
+                ErrorKind::State,
+                "the request is answered already",
+            )),
+            Self::Cancelled => Err(Error::new(
+                ErrorKind::Cancelled,
+                "the peer cancelled the request",
+            )),
+            Self::Closed => Err(Error::new(ErrorKind::Closed, "the connection is closed")),
+        }
+    }
+}
+
+impl Exchange {
+    pub(crate) fn new(id: RequestId, batch: Option<Arc<Batch>>) -> Self {
+        Self {
+            id,
+            cancel: CancelToken::new(),
+            batch,
+            phase: Mutex::new(Phase::Open),
+        }
+    }
+
+    /// Makes the step to *answered*: the caller alone may now queue the response.
+    pub(crate) fn begin_answer(&self) -> Result<()> {
+        self.step(Phase::Answered)
+    }
+
+    /// Runs `queue` while the exchange is open, so that what it queues stands before the response and before the cancellation.
+    pub(crate) fn while_open(&self, queue: impl FnOnce() -> Result<()>) -> Result<()> {
+        let phase = self.phase.lock();
+        phase.refuse()?;
+        queue()
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        *self.phase.lock() == Phase::Open
+    }
+
+    fn step(&self, to: Phase) -> Result<()> {
+        let mut phase = self.phase.lock();
+        phase.refuse()?;
+        *phase = to;
+        Ok(())
+    }
+}
+
+/// All requests in hand.
+#[derive(Debug, Default)]
+pub(crate) struct Exchanges(Mutex<HashMap<RequestId, Arc<Exchange>>>);
+
+impl Exchanges {
+    /// Enters a request; `None` when its id is in use.
+    pub(crate) fn open(&self, id: &RequestId, batch: Option<Arc<Batch>>) -> Option<Arc<Exchange>> {
+        let mut table = self.0.lock();
+        if table.contains_key(id) {
+            return None;
+        }
+        let exchange = Arc::new(Exchange::new(id.clone(), batch));
+        table.insert(id.clone(), Arc::clone(&exchange));
+        Some(exchange)
+    }
+
+    /// Forgets a request, before its response goes out: from then on the peer may use the id again.
+    pub(crate) fn forget(&self, exchange: &Arc<Exchange>) {
+        let mut table = self.0.lock();
+        if table
+            .get(&exchange.id)
+            .is_some_and(|held| Arc::ptr_eq(held, exchange))
+        {
+            table.remove(&exchange.id);
+        }
+    }
+
+    /// The peer cancels a request. Gives its exchange, and what its owner wants to have run; `None` if there is nothing to cancel.
+    pub(crate) fn cancel(
+        &self,
+        id: &RequestId,
+        reason: Option<String>,
+    ) -> Option<(Arc<Exchange>, Vec<Callback>)> {
+        let exchange = self.0.lock().remove(id)?;
+        exchange.step(Phase::Cancelled).ok()?;
+        let callbacks = exchange.cancel.fire(reason);
+        Some((exchange, callbacks))
+    }
+
+    /// The connection ends: every request is closed and its handler told. Gives what the handlers want to have run.
+    pub(crate) fn close(&self) -> Vec<Callback> {
+        let table = std::mem::take(&mut *self.0.lock());
+        let closed = table
+            .into_values()
+            .filter(|exchange| exchange.step(Phase::Closed).is_ok());
+        closed
+            .flat_map(|exchange| {
+                exchange
+                    .cancel
+                    .fire(Some("the connection is closed".to_owned()))
+            })
+            .collect()
+    }
+}
+
+/// Collects the responses of a batch, which go out together.
+///
+/// Spec: Base Protocol, "Batching" (2025-03-26 only).
+#[derive(Debug)]
+pub(crate) struct Batch(Mutex<BatchState>);
+
+#[derive(Debug)]
+struct BatchState {
+    /// Requests without an outcome.
+    open: usize,
+    responses: Vec<Vec<u8>>,
+}
+
+impl Batch {
+    /// A batch with as many members as will each be ended with [`end_one`](Self::end_one).
+    pub(crate) fn new(open: usize) -> Self {
+        Self(Mutex::new(BatchState {
+            open,
+            responses: Vec::new(),
+        }))
+    }
+
+    /// One member has its response, or will get none. Gives the array of all responses after the last one, if there is any.
+    pub(crate) fn end_one(&self, response: Option<Vec<u8>>) -> Option<Vec<u8>> {
+        let mut state = self.0.lock();
+        state.responses.extend(response);
+        state.open -= 1;
+        if state.open > 0 || state.responses.is_empty() {
+            return None;
+        }
+        let mut array = state.responses.join(&b","[..]);
+        array.insert(0, b'[');
+        array.push(b']');
+        Some(array)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exchange_is_answered_once() {
+        let exchanges = Exchanges::default();
+        let id = RequestId::from(1);
+        let exchange = exchanges.open(&id, None).expect("free");
+        assert!(exchanges.open(&id, None).is_none(), "in use");
+        exchange.begin_answer().expect("first");
+        exchanges.forget(&exchange);
+        assert_eq!(
+            exchange.begin_answer().expect_err("second").kind(),
+            ErrorKind::State
+        );
+        assert!(exchanges.cancel(&id, None).is_none(), "nothing to cancel");
+        assert!(exchanges.open(&id, None).is_some(), "free again");
+    }
+
+    #[test]
+    fn nothing_is_sent_after_a_cancel() {
+        let exchanges = Exchanges::default();
+        let id = RequestId::from("x");
+        let exchange = exchanges.open(&id, None).expect("free");
+        let (_, callbacks) = exchanges.cancel(&id, Some("why".to_owned())).expect("open");
+        assert!(callbacks.is_empty());
+        assert!(exchange.cancel.is_triggered());
+        assert_eq!(exchange.cancel.reason().as_deref(), Some("why"));
+        assert_eq!(
+            exchange.begin_answer().expect_err("cancelled").kind(),
+            ErrorKind::Cancelled
+        );
+        assert!(exchange.while_open(|| panic!("not run")).is_err());
+    }
+
+    // AMB-71, L-BATCH-B-10
+    #[test]
+    fn a_batch_is_answered_with_one_array_or_not_at_all() {
+        let batch = Batch::new(3);
+        assert_eq!(batch.end_one(Some(b"1".to_vec())), None);
+        assert_eq!(batch.end_one(None), None);
+        assert_eq!(
+            batch.end_one(Some(b"2".to_vec())).as_deref(),
+            Some(&b"[1,2]"[..])
+        );
+        assert_eq!(Batch::new(1).end_one(None), None);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+
+    /// Answer, cancel and close race: exactly one of them wins.
+    #[test]
+    fn loom_an_exchange_ends_once() {
+        loom::model(|| {
+            let exchanges = Arc::new(Exchanges::default());
+            let id = RequestId::from(1);
+            let exchange = exchanges.open(&id, None).expect("free");
+            let cancelling = {
+                let (exchanges, id) = (Arc::clone(&exchanges), id.clone());
+                loom::thread::spawn(move || exchanges.cancel(&id, None).is_some())
+            };
+            let answering = {
+                let (exchanges, exchange) = (Arc::clone(&exchanges), Arc::clone(&exchange));
+                loom::thread::spawn(move || {
+                    let won = exchange.begin_answer().is_ok();
+                    exchanges.forget(&exchange);
+                    won
+                })
+            };
+            exchanges.close();
+            let cancelled = cancelling.join().expect("no panic");
+            let answered = answering.join().expect("no panic");
+            assert!(!(cancelled && answered), "both won");
+            assert!(!exchange.is_open());
+            assert_eq!(exchange.cancel.is_triggered(), !answered);
+        });
+    }
+}

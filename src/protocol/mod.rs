@@ -1,0 +1,183 @@
+//! One live conversation, the same for both sides.
+//!
+//! A [`Connection`] takes a transport over and keeps the promises that the protocol needs below every method: each request sent has one
+//! outcome, each request received one response, no call hangs, reading never waits.
+//!
+//! **Threads.** See `crew`: threads are started when the first message has to be read or handled, and end with the connection.
+//!
+//! **The end.** A connection ends when its peer goes or when it is closed, by name or by dropping its last handle. In this order: calls of
+//! ours fail; requests in hand are cancelled and their handlers get a moment; what is queued is written; the transport is closed, which
+//! ends the peer if it is ours to end; the threads are joined. Each step is bounded in time. A handler that doesn't return keeps its
+//! thread, and nothing else. Closing from one of the connection's own threads waits for everything but itself.
+
+mod call;
+mod cancel;
+mod core;
+mod crew;
+mod deadline;
+mod handlers;
+mod incoming;
+mod outbox;
+mod outgoing;
+mod peer;
+mod responder;
+mod stats;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use self::call::CallOptions;
+pub use self::cancel::{CancelToken, OnTrigger};
+pub use self::core::LogHook;
+use self::core::{Core, Settings};
+pub use self::handlers::Handlers;
+pub use self::outgoing::Progress;
+pub use self::peer::Peer;
+pub use self::responder::Responder;
+pub use self::stats::Stats;
+use crate::error::{Error, Result};
+use crate::transport::{Limits, Transport};
+
+/// A conversation with one peer over one transport.
+///
+/// Clones share it; dropping the last one closes it.
+#[derive(Clone)]
+pub struct Connection(Arc<Owner>);
+
+struct Owner(Arc<Core>);
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// How a connection is made.
+pub struct ConnectionBuilder {
+    handlers: Handlers,
+    limits: Limits,
+    settings: Settings,
+}
+
+impl Connection {
+    /// Starts with the settings of a side that mostly asks: a client.
+    pub fn asking() -> ConnectionBuilder {
+        ConnectionBuilder::new(Settings {
+            inline: false,
+            serving: false,
+            drain: Duration::from_secs(1),
+            write_timeout: Duration::from_secs(30),
+            log: None,
+        })
+    }
+
+    /// Starts with the settings of a side that mostly answers: a server. Its handlers run on the thread that read the request while they
+    /// are quick, messages that are none are answered, and requests in hand may finish when the peer's input ends.
+    pub fn serving() -> ConnectionBuilder {
+        ConnectionBuilder::new(Settings {
+            inline: true,
+            serving: true,
+            drain: Duration::from_secs(5),
+            write_timeout: Duration::from_secs(30),
+            log: None,
+        })
+    }
+
+    /// The other side.
+    pub fn peer(&self) -> Peer {
+        Peer::new(Arc::clone(&self.0.0))
+    }
+
+    /// Waits until the peer has gone or the connection was closed elsewhere, gives requests in hand their time, closes, and returns what
+    /// ended it.
+    pub fn wait(&self) -> Error {
+        self.0.0.wait_and_close()
+    }
+
+    /// Closes the connection; idempotent. When this returns, every call has returned or is about to with
+    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed), and every thread of the connection has ended, except one whose handler does not
+    /// return, and the thread that closes.
+    pub fn close(&self) {
+        self.0.0.close();
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Connection").field(&self.0.0).finish()
+    }
+}
+
+impl ConnectionBuilder {
+    fn new(settings: Settings) -> Self {
+        Self {
+            handlers: Handlers::new(),
+            limits: Limits::default(),
+            settings,
+        }
+    }
+
+    /// What to do with what the peer sends. Defaults to nothing.
+    pub fn handlers(mut self, handlers: Handlers) -> Self {
+        self.handlers = handlers;
+        self
+    }
+
+    /// Upper bounds.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// How long requests in hand may go on when the connection ends. Defaults to 5 s when serving, 1 s when asking.
+    pub fn drain(mut self, drain: Duration) -> Self {
+        self.settings.drain = drain;
+        self
+    }
+
+    /// How long answers wait for a peer that does not read, and has
+    /// [`max_queued_bytes`](crate::transport::Limits::max_queued_bytes) waiting, before the connection is given up. Defaults to 30 s.
+    pub fn write_timeout(mut self, write_timeout: Duration) -> Self {
+        self.settings.write_timeout = write_timeout;
+        self
+    }
+
+    /// Takes what the library has to say to its host. Defaults to nobody.
+    pub fn log(mut self, log: LogHook) -> Self {
+        self.settings.log = Some(log);
+        self
+    }
+
+    /// Opens the transport and starts to read.
+    ///
+    /// # Errors
+    ///
+    /// What [`Transport::open`] says.
+    pub fn open(self, transport: impl Transport + 'static) -> Result<Connection> {
+        self.open_boxed(Box::new(transport))
+    }
+
+    /// The same for a transport whose type is not known.
+    ///
+    /// # Errors
+    ///
+    /// What [`Transport::open`] says.
+    pub fn open_boxed(self, transport: Box<dyn Transport>) -> Result<Connection> {
+        let halves = transport.open(&self.limits)?;
+        let (core, receiver) = Core::new(halves, self.limits, self.handlers, self.settings);
+        let hands = core.crew.hand_over(receiver);
+        let connection = Connection(Arc::new(Owner(Arc::clone(&core))));
+        core.provide(hands);
+        Ok(connection)
+    }
+}
+
+impl fmt::Debug for ConnectionBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConnectionBuilder")
+            .field("handlers", &self.handlers)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}

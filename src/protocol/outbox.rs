@@ -1,0 +1,363 @@
+//! What waits to be written, and whose turn it is to write.
+//!
+//! Messages are queued under a lock and written outside of it, by whichever thread found nobody writing: the sender's own thread in the
+//! quiet case, without a hop. While a thread writes, others only queue; it takes their messages along, several in one write.
+//!
+//! **Invariant:** the [`Sender`] is either in the state or owned by the one thread that writes. A thread that puts it back has seen the
+//! queue empty, or says that something is left ([`Flush::Unfinished`]), and then somebody has to flush again.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::sync::{Condvar, Mutex, MutexGuard};
+use crate::transport::{Sender, SessionMessage};
+
+/// How often one thread writes what others queued meanwhile before it passes the duty on.
+const ROUNDS: usize = 16;
+
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    state: Mutex<State>,
+    /// The queue got shorter, or the outbox was closed.
+    changed: Condvar,
+    max_bytes: usize,
+}
+
+#[derive(Debug)]
+struct State {
+    queue: VecDeque<SessionMessage>,
+    /// Of all messages that were queued and not yet written, those that the writing thread has taken included.
+    bytes: usize,
+    /// `None` while a thread writes.
+    sender: Option<Box<dyn Sender>>,
+    /// The sender holds the rest of a message that a deadline cut.
+    cut: bool,
+    closed: Option<Error>,
+}
+
+/// How a flush ended.
+#[derive(Debug)]
+pub(crate) enum Flush {
+    /// Nothing is left, or another thread is writing and will take it along.
+    Done,
+    /// Something is left: another thread has to go on.
+    Unfinished,
+    /// Writing failed: the connection is over.
+    Failed(Error),
+}
+
+/// What to do when the queue is full.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Full {
+    /// Wait for room.
+    WaitUntil(Option<Instant>),
+    /// Go over the limit, up to twice of it: for the reading thread, which waits for nothing.
+    Exceed,
+}
+
+impl Outbox {
+    pub(crate) fn new(sender: Box<dyn Sender>, max_bytes: usize) -> Self {
+        let state = State {
+            queue: VecDeque::new(),
+            bytes: 0,
+            sender: Some(sender),
+            cut: false,
+            closed: None,
+        };
+        Self {
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            max_bytes,
+        }
+    }
+
+    /// Queues a message. Nothing is written before [`flush`](Self::flush).
+    ///
+    /// # Errors
+    ///
+    /// `Timeout` when there was no room until the deadline, `Limit` when there is none for a message that can't wait, or what closed
+    /// the outbox. Nothing was queued then.
+    pub(crate) fn push(&self, message: SessionMessage, full: Full) -> Result<()> {
+        let len = message.text.len();
+        let mut state = self.lock_with_room(len, full)?;
+        state.bytes += len;
+        state.queue.push_back(message);
+        Ok(())
+    }
+
+    /// Queues the message if there is room, and takes it out of its place then.
+    ///
+    /// # Errors
+    ///
+    /// What closed the outbox.
+    pub(crate) fn try_push(&self, message: &mut Option<SessionMessage>) -> Result<()> {
+        let mut state = self.state.lock();
+        if let Some(error) = &state.closed {
+            return Err(error.clone());
+        }
+        let len = message.as_ref().map_or(0, |message| message.text.len());
+        if state.has_room(len, self.max_bytes)
+            && let Some(message) = message.take()
+        {
+            state.bytes += len;
+            state.queue.push_back(message);
+        }
+        Ok(())
+    }
+
+    /// Waits until the queue has room, if only for a small message.
+    ///
+    /// # Errors
+    ///
+    /// `Timeout` when there was none until the deadline, or what closed the outbox.
+    pub(crate) fn wait_for_room(&self, len: usize, deadline: Option<Instant>) -> Result<()> {
+        drop(self.lock_with_room(len, Full::WaitUntil(deadline))?);
+        Ok(())
+    }
+
+    fn lock_with_room(&self, len: usize, full: Full) -> Result<MutexGuard<'_, State>> {
+        let room = match full {
+            Full::WaitUntil(_) => self.max_bytes,
+            Full::Exceed => self.max_bytes.saturating_mul(2),
+        };
+        let mut state = self.state.lock();
+        loop {
+            if let Some(error) = &state.closed {
+                return Err(error.clone());
+            }
+            if state.has_room(len, room) {
+                return Ok(state);
+            }
+            let stuck = || {
+                format!(
+                    "the peer does not read: {} bytes wait to be written (max_queued_bytes)",
+                    state.bytes
+                )
+            };
+            match full {
+                Full::Exceed => return Err(Error::new(ErrorKind::Limit, stuck())),
+                Full::WaitUntil(Some(deadline)) if Instant::now() >= deadline => {
+                    return Err(Error::new(ErrorKind::Timeout, stuck()));
+                }
+                Full::WaitUntil(deadline) => state = self.changed.wait_until(state, deadline),
+            }
+        }
+    }
+
+    /// Writes what is queued, unless another thread is doing that already.
+    pub(crate) fn flush(&self, deadline: Instant) -> Flush {
+        let mut state = self.state.lock();
+        if state.queue.is_empty() && !state.cut {
+            return Flush::Done;
+        }
+        let Some(mut sender) = state.sender.take() else {
+            return Flush::Done;
+        };
+        let mut batch = VecDeque::new();
+        for round in 1.. {
+            std::mem::swap(&mut state.queue, &mut batch);
+            let taken = bytes_of(&batch);
+            drop(state);
+            let sent = sender.send(&mut batch, deadline);
+            state = self.state.lock();
+            state.bytes = state.bytes.saturating_sub(taken - bytes_of(&batch));
+            self.changed.notify_all();
+            match sent {
+                Ok(()) => state.cut = false,
+                Err(error) if error.kind() == ErrorKind::Timeout => {
+                    // What came in meanwhile goes behind what is left.
+                    batch.append(&mut state.queue);
+                    state.queue = batch;
+                    state.cut = true;
+                    state.sender = Some(sender);
+                    return Flush::Unfinished;
+                }
+                Err(error) => {
+                    state.close(&error);
+                    return Flush::Failed(error);
+                }
+            }
+            if state.closed.is_some() {
+                return Flush::Done;
+            }
+            if state.queue.is_empty() || round == ROUNDS {
+                break;
+            }
+        }
+        state.sender = Some(sender);
+        if state.queue.is_empty() {
+            Flush::Done
+        } else {
+            Flush::Unfinished
+        }
+    }
+
+    pub(crate) fn has_queued(&self) -> bool {
+        let state = self.state.lock();
+        !state.queue.is_empty() || state.cut
+    }
+
+    /// Refuses what comes from now on and forgets what is queued.
+    pub(crate) fn close(&self, error: &Error) {
+        self.state.lock().close(error);
+        self.changed.notify_all();
+    }
+
+    pub(crate) fn queued_bytes(&self) -> usize {
+        self.state.lock().bytes
+    }
+}
+
+impl State {
+    /// One message is always taken, whatever its size.
+    fn has_room(&self, len: usize, max: usize) -> bool {
+        self.bytes == 0 || self.bytes.saturating_add(len) <= max
+    }
+
+    fn close(&mut self, error: &Error) {
+        if self.closed.is_none() {
+            self.closed = Some(error.clone());
+        }
+        self.queue.clear();
+        self.cut = false;
+        self.bytes = 0;
+        self.sender = None;
+    }
+}
+
+fn bytes_of(messages: &VecDeque<SessionMessage>) -> usize {
+    messages.iter().map(|message| message.text.len()).sum()
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::{Arc, mpsc};
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Sends while it is allowed to; `None` times out.
+    #[derive(Debug)]
+    struct Script {
+        turns: VecDeque<Result<usize, ErrorKind>>,
+        sent: mpsc::Sender<Vec<String>>,
+    }
+
+    impl Sender for Script {
+        fn send(&mut self, queue: &mut VecDeque<SessionMessage>, _deadline: Instant) -> Result<()> {
+            let turn = self.turns.pop_front().unwrap_or(Ok(usize::MAX));
+            let count = turn.unwrap_or(0).min(queue.len());
+            let texts = queue
+                .drain(..count)
+                .map(|message| String::from_utf8_lossy(&message.text).into_owned());
+            self.sent.send(texts.collect()).expect("the test listens");
+            match turn {
+                Err(kind) => Err(Error::new(kind, "scripted")),
+                Ok(_) if !queue.is_empty() => Err(Error::new(ErrorKind::Timeout, "scripted")),
+                Ok(_) => Ok(()),
+            }
+        }
+    }
+
+    fn outbox(
+        turns: &[Result<usize, ErrorKind>],
+        max: usize,
+    ) -> (Outbox, mpsc::Receiver<Vec<String>>) {
+        let (sent, received) = mpsc::channel();
+        (
+            Outbox::new(
+                Box::new(Script {
+                    turns: turns.iter().copied().collect(),
+                    sent,
+                }),
+                max,
+            ),
+            received,
+        )
+    }
+
+    fn push(outbox: &Outbox, text: &str) {
+        outbox
+            .push(SessionMessage::new(text.into()), Full::Exceed)
+            .expect("room");
+    }
+
+    #[test]
+    fn queued_messages_leave_together_and_in_order() {
+        let (outbox, sent) = outbox(&[], 100);
+        for text in ["a", "b", "c"] {
+            push(&outbox, text);
+        }
+        assert!(matches!(outbox.flush(Instant::now()), Flush::Done));
+        assert_eq!(sent.try_iter().collect::<Vec<_>>(), [["a", "b", "c"]]);
+        assert_eq!(outbox.queued_bytes(), 0);
+    }
+
+    #[test]
+    fn what_a_deadline_left_goes_first_next_time() {
+        let (outbox, sent) = outbox(&[Ok(1)], 100);
+        push(&outbox, "a");
+        push(&outbox, "b");
+        assert!(matches!(outbox.flush(Instant::now()), Flush::Unfinished));
+        push(&outbox, "c");
+        assert!(matches!(outbox.flush(Instant::now()), Flush::Done));
+        assert_eq!(
+            sent.try_iter().flatten().collect::<Vec<_>>(),
+            ["a", "b", "c"]
+        );
+    }
+
+    #[test]
+    fn a_full_outbox_makes_callers_wait_and_tells_the_reader() {
+        let (outbox, _sent) = outbox(&[], 4);
+        push(&outbox, "abc");
+        let message = || SessionMessage::new("de".into());
+        let soon = Instant::now() + Duration::from_millis(5);
+        let error = outbox
+            .push(message(), Full::WaitUntil(Some(soon)))
+            .expect_err("full");
+        assert_eq!(error.kind(), ErrorKind::Timeout);
+        outbox
+            .push(message(), Full::Exceed)
+            .expect("twice the limit");
+        push(&outbox, "fgh");
+        assert_eq!(
+            outbox
+                .push(message(), Full::Exceed)
+                .expect_err("full")
+                .kind(),
+            ErrorKind::Limit
+        );
+    }
+
+    #[test]
+    fn one_message_of_any_size_is_taken() {
+        let (outbox, sent) = outbox(&[], 4);
+        push(&outbox, "larger than the limit");
+        assert!(matches!(outbox.flush(Instant::now()), Flush::Done));
+        assert_eq!(sent.try_iter().count(), 1);
+    }
+
+    #[test]
+    fn a_failure_closes_and_wakes_who_waits_for_room() {
+        let (outbox, _sent) = outbox(&[Err(ErrorKind::Io)], 1);
+        let outbox = Arc::new(outbox);
+        push(&outbox, "a");
+        let waiting = {
+            let outbox = Arc::clone(&outbox);
+            let message = SessionMessage::new("b".into());
+            std::thread::spawn(move || outbox.push(message, Full::WaitUntil(None)))
+        };
+        assert!(matches!(outbox.flush(Instant::now()), Flush::Failed(_)));
+        // It either waited for room and was woken, or came after the end.
+        assert_eq!(
+            waiting
+                .join()
+                .expect("no panic")
+                .expect_err("closed")
+                .kind(),
+            ErrorKind::Io
+        );
+    }
+}

@@ -1,0 +1,406 @@
+//! Requests that we sent and still owe a caller.
+//!
+//! ```text
+//!            register                 complete (response, its error, a malformed one)
+//!  (none) ─────────────▶ waiting ─────────────────────────────────────▶ done ──▶ taken by the caller
+//!                           │  ╲ close (the connection ended)  ─────────▲
+//!                           │
+//!                           └─ give up (time-out, cancel, dropped) ──▶ retired: a late answer is dropped and counted
+//! ```
+//!
+//! **Invariant:** a slot is in the table exactly while it is *waiting*, and whoever takes it out of the table, under the table's lock,
+//! is the one who decides its outcome. So there is one outcome, and nothing is delivered for a call after it returned.
+//!
+//! **Locks:** the table's before a slot's.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Instant;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::jsonrpc::{Malformed, RequestId, Response};
+use crate::sync::{Arc, Condvar, Mutex};
+
+/// How many ended calls are remembered, to tell a late answer from one to an id that was never used.
+const RETIRED: usize = 256;
+
+/// What a call ends with.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    Response(Response),
+    /// A response that can't be read.
+    Malformed(Malformed),
+    Failed(Error),
+}
+
+/// Progress of a request, as the peer reported it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Progress {
+    /// How far it is. Grows with each message; fractions are allowed.
+    pub progress: f64,
+    /// How far it will be at the end, if known.
+    pub total: Option<f64>,
+    /// What is happening, for people (since 2025-03-26).
+    pub message: Option<String>,
+}
+
+/// Where one caller waits.
+#[derive(Debug, Default)]
+pub(crate) struct Slot {
+    state: Mutex<SlotState>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct SlotState {
+    outcome: Option<Outcome>,
+    progress: VecDeque<Progress>,
+    /// The caller is asked to look up: cancelled, or to take over reading.
+    nudged: bool,
+    /// The caller waits here with nothing to look at.
+    waiting: bool,
+}
+
+/// What a caller finds in its slot.
+#[derive(Debug)]
+pub(crate) enum Found {
+    Progress(Progress),
+    Outcome(Outcome),
+}
+
+impl Slot {
+    /// Takes what is there, in the order in which it came.
+    pub(crate) fn take(&self) -> Option<Found> {
+        let mut state = self.state.lock();
+        match state.progress.pop_front() {
+            Some(progress) => Some(Found::Progress(progress)),
+            None => state.outcome.take().map(Found::Outcome),
+        }
+    }
+
+    pub(crate) fn has_something(&self) -> bool {
+        let state = self.state.lock();
+        state.outcome.is_some() || !state.progress.is_empty() || state.nudged
+    }
+
+    /// Waits until something is there, the slot is nudged, or `deadline`.
+    pub(crate) fn wait(&self, deadline: Option<Instant>) {
+        let mut state = self.state.lock();
+        state.waiting = true;
+        while state.outcome.is_none()
+            && state.progress.is_empty()
+            && !state.nudged
+            && deadline.is_none_or(|deadline| Instant::now() < deadline)
+        {
+            state = self.changed.wait_until(state, deadline);
+        }
+        state.waiting = false;
+        state.nudged = false;
+    }
+
+    /// Makes the caller look up. Returns whether it is waiting in the slot.
+    pub(crate) fn nudge(&self) -> bool {
+        let mut state = self.state.lock();
+        state.nudged = true;
+        let waiting = state.waiting;
+        drop(state);
+        self.changed.notify_one();
+        waiting
+    }
+
+    /// Queues progress; returns whether older progress had to give way to it.
+    fn report(&self, progress: Progress, max: usize) -> bool {
+        let mut state = self.state.lock();
+        let merged = state.progress.len() >= max.max(1);
+        if merged {
+            state.progress.pop_back();
+        }
+        state.progress.push_back(progress);
+        state.waiting = false;
+        drop(state);
+        self.changed.notify_one();
+        merged
+    }
+
+    fn complete(&self, outcome: Outcome) {
+        let mut state = self.state.lock();
+        debug_assert!(state.outcome.is_none(), "the table hands a slot out once");
+        state.outcome = Some(outcome);
+        state.waiting = false;
+        drop(state);
+        self.changed.notify_one();
+    }
+}
+
+/// Where an answer went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Delivery {
+    Delivered,
+    /// The caller had given up.
+    Late,
+    /// No request of ours had that id.
+    Unknown,
+}
+
+/// All calls in flight.
+#[derive(Debug)]
+pub(crate) struct Calls {
+    table: Mutex<Table>,
+    max_calls: usize,
+    max_events: usize,
+}
+
+#[derive(Debug)]
+struct Table {
+    last_id: i64,
+    slots: HashMap<i64, Arc<Slot>>,
+    retired: VecDeque<i64>,
+    closed: Option<Error>,
+}
+
+impl Calls {
+    pub(crate) fn new(max_calls: usize, max_events: usize) -> Self {
+        let table = Table {
+            last_id: 0,
+            slots: HashMap::new(),
+            retired: VecDeque::new(),
+            closed: None,
+        };
+        Self {
+            table: Mutex::new(table),
+            max_calls,
+            max_events,
+        }
+    }
+
+    /// Opens a slot under an id that was never used on this connection.
+    pub(crate) fn register(&self) -> Result<(i64, Arc<Slot>)> {
+        let mut table = self.table.lock();
+        if let Some(error) = &table.closed {
+            return Err(error.clone().sent(false));
+        }
+        if table.slots.len() >= self.max_calls {
+            let max = self.max_calls;
+            return Err(Error::new(
+                ErrorKind::Busy,
+                format!("{max} calls are in flight already (max_calls)"),
+            ));
+        }
+        table.last_id += 1;
+        let id = table.last_id;
+        let slot = Arc::new(Slot::default());
+        table.slots.insert(id, Arc::clone(&slot));
+        Ok((id, slot))
+    }
+
+    /// Ends a call with what the peer sent for it.
+    pub(crate) fn complete(&self, id: &RequestId, outcome: Outcome) -> Delivery {
+        let Some(number) = id.as_i64() else {
+            return Delivery::Unknown;
+        };
+        let mut table = self.table.lock();
+        let Some(slot) = table.slots.remove(&number) else {
+            return if table.retired.contains(&number) {
+                Delivery::Late
+            } else {
+                Delivery::Unknown
+            };
+        };
+        table.retire(number);
+        drop(table);
+        slot.complete(outcome);
+        Delivery::Delivered
+    }
+
+    /// Hands progress to the call whose token it names. Returns where it went, and whether older progress gave way.
+    pub(crate) fn report(&self, token: &RequestId, progress: Progress) -> (Delivery, bool) {
+        let Some(number) = token.as_i64() else {
+            return (Delivery::Unknown, false);
+        };
+        let table = self.table.lock();
+        match table.slots.get(&number) {
+            Some(slot) => (Delivery::Delivered, slot.report(progress, self.max_events)),
+            None if table.retired.contains(&number) => (Delivery::Late, false),
+            None => (Delivery::Unknown, false),
+        }
+    }
+
+    /// The caller stops waiting. Returns whether the peer has to be told, which is so unless an outcome was there first.
+    pub(crate) fn give_up(&self, id: i64) -> bool {
+        let mut table = self.table.lock();
+        let was_waiting = table.slots.remove(&id).is_some();
+        if was_waiting {
+            table.retire(id);
+        }
+        was_waiting
+    }
+
+    /// Fails every call, now and from now on, with what ended the connection. The first reason stays.
+    pub(crate) fn close(&self, error: &Error) {
+        let mut table = self.table.lock();
+        if table.closed.is_none() {
+            table.closed = Some(error.clone());
+        }
+        let slots = std::mem::take(&mut table.slots);
+        drop(table);
+        for slot in slots.into_values() {
+            slot.complete(Outcome::Failed(error.clone().sent(true)));
+        }
+    }
+
+    pub(crate) fn in_flight(&self) -> usize {
+        self.table.lock().slots.len()
+    }
+}
+
+impl Table {
+    fn retire(&mut self, id: i64) {
+        if self.retired.len() == RETIRED {
+            self.retired.pop_front();
+        }
+        self.retired.push_back(id);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::jsonrpc::Message;
+
+    fn response(id: i64) -> Outcome {
+        let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
+        match Message::read(text) {
+            Ok(Message::Response(response)) => Outcome::Response(response),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn progress(value: u32) -> Progress {
+        Progress {
+            progress: value.into(),
+            total: None,
+            message: None,
+        }
+    }
+
+    // Lesson 8.5, M-CANC-C-13, L-CANC-B-05
+    #[test]
+    fn late_answers_are_told_from_unknown_ones() {
+        let calls = Calls::new(10, 10);
+        let (id, _slot) = calls.register().expect("open");
+        assert!(calls.give_up(id));
+        assert_eq!(
+            calls.complete(&RequestId::from(id), response(id)),
+            Delivery::Late
+        );
+        assert_eq!(
+            calls.complete(&RequestId::from(99), response(99)),
+            Delivery::Unknown
+        );
+        assert_eq!(
+            calls.complete(&RequestId::from("1"), response(1)),
+            Delivery::Unknown
+        );
+        assert!(!calls.give_up(id));
+    }
+
+    // M-BASE-C-05, L-BASE-B-05
+    #[test]
+    fn ids_are_never_used_again() {
+        let calls = Calls::new(10, 10);
+        let (first, _slot) = calls.register().expect("open");
+        calls.complete(&RequestId::from(first), response(first));
+        let (second, _slot) = calls.register().expect("open");
+        assert_ne!(first, second);
+    }
+
+    #[test]
+    fn the_table_is_bounded_and_a_closed_one_says_why() {
+        let calls = Calls::new(1, 10);
+        let (_, slot) = calls.register().expect("open");
+        assert_eq!(calls.register().expect_err("full").kind(), ErrorKind::Busy);
+        calls.close(&Error::new(ErrorKind::Closed, "gone"));
+        let Some(Found::Outcome(Outcome::Failed(error))) = slot.take() else {
+            panic!("woken")
+        };
+        assert!(error.kind() == ErrorKind::Closed && error.was_sent());
+        let error = calls.register().expect_err("closed");
+        assert!(error.kind() == ErrorKind::Closed && !error.was_sent());
+    }
+
+    // Lesson 10.3
+    #[test]
+    fn progress_comes_in_order_and_is_merged_past_the_limit() {
+        let calls = Calls::new(10, 3);
+        let (id, slot) = calls.register().expect("open");
+        let merged: Vec<bool> = (0..5)
+            .map(|value| calls.report(&RequestId::from(id), progress(value)).1)
+            .collect();
+        assert_eq!(merged, [false, false, false, true, true]);
+        calls.complete(&RequestId::from(id), response(id));
+        for value in [0, 1, 4] {
+            assert!(
+                matches!(slot.take(), Some(Found::Progress(found)) if found == progress(value))
+            );
+        }
+        assert!(matches!(slot.take(), Some(Found::Outcome(_))));
+        assert_eq!(
+            calls.report(&RequestId::from(id), progress(9)).0,
+            Delivery::Late
+        );
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use crate::jsonrpc::Message;
+
+    fn response(id: i64) -> Outcome {
+        match Message::read(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)) {
+            Ok(Message::Response(response)) => Outcome::Response(response),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Response, close and the caller's giving up race: there is one outcome, and nobody waits for ever.
+    #[test]
+    fn loom_each_call_has_one_outcome() {
+        loom::model(|| {
+            let calls = Arc::new(Calls::new(10, 10));
+            let (id, slot) = calls.register().expect("open");
+            let answering = {
+                let calls = Arc::clone(&calls);
+                loom::thread::spawn(move || calls.complete(&RequestId::from(id), response(id)))
+            };
+            let closing = {
+                let calls = Arc::clone(&calls);
+                loom::thread::spawn(move || calls.close(&Error::new(ErrorKind::Closed, "gone")))
+            };
+            slot.wait(None);
+            assert!(matches!(slot.take(), Some(Found::Outcome(_))));
+            assert!(slot.take().is_none());
+            answering.join().expect("answered");
+            closing.join().expect("closed");
+            assert!(slot.take().is_none(), "a second outcome");
+            assert!(!calls.give_up(id));
+        });
+    }
+
+    /// The caller gives up while the answer arrives: either it tells the peer, or the outcome is there.
+    #[test]
+    fn loom_giving_up_races_with_the_answer() {
+        loom::model(|| {
+            let calls = Arc::new(Calls::new(10, 10));
+            let (id, slot) = calls.register().expect("open");
+            let answering = {
+                let calls = Arc::clone(&calls);
+                loom::thread::spawn(move || calls.complete(&RequestId::from(id), response(id)))
+            };
+            let tell_peer = calls.give_up(id);
+            let delivery = answering.join().expect("answered");
+            assert_eq!(tell_peer, delivery == Delivery::Late);
+            assert_eq!(slot.take().is_some(), !tell_peer);
+        });
+    }
+}

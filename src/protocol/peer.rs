@@ -1,0 +1,97 @@
+//! The other side of a connection, to talk to.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::call::{self, CallOptions};
+use super::core::Core;
+use super::stats::Stats;
+use crate::error::{Error, ErrorKind, Result};
+use crate::jsonrpc::{self, Response};
+
+/// The other side of a connection. Cheap to clone; it does not keep the connection open.
+#[derive(Clone)]
+pub struct Peer(Arc<Core>);
+
+impl Peer {
+    pub(crate) fn new(core: Arc<Core>) -> Self {
+        Self(core)
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.0
+    }
+
+    /// What the peer is called in error messages.
+    pub fn name(&self) -> String {
+        self.0.peer()
+    }
+
+    /// Sends a request and waits for its result.
+    ///
+    /// Blocks the calling thread until the answer arrives, the timeout passes, the call is cancelled or the connection closes. While it
+    /// waits it may read for the other callers of the connection.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Timeout`] (the peer is told), [`ErrorKind::Peer`] when the peer answers with an error, [`ErrorKind::Protocol`] when
+    /// its answer is invalid, [`ErrorKind::Closed`] when it has gone, [`ErrorKind::Cancelled`], [`ErrorKind::Busy`] above
+    /// [`max_calls`](crate::transport::Limits::max_calls), [`ErrorKind::Limit`] when the answer was too long.
+    pub fn request(
+        &self,
+        method: &str,
+        params: &impl Serialize,
+        options: CallOptions<'_>,
+    ) -> Result<Response> {
+        self.request_with(
+            method,
+            |_, text| serde_json::to_writer(text, params),
+            options,
+        )
+    }
+
+    /// The same for params that are written as text, knowing the id of the request.
+    pub(crate) fn request_with(
+        &self,
+        method: &str,
+        write_params: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
+        options: CallOptions<'_>,
+    ) -> Result<Response> {
+        call::request(&self.0, method, write_params, options)
+    }
+
+    /// Sends a notification. Waits only for a peer that does not read while
+    /// [`max_queued_bytes`](crate::transport::Limits::max_queued_bytes) are queued, at most for the write timeout.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] when `params` can't be written as JSON, [`ErrorKind::Closed`] when the peer has gone,
+    /// [`ErrorKind::Timeout`] when it does not read.
+    pub fn notify(&self, method: &str, params: &impl Serialize) -> Result<()> {
+        let text = jsonrpc::write_notification(method, params).map_err(|error| {
+            Error::new(
+                ErrorKind::Invalid,
+                format!("params of {method} are not JSON: {error}"),
+            )
+        })?;
+        self.0.send_notification(text)
+    }
+
+    /// Whether the connection has ended: the peer has gone, or it was closed.
+    pub fn is_closed(&self) -> bool {
+        self.0.has_ended()
+    }
+
+    /// What happened so far, counted.
+    pub fn stats(&self) -> Stats {
+        self.0.stats()
+    }
+}
+
+impl fmt::Debug for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Peer").field(&self.name()).finish()
+    }
+}

@@ -1,0 +1,169 @@
+//! The right to answer one request.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use serde::Serialize;
+
+use super::cancel::CancelToken;
+use super::core::Core;
+use super::incoming::Exchange;
+use super::peer::Peer;
+use crate::error::{Error, ErrorKind, Result, RpcError};
+use crate::jsonrpc::{self, RequestId};
+use crate::transport::SessionMessage;
+
+/// The right to answer one request of the peer, once, from any thread.
+///
+/// It may be kept after the handler returned, and answered later: it occupies no thread. Dropped without an answer, by a panic too, it
+/// answers with an internal error. After the peer cancelled the request, or the connection closed, nothing is sent any more, and the
+/// methods say so.
+pub struct Responder {
+    core: Arc<Core>,
+    exchange: Arc<Exchange>,
+    method: Box<str>,
+    answered: bool,
+}
+
+impl Responder {
+    /// The caller has counted the request as admitted.
+    pub(crate) fn new(core: Arc<Core>, exchange: Arc<Exchange>, method: &str) -> Self {
+        Self {
+            core,
+            exchange,
+            method: method.into(),
+            answered: false,
+        }
+    }
+
+    /// The id of the request.
+    pub fn id(&self) -> &RequestId {
+        &self.exchange.id
+    }
+
+    /// Whether the peer cancelled the request, or the connection closed. Cheap: poll it.
+    pub fn is_cancelled(&self) -> bool {
+        self.exchange.cancel.is_triggered()
+    }
+
+    /// The token that is triggered when the peer cancels the request, or the connection closes.
+    pub fn cancel_token(&self) -> &CancelToken {
+        &self.exchange.cancel
+    }
+
+    /// Whether the request came in a batch (2025-03-26 only).
+    pub fn is_batched(&self) -> bool {
+        self.exchange.batch.is_some()
+    }
+
+    /// The peer that asks, to ask it something in turn.
+    pub fn peer(&self) -> Peer {
+        Peer::new(Arc::clone(&self.core))
+    }
+
+    /// Answers with a result.
+    ///
+    /// Queues the message and writes it unless another thread is writing; waits for a peer that does not read only while
+    /// [`max_queued_bytes`](crate::transport::Limits::max_queued_bytes) are queued already.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] when `result` can't be written as JSON (the peer gets an internal error), [`ErrorKind::Cancelled`] or
+    /// [`ErrorKind::Closed`] when nobody waits any more.
+    pub fn respond(mut self, result: &impl Serialize) -> Result<()> {
+        match jsonrpc::write_result(self.id(), result) {
+            Ok(text) => self.answer(text),
+            Err(error) => {
+                let why = format!(
+                    "the result of {} can't be written as JSON: {error}",
+                    self.method
+                );
+                self.fail(&why)?;
+                Err(Error::new(ErrorKind::Invalid, why))
+            }
+        }
+    }
+
+    /// Answers with an error.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Cancelled`] or [`ErrorKind::Closed`] when nobody waits any more.
+    pub fn refuse(mut self, error: &RpcError) -> Result<()> {
+        let text = jsonrpc::write_error(Some(self.id()), error);
+        self.answer(text)
+    }
+
+    /// Sends a notification that belongs to the request, before its answer.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Cancelled`] or [`ErrorKind::Closed`] when nothing may be sent for the request any more, [`ErrorKind::Timeout`] when
+    /// the peer does not read, [`ErrorKind::Invalid`] when `params` can't be written as JSON.
+    pub fn notify(&self, method: &str, params: &impl Serialize) -> Result<()> {
+        let text = jsonrpc::write_notification(method, params).map_err(|error| {
+            Error::new(
+                ErrorKind::Invalid,
+                format!("params of {method} are not JSON: {error}"),
+            )
+        })?;
+        self.core.send_while_open(&self.exchange, text)
+    }
+
+    /// Hides what happened from the peer and logs it here.
+    fn fail(&mut self, why: &str) -> Result<()> {
+        self.core.log(|| {
+            format!(
+                "request {} ({}) of '{}': {why}",
+                self.exchange.id,
+                self.method,
+                self.core.peer()
+            )
+        });
+        let text = jsonrpc::write_error(
+            Some(&self.exchange.id),
+            &RpcError::internal("internal error"),
+        );
+        self.answer(text)
+    }
+
+    fn answer(&mut self, text: Vec<u8>) -> Result<()> {
+        self.answered = true;
+        self.exchange.begin_answer()?;
+        self.core.exchanges.forget(&self.exchange);
+        self.core.send_response(&self.exchange, text)
+    }
+}
+
+impl Drop for Responder {
+    fn drop(&mut self) {
+        if !self.answered && self.exchange.is_open() {
+            let why = if std::thread::panicking() {
+                "its handler panicked"
+            } else {
+                "its handler gave no answer"
+            };
+            if let Err(error) = self.fail(why) {
+                self.core
+                    .log(|| format!("the error answer could not be sent: {error}"));
+            }
+        }
+        self.core.admitted.fetch_sub(1, Ordering::AcqRel);
+        self.core.request_ended();
+    }
+}
+
+impl fmt::Debug for Responder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Responder")
+            .field("id", &self.exchange.id)
+            .field("method", &self.method)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A message that answers the exchange.
+pub(super) fn response_of(exchange: &Exchange, text: Vec<u8>) -> SessionMessage {
+    SessionMessage::new(text).related_to(exchange.id.clone())
+}
