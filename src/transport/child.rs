@@ -40,6 +40,8 @@ pub use stderr::{Stderr, StderrLines, StderrTail};
 
 /// How long the end of its output waits for the rest of the story: its exit status and last words.
 const FAREWELL: Duration = Duration::from_millis(300);
+/// The same for a failed write, which has a deadline of its own.
+const REFUSAL: Duration = Duration::from_millis(100);
 /// What a leader left behind gets between being asked and being killed.
 const REST_OF_GROUP: Duration = Duration::from_millis(500);
 
@@ -159,9 +161,9 @@ impl Child {
     }
 
     /// How long it may take to leave after its standard input was closed, and once more after it was asked with SIGTERM. Defaults to
-    /// 2 seconds, so closing is over after little more than 4. A child that leaves sooner is waited for no longer.
+    /// 2 seconds, so closing is over after little more than 4; at most an hour. A child that leaves sooner is waited for no longer.
     pub fn grace(mut self, grace: Duration) -> Self {
-        self.grace = grace;
+        self.grace = grace.min(Duration::from_secs(3600));
         self
     }
 
@@ -319,17 +321,19 @@ impl Shared {
         self.process.wait(Instant::now() + self.grace)
     }
 
-    /// Tells why its output ended, in words and with its last ones.
-    fn obituary(&self) -> Error {
-        let deadline = Instant::now() + FAREWELL;
+    /// Tells in words how it ended, and quotes its last ones; or, when it still runs, says that it `closed` what.
+    fn obituary(&self, closed: &str, patience: Duration) -> Error {
+        let deadline = Instant::now() + patience;
         let ended = self.process.wait(deadline);
-        if let Some(drainer) = &self.drainer {
+        if let Some(drainer) = &self.drainer
+            && ended
+        {
             drainer.wait(deadline);
         }
         let peer = &self.peer;
         let text = match self.process.finish().filter(|_| ended) {
             Some(exit) => format!("'{peer}' {exit}"),
-            None => format!("'{peer}' closed its output while still running"),
+            None => format!("'{peer}' closed its {closed} while still running"),
         };
         Error::new(ErrorKind::Closed, text).with_stderr_tail(self.tail.quote())
     }
@@ -376,7 +380,7 @@ impl Input for ChildOutput {
         if self.shared.closing.load(Ordering::SeqCst) {
             return closed_here(&self.shared.peer);
         }
-        let obituary = self.shared.obituary();
+        let obituary = self.shared.obituary("output", FAREWELL);
         match failure {
             Some(failure) => obituary.with_source(failure),
             None => obituary,
@@ -394,10 +398,15 @@ impl Output for ChildInput {
     }
 
     fn refusal(&self, error: io::Error) -> Error {
-        if self.0.stdin.has_ended() {
-            closed_here(&self.0.peer)
-        } else {
-            failure(&self.0.peer, "sending to", error)
+        let shared = &self.0;
+        if shared.stdin.has_ended() {
+            return closed_here(&shared.peer);
+        }
+        match failure(&shared.peer, "sending to", error) {
+            gone if gone.kind() == ErrorKind::Closed => {
+                shared.obituary("input", REFUSAL).with_source(gone)
+            }
+            other => other,
         }
     }
 

@@ -15,6 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::framing::{Input, LineReceiver, LineSender, Output, Piece, closed_here, failure};
+use super::sys::process::Origin;
 use super::sys::{fd, read, write};
 use super::{Control, Halves, Limits, Transport};
 use crate::error::{Error, ErrorKind, Result};
@@ -215,6 +216,7 @@ fn descriptors(
         reader,
         writer,
         peer,
+        origin: Origin::here(),
     });
     Ok(halves(
         EndsHalf(Arc::clone(&ends)),
@@ -226,10 +228,11 @@ fn descriptors(
 
 /// Two descriptors, shared by the halves; closed with the last of them.
 #[derive(Debug)]
-pub(super) struct Ends {
-    pub(super) reader: read::ReadEnd,
-    pub(super) writer: write::WriteEnd,
-    pub(super) peer: String,
+struct Ends {
+    reader: read::ReadEnd,
+    writer: write::WriteEnd,
+    peer: String,
+    origin: Origin,
 }
 
 impl Control for Ends {
@@ -243,10 +246,12 @@ impl Control for Ends {
     }
 }
 
-/// The peer finds the end also when nobody closed: a clone of the socket may live on elsewhere.
+/// The peer finds the end also when nobody closed: a clone of the socket may live on elsewhere. In a fork it goes on for the other.
 impl Drop for Ends {
     fn drop(&mut self) {
-        self.close();
+        if self.origin.is_here() {
+            self.close();
+        }
     }
 }
 

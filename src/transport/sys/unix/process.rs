@@ -25,10 +25,25 @@ pub(crate) struct Process {
     pidfd: Option<OwnedFd>,
     /// Whether the group can be signalled through the pidfd, also when its leader is gone.
     group_by_pidfd: bool,
-    /// The process that started it. In a fork of that one, the child is none of ours.
-    parent: u32,
+    /// In a fork, the child is none of ours.
+    origin: Origin,
     /// How it ended. `Some` once it has been reaped: from then on the number means nothing. Guards every signal.
     exit: Mutex<Option<Exit>>,
+}
+
+/// The process in which something was made. In a fork of it, the thing is only memory and descriptors: its threads are not there, and
+/// the peer still belongs to the other process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin(u32);
+
+impl Origin {
+    pub(crate) fn here() -> Self {
+        Self(std::process::id())
+    }
+
+    pub(crate) fn is_here(self) -> bool {
+        self.0 == std::process::id()
+    }
 }
 
 /// How a process ended.
@@ -72,7 +87,7 @@ impl Process {
             pid,
             pidfd,
             group_by_pidfd,
-            parent: std::process::id(),
+            origin: Origin::here(),
             exit: Mutex::new(None),
         }
     }
@@ -83,7 +98,7 @@ impl Process {
 
     /// Whether this process is the one that started it, and not a fork.
     pub(crate) fn is_ours(&self) -> bool {
-        self.parent == std::process::id()
+        self.origin.is_here()
     }
 
     /// A descriptor that is readable once it has ended, where the system has such a thing.
@@ -115,23 +130,23 @@ impl Process {
     }
 
     fn has_ended(&self) -> bool {
-        let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
-        let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-        // SAFETY: there is room for the answer, and all zeroes is a siginfo_t.
-        let (result, info) = unsafe {
-            let result = libc::waitid(
-                libc::P_PID,
-                self.pid as libc::id_t,
-                info.as_mut_ptr(),
-                flags,
-            );
-            (result, info.assume_init())
-        };
-        match fd::check(result) {
-            // SAFETY: waitid fills in the child's number, or leaves the zero when none has ended.
-            Ok(_) => unsafe { info.si_pid() != 0 },
+        match self.peek() {
+            Ok(ended) => ended,
             Err(error) => error.raw_os_error() == Some(libc::ECHILD),
         }
+    }
+
+    /// Whether it has ended and waits to be reaped.
+    fn peek(&self) -> io::Result<bool> {
+        let (pid, flags) = (
+            self.pid as libc::id_t,
+            libc::WEXITED | libc::WNOHANG | libc::WNOWAIT,
+        );
+        let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
+        // SAFETY: there is room for the answer.
+        fd::check(unsafe { libc::waitid(libc::P_PID, pid, info.as_mut_ptr(), flags) })?;
+        // SAFETY: all zeroes is a siginfo_t, and waitid fills in the child's number or leaves the zero when it has not ended.
+        Ok(unsafe { info.assume_init().si_pid() } != 0)
     }
 
     /// Takes note of its end if it has ended. May keep the leader's corpse a while, see [`finish`](Self::finish).
@@ -228,27 +243,14 @@ impl Process {
         for &number in numbers {
             match &self.pidfd {
                 Some(pidfd) if self.group_by_pidfd => drop(pidfd::signal_group(pidfd, number)),
-                _ if exit.is_none() && !self.is_foreign_corpse() => {
+                // Somebody else may have reaped it, and its number been given away.
+                _ if exit.is_none() && self.peek().is_ok() => {
                     // SAFETY: no pointers; the number is ours, since the leader is not reaped.
                     unsafe { libc::kill(-self.pid, number) };
                 }
                 _ => {}
             }
         }
-    }
-
-    /// Whether somebody else has reaped it, so that its number may have been given away.
-    fn is_foreign_corpse(&self) -> bool {
-        // SAFETY: no information is asked for.
-        let result = unsafe {
-            libc::waitid(
-                libc::P_PID,
-                self.pid as libc::id_t,
-                ptr::null_mut(),
-                libc::WEXITED | libc::WNOHANG | libc::WNOWAIT,
-            )
-        };
-        result == -1 && io::Error::last_os_error().raw_os_error() == Some(libc::ECHILD)
     }
 }
 
@@ -311,5 +313,81 @@ mod pidfd {
 
     pub(super) fn signal_group(_: &OwnedFd, _: i32) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+    use std::io::{BufRead, BufReader};
+
+    use super::super::spawn::{Command, Stderr, spawn};
+    use super::*;
+
+    /// Starts a shell, and returns it with the first word that it printed.
+    fn start(script: &str) -> (Process, libc::pid_t) {
+        let (stdin, _closed) = fd::pipe().expect("there are descriptors");
+        let (output, stdout) = fd::pipe().expect("there are descriptors");
+        let command = Command {
+            program: "sh".as_ref(),
+            args: &["-c", script].map(OsString::from),
+            env: &std::env::vars_os().collect::<Vec<_>>(),
+            directory: None,
+            stdin,
+            stdout,
+            stderr: Stderr::Inherit,
+        };
+        let process = spawn(command).expect("there is a shell");
+        let mut line = String::new();
+        let mut output = BufReader::new(std::fs::File::from(output));
+        output.read_line(&mut line).expect("a pipe can be read");
+        (process, line.trim().parse().expect("it prints a number"))
+    }
+
+    fn has_gone(pid: libc::pid_t) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+        stat.map_or(true, |stat| stat.contains(") Z "))
+    }
+
+    /// What older kernels and other systems have.
+    fn variants() -> [fn(&mut Process); 3] {
+        [
+            |_as_it_is| {},
+            |process| process.group_by_pidfd = false,
+            |process| (process.pidfd, process.group_by_pidfd) = (None, false),
+        ]
+    }
+
+    #[test]
+    fn what_a_leader_leaves_behind_is_ended_before_its_number_is_free() {
+        for change in variants() {
+            let (mut process, rest) = start("sleep 1000 & echo $!; exit 3");
+            change(&mut process);
+            let soon = Instant::now() + Duration::from_secs(20);
+            assert!(process.wait(soon));
+            process.reap_early();
+            assert!(!has_gone(rest));
+            process.end_rest_of_group(Duration::from_secs(1));
+            assert_eq!(process.finish(), Some(Exit::Status(3)));
+            while !has_gone(rest) {
+                assert!(Instant::now() < soon);
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+
+    #[test]
+    fn a_running_child_is_not_reaped_and_a_signal_reaches_it() {
+        for change in variants() {
+            let (mut process, _) = start("echo $$; exec sleep 1000");
+            change(&mut process);
+            assert!(!process.wait(Instant::now() + Duration::from_millis(5)));
+            assert_eq!(process.finish(), None);
+            process.signal_group(Signal::Terminate);
+            assert!(process.wait(Instant::now() + Duration::from_secs(20)));
+            assert_eq!(process.finish(), Some(Exit::Signal(libc::SIGTERM)));
+            // The number is no longer ours: nothing happens.
+            process.signal_group(Signal::Kill);
+        }
     }
 }

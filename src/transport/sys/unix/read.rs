@@ -209,7 +209,8 @@ enum Ready {
 fn set_receive_timeout(fd: BorrowedFd<'_>, timeout: Duration) -> io::Result<()> {
     let value = libc::timeval {
         tv_sec: 0,
-        tv_usec: timeout.subsec_micros() as libc::suseconds_t,
+        // The type's name is deprecated on musl; the value is under a million.
+        tv_usec: timeout.subsec_micros() as _,
     };
     // SAFETY: the descriptor is open; the value is a timeval and its length is given.
     fd::check(unsafe {

@@ -279,15 +279,39 @@ impl Actions {
         }
     }
 
-    /// Keeps descriptors of the host that are not close-on-exec from the child, where the system can.
+    /// Keeps descriptors of the host that are not close-on-exec from the child.
     fn close_the_rest(&mut self) {
         type Add =
             unsafe extern "C" fn(*mut libc::posix_spawn_file_actions_t, libc::c_int) -> libc::c_int;
-        if let Some(function) = optional(c"posix_spawn_file_actions_addclosefrom_np") {
+        match optional(c"posix_spawn_file_actions_addclosefrom_np") {
             // SAFETY: where a function of this name exists it has this signature.
-            unsafe {
+            Some(function) => unsafe {
                 let add = std::mem::transmute::<*mut libc::c_void, Add>(function);
                 add(&raw mut self.0, 3);
+            },
+            // On Apple systems an attribute does it.
+            None if cfg!(target_vendor = "apple") => {}
+            None => self.close_inheritable(),
+        }
+    }
+
+    /// The same for those that are open now; one that another thread opens carelessly at this moment may slip through.
+    fn close_inheritable(&mut self) {
+        let entries = std::fs::read_dir("/dev/fd").into_iter().flatten().flatten();
+        for entry in entries {
+            let number = entry
+                .file_name()
+                .to_str()
+                .and_then(|name| name.parse().ok());
+            let Some(number) = number.filter(|number: &libc::c_int| *number >= 3) else {
+                continue;
+            };
+            // SAFETY: asking is harmless, also when it has been closed meanwhile; so is closing it in the child.
+            unsafe {
+                let flags = libc::fcntl(number, libc::F_GETFD);
+                if flags != -1 && flags & libc::FD_CLOEXEC == 0 {
+                    libc::posix_spawn_file_actions_addclose(&raw mut self.0, number);
+                }
             }
         }
     }

@@ -25,57 +25,56 @@ pub(crate) struct WriteEnd {
 
 #[derive(Debug)]
 enum Target {
-    Socket {
-        fd: OwnedFd,
-        /// Whether the end tells the peer.
-        is_own: bool,
-    },
+    /// A socket of our own, which is ended by shutting it down.
+    Socket(OwnedFd),
     Other {
         /// Held while writing; a writer that waits inside leaves when woken. Taken out at the end, which is what tells a reader of it.
         fd: Mutex<Option<OwnedFd>>,
         wake: Wake,
-        /// The most that one write may take, so that it does not block after `poll` has found room.
-        chunk: usize,
+        how: How,
     },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum How {
+    /// A socket: told with every call not to wait and not to signal.
+    Send,
+    /// Never waits: our own non-blocking description, or a regular file.
+    Write,
+    /// May wait, unless it is given no more than `poll` has promised room for.
+    WriteLittle,
 }
 
 impl WriteEnd {
     /// A socket that nobody else writes. Ending it tells the peer that nothing more comes.
     pub(crate) fn socket(fd: OwnedFd) -> io::Result<Self> {
-        Self::new(Target::Socket {
-            fd: quiet(fd)?,
-            is_own: true,
-        })
+        Self::new(Target::Socket(quiet(fd)?))
     }
 
     /// The pipe of a child of ours.
     pub(crate) fn own_pipe(fd: OwnedFd) -> io::Result<Self> {
         fd::set_nonblocking(fd.as_fd())?;
-        Self::other(fd, usize::MAX)
+        Self::other(fd, How::Write)
     }
 
     /// A descriptor of the host, of any kind. Its flags stay as they are.
     pub(crate) fn given(fd: OwnedFd) -> io::Result<Self> {
         match fd::kind(fd.as_fd())? {
-            Kind::Socket => Self::new(Target::Socket {
-                fd: quiet(fd)?,
-                is_own: false,
-            }),
-            Kind::File => Self::other(fd, usize::MAX),
-            Kind::Device => Self::other(fd, libc::PIPE_BUF),
+            Kind::Socket => Self::other(quiet(fd)?, How::Send),
+            Kind::File => Self::other(fd, How::Write),
+            Kind::Device => Self::other(fd, How::WriteLittle),
             Kind::Pipe => match fd::reopen_pipe(fd.as_fd(), libc::O_WRONLY) {
-                Ok(own) => Self::other(own, usize::MAX),
-                // Room for this much is what POLLOUT promises.
-                Err(_) => Self::other(fd, libc::PIPE_BUF),
+                Ok(own) => Self::other(own, How::Write),
+                Err(_) => Self::other(fd, How::WriteLittle),
             },
         }
     }
 
-    fn other(fd: OwnedFd, chunk: usize) -> io::Result<Self> {
+    fn other(fd: OwnedFd, how: How) -> io::Result<Self> {
         Self::new(Target::Other {
             fd: Mutex::new(Some(fd)),
             wake: Wake::new()?,
-            chunk,
+            how,
         })
     }
 
@@ -89,17 +88,12 @@ impl WriteEnd {
     /// Writes until everything is written or the deadline passes, and returns how much went out. Tries once even after the deadline.
     pub(crate) fn write(&self, bytes: &[u8], deadline: Instant) -> io::Result<usize> {
         match &self.target {
-            Target::Socket { fd, .. } => write_all(fd, bytes, deadline, None, |fd, rest| {
-                self.check_end()?;
-                let flags = NO_SIGNAL | libc::MSG_DONTWAIT;
-                // SAFETY: the descriptor is open and the bytes are as many as said.
-                Ok(unsafe { libc::send(fd.as_raw_fd(), rest.as_ptr().cast(), rest.len(), flags) })
-            }),
-            Target::Other { fd, wake, chunk } => {
+            Target::Socket(fd) => self.write_to(fd, None, How::Send, bytes, deadline),
+            Target::Other { fd, wake, how } => {
                 let fd = lock(fd);
                 let fd = fd.as_ref().ok_or(io::ErrorKind::BrokenPipe)?;
-                let write = || self.write_other(fd, wake, *chunk, bytes, deadline);
-                if thread::is_ours() {
+                let write = || self.write_to(fd, Some(wake), *how, bytes, deadline);
+                if *how == How::Send || thread::is_ours() {
                     write()
                 } else {
                     signal::without_sigpipe(write)
@@ -108,24 +102,34 @@ impl WriteEnd {
         }
     }
 
-    fn write_other(
+    fn write_to(
         &self,
         fd: &OwnedFd,
-        wake: &Wake,
-        chunk: usize,
+        wake: Option<&Wake>,
+        how: How,
         bytes: &[u8],
         deadline: Instant,
     ) -> io::Result<usize> {
-        let may_block = chunk != usize::MAX;
-        write_all(fd, bytes, deadline, Some(wake), |fd, rest| {
+        let mut sent = 0;
+        while sent < bytes.len() {
             self.check_end()?;
-            if may_block && !is_writable(fd)? {
-                return Err(io::ErrorKind::WouldBlock.into());
+            match write_once(fd, how, &bytes[sent..]) {
+                Ok(count) => sent += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let mut fds = [
+                        fd::entry(fd.as_raw_fd(), libc::POLLOUT),
+                        // poll skips negative descriptors.
+                        fd::entry(wake.map_or(-1, Wake::raw), libc::POLLIN),
+                    ];
+                    if Instant::now() >= deadline || !fd::poll(&mut fds, Some(deadline))? {
+                        break;
+                    }
+                }
+                Err(error) => return Err(error),
             }
-            let len = rest.len().min(chunk);
-            // SAFETY: the descriptor is open and at least that many bytes are there.
-            Ok(unsafe { libc::write(fd.as_raw_fd(), rest.as_ptr().cast(), len) })
-        })
+        }
+        Ok(sent)
     }
 
     fn check_end(&self) -> io::Result<()> {
@@ -140,8 +144,7 @@ impl WriteEnd {
     pub(crate) fn end(&self) {
         self.ended.store(true, Ordering::SeqCst);
         match &self.target {
-            Target::Socket { is_own: false, .. } => {}
-            Target::Socket { fd, .. } => fd::shut(fd.as_fd(), Shutdown::Write),
+            Target::Socket(fd) => fd::shut(fd.as_fd(), Shutdown::Write),
             Target::Other { fd, wake, .. } => {
                 wake.fire();
                 drop(lock(fd).take());
@@ -154,34 +157,22 @@ impl WriteEnd {
     }
 }
 
-fn write_all(
-    fd: &OwnedFd,
-    bytes: &[u8],
-    deadline: Instant,
-    wake: Option<&Wake>,
-    mut write: impl FnMut(&OwnedFd, &[u8]) -> io::Result<isize>,
-) -> io::Result<usize> {
-    let mut sent = 0;
-    while sent < bytes.len() {
-        let result = write(fd, &bytes[sent..]).and_then(|count| {
-            usize::try_from(count).map_err(|_negative| io::Error::last_os_error())
-        });
-        match result {
-            Ok(count) => sent += count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                let mut fds = [
-                    fd::entry(fd.as_raw_fd(), libc::POLLOUT),
-                    fd::entry(wake.map_or(-1, Wake::raw), libc::POLLIN),
-                ];
-                if Instant::now() >= deadline || !fd::poll(&mut fds, Some(deadline))? {
-                    break;
-                }
-            }
-            Err(error) => return Err(error),
+fn write_once(fd: &OwnedFd, how: How, bytes: &[u8]) -> io::Result<usize> {
+    let raw = fd.as_raw_fd();
+    let flags = NO_SIGNAL | libc::MSG_DONTWAIT;
+    let len = match how {
+        How::Send | How::Write => bytes.len(),
+        How::WriteLittle if is_writable(fd)? => bytes.len().min(libc::PIPE_BUF),
+        How::WriteLittle => return Err(io::ErrorKind::WouldBlock.into()),
+    };
+    // SAFETY: the descriptor is open and at least that many bytes are there.
+    let count = unsafe {
+        match how {
+            How::Send => libc::send(raw, bytes.as_ptr().cast(), len, flags),
+            How::Write | How::WriteLittle => libc::write(raw, bytes.as_ptr().cast(), len),
         }
-    }
-    Ok(sent)
+    };
+    usize::try_from(count).map_err(|_negative| io::Error::last_os_error())
 }
 
 fn is_writable(fd: &OwnedFd) -> io::Result<bool> {
@@ -209,4 +200,29 @@ fn quiet(fd: OwnedFd) -> io::Result<OwnedFd> {
         )
     })?;
     Ok(fd)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::time::Duration;
+
+    use super::*;
+
+    // How pipes are written where they can't be opened again.
+    #[test]
+    fn a_shared_blocking_pipe_heeds_the_deadline_and_the_end() {
+        let (mut reader, writer) = io::pipe().expect("there are descriptors");
+        let end = WriteEnd::other(writer.into(), How::WriteLittle).expect("there are descriptors");
+        let bytes = vec![b'x'; 1 << 20];
+        let deadline = Instant::now() + Duration::from_millis(20);
+        let sent = end.write(&bytes, deadline).expect("the reader is there");
+        assert!(sent > 0 && sent < bytes.len());
+        end.end();
+        let mut read = Vec::new();
+        reader.read_to_end(&mut read).expect("a pipe can be read");
+        assert_eq!(read.len(), sent);
+        let refused = end.write(&bytes, deadline).expect_err("it has ended");
+        assert_eq!(refused.kind(), io::ErrorKind::BrokenPipe);
+    }
 }

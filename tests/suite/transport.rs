@@ -1,0 +1,78 @@
+//! The transports, each with real peers: processes, sockets, pipes.
+
+mod child;
+mod ending;
+mod guest;
+mod memory;
+mod stdio;
+mod stream;
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use mcplink::transport::{Halves, Limits, Received, SessionMessage, Transport};
+use mcplink::{Error, Result};
+
+/// Bounds every wait that is expected to be short.
+const LONG: Duration = Duration::from_secs(20);
+
+fn open(transport: impl Transport) -> Halves {
+    try_open(transport).unwrap()
+}
+
+fn try_open(transport: impl Transport) -> Result<Halves> {
+    Box::new(transport).open(&Limits::default())
+}
+
+fn send(halves: &mut Halves, text: &str) -> Result<()> {
+    send_within(halves, text, LONG)
+}
+
+fn send_within(halves: &mut Halves, text: &str, time: Duration) -> Result<()> {
+    let mut queue = VecDeque::from([SessionMessage::new(text.into())]);
+    halves.sender.send(&mut queue, Instant::now() + time)
+}
+
+fn receive(halves: &mut Halves) -> String {
+    match halves.receiver.receive(Some(LONG)).unwrap() {
+        Received::Message(message) => String::from_utf8(message.text).unwrap(),
+        other => panic!("expected a message: {other:?}"),
+    }
+}
+
+/// Receives until the connection is over, and tells why.
+fn receive_end(halves: &mut Halves) -> Error {
+    loop {
+        match halves.receiver.receive(Some(LONG)) {
+            Ok(Received::Nothing) => panic!("the connection goes on"),
+            Ok(_) => {}
+            Err(error) => return error,
+        }
+    }
+}
+
+/// Asks again and again, because nothing tells; fails when it takes too long.
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + LONG;
+    while !holds() {
+        assert!(Instant::now() < deadline, "waited too long until {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Whether a process has left no trace, not even one to be reaped.
+fn is_reaped(pid: &str) -> bool {
+    !Path::new("/proc").join(pid).exists()
+}
+
+/// Whether a process runs no more. One that is none of our children may wait for its new parent to reap it.
+fn has_ended(pid: &str) -> bool {
+    match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Ok(stat) => stat
+            .rsplit(") ")
+            .next()
+            .is_some_and(|rest| rest.starts_with('Z')),
+        Err(_) => true,
+    }
+}

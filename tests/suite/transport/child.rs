@@ -1,0 +1,294 @@
+//! A conversation with a child, and what is told when it ends by itself.
+
+use std::os::fd::AsRawFd;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mcplink::ErrorKind;
+use mcplink::transport::{Child, Halves, Stderr};
+
+use super::{LONG, is_reaped, open, receive, receive_end, send, send_within, try_open, wait_until};
+
+fn shell(script: &str) -> Child {
+    Child::new("sh").args(["-c", script])
+}
+
+// L-STDIO-C-02
+#[test]
+fn messages_reach_a_child_and_come_back() {
+    for pipes in [false, true] {
+        let mut halves = open(Child::new("cat").pipes(pipes));
+        for text in ["one", "two"] {
+            send(&mut halves, text).unwrap();
+            assert_eq!(receive(&mut halves), text);
+        }
+    }
+}
+
+#[test]
+fn a_large_message_goes_through_while_it_comes_back() {
+    for pipes in [false, true] {
+        let mut halves = open(Child::new("cat").pipes(pipes));
+        let large = "x".repeat(10 << 20);
+        let Halves {
+            mut sender,
+            mut receiver,
+            control,
+            ..
+        } = halves;
+        let text = large.clone();
+        let sending = thread::spawn(move || {
+            let mut queue = [mcplink::transport::SessionMessage::new(text.into())].into();
+            sender
+                .send(&mut queue, Instant::now() + LONG)
+                .map(|()| sender)
+        });
+        let received = receiver.receive(Some(LONG)).unwrap();
+        halves = Halves::new(receiver, sending.join().unwrap().unwrap(), control);
+        let mcplink::transport::Received::Message(message) = received else {
+            panic!("expected a message: {received:?}");
+        };
+        assert!(message.text == large.as_bytes());
+        drop(halves);
+    }
+}
+
+#[test]
+fn pipes_serve_a_child_that_opens_dev_stdin() {
+    let mut halves = open(shell("exec cat /dev/stdin").pipes(true));
+    send(&mut halves, "x").unwrap();
+    assert_eq!(receive(&mut halves), "x");
+}
+
+#[test]
+fn environment_arguments_and_directory_reach_the_child() {
+    let child = shell("echo \"$1 $SET ${HOME-none} $PWD\"")
+        .args(["sh", "an 'argument'"])
+        .env("SET", "value")
+        .env_remove("HOME")
+        .current_dir("/");
+    assert_eq!(receive(&mut open(child)), "an 'argument' value none /");
+    let child = Child::new("/usr/bin/env").env_clear().env("ONLY", "one");
+    let mut halves = open(child);
+    assert_eq!(receive(&mut halves), "ONLY=one");
+    assert!(receive_end(&mut halves).to_string().contains("exited"));
+}
+
+#[test]
+fn the_program_is_looked_for_in_the_path_it_is_given() {
+    let error = try_open(Child::new("cat").env("PATH", "/nowhere")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Spawn);
+    assert!(error.to_string().contains("/nowhere"), "{error}");
+}
+
+#[test]
+fn what_cannot_be_started_says_why() {
+    let cases = [
+        (
+            Child::new("no-such-program"),
+            ErrorKind::Spawn,
+            "'no-such-program'",
+        ),
+        (
+            Child::new("/no/such/program"),
+            ErrorKind::Spawn,
+            "/no/such/program",
+        ),
+        (
+            Child::new("/etc/passwd"),
+            ErrorKind::Spawn,
+            "execute permission",
+        ),
+        (
+            Child::new("cat").current_dir("/no/such"),
+            ErrorKind::Spawn,
+            "/no/such",
+        ),
+        (
+            Child::new("cat").arg("a\0b"),
+            ErrorKind::Invalid,
+            "argument 1",
+        ),
+        (Child::new("cat").env("A=B", "c"), ErrorKind::Invalid, "A=B"),
+    ];
+    for (child, kind, says) in cases {
+        let error = try_open(child).unwrap_err();
+        assert_eq!(error.kind(), kind, "{error}");
+        assert!(error.to_string().contains(says), "{error}");
+    }
+}
+
+// M-STDIO-C-10; lesson 3.2
+#[test]
+fn the_end_is_told_with_status_and_last_words() {
+    let mut halves = open(shell("echo last; echo 'no api key' >&2; exit 7"));
+    assert_eq!(receive(&mut halves), "last");
+    let end = receive_end(&mut halves);
+    assert_eq!(end.kind(), ErrorKind::Closed);
+    assert!(end.to_string().contains("exited with status 7"), "{end}");
+    assert_eq!(end.stderr_tail(), Some("no api key"));
+}
+
+#[test]
+fn a_signal_that_killed_it_is_named() {
+    let mut halves = open(shell("kill -KILL $$"));
+    let end = receive_end(&mut halves).to_string();
+    assert!(end.contains("was killed by signal 9 (SIGKILL)"), "{end}");
+}
+
+#[test]
+fn an_output_closed_while_running_is_told_as_such() {
+    let mut halves = open(shell("exec sleep 1000 >&-"));
+    let (start, end) = (Instant::now(), receive_end(&mut halves).to_string());
+    assert!(end.contains("while still running"), "{end}");
+    assert!(start.elapsed() < Duration::from_secs(5));
+}
+
+// M-STDIO-C-03, L-STDIO-C-04; lesson 3.1
+#[test]
+fn ten_megabytes_of_standard_error_block_nothing() {
+    let script =
+        "head -c 10000000 /dev/zero | tr '\\0' x >&2; echo; echo >&2; echo end >&2; exec cat";
+    let child = shell(script);
+    let tail = child.stderr_tail();
+    let mut halves = open(child);
+    send(&mut halves, "answer").unwrap();
+    assert_eq!(receive(&mut halves), "answer");
+    wait_until("the tail is whole", || tail.text().ends_with("xx\nend\n"));
+    assert_eq!(tail.text().len(), 64 << 10);
+}
+
+#[test]
+fn lines_of_standard_error_reach_the_callback() {
+    let (sender, lines) = mpsc::channel();
+    let stderr = Stderr::lines(move |line| sender.send(line.to_owned()).unwrap());
+    let mut halves = open(shell("printf 'one\\ntwo' >&2").stderr(stderr));
+    receive_end(&mut halves);
+    drop(halves);
+    assert_eq!(lines.try_iter().collect::<Vec<_>>(), ["one", "two"]);
+}
+
+#[test]
+fn discarded_standard_error_leaves_no_words() {
+    let mut halves = open(shell("echo words >&2").stderr(Stderr::Discard));
+    assert_eq!(receive_end(&mut halves).stderr_tail(), None);
+}
+
+// Lesson 2.3
+#[test]
+fn a_child_that_ended_by_itself_is_reaped_without_close() {
+    let mut halves = open(shell("echo $$"));
+    let pid = receive(&mut halves);
+    receive_end(&mut halves);
+    assert!(is_reaped(&pid));
+}
+
+// Lesson 2.3
+#[test]
+fn a_child_whose_output_lives_on_is_reaped_by_the_idle_reader() {
+    let Halves {
+        mut receiver,
+        sender,
+        control,
+        ..
+    } = open(shell("echo $$; sleep 1000 & exit"));
+    let mut next = move || receiver.receive(None);
+    let Ok(mcplink::transport::Received::Message(pid)) = next() else {
+        panic!("expected a message");
+    };
+    let pid = String::from_utf8(pid.text).unwrap();
+    let reading = thread::spawn(move || next().unwrap_err());
+    wait_until("it is reaped", || is_reaped(&pid));
+    control.close();
+    let end = reading.join().unwrap().to_string();
+    assert!(end.contains("by this side"), "{end}");
+    drop(sender);
+}
+
+// Lesson 1.5
+#[test]
+fn a_stopped_child_costs_no_more_than_the_deadline_and_gets_the_rest_later() {
+    for pipes in [false, true] {
+        let mut halves = open(shell("echo $$; exec cat").pipes(pipes));
+        let pid: i32 = receive(&mut halves).parse().unwrap();
+        // SAFETY: no pointers; the child is ours and not reaped.
+        unsafe { libc::kill(pid, libc::SIGSTOP) };
+        let (start, time) = (Instant::now(), Duration::from_millis(200));
+        let large = "x".repeat(2 << 20);
+        let error = send_within(&mut halves, &large, time).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+        assert!(start.elapsed() < time + Duration::from_millis(250));
+        // SAFETY: as above.
+        unsafe { libc::kill(pid, libc::SIGCONT) };
+        let Halves {
+            mut sender,
+            mut receiver,
+            control,
+            ..
+        } = halves;
+        let rest = thread::spawn(move || {
+            sender.send(&mut [].into(), Instant::now() + LONG).unwrap();
+            sender
+        });
+        let received = receiver.receive(Some(LONG)).unwrap();
+        let mcplink::transport::Received::Message(message) = received else {
+            panic!("expected a message: {received:?}");
+        };
+        assert!(message.text == large.as_bytes());
+        drop((rest.join().unwrap(), control));
+    }
+}
+
+// Lesson 2.5
+#[test]
+fn an_idle_connection_uses_no_processor_time() {
+    for pipes in [false, true] {
+        let Halves {
+            mut receiver,
+            control,
+            sender,
+            ..
+        } = open(Child::new("cat").pipes(pipes));
+        let reading = thread::spawn(move || {
+            drop(receiver.receive(Some(Duration::from_secs(2))));
+            thread_time()
+        });
+        let used = reading.join().unwrap();
+        assert!(used < Duration::from_millis(20), "{used:?}");
+        drop((sender, control));
+    }
+}
+
+/// The processor time that the current thread has used.
+fn thread_time() -> Duration {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: there is room for the answer.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+// Lesson 2.6
+#[test]
+fn a_second_child_gets_three_descriptors_only() {
+    let mut first = open(Child::new("cat"));
+    let file = std::fs::File::open("/dev/null").unwrap();
+    // A descriptor of the host that is not close-on-exec.
+    // SAFETY: the descriptor is open.
+    let careless = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD, 3) };
+    let mut second = open(shell("echo $$; exec cat"));
+    let pid = receive(&mut second);
+    send(&mut second, "the shell has become cat").unwrap();
+    receive(&mut second);
+    let fds = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
+    let mut fds: Vec<_> = fds.map(|entry| entry.unwrap().file_name()).collect();
+    fds.sort();
+    assert_eq!(fds, ["0", "1", "2"]);
+    // SAFETY: made above, known to nobody else.
+    unsafe { libc::close(careless) };
+    send(&mut first, "x").unwrap();
+    assert_eq!(receive(&mut first), "x");
+}
