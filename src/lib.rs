@@ -3,6 +3,7 @@
 
 mod error;
 pub mod jsonrpc;
+pub mod schema;
 
 pub use error::{Error, ErrorCode, ErrorKind, Result, RpcError};
 pub mod transport;
