@@ -5,12 +5,11 @@
 use std::collections::BTreeMap;
 
 use serde::de::DeserializeOwned;
-use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::value::RawValue;
 
 use super::elicitation::{ElicitRequestParams, ElicitResult};
-use super::json::{Extra, raw, read_raw, verbatim};
+use super::json::{Extra, raw, read_raw};
 use super::meta::ResultMetaObject;
 use super::method;
 use super::result::ResultType;
@@ -29,24 +28,24 @@ pub type InputResponses = BTreeMap<String, InputResponse>;
 #[non_exhaustive]
 pub enum InputRequest {
     /// Something of the user: `elicitation/create`.
-    Elicit(ElicitRequestParams),
+    Elicit(Box<ElicitRequest>),
     /// Something of the model: `sampling/createMessage`.
-    CreateMessage(Box<CreateMessageRequestParams>),
+    CreateMessage(Box<CreateMessageRequest>),
     /// The roots: `roots/list`.
-    ListRoots(Option<ListRootsRequestParams>),
+    ListRoots(Box<ListRootsRequest>),
     /// A question that this library doesn't know.
     Other {
         /// Its method.
         method: String,
-        /// Its params, as raw JSON.
-        params: Option<Box<RawValue>>,
+        /// The whole object, method included.
+        raw: Box<RawValue>,
     },
 }
 
 impl InputRequest {
     /// Asks for the roots.
     pub fn list_roots() -> Self {
-        Self::ListRoots(None)
+        Self::ListRoots(Box::default())
     }
 
     /// The method.
@@ -60,57 +59,94 @@ impl InputRequest {
     }
 }
 
+literal!(ElicitMethod = "elicitation/create");
+literal!(CreateMessageMethod = "sampling/createMessage");
+literal!(ListRootsMethod = "roots/list");
+
+/// Asks the user.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ElicitRequest {
+    method: ElicitMethod,
+    /// What is asked.
+    pub params: ElicitRequestParams,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// Asks the model.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct CreateMessageRequest {
+    method: CreateMessageMethod,
+    /// What is asked.
+    pub params: CreateMessageRequestParams,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// Asks for the roots.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ListRootsRequest {
+    method: ListRootsMethod,
+    /// What travels with the question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub params: Option<ListRootsRequestParams>,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
 impl From<ElicitRequestParams> for InputRequest {
     fn from(params: ElicitRequestParams) -> Self {
-        Self::Elicit(params)
+        Self::Elicit(Box::new(ElicitRequest {
+            method: ElicitMethod,
+            params,
+            extra: Extra::new(),
+        }))
     }
 }
 
 impl From<CreateMessageRequestParams> for InputRequest {
     fn from(params: CreateMessageRequestParams) -> Self {
-        Self::CreateMessage(Box::new(params))
+        Self::CreateMessage(Box::new(CreateMessageRequest {
+            method: CreateMessageMethod,
+            params,
+            extra: Extra::new(),
+        }))
     }
 }
 
 impl Serialize for InputRequest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("method", self.method())?;
         match self {
-            Self::Elicit(params) => map.serialize_entry("params", params)?,
-            Self::CreateMessage(params) => map.serialize_entry("params", params)?,
-            Self::ListRoots(Some(params)) => map.serialize_entry("params", params)?,
-            Self::Other {
-                params: Some(params),
-                ..
-            } => map.serialize_entry("params", params)?,
-            Self::ListRoots(None) | Self::Other { params: None, .. } => {}
+            Self::Elicit(request) => request.serialize(serializer),
+            Self::CreateMessage(request) => request.serialize(serializer),
+            Self::ListRoots(request) => request.serialize(serializer),
+            Self::Other { raw, .. } => raw.serialize(serializer),
         }
-        map.end()
     }
 }
 
 impl<'de> Deserialize<'de> for InputRequest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        struct Question {
+        struct Head {
             method: String,
-            params: Option<Box<RawValue>>,
         }
-        fn read<T: DeserializeOwned, E: de::Error>(params: Option<Box<RawValue>>) -> Result<T, E> {
-            let params = params.unwrap_or_else(|| verbatim("{}"));
-            serde_json::from_str(params.get()).map_err(E::custom)
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        let text = raw.get();
+        let Head { method } = serde_json::from_str(text).map_err(de::Error::custom)?;
+        match method.as_str() {
+            method::ELICITATION_CREATE => serde_json::from_str(text).map(Self::Elicit),
+            method::SAMPLING_CREATE_MESSAGE => serde_json::from_str(text).map(Self::CreateMessage),
+            method::ROOTS_LIST => serde_json::from_str(text).map(Self::ListRoots),
+            _ => Ok(Self::Other { method, raw }),
         }
-        let Question { method, params } = Question::deserialize(deserializer)?;
-        Ok(match method.as_str() {
-            method::ELICITATION_CREATE => Self::Elicit(read(params)?),
-            method::SAMPLING_CREATE_MESSAGE => Self::CreateMessage(read(params)?),
-            method::ROOTS_LIST => {
-                let params = params.map(|params| read(Some(params)));
-                Self::ListRoots(params.transpose()?)
-            }
-            _ => Self::Other { method, params },
-        })
+        .map_err(de::Error::custom)
     }
 }
 
@@ -247,6 +283,7 @@ mod tests {
             assert_eq!(serde_json::to_string(&request).expect("JSON"), json);
         }
         check(r#"{"method":"roots/list"}"#);
+        check(r#"{"method":"roots/list","id":"left over"}"#);
         check(r#"{"method":"roots/list","params":{}}"#);
         check(r#"{"method":"weather/ask","params":{"z":1,"a":1e400}}"#);
         check(r#"{"method":"elicitation/create","params":{"message":"m","requestedSchema":{}}}"#);

@@ -62,7 +62,10 @@ pub use elicitation::{
     ElicitResult, ElicitationCompleteNotificationParams,
 };
 pub use icon::{Icon, IconTheme};
-pub use input::{InputRequest, InputRequests, InputRequiredResult, InputResponse, InputResponses};
+pub use input::{
+    CreateMessageRequest, ElicitRequest, InputRequest, InputRequests, InputRequiredResult,
+    InputResponse, InputResponses, ListRootsRequest,
+};
 pub use json::{Extra, JsonObject, JsonSchema};
 pub use lifecycle::{
     CancelledNotificationParams, DiscoverResult, Implementation, InitializeRequestParams,
