@@ -4,6 +4,8 @@
 mod error;
 pub mod jsonrpc;
 pub mod protocol;
+pub mod schema;
+pub mod server;
 mod sync;
 pub mod transport;
 

@@ -1,4 +1,6 @@
-//! One binary for all tests through the public API.
-#![allow(clippy::unwrap_used, reason = "a test that can't go on may panic")]
+//! Tests of the library from outside, in one binary.
+#![allow(clippy::unwrap_used, reason = "a test that can't go on is a test that fails")]
 
+mod schema_examples;
+mod schema_revisions;
 mod transport;

@@ -1,0 +1,423 @@
+//! What clients and servers can do. The presence of a key means support.
+//!
+//! They travel in `initialize` up to 2025-11-25. Since 2026-07-28 the client's are in the `_meta` of each request and the server's in the
+//! result of `server/discover`.
+//!
+//! Spec: Base Protocol, "Capabilities" (every revision).
+
+use serde::{Deserialize, Serialize};
+
+use super::json::{Extra, JsonObject};
+use super::version::{FitTo, ProtocolVersion, keep_since};
+
+/// What a client can do.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ClientCapabilities {
+    /// It has roots.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub roots: Option<RootsCapability>,
+    /// It lets servers use its model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<SamplingCapability>,
+    /// It can ask the user. Since 2025-06-18.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elicitation: Option<ElicitationCapability>,
+    /// It takes requests that become tasks. 2025-11-25 only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<TasksCapability>,
+    /// Extensions by their id, with their settings. Since 2026-07-28; older peers are sent and accepted it too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extensions: Option<JsonObject>,
+    /// Features outside the specification, by name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub experimental: Option<JsonObject>,
+    /// Capabilities that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// How an elicitation is carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ElicitationMode {
+    /// A form that the client shows.
+    Form,
+    /// A page of the server's that the client opens. Since 2025-11-25.
+    Url,
+}
+
+impl ClientCapabilities {
+    setters! {
+        /// Declares roots.
+        roots: RootsCapability,
+        /// Declares sampling.
+        sampling: SamplingCapability,
+        /// Declares elicitation. Since 2025-06-18.
+        elicitation: ElicitationCapability,
+        /// Declares extensions with their settings.
+        extensions: JsonObject,
+    }
+
+    /// Whether the client carries out elicitations of this mode. Naming no mode means forms.
+    pub fn supports_elicitation(&self, mode: ElicitationMode) -> bool {
+        let Some(elicitation) = &self.elicitation else {
+            return false;
+        };
+        match mode {
+            ElicitationMode::Form => elicitation.form.is_some() || elicitation.url.is_none(),
+            ElicitationMode::Url => elicitation.url.is_some(),
+        }
+    }
+
+    /// Whether the client lets a model use tools during sampling. Since 2025-11-25.
+    pub fn supports_sampling_tools(&self) -> bool {
+        self.sampling.as_ref().is_some_and(|it| it.tools.is_some())
+    }
+
+    /// The settings of an extension that the client declared.
+    pub fn extension(&self, id: &str) -> Option<&serde_json::Value> {
+        self.extensions.as_ref()?.get(id)
+    }
+}
+
+impl FitTo for ClientCapabilities {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        use ProtocolVersion::{V2025_06_18, V2025_11_25};
+        keep_since(&mut self.elicitation, V2025_06_18, revision);
+        if let Some(elicitation) = &mut self.elicitation
+            && revision < V2025_11_25
+        {
+            if elicitation.form.is_none() && elicitation.url.is_some() {
+                // A form is all that the revision knows, and this client shows none.
+                self.elicitation = None;
+            } else {
+                elicitation.form = None;
+                elicitation.url = None;
+            }
+        }
+        if let Some(sampling) = &mut self.sampling {
+            keep_since(&mut sampling.context, V2025_11_25, revision);
+            keep_since(&mut sampling.tools, V2025_11_25, revision);
+        }
+        if let Some(roots) = &mut self.roots
+            && revision.is_modern()
+        {
+            roots.list_changed = None;
+        }
+        if !revision.has_core_tasks() {
+            self.tasks = None;
+        }
+    }
+}
+
+/// What a client with roots can do.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RootsCapability {
+    /// It tells when they change. Up to 2025-11-25.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub list_changed: Option<bool>,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl RootsCapability {
+    setters! {
+        /// Says whether changes are told. Up to 2025-11-25.
+        list_changed: bool,
+    }
+}
+
+/// What a client with sampling can do.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SamplingCapability {
+    /// It honours `includeContext`. Since 2025-11-25; implied before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<JsonObject>,
+    /// It lets the model use tools. Since 2025-11-25.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<JsonObject>,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl SamplingCapability {
+    /// Lets the model use tools. Since 2025-11-25.
+    pub fn with_tools(mut self) -> Self {
+        self.tools.get_or_insert_default();
+        self
+    }
+
+    /// Honours `includeContext`. Since 2025-11-25.
+    pub fn with_context(mut self) -> Self {
+        self.context.get_or_insert_default();
+        self
+    }
+}
+
+/// What a client with elicitation can do. Since 2025-06-18; without members it means forms.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ElicitationCapability {
+    /// It shows forms. Since 2025-11-25.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub form: Option<JsonObject>,
+    /// It opens pages. Since 2025-11-25.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<JsonObject>,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl ElicitationCapability {
+    /// Carries out elicitations of this mode.
+    pub fn with(mut self, mode: ElicitationMode) -> Self {
+        match mode {
+            ElicitationMode::Form => self.form.get_or_insert_default(),
+            ElicitationMode::Url => self.url.get_or_insert_default(),
+        };
+        self
+    }
+}
+
+/// What a server can do.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ServerCapabilities {
+    /// It sends log messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub logging: Option<JsonObject>,
+    /// It completes arguments. Since 2025-03-26.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completions: Option<JsonObject>,
+    /// It has prompts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompts: Option<PromptsCapability>,
+    /// It has resources.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resources: Option<ResourcesCapability>,
+    /// It has tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<ToolsCapability>,
+    /// It takes requests that become tasks. 2025-11-25 only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<TasksCapability>,
+    /// Extensions by their id, with their settings. Since 2026-07-28; older peers are sent and accepted it too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extensions: Option<JsonObject>,
+    /// Features outside the specification, by name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub experimental: Option<JsonObject>,
+    /// Capabilities that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl ServerCapabilities {
+    setters! {
+        /// Declares log messages.
+        logging: JsonObject,
+        /// Declares completions. Since 2025-03-26.
+        completions: JsonObject,
+        /// Declares prompts.
+        prompts: PromptsCapability,
+        /// Declares resources.
+        resources: ResourcesCapability,
+        /// Declares tools.
+        tools: ToolsCapability,
+        /// Declares extensions with their settings.
+        extensions: JsonObject,
+    }
+
+    /// The settings of an extension that the server declared.
+    pub fn extension(&self, id: &str) -> Option<&serde_json::Value> {
+        self.extensions.as_ref()?.get(id)
+    }
+}
+
+impl FitTo for ServerCapabilities {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        keep_since(
+            &mut self.completions,
+            ProtocolVersion::V2025_03_26,
+            revision,
+        );
+        if !revision.has_core_tasks() {
+            self.tasks = None;
+        }
+    }
+}
+
+/// What a server with prompts can do.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct PromptsCapability {
+    /// It tells when the list changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub list_changed: Option<bool>,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl PromptsCapability {
+    setters! {
+        /// Says whether changes of the list are told.
+        list_changed: bool,
+    }
+}
+
+/// What a server with resources can do.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ResourcesCapability {
+    /// It tells when a resource changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subscribe: Option<bool>,
+    /// It tells when the list changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub list_changed: Option<bool>,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl ResourcesCapability {
+    setters! {
+        /// Says whether changes of a resource are told.
+        subscribe: bool,
+        /// Says whether changes of the list are told.
+        list_changed: bool,
+    }
+}
+
+/// What a server with tools can do.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ToolsCapability {
+    /// It tells when the list changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub list_changed: Option<bool>,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl ToolsCapability {
+    setters! {
+        /// Says whether changes of the list are told.
+        list_changed: bool,
+    }
+}
+
+/// What a peer with tasks can do. 2025-11-25 only.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct TasksCapability {
+    /// It answers `tasks/list`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub list: Option<JsonObject>,
+    /// It answers `tasks/cancel`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cancel: Option<JsonObject>,
+    /// The requests that can become tasks, as a tree: `{"tools":{"call":{}}}`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests: Option<JsonObject>,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl TasksCapability {
+    /// Whether a request of this method can become a task.
+    pub fn supports(&self, method: &str) -> bool {
+        let Some((group, name)) = method.split_once('/') else {
+            return false;
+        };
+        let requests = self.requests.as_ref();
+        requests
+            .and_then(|requests| requests.get(group)?.get(name))
+            .is_some_and(serde_json::Value::is_object)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elicitation_without_modes_means_forms() {
+        fn check(json: &str, form: bool, url: bool) {
+            let caps: ClientCapabilities = serde_json::from_str(json).expect("decodes");
+            assert_eq!(
+                caps.supports_elicitation(ElicitationMode::Form),
+                form,
+                "{json}"
+            );
+            assert_eq!(
+                caps.supports_elicitation(ElicitationMode::Url),
+                url,
+                "{json}"
+            );
+        }
+        check("{}", false, false);
+        check(r#"{"elicitation":{}}"#, true, false);
+        check(r#"{"elicitation":{"form":{}}}"#, true, false);
+        check(r#"{"elicitation":{"url":{}}}"#, false, true);
+        check(r#"{"elicitation":{"form":{},"url":{}}}"#, true, true);
+    }
+
+    #[test]
+    fn older_peers_are_told_what_their_revision_knows() {
+        fn check(revision: ProtocolVersion, expected: &str) {
+            let mut caps: ClientCapabilities = serde_json::from_str(
+                r#"{"roots":{"listChanged":true},"sampling":{"tools":{}},"elicitation":{"form":{},"url":{}},"tasks":{},"extensions":{"a/b":{}}}"#,
+            )
+            .expect("decodes");
+            caps.fit_to(revision);
+            assert_eq!(serde_json::to_string(&caps).expect("JSON"), expected);
+        }
+        check(
+            ProtocolVersion::V2025_03_26,
+            r#"{"roots":{"listChanged":true},"sampling":{},"extensions":{"a/b":{}}}"#,
+        );
+        check(
+            ProtocolVersion::V2025_06_18,
+            r#"{"roots":{"listChanged":true},"sampling":{},"elicitation":{},"extensions":{"a/b":{}}}"#,
+        );
+        check(
+            ProtocolVersion::V2025_11_25,
+            r#"{"roots":{"listChanged":true},"sampling":{"tools":{}},"elicitation":{"form":{},"url":{}},"tasks":{},"extensions":{"a/b":{}}}"#,
+        );
+        check(
+            ProtocolVersion::V2026_07_28,
+            r#"{"roots":{},"sampling":{"tools":{}},"elicitation":{"form":{},"url":{}},"extensions":{"a/b":{}}}"#,
+        );
+    }
+
+    #[test]
+    fn a_client_without_forms_has_no_elicitation_before_modes() {
+        let mut caps = ClientCapabilities::default()
+            .elicitation(ElicitationCapability::default().with(ElicitationMode::Url));
+        caps.fit_to(ProtocolVersion::V2025_06_18);
+        assert!(!caps.supports_elicitation(ElicitationMode::Form));
+    }
+
+    #[test]
+    fn requests_that_can_become_tasks_are_found_in_the_tree() {
+        let tasks: TasksCapability =
+            serde_json::from_str(r#"{"requests":{"tools":{"call":{}}}}"#).expect("decodes");
+        assert!(tasks.supports("tools/call"));
+        assert!(!tasks.supports("tools/list"));
+        assert!(!tasks.supports("sampling/createMessage"));
+    }
+}

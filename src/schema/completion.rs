@@ -1,0 +1,305 @@
+//! Completion of arguments.
+//!
+//! Spec: Server Features, Utilities, "Completion" (every revision).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use super::json::Extra;
+use super::meta::{RequestMetaObject, ResultMetaObject};
+use super::result::{ResultType, fit_result_type};
+use super::tagged::{self, Tagged};
+use super::version::{FitTo, ProtocolVersion, keep_since};
+
+literal!(PromptReferenceType = "ref/prompt");
+literal!(ResourceReferenceType = "ref/resource");
+
+/// Names a prompt whose argument is completed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct PromptReference {
+    #[serde(rename = "type", default)]
+    kind: PromptReferenceType,
+    /// The prompt's name for programs.
+    pub name: String,
+    /// The prompt's name for people. Since 2025-06-18.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+}
+
+/// Names a resource template whose argument is completed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ResourceTemplateReference {
+    #[serde(rename = "type", default)]
+    kind: ResourceReferenceType,
+    /// The template, or a resource's address.
+    pub uri: String,
+}
+
+/// The name of [`ResourceTemplateReference`] up to 2025-03-26.
+pub type ResourceReference = ResourceTemplateReference;
+
+/// Whose argument is completed. The set is closed.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum CompletionReference {
+    /// A prompt's.
+    Prompt(PromptReference),
+    /// A resource template's.
+    Resource(ResourceTemplateReference),
+}
+
+impl CompletionReference {
+    /// Names a prompt.
+    pub fn prompt(name: impl Into<String>) -> Self {
+        Self::Prompt(PromptReference {
+            kind: PromptReferenceType,
+            name: name.into(),
+            title: None,
+        })
+    }
+
+    /// Names a resource template.
+    pub fn resource(uri_template: impl Into<String>) -> Self {
+        Self::Resource(ResourceTemplateReference {
+            kind: ResourceReferenceType,
+            uri: uri_template.into(),
+        })
+    }
+}
+
+impl Serialize for CompletionReference {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Prompt(reference) => reference.serialize(serializer),
+            Self::Resource(reference) => reference.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for CompletionReference {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        tagged::deserialize(deserializer)
+    }
+}
+
+open_enum! {
+    /// The `type` of a reference.
+    pub(super) enum ReferenceType {
+        Prompt = "ref/prompt",
+        Resource = "ref/resource",
+    }
+}
+
+impl Tagged for CompletionReference {
+    type Kind = ReferenceType;
+
+    const EXPECTED: &'static str = "a reference to a prompt or a resource template";
+
+    fn read<'de, D: Deserializer<'de>>(kind: ReferenceType, rest: D) -> Result<Self, D::Error> {
+        match kind {
+            ReferenceType::Prompt => Deserialize::deserialize(rest).map(Self::Prompt),
+            ReferenceType::Resource => Deserialize::deserialize(rest).map(Self::Resource),
+            ReferenceType::Other(kind) => Err(de::Error::unknown_variant(
+                &kind,
+                &["ref/prompt", "ref/resource"],
+            )),
+        }
+    }
+}
+
+/// The argument that is completed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct CompletionArgument {
+    /// Its name.
+    pub name: String,
+    /// What is typed so far.
+    pub value: String,
+}
+
+/// The arguments that are known already. Since 2025-06-18.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct CompletionContext {
+    /// Their values by name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<BTreeMap<String, String>>,
+}
+
+/// The params of `completion/complete`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct CompleteRequestParams {
+    /// Whose argument is completed.
+    #[serde(rename = "ref")]
+    pub reference: CompletionReference,
+    /// Which argument, and what is typed so far.
+    pub argument: CompletionArgument,
+    /// The arguments that are known already. Since 2025-06-18.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<CompletionContext>,
+    /// What travels beside the params. Required since 2026-07-28.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<RequestMetaObject>,
+}
+
+impl CompleteRequestParams {
+    /// Completes the argument `name`, of which `value` is typed so far.
+    pub fn new(
+        reference: CompletionReference,
+        name: impl Into<String>,
+        value: impl Into<String>,
+    ) -> Self {
+        Self {
+            reference,
+            argument: CompletionArgument {
+                name: name.into(),
+                value: value.into(),
+            },
+            context: None,
+            meta: None,
+        }
+    }
+
+    /// Tells an argument that is known already. Since 2025-06-18.
+    pub fn known(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        let context = self.context.get_or_insert_default();
+        let arguments = context.arguments.get_or_insert_default();
+        arguments.insert(name.into(), value.into());
+        self
+    }
+
+    setters! {
+        /// Sets what travels beside the params.
+        meta: RequestMetaObject,
+    }
+}
+
+impl FitTo for CompleteRequestParams {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        use ProtocolVersion::V2025_06_18;
+        keep_since(&mut self.context, V2025_06_18, revision);
+        if let CompletionReference::Prompt(reference) = &mut self.reference {
+            keep_since(&mut reference.title, V2025_06_18, revision);
+        }
+        self.meta.fit_to(revision);
+    }
+}
+
+/// How an argument can be completed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Completion {
+    /// The best values, at most 100.
+    pub values: Vec<String>,
+    /// How many there are in all.
+    #[serde(
+        default,
+        deserialize_with = "super::json::count",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub total: Option<u64>,
+    /// Whether there are more than these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub has_more: Option<bool>,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl Completion {
+    /// How many values a completion can hold.
+    pub const MAX_VALUES: usize = 100;
+
+    /// Offers values; more than 100 are cut, and told as [`total`](Self::total) and [`has_more`](Self::has_more).
+    pub fn new<T: Into<String>>(values: impl IntoIterator<Item = T>) -> Self {
+        let mut values: Vec<String> = values.into_iter().map(Into::into).collect();
+        let total = values.len();
+        values.truncate(Self::MAX_VALUES);
+        let cut = total > values.len();
+        Self {
+            values,
+            total: cut.then_some(total as u64),
+            has_more: cut.then_some(true),
+            extra: Extra::new(),
+        }
+    }
+
+    setters! {
+        /// Says how many there are in all.
+        total: u64,
+        /// Says whether there are more than these.
+        has_more: bool,
+    }
+}
+
+/// The result of `completion/complete`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct CompleteResult {
+    /// Which kind of result it is. Since 2026-07-28.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_type: Option<ResultType>,
+    /// How the argument can be completed.
+    pub completion: Completion,
+    /// What travels beside the result.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<ResultMetaObject>,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl CompleteResult {
+    /// Answers with a completion.
+    pub fn new(completion: Completion) -> Self {
+        Self {
+            completion,
+            ..Self::default()
+        }
+    }
+}
+
+impl FitTo for CompleteResult {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        fit_result_type(&mut self.result_type, revision);
+        self.meta.fit_to(revision);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_are_told_apart_by_type() {
+        fn check(json: &str, expected: Option<CompletionReference>) {
+            let read = serde_json::from_str::<CompletionReference>(json).ok();
+            assert_eq!(read, expected, "{json}");
+        }
+        check(
+            r#"{"type":"ref/prompt","name":"p"}"#,
+            Some(CompletionReference::prompt("p")),
+        );
+        check(
+            r#"{"uri":"a:{b}","type":"ref/resource"}"#,
+            Some(CompletionReference::resource("a:{b}")),
+        );
+        check(r#"{"type":"ref/tool","name":"p"}"#, None);
+        check(r#"{"name":"p"}"#, None);
+    }
+
+    #[test]
+    fn a_completion_holds_a_hundred_values() {
+        let few = Completion::new(["a"]);
+        assert_eq!((few.total, few.has_more), (None, None));
+        let many = Completion::new((0..101).map(|n| n.to_string()));
+        assert_eq!(many.values.len(), 100);
+        assert_eq!((many.total, many.has_more), (Some(101), Some(true)));
+    }
+}

@@ -1,0 +1,741 @@
+//! Content: text, images, audio and resources in tool results, prompts and sampling.
+//!
+//! Spec: Server Features, Tools, "Tool Result" (every revision; audio since 2025-03-26, resource links since 2025-06-18).
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::base64;
+use super::icon::Icon;
+use super::json::{Extra, write_optional_number};
+use super::meta::MetaObject;
+use super::resource::{Resource, ResourceContents};
+use super::tagged::{self, Tagged, Unknown};
+use super::version::{FitTo, ProtocolVersion, keep_since};
+use crate::error::Result;
+
+/// Who content is for or a message is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Role {
+    /// The person.
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// Hints about content for who shows or uses it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Annotations {
+    /// Who it is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audience: Option<Vec<Role>>,
+    /// How important it is, from 0 to 1.
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "write_optional_number"
+    )]
+    pub priority: Option<f64>,
+    /// When it last changed, in ISO 8601. Since 2025-06-18.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_modified: Option<String>,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl Annotations {
+    setters! {
+        /// Says who it is for.
+        audience: Vec<Role>,
+        /// Says how important it is, from 0 to 1.
+        priority: f64,
+        /// Says when it last changed, in ISO 8601. Since 2025-06-18.
+        last_modified: String,
+    }
+}
+
+impl FitTo for Annotations {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        keep_since(
+            &mut self.last_modified,
+            ProtocolVersion::V2025_06_18,
+            revision,
+        );
+    }
+}
+
+/// A piece of content.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum ContentBlock {
+    /// Text.
+    Text(TextContent),
+    /// An image.
+    Image(ImageContent),
+    /// Sound. Since 2025-03-26.
+    Audio(AudioContent),
+    /// A resource that can be read. Since 2025-06-18.
+    ResourceLink(Box<ResourceLink>),
+    /// A resource with what is in it.
+    Resource(Box<EmbeddedResource>),
+    /// Content of a type that this library doesn't know.
+    Other(Box<Unknown>),
+}
+
+open_enum! {
+    /// The `type` of content, in tool results and in sampling.
+    pub(super) enum ContentType {
+        Text = "text",
+        Image = "image",
+        Audio = "audio",
+        ResourceLink = "resource_link",
+        Resource = "resource",
+        ToolUse = "tool_use",
+        ToolResult = "tool_result",
+    }
+}
+
+impl ContentBlock {
+    /// Makes text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(TextContent::new(text))
+    }
+
+    /// Makes an image of its bytes.
+    pub fn image(bytes: &[u8], mime_type: impl Into<String>) -> Self {
+        Self::Image(ImageContent::new(bytes, mime_type))
+    }
+
+    /// Makes sound of its bytes. Since 2025-03-26.
+    pub fn audio(bytes: &[u8], mime_type: impl Into<String>) -> Self {
+        Self::Audio(AudioContent::new(bytes, mime_type))
+    }
+
+    /// Points to a resource. Since 2025-06-18.
+    pub fn resource_link(resource: impl Into<ResourceLink>) -> Self {
+        Self::ResourceLink(Box::new(resource.into()))
+    }
+
+    /// Embeds a resource with what is in it.
+    pub fn embedded(contents: impl Into<ResourceContents>) -> Self {
+        Self::Resource(Box::new(EmbeddedResource::new(contents)))
+    }
+
+    /// The text, when it is text.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(content) => Some(&content.text),
+            _ => None,
+        }
+    }
+
+    /// The `type` on the wire.
+    pub fn kind(&self) -> &str {
+        match self {
+            Self::Text(_) => "text",
+            Self::Image(_) => "image",
+            Self::Audio(_) => "audio",
+            Self::ResourceLink(_) => "resource_link",
+            Self::Resource(_) => "resource",
+            Self::Other(content) => content.kind(),
+        }
+    }
+}
+
+impl Serialize for ContentBlock {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(content) => content.serialize(serializer),
+            Self::Image(content) => content.serialize(serializer),
+            Self::Audio(content) => content.serialize(serializer),
+            Self::ResourceLink(content) => content.serialize(serializer),
+            Self::Resource(content) => content.serialize(serializer),
+            Self::Other(content) => content.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ContentBlock {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        tagged::deserialize(deserializer)
+    }
+}
+
+impl Tagged for ContentBlock {
+    type Kind = ContentType;
+
+    const EXPECTED: &'static str = "a content block";
+
+    fn read<'de, D: Deserializer<'de>>(kind: ContentType, rest: D) -> Result<Self, D::Error> {
+        Ok(match kind {
+            ContentType::Text => Self::Text(Deserialize::deserialize(rest)?),
+            ContentType::Image => Self::Image(Deserialize::deserialize(rest)?),
+            ContentType::Audio => Self::Audio(Deserialize::deserialize(rest)?),
+            ContentType::ResourceLink => Self::ResourceLink(Deserialize::deserialize(rest)?),
+            ContentType::Resource => Self::Resource(Deserialize::deserialize(rest)?),
+            ContentType::ToolUse | ContentType::ToolResult | ContentType::Other(_) => {
+                Self::Other(Box::new(Unknown::read(kind.as_str().into(), rest)?))
+            }
+        })
+    }
+}
+
+/// What a revision doesn't know is replaced by text that tells of it, so that nothing is lost silently.
+impl FitTo for ContentBlock {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        match self {
+            Self::Audio(content) if revision < ProtocolVersion::V2025_03_26 => {
+                *self = Self::Text(content.as_text_content());
+            }
+            Self::ResourceLink(link) if revision < ProtocolVersion::V2025_06_18 => {
+                *self = Self::Text(link.as_text_content());
+            }
+            Self::Text(content) => content.fit_to(revision),
+            Self::Image(content) => content.fit_to(revision),
+            Self::Audio(content) => content.fit_to(revision),
+            Self::ResourceLink(content) => content.fit_to(revision),
+            Self::Resource(content) => content.fit_to(revision),
+            Self::Other(_) => {}
+        }
+        // An annotation or `_meta` of a replaced block has its own limits.
+        if let Self::Text(content) = self {
+            content.fit_to(revision);
+        }
+    }
+}
+
+impl From<TextContent> for ContentBlock {
+    fn from(content: TextContent) -> Self {
+        Self::Text(content)
+    }
+}
+
+impl From<ImageContent> for ContentBlock {
+    fn from(content: ImageContent) -> Self {
+        Self::Image(content)
+    }
+}
+
+impl From<AudioContent> for ContentBlock {
+    fn from(content: AudioContent) -> Self {
+        Self::Audio(content)
+    }
+}
+
+impl From<ResourceLink> for ContentBlock {
+    fn from(content: ResourceLink) -> Self {
+        Self::ResourceLink(Box::new(content))
+    }
+}
+
+impl From<EmbeddedResource> for ContentBlock {
+    fn from(content: EmbeddedResource) -> Self {
+        Self::Resource(Box::new(content))
+    }
+}
+
+impl From<&str> for ContentBlock {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<String> for ContentBlock {
+    fn from(text: String) -> Self {
+        Self::text(text)
+    }
+}
+
+literal!(TextType = "text");
+literal!(ImageType = "image");
+literal!(AudioType = "audio");
+literal!(ResourceLinkType = "resource_link");
+literal!(ResourceType = "resource");
+
+/// Text.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct TextContent {
+    #[serde(rename = "type", default)]
+    kind: TextType,
+    /// The text.
+    pub text: String,
+    /// Hints about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// What travels beside it. Since 2025-06-18.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<MetaObject>,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl TextContent {
+    /// Makes text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self {
+            kind: TextType,
+            text: text.into(),
+            annotations: None,
+            meta: None,
+            extra: Extra::new(),
+        }
+    }
+
+    setters! {
+        /// Gives hints about it.
+        annotations: Annotations,
+        /// Sets what travels beside it. Since 2025-06-18.
+        meta: MetaObject,
+    }
+}
+
+impl FitTo for TextContent {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        self.annotations.fit_to(revision);
+        keep_since(&mut self.meta, ProtocolVersion::V2025_06_18, revision);
+    }
+}
+
+/// An image.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ImageContent {
+    #[serde(rename = "type", default)]
+    kind: ImageType,
+    /// Its bytes, as base64.
+    pub data: String,
+    /// What kind of image it is.
+    pub mime_type: String,
+    /// Hints about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// What travels beside it. Since 2025-06-18.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<MetaObject>,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl ImageContent {
+    /// Makes an image of its bytes.
+    pub fn new(bytes: &[u8], mime_type: impl Into<String>) -> Self {
+        Self {
+            kind: ImageType,
+            data: base64::encode(bytes),
+            mime_type: mime_type.into(),
+            annotations: None,
+            meta: None,
+            extra: Extra::new(),
+        }
+    }
+
+    setters! {
+        /// Gives hints about it.
+        annotations: Annotations,
+        /// Sets what travels beside it. Since 2025-06-18.
+        meta: MetaObject,
+    }
+
+    /// Decodes the bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when they are not base64.
+    pub fn bytes(&self) -> Result<Vec<u8>> {
+        base64::decode("image", &self.data)
+    }
+}
+
+impl FitTo for ImageContent {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        self.annotations.fit_to(revision);
+        keep_since(&mut self.meta, ProtocolVersion::V2025_06_18, revision);
+    }
+}
+
+/// Sound. Since 2025-03-26.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct AudioContent {
+    #[serde(rename = "type", default)]
+    kind: AudioType,
+    /// Its bytes, as base64.
+    pub data: String,
+    /// What kind of sound it is.
+    pub mime_type: String,
+    /// Hints about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// What travels beside it. Since 2025-06-18.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<MetaObject>,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl AudioContent {
+    /// Makes sound of its bytes.
+    pub fn new(bytes: &[u8], mime_type: impl Into<String>) -> Self {
+        Self {
+            kind: AudioType,
+            data: base64::encode(bytes),
+            mime_type: mime_type.into(),
+            annotations: None,
+            meta: None,
+            extra: Extra::new(),
+        }
+    }
+
+    setters! {
+        /// Gives hints about it.
+        annotations: Annotations,
+        /// Sets what travels beside it. Since 2025-06-18.
+        meta: MetaObject,
+    }
+
+    /// Decodes the bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when they are not base64.
+    pub fn bytes(&self) -> Result<Vec<u8>> {
+        base64::decode("audio", &self.data)
+    }
+
+    /// What peers that don't know sound are told. The bytes themselves would only be noise to them.
+    pub(super) fn as_text_content(&mut self) -> TextContent {
+        let Self {
+            mime_type,
+            annotations,
+            ..
+        } = self;
+        TextContent {
+            annotations: annotations.take(),
+            ..TextContent::new(format!("[audio content of type {mime_type}]"))
+        }
+    }
+}
+
+impl FitTo for AudioContent {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        self.annotations.fit_to(revision);
+        keep_since(&mut self.meta, ProtocolVersion::V2025_06_18, revision);
+    }
+}
+
+/// A resource that can be read. Since 2025-06-18.
+///
+/// It has the members of a [`Resource`], and need not be in the list of resources.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ResourceLink {
+    #[serde(rename = "type", default)]
+    kind: ResourceLinkType,
+    /// Where it is.
+    pub uri: String,
+    /// The name for programs.
+    pub name: String,
+    /// The name for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it is, for a model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What kind of data it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// How many bytes it has.
+    #[serde(
+        default,
+        deserialize_with = "super::json::count",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub size: Option<u64>,
+    /// Icons to show. Since 2025-11-25.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub icons: Option<Vec<Icon>>,
+    /// Hints about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// What travels beside it.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<MetaObject>,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl ResourceLink {
+    /// Points to a resource.
+    pub fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
+        Resource::new(uri, name).into()
+    }
+
+    setters! {
+        /// Sets the name for people.
+        title: String,
+        /// Says what it is.
+        description: String,
+        /// Says what kind of data it is.
+        mime_type: String,
+        /// Says how many bytes it has.
+        size: u64,
+        /// Sets icons to show. Since 2025-11-25.
+        icons: Vec<Icon>,
+        /// Gives hints about it.
+        annotations: Annotations,
+        /// Sets what travels beside it.
+        meta: MetaObject,
+    }
+
+    /// What peers that don't know links are told.
+    fn as_text_content(&mut self) -> TextContent {
+        let label = self.title.as_ref().unwrap_or(&self.name);
+        let mut text = format!("[resource {label}: {}]", self.uri);
+        if let Some(description) = &self.description {
+            text.push('\n');
+            text.push_str(description);
+        }
+        TextContent {
+            annotations: self.annotations.take(),
+            ..TextContent::new(text)
+        }
+    }
+}
+
+impl From<Resource> for ResourceLink {
+    fn from(resource: Resource) -> Self {
+        let Resource {
+            uri,
+            name,
+            title,
+            description,
+            mime_type,
+            size,
+            icons,
+            annotations,
+            meta,
+            extra,
+        } = resource;
+        Self {
+            kind: ResourceLinkType,
+            uri,
+            name,
+            title,
+            description,
+            mime_type,
+            size,
+            icons,
+            annotations,
+            meta,
+            extra,
+        }
+    }
+}
+
+impl FitTo for ResourceLink {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        keep_since(&mut self.icons, ProtocolVersion::V2025_11_25, revision);
+        self.annotations.fit_to(revision);
+    }
+}
+
+/// A resource with what is in it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct EmbeddedResource {
+    #[serde(rename = "type", default)]
+    kind: ResourceType,
+    /// What is in it.
+    pub resource: ResourceContents,
+    /// Hints about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// What travels beside it. Since 2025-06-18.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<MetaObject>,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl EmbeddedResource {
+    /// Embeds a resource.
+    pub fn new(contents: impl Into<ResourceContents>) -> Self {
+        Self {
+            kind: ResourceType,
+            resource: contents.into(),
+            annotations: None,
+            meta: None,
+            extra: Extra::new(),
+        }
+    }
+
+    setters! {
+        /// Gives hints about it.
+        annotations: Annotations,
+        /// Sets what travels beside it. Since 2025-06-18.
+        meta: MetaObject,
+    }
+}
+
+impl FitTo for EmbeddedResource {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        self.resource.fit_to(revision);
+        self.annotations.fit_to(revision);
+        keep_since(&mut self.meta, ProtocolVersion::V2025_06_18, revision);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn read(json: &str) -> ContentBlock {
+        serde_json::from_str(json).expect(json)
+    }
+
+    fn value(json: &str) -> Value {
+        serde_json::from_str(json).expect(json)
+    }
+
+    #[test]
+    fn the_type_may_stand_anywhere() {
+        fn check(json: &str, kind: &str) {
+            let block = read(json);
+            assert_eq!(block.kind(), kind);
+            assert_eq!(serde_json::to_value(&block).expect("JSON"), value(json));
+        }
+        check(r#"{"type":"text","text":"a\"é"}"#, "text");
+        check(r#"{"text":"a\"é","type":"text"}"#, "text");
+        check(r#"{"text":"a","type":"text","z":{"y":1}}"#, "text");
+        check(
+            r#"{"_meta":{"a":1},"data":"AA==","mimeType":"a/b","type":"image"}"#,
+            "image",
+        );
+        check(
+            r#"{"resource":{"text":"x","uri":"a:b"},"type":"resource"}"#,
+            "resource",
+        );
+        check(
+            r#"{"uri":"a:b","type":"resource_link","name":"n","size":3}"#,
+            "resource_link",
+        );
+        check(
+            r#"{"t\"":1,"type":"hologram","depth":[1,2,{"type":"x"}]}"#,
+            "hologram",
+        );
+    }
+
+    // Lesson 13.2
+    #[test]
+    fn what_is_not_known_survives() {
+        for json in [
+            r#"{"type":"text","text":"a","annotations":{"audience":["user"],"color":"red"},"_meta":{"a/b":[null]},"x":null}"#,
+            r#"{"type":"resource","resource":{"uri":"a:b","text":"t","annotations":{"priority":1}},"y":1.5}"#,
+            r#"{"type":"audio","data":"AA","mimeType":"audio/wav","x":{"type":"text"}}"#,
+        ] {
+            assert_eq!(
+                serde_json::to_value(read(json)).expect("JSON"),
+                value(json),
+                "{json}"
+            );
+        }
+        let unknown = r#"{"type":"hologram","big":123456789012345678901234567890,"e":1e400}"#;
+        assert_eq!(
+            serde_json::to_string(&read(unknown)).expect("JSON"),
+            unknown
+        );
+    }
+
+    #[test]
+    fn a_known_type_with_the_wrong_members_is_refused() {
+        for json in [
+            "{}",
+            r#"{"text":"a"}"#,
+            r#"{"type":"text"}"#,
+            r#"{"type":1,"text":"a"}"#,
+            r#"{"text":"a","type":"text","type":"image"}"#,
+            r#"{"type":"image","data":"AA=="}"#,
+            r#"{"type":"text","text":"a","annotations":{"audience":["nobody"]}}"#,
+            "[]",
+            "null",
+        ] {
+            assert!(
+                serde_json::from_str::<ContentBlock>(json).is_err(),
+                "{json}"
+            );
+        }
+        assert!(serde_json::from_str::<TextContent>(r#"{"type":"image","text":"a"}"#).is_err());
+    }
+
+    // L-TOOL-S-22
+    #[test]
+    fn older_peers_get_text_for_what_they_do_not_know() {
+        fn check(block: ContentBlock, revision: ProtocolVersion, expected: Value) {
+            let mut fitted = block;
+            fitted.fit_to(revision);
+            assert_eq!(serde_json::to_value(&fitted).expect("JSON"), expected);
+        }
+        use ProtocolVersion::*;
+        let audio = ContentBlock::audio(b"x", "audio/wav");
+        check(
+            audio.clone(),
+            V2024_11_05,
+            json!({"type":"text","text":"[audio content of type audio/wav]"}),
+        );
+        check(
+            audio,
+            V2025_03_26,
+            json!({"type":"audio","data":"eA==","mimeType":"audio/wav"}),
+        );
+        let link = ResourceLink::new("file:///a", "a")
+            .icons([Icon::new("data:,")])
+            .annotations(Annotations::default().last_modified("2025-01-01"));
+        check(
+            link.clone().into(),
+            V2025_03_26,
+            json!({"type":"text","text":"[resource a: file:///a]","annotations":{}}),
+        );
+        check(
+            link.into(),
+            V2025_06_18,
+            json!({"type":"resource_link","uri":"file:///a","name":"a","annotations":{"lastModified":"2025-01-01"}}),
+        );
+        let meta = json!({"a":1}).as_object().expect("object").clone();
+        check(
+            TextContent::new("t").meta(meta).into(),
+            V2025_03_26,
+            json!({"type":"text","text":"t"}),
+        );
+    }
+
+    #[test]
+    fn bytes_travel_as_base64() {
+        let image = ImageContent::new(&[0, 255, 62], "image/png");
+        assert_eq!(image.data, "AP8+");
+        assert_eq!(image.bytes().expect("base64"), [0, 255, 62]);
+        let unpadded = AudioContent {
+            data: "eA".into(),
+            ..AudioContent::new(b"", "a/b")
+        };
+        assert_eq!(unpadded.bytes().expect("base64"), b"x");
+        let broken = ImageContent {
+            data: "*".into(),
+            ..ImageContent::new(b"", "a/b")
+        };
+        assert!(broken.bytes().is_err());
+    }
+}

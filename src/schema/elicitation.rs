@@ -1,0 +1,348 @@
+//! Elicitation: a server asks the user.
+//!
+//! Spec: Client Features, "Elicitation" (since 2025-06-18; URLs since 2025-11-25).
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::value::RawValue;
+
+use super::json::{Extra, JsonSchema, raw, read_raw};
+use super::meta::{MetaObject, RequestMetaObject};
+use super::task::TaskMetadata;
+use super::version::{FitTo, ProtocolVersion, keep_since};
+use crate::error::{Excerpt, Result};
+
+literal!(FormMode = "form");
+literal!(UrlMode = "url");
+
+/// The params of `elicitation/create`. Since 2025-06-18.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum ElicitRequestParams {
+    /// A form that the client shows.
+    Form(ElicitRequestFormParams),
+    /// A page of the server's that the client opens. Since 2025-11-25.
+    Url(ElicitRequestURLParams),
+}
+
+impl ElicitRequestParams {
+    /// Asks by a form. [`ElicitSchema`](super::ElicitSchema) helps to write its schema.
+    pub fn form(message: impl Into<String>, requested_schema: JsonSchema) -> Self {
+        Self::Form(ElicitRequestFormParams {
+            mode: None,
+            message: message.into(),
+            requested_schema,
+            task: None,
+            meta: None,
+        })
+    }
+
+    /// Asks by a page. Since 2025-11-25.
+    pub fn url(message: impl Into<String>, url: impl Into<String>) -> Self {
+        Self::Url(ElicitRequestURLParams {
+            mode: UrlMode,
+            message: message.into(),
+            url: url.into(),
+            elicitation_id: None,
+            task: None,
+            meta: None,
+        })
+    }
+
+    /// What to show to the user.
+    pub fn message(&self) -> &str {
+        match self {
+            Self::Form(params) => &params.message,
+            Self::Url(params) => &params.message,
+        }
+    }
+}
+
+/// Asks by a form.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ElicitRequestFormParams {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mode: Option<FormMode>,
+    /// What to show to the user.
+    pub message: String,
+    /// The fields of the form: an object of plain properties, verbatim. [`ElicitSchema`](super::ElicitSchema) reads it.
+    pub requested_schema: JsonSchema,
+    /// Asks for the request to become a task. 2025-11-25 only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskMetadata>,
+    /// What travels beside the params.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<RequestMetaObject>,
+}
+
+/// Asks by a page. Since 2025-11-25.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ElicitRequestURLParams {
+    mode: UrlMode,
+    /// What to show to the user.
+    pub message: String,
+    /// The page.
+    pub url: String,
+    /// Ties `notifications/elicitation/complete` to this request. 2025-11-25 only, and required there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elicitation_id: Option<String>,
+    /// Asks for the request to become a task. 2025-11-25 only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskMetadata>,
+    /// What travels beside the params.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<RequestMetaObject>,
+}
+
+impl ElicitRequestURLParams {
+    setters! {
+        /// Ties `notifications/elicitation/complete` to this request. 2025-11-25 only.
+        elicitation_id: String,
+    }
+}
+
+impl From<ElicitRequestFormParams> for ElicitRequestParams {
+    fn from(params: ElicitRequestFormParams) -> Self {
+        Self::Form(params)
+    }
+}
+
+impl From<ElicitRequestURLParams> for ElicitRequestParams {
+    fn from(params: ElicitRequestURLParams) -> Self {
+        Self::Url(params)
+    }
+}
+
+impl Serialize for ElicitRequestParams {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Form(params) => params.serialize(serializer),
+            Self::Url(params) => params.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ElicitRequestParams {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Either {
+            mode: Option<String>,
+            message: String,
+            requested_schema: Option<JsonSchema>,
+            url: Option<String>,
+            elicitation_id: Option<String>,
+            task: Option<TaskMetadata>,
+            #[serde(rename = "_meta")]
+            meta: Option<RequestMetaObject>,
+        }
+        let Either {
+            mode,
+            message,
+            requested_schema,
+            url,
+            elicitation_id,
+            task,
+            meta,
+        } = Either::deserialize(deserializer)?;
+        match mode.as_deref() {
+            None | Some("form") => Ok(Self::Form(ElicitRequestFormParams {
+                mode: mode.map(|_| FormMode),
+                message,
+                requested_schema: requested_schema
+                    .ok_or_else(|| de::Error::missing_field("requestedSchema"))?,
+                task,
+                meta,
+            })),
+            Some("url") => Ok(Self::Url(ElicitRequestURLParams {
+                mode: UrlMode,
+                message,
+                url: url.ok_or_else(|| de::Error::missing_field("url"))?,
+                elicitation_id,
+                task,
+                meta,
+            })),
+            Some(other) => Err(de::Error::custom(format_args!(
+                "elicitation mode \"{}\" is not known",
+                Excerpt(other)
+            ))),
+        }
+    }
+}
+
+/// A page can't be asked for before 2025-11-25: that is for the caller to see, by the client's capabilities.
+impl FitTo for ElicitRequestParams {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        let (task, meta) = match self {
+            Self::Form(params) => {
+                keep_since(&mut params.mode, ProtocolVersion::V2025_11_25, revision);
+                (&mut params.task, &mut params.meta)
+            }
+            Self::Url(params) => {
+                if revision.is_modern() {
+                    params.elicitation_id = None;
+                }
+                (&mut params.task, &mut params.meta)
+            }
+        };
+        if !revision.has_core_tasks() {
+            *task = None;
+        }
+        meta.fit_to(revision);
+    }
+}
+
+/// What the user did with a question. The set is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum ElicitAction {
+    /// Answered it, or agreed to open the page.
+    Accept,
+    /// Said no.
+    Decline,
+    /// Left without a choice.
+    Cancel,
+}
+
+/// What the user answered: the result of `elicitation/create`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ElicitResult {
+    /// What the user did.
+    pub action: ElicitAction,
+    /// What the user filled in: an object of texts, numbers, booleans and lists of texts, as raw JSON. Absent unless a form was accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content: Option<Box<RawValue>>,
+    /// What travels beside the result.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<MetaObject>,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl ElicitResult {
+    /// Answers without content: the way to accept a page, to decline and to cancel.
+    pub fn new(action: ElicitAction) -> Self {
+        Self {
+            action,
+            content: None,
+            meta: None,
+            extra: Extra::new(),
+        }
+    }
+
+    /// Answers with what the user filled in.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it can't be written as JSON.
+    pub fn accept(content: &(impl Serialize + ?Sized)) -> Result<Self> {
+        Ok(Self {
+            content: Some(raw("elicited content", content)?),
+            ..Self::new(ElicitAction::Accept)
+        })
+    }
+
+    /// Says that the user said no.
+    pub fn decline() -> Self {
+        Self::new(ElicitAction::Decline)
+    }
+
+    /// Says that the user left without a choice.
+    pub fn cancel() -> Self {
+        Self::new(ElicitAction::Cancel)
+    }
+
+    /// Whether the user accepted.
+    pub fn is_accepted(&self) -> bool {
+        self.action == ElicitAction::Accept
+    }
+
+    /// Reads what the user filled in; `None` when there is nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it doesn't have that form.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<Option<T>> {
+        let content = self.content.as_deref();
+        content
+            .map(|content| read_raw("elicited content", content))
+            .transpose()
+    }
+}
+
+/// The params of `notifications/elicitation/complete`. 2025-11-25 only.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ElicitationCompleteNotificationParams {
+    /// The elicitation that has been completed.
+    pub elicitation_id: String,
+}
+
+impl ElicitationCompleteNotificationParams {
+    /// Names the elicitation that has been completed.
+    pub fn new(elicitation_id: impl Into<String>) -> Self {
+        Self {
+            elicitation_id: elicitation_id.into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_are_told_apart() {
+        fn check(json: &str, is_form: Option<bool>) {
+            let params = serde_json::from_str::<ElicitRequestParams>(json).ok();
+            let kind = params
+                .as_ref()
+                .map(|it| matches!(it, ElicitRequestParams::Form(_)));
+            assert_eq!(kind, is_form, "{json}");
+            if let Some(params) = params {
+                assert_eq!(serde_json::to_string(&params).expect("JSON"), json);
+            }
+        }
+        check(
+            r#"{"message":"m","requestedSchema":{"z":1.0,"a":{}}}"#,
+            Some(true),
+        );
+        check(
+            r#"{"mode":"form","message":"m","requestedSchema":{}}"#,
+            Some(true),
+        );
+        check(r#"{"mode":"url","message":"m","url":"u"}"#, Some(false));
+        check(r#"{"mode":"url","message":"m"}"#, None);
+        check(r#"{"message":"m"}"#, None);
+        check(r#"{"mode":"smell","message":"m"}"#, None);
+    }
+
+    #[test]
+    fn answers_may_hold_any_number() {
+        let json = r#"{"action":"accept","content":{"n":1.5}}"#;
+        let result: ElicitResult = serde_json::from_str(json).expect("decodes");
+        assert_eq!(serde_json::to_string(&result).expect("JSON"), json);
+        let read: serde_json::Value = result.read().expect("JSON").expect("set");
+        assert_eq!(read["n"], 1.5);
+        assert!(serde_json::from_str::<ElicitResult>(r#"{"action":"shrug"}"#).is_err());
+    }
+
+    #[test]
+    fn older_peers_know_no_modes() {
+        let json = r#"{"mode":"form","message":"m","requestedSchema":{}}"#;
+        let mut params: ElicitRequestParams = serde_json::from_str(json).expect("decodes");
+        params.fit_to(ProtocolVersion::V2025_06_18);
+        assert_eq!(
+            serde_json::to_string(&params).expect("JSON"),
+            r#"{"message":"m","requestedSchema":{}}"#
+        );
+    }
+}

@@ -1,0 +1,238 @@
+//! Free JSON inside typed messages: open objects, raw text, JSON Schemas carried verbatim, lenient numbers.
+
+use std::fmt;
+
+use serde::de::{self, DeserializeOwned};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// A JSON object of any content, `JSONObject` of the specification.
+pub type JsonObject = Map<String, Value>;
+
+/// The members of an object that its type doesn't name, kept so that they survive being passed on.
+pub type Extra = JsonObject;
+
+/// A JSON Schema, carried as the text that its author wrote: any dialect, any keyword, the order of its keys, its numbers' digits.
+///
+/// Spec: Server Features, Tools, "Data Types" (every revision; any schema for output since 2026-07-28).
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct JsonSchema(Box<RawValue>);
+
+impl JsonSchema {
+    /// Reads a schema from its JSON text.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] when the text is not JSON, or neither an object nor a boolean.
+    pub fn parse(text: &str) -> Result<Self> {
+        let raw = RawValue::from_string(text.to_owned()).map_err(|error| not_json(&error))?;
+        match raw.get().as_bytes().first() {
+            Some(b'{' | b't' | b'f') => Ok(Self(raw)),
+            _ => Err(Error::new(
+                ErrorKind::Invalid,
+                "a JSON Schema is an object or a boolean",
+            )),
+        }
+    }
+
+    /// Makes a schema of anything that is written as one.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] when the value can't be written as JSON, or as neither an object nor a boolean.
+    pub fn new(value: &impl Serialize) -> Result<Self> {
+        let text = serde_json::to_string(value).map_err(|error| not_json(&error))?;
+        Self::parse(&text)
+    }
+
+    /// The schema `{"type":"object"}`: any object.
+    pub fn any_object() -> Self {
+        Self(verbatim(r#"{"type":"object"}"#))
+    }
+
+    /// The JSON text.
+    pub fn as_str(&self) -> &str {
+        self.0.get()
+    }
+
+    /// The schema as a type of the caller's choice, such as [`serde_json::Value`].
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] when the schema doesn't have that form.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T> {
+        read_raw("schema", &self.0)
+    }
+
+    /// Whether the root says `"type": "object"`, as the schema of a tool's arguments has to.
+    pub fn is_object_root(&self) -> bool {
+        #[derive(Deserialize)]
+        struct Root<'a> {
+            #[serde(borrow, rename = "type", default)]
+            kind: Option<&'a RawValue>,
+        }
+        let root = serde_json::from_str::<Root<'_>>(self.as_str());
+        let Ok(Root { kind: Some(kind) }) = root else {
+            return false;
+        };
+        self.as_str().starts_with('{')
+            && serde_json::from_str::<String>(kind.get()).is_ok_and(|kind| kind == "object")
+    }
+
+    /// Checks that the schema may describe a tool's arguments.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] when the root is not an object with `"type": "object"`.
+    pub fn check_input(&self) -> Result<()> {
+        if self.is_object_root() {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::Invalid,
+            "inputSchema needs \"type\": \"object\" at its root",
+        ))
+    }
+}
+
+impl fmt::Debug for JsonSchema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Equal when the texts are: a schema that is only written differently is another one.
+impl PartialEq for JsonSchema {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+/// Writes a value as raw JSON.
+pub(super) fn raw(what: &str, value: &(impl Serialize + ?Sized)) -> Result<Box<RawValue>> {
+    serde_json::value::to_raw_value(value)
+        .map_err(|error| Error::new(ErrorKind::Invalid, format!("{what} is not JSON: {error}")))
+}
+
+/// Reads raw JSON as a type of the caller's choice.
+pub(super) fn read_raw<T: DeserializeOwned>(what: &str, raw: &RawValue) -> Result<T> {
+    serde_json::from_str(raw.get()).map_err(|error| {
+        Error::new(
+            ErrorKind::Invalid,
+            format!("{what} is not what was asked for: {error}"),
+        )
+    })
+}
+
+/// Raw JSON of a text that is JSON by construction.
+pub(super) fn verbatim(json: &'static str) -> Box<RawValue> {
+    RawValue::from_string(json.to_owned()).expect("the literal is JSON")
+}
+
+/// Keeps `null` apart from an absent member; to be used with `default`.
+pub(super) fn present<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Box<RawValue>>, D::Error> {
+    Box::<RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// Reads a count from any number: negative ones are 0 and fractions are cut, since JSON can't tell `1.0` from `1`.
+pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    struct Count;
+
+    impl<'de> de::Visitor<'de> for Count {
+        type Value = Option<u64>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a number")
+        }
+
+        fn visit_u64<E: de::Error>(self, value: u64) -> Result<Self::Value, E> {
+            Ok(Some(value))
+        }
+
+        fn visit_i64<E: de::Error>(self, value: i64) -> Result<Self::Value, E> {
+            Ok(Some(value.try_into().unwrap_or(0)))
+        }
+
+        fn visit_f64<E: de::Error>(self, value: f64) -> Result<Self::Value, E> {
+            // A cast saturates at both ends.
+            Ok(Some(value as u64))
+        }
+
+        fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+    }
+
+    deserializer.deserialize_any(Count)
+}
+
+/// Writes a number without a fraction when it has none, as most peers do: `50`, not `50.0`.
+pub(super) fn write_number<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if value.fract() == 0.0 && value.abs() < EXACT {
+        serializer.serialize_i64(*value as i64)
+    } else {
+        serializer.serialize_f64(*value)
+    }
+}
+
+pub(super) fn write_optional_number<S: Serializer>(
+    value: &Option<f64>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => write_number(value, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
+/// Whether raw JSON is an object.
+pub(super) fn is_object(raw: &RawValue) -> bool {
+    raw.get().starts_with('{')
+}
+
+fn not_json(error: &serde_json::Error) -> Error {
+    Error::new(ErrorKind::Invalid, format!("schema is not JSON: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // M-TOOL-B-11 is about the root of inputSchema: any keyword beside it is fine.
+    #[test]
+    fn arguments_are_described_by_an_object_schema() {
+        fn check(schema: &str, fits: bool) {
+            let schema = JsonSchema::parse(schema).expect("JSON");
+            assert_eq!(schema.check_input().is_ok(), fits, "{schema:?}");
+        }
+        check(r#"{"type":"object"}"#, true);
+        check(
+            r#"{"$schema":"x","properties":{"a":{"minimum":1e400}},"type":"object"}"#,
+            true,
+        );
+        check(r#"{"typ\u0065":"obj\u0065ct"}"#, true);
+        check(r#"{"type":["object","null"]}"#, false);
+        check(r#"{"type":"array"}"#, false);
+        check("{}", false);
+        check("true", false);
+    }
+
+    #[test]
+    fn schemas_are_kept_letter_by_letter() {
+        let text =
+            r#"{ "type": "object", "z": 1.0, "a": 1e400, "n": 123456789012345678901234567890 }"#;
+        let schema: JsonSchema = serde_json::from_str(text).expect("JSON");
+        assert_eq!(schema.as_str(), text);
+        assert_eq!(serde_json::to_string(&schema).expect("JSON"), text);
+        for refused in ["[1]", "\"x\"", "{", "null", ""] {
+            assert!(JsonSchema::parse(refused).is_err(), "{refused}");
+        }
+    }
+}

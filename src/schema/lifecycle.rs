@@ -1,0 +1,312 @@
+//! How a conversation starts (`initialize`, `server/discover`) and how a request is given up (`notifications/cancelled`).
+//!
+//! Spec: Base Protocol, "Lifecycle" (up to 2025-11-25), "Discovery" (2026-07-28), Utilities, "Cancellation" (every revision).
+
+use serde::{Deserialize, Serialize};
+
+use super::capabilities::{ClientCapabilities, ServerCapabilities};
+use super::icon::Icon;
+use super::json::Extra;
+use super::meta::{NotificationMetaObject, RequestMetaObject, ResultMetaObject};
+use super::result::{CacheScope, ResultType, fit_result_type};
+use super::version::{FitTo, ProtocolVersion, keep_since};
+use crate::jsonrpc::RequestId;
+
+/// The name and version of a client or server, as it says: for showing and logging, not for decisions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Implementation {
+    /// The name for programs.
+    pub name: String,
+    /// The name for people. Since 2025-06-18.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The version.
+    pub version: String,
+    /// What it does. Since 2025-11-25.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Icons to show. Since 2025-11-25.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub icons: Option<Vec<Icon>>,
+    /// Its home page. Since 2025-11-25.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub website_url: Option<String>,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl Implementation {
+    /// Names a client or server.
+    pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            title: None,
+            version: version.into(),
+            description: None,
+            icons: None,
+            website_url: None,
+            extra: Extra::new(),
+        }
+    }
+
+    setters! {
+        /// Sets the name for people. Since 2025-06-18.
+        title: String,
+        /// Says what it does. Since 2025-11-25.
+        description: String,
+        /// Sets icons to show. Since 2025-11-25.
+        icons: Vec<Icon>,
+        /// Sets its home page. Since 2025-11-25.
+        website_url: String,
+    }
+
+    /// The name to show: the title, or else the name.
+    pub fn display_name(&self) -> &str {
+        self.title.as_deref().unwrap_or(&self.name)
+    }
+}
+
+impl FitTo for Implementation {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        use ProtocolVersion::{V2025_06_18, V2025_11_25};
+        keep_since(&mut self.title, V2025_06_18, revision);
+        keep_since(&mut self.description, V2025_11_25, revision);
+        keep_since(&mut self.icons, V2025_11_25, revision);
+        keep_since(&mut self.website_url, V2025_11_25, revision);
+    }
+}
+
+/// The params of `initialize`. Up to 2025-11-25.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct InitializeRequestParams {
+    /// The newest revision that the client speaks, as text since it may be an unknown one.
+    pub protocol_version: String,
+    /// What the client can do.
+    pub capabilities: ClientCapabilities,
+    /// Who the client is.
+    pub client_info: Implementation,
+    /// What travels beside the params.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<RequestMetaObject>,
+}
+
+impl InitializeRequestParams {
+    /// Offers a revision.
+    pub fn new(
+        protocol_version: ProtocolVersion,
+        capabilities: ClientCapabilities,
+        client_info: Implementation,
+    ) -> Self {
+        Self {
+            protocol_version: protocol_version.to_string(),
+            capabilities,
+            client_info,
+            meta: None,
+        }
+    }
+}
+
+impl FitTo for InitializeRequestParams {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        self.capabilities.fit_to(revision);
+        self.client_info.fit_to(revision);
+        self.meta.fit_to(revision);
+    }
+}
+
+/// The result of `initialize`. Up to 2025-11-25.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct InitializeResult {
+    /// The revision to speak, as text since it may be an unknown one.
+    pub protocol_version: String,
+    /// What the server can do.
+    pub capabilities: ServerCapabilities,
+    /// Who the server is.
+    pub server_info: Implementation,
+    /// How to use the server, for a model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+    /// What travels beside the result.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<ResultMetaObject>,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl InitializeResult {
+    /// Answers with the revision to speak.
+    pub fn new(
+        protocol_version: ProtocolVersion,
+        capabilities: ServerCapabilities,
+        server_info: Implementation,
+    ) -> Self {
+        Self {
+            protocol_version: protocol_version.to_string(),
+            capabilities,
+            server_info,
+            instructions: None,
+            meta: None,
+            extra: Extra::new(),
+        }
+    }
+
+    setters! {
+        /// Says how to use the server.
+        instructions: String,
+    }
+}
+
+impl FitTo for InitializeResult {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        self.capabilities.fit_to(revision);
+        self.server_info.fit_to(revision);
+        self.meta.fit_to(revision);
+    }
+}
+
+/// The result of `server/discover`. Since 2026-07-28.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct DiscoverResult {
+    /// Which kind of result it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_type: Option<ResultType>,
+    /// The revisions that the server speaks, as texts since some may be unknown.
+    pub supported_versions: Vec<String>,
+    /// What the server can do.
+    pub capabilities: ServerCapabilities,
+    /// How to use the server, for a model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+    /// For how many milliseconds the result stays fresh.
+    #[serde(
+        default,
+        deserialize_with = "super::json::count",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub ttl_ms: Option<u64>,
+    /// Who may share the result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_scope: Option<CacheScope>,
+    /// What travels beside the result.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<ResultMetaObject>,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl DiscoverResult {
+    /// Tells what a server speaks and can do.
+    pub fn new(versions: &[ProtocolVersion], capabilities: ServerCapabilities) -> Self {
+        Self {
+            result_type: Some(ResultType::Complete),
+            supported_versions: versions.iter().map(ToString::to_string).collect(),
+            capabilities,
+            instructions: None,
+            ttl_ms: None,
+            cache_scope: None,
+            meta: None,
+            extra: Extra::new(),
+        }
+    }
+
+    setters! {
+        /// Says how to use the server.
+        instructions: String,
+    }
+
+    cache_hint!();
+}
+
+impl FitTo for DiscoverResult {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        fit_result_type(&mut self.result_type, revision);
+        self.fit_cache_hint(revision);
+        self.capabilities.fit_to(revision);
+        self.meta.fit_to(revision);
+    }
+}
+
+/// The params of `notifications/cancelled`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct CancelledNotificationParams {
+    /// The request that nobody waits for any more. Only 2025-11-25 lets it be absent, and then there is nothing to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<RequestId>,
+    /// Why, for a log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What travels beside the params.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<NotificationMetaObject>,
+}
+
+impl CancelledNotificationParams {
+    /// Gives up a request.
+    pub fn new(request_id: RequestId) -> Self {
+        Self {
+            request_id: Some(request_id),
+            reason: None,
+            meta: None,
+        }
+    }
+
+    setters! {
+        /// Says why.
+        reason: String,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // L-INIT-B-23
+    #[test]
+    fn older_peers_see_the_members_that_their_revision_knows() {
+        fn check(revision: ProtocolVersion, members: &[&str]) {
+            let mut info = Implementation::new("n", "1")
+                .title("N")
+                .description("d")
+                .icons([Icon::new("data:,")])
+                .website_url("https://n.example");
+            info.fit_to(revision);
+            let json = serde_json::to_value(&info).expect("JSON");
+            let mut keys: Vec<_> = json.as_object().expect("object").keys().collect();
+            keys.sort();
+            assert_eq!(keys, members, "{revision}");
+        }
+        let newest = [
+            "description",
+            "icons",
+            "name",
+            "title",
+            "version",
+            "websiteUrl",
+        ];
+        check(ProtocolVersion::V2024_11_05, &["name", "version"]);
+        check(ProtocolVersion::V2025_03_26, &["name", "version"]);
+        check(ProtocolVersion::V2025_06_18, &["name", "title", "version"]);
+        check(ProtocolVersion::V2025_11_25, &newest);
+        check(ProtocolVersion::V2026_07_28, &newest);
+    }
+
+    #[test]
+    fn a_cancellation_may_name_no_request() {
+        let params: CancelledNotificationParams =
+            serde_json::from_str(r#"{"reason":"x"}"#).expect("decodes");
+        assert_eq!(params.request_id, None);
+    }
+}

@@ -1,0 +1,321 @@
+//! `_meta`: what travels beside the params of a request, a notification or a result.
+//!
+//! Spec: Base Protocol, "`_meta`" (every revision; the `io.modelcontextprotocol/` keys since 2026-07-28).
+
+use serde::{Deserialize, Serialize};
+
+use super::capabilities::ClientCapabilities;
+use super::json::{Extra, JsonObject};
+use super::lifecycle::Implementation;
+use super::logging::{LoggingLevel, known_level};
+use super::progress::ProgressToken;
+use super::task::RelatedTaskMetadata;
+use super::version::{FitTo, ProtocolVersion};
+use crate::jsonrpc::RequestId;
+
+/// The `_meta` of content, tools, resources and the like: an open object.
+pub type MetaObject = JsonObject;
+
+/// The keys of `_meta` that the specification reserves.
+pub mod meta_key {
+    /// Asks for progress notifications.
+    pub const PROGRESS_TOKEN: &str = "progressToken";
+    /// The revision of a request. Since 2026-07-28.
+    pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+    /// What the client can do. Since 2026-07-28.
+    pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+    /// Who the client is. Since 2026-07-28.
+    pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+    /// Asks for log messages. Since 2026-07-28.
+    pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+    /// Who the server is. Since 2026-07-28.
+    pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+    /// The `subscriptions/listen` request that a notification belongs to. Since 2026-07-28.
+    pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+    /// The task that a message belongs to. 2025-11-25 only.
+    pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
+    /// What a model can be told while a task runs. 2025-11-25 only.
+    pub const MODEL_IMMEDIATE_RESPONSE: &str = "io.modelcontextprotocol/model-immediate-response";
+    /// The W3C trace context's parent. Since 2026-07-28.
+    pub const TRACEPARENT: &str = "traceparent";
+    /// The W3C trace context's vendor data. Since 2026-07-28.
+    pub const TRACESTATE: &str = "tracestate";
+    /// W3C baggage. Since 2026-07-28.
+    pub const BAGGAGE: &str = "baggage";
+}
+
+/// The `_meta` of a request.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RequestMetaObject {
+    /// Asks for progress notifications, which carry it back.
+    #[serde(rename = "progressToken", skip_serializing_if = "Option::is_none")]
+    pub progress_token: Option<ProgressToken>,
+    /// The revision of the request, as text since it may be an unknown one. Required since 2026-07-28, absent before.
+    #[serde(
+        rename = "io.modelcontextprotocol/protocolVersion",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub protocol_version: Option<String>,
+    /// What the client can do during this request. Required since 2026-07-28, absent before.
+    #[serde(
+        rename = "io.modelcontextprotocol/clientCapabilities",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub client_capabilities: Option<ClientCapabilities>,
+    /// Who the client is, as it says: not to be trusted. Since 2026-07-28.
+    #[serde(
+        rename = "io.modelcontextprotocol/clientInfo",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub client_info: Option<Implementation>,
+    /// The least severe level of log messages wanted during this request; none are when absent. Since 2026-07-28.
+    #[serde(
+        rename = "io.modelcontextprotocol/logLevel",
+        default,
+        deserialize_with = "known_level",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub log_level: Option<LoggingLevel>,
+    /// The other keys.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl RequestMetaObject {
+    /// Makes the `_meta` that every request needs since 2026-07-28.
+    pub fn new(protocol_version: ProtocolVersion, capabilities: ClientCapabilities) -> Self {
+        Self {
+            protocol_version: Some(protocol_version.to_string()),
+            client_capabilities: Some(capabilities),
+            ..Self::default()
+        }
+    }
+
+    setters! {
+        /// Asks for progress notifications.
+        progress_token: ProgressToken,
+        /// Says who the client is.
+        client_info: Implementation,
+        /// Asks for log messages of this level and more severe ones.
+        log_level: LoggingLevel,
+    }
+
+    /// The task that the request belongs to. 2025-11-25 only.
+    pub fn related_task(&self) -> Option<RelatedTaskMetadata> {
+        let value = self.extra.get(meta_key::RELATED_TASK)?;
+        RelatedTaskMetadata::deserialize(value).ok()
+    }
+
+    /// Whether nothing is in it, so that it can be left out.
+    pub fn is_empty(&self) -> bool {
+        let Self {
+            progress_token,
+            protocol_version,
+            client_capabilities,
+            client_info,
+            log_level,
+            extra,
+        } = self;
+        progress_token.is_none()
+            && protocol_version.is_none()
+            && client_capabilities.is_none()
+            && client_info.is_none()
+            && log_level.is_none()
+            && extra.is_empty()
+    }
+}
+
+/// Legacy peers learn version and capabilities once, in `initialize`.
+impl FitTo for RequestMetaObject {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        if revision.is_legacy() {
+            self.protocol_version = None;
+            self.client_capabilities = None;
+            self.client_info = None;
+            self.log_level = None;
+        } else {
+            self.client_capabilities.fit_to(revision);
+        }
+    }
+}
+
+/// The `_meta` of a notification.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct NotificationMetaObject {
+    /// The id of the `subscriptions/listen` request on whose stream it is sent. Since 2026-07-28.
+    #[serde(
+        rename = "io.modelcontextprotocol/subscriptionId",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub subscription_id: Option<RequestId>,
+    /// The other keys.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl NotificationMetaObject {
+    /// Ties a notification to the `subscriptions/listen` request on whose stream it is sent.
+    pub fn of_subscription(id: RequestId) -> Self {
+        Self {
+            subscription_id: Some(id),
+            extra: Extra::new(),
+        }
+    }
+}
+
+/// The `_meta` of a result; `SubscriptionsListenResultMetaObject` of the specification too.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ResultMetaObject {
+    /// Who the server is, as it says: not to be trusted. Since 2026-07-28.
+    #[serde(
+        rename = "io.modelcontextprotocol/serverInfo",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub server_info: Option<Implementation>,
+    /// The id of the `subscriptions/listen` request that the result ends. Since 2026-07-28, in that result only.
+    #[serde(
+        rename = "io.modelcontextprotocol/subscriptionId",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub subscription_id: Option<RequestId>,
+    /// The other keys.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// The `_meta` of the result that ends a subscription.
+pub type SubscriptionsListenResultMetaObject = ResultMetaObject;
+
+impl ResultMetaObject {
+    setters! {
+        /// Says who the server is.
+        server_info: Implementation,
+        /// Names the `subscriptions/listen` request that the result ends.
+        subscription_id: RequestId,
+    }
+}
+
+/// Legacy peers learn who the server is once, in the result of `initialize`.
+impl FitTo for ResultMetaObject {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        if revision.is_legacy() {
+            self.server_info = None;
+            self.subscription_id = None;
+        }
+    }
+}
+
+/// The params of a request that has none of its own: `ping`, `server/discover`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RequestParams {
+    /// What travels beside the params. Required since 2026-07-28.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<RequestMetaObject>,
+}
+
+impl RequestParams {
+    setters! {
+        /// Sets what travels beside the params.
+        meta: RequestMetaObject,
+    }
+}
+
+impl FitTo for RequestParams {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        self.meta.fit_to(revision);
+    }
+}
+
+/// The params of a request for a page of a list.
+///
+/// Spec: Server Features, Utilities, "Pagination" (every revision).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct PaginatedRequestParams {
+    /// Where the list goes on, as the page before said; absent for the first page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+    /// What travels beside the params. Required since 2026-07-28.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<RequestMetaObject>,
+}
+
+impl PaginatedRequestParams {
+    setters! {
+        /// Asks for the page at a cursor.
+        cursor: String,
+        /// Sets what travels beside the params.
+        meta: RequestMetaObject,
+    }
+}
+
+impl FitTo for PaginatedRequestParams {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        self.meta.fit_to(revision);
+    }
+}
+
+/// The params of a notification that has none of its own: `notifications/initialized` and `…/list_changed`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct NotificationParams {
+    /// What travels beside the params.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<NotificationMetaObject>,
+}
+
+impl NotificationParams {
+    setters! {
+        /// Sets what travels beside the params.
+        meta: NotificationMetaObject,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // M-META-B-01, L-META-B-01
+    #[test]
+    fn unknown_keys_are_kept_whatever_their_type() {
+        let text = r#"{"progressToken":18446744073709551616,"io.modelcontextprotocol/x":[1,{"a":null}],"a":false}"#;
+        let meta: RequestMetaObject = serde_json::from_str(text).expect("JSON");
+        assert_eq!(meta.extra.len(), 2);
+        let written = serde_json::to_string(&meta).expect("JSON");
+        assert!(written.contains("18446744073709551616"), "{written}");
+        let again: RequestMetaObject = serde_json::from_str(&written).expect("JSON");
+        assert_eq!(again, meta);
+    }
+
+    #[test]
+    fn legacy_peers_get_no_modern_keys() {
+        let mut meta =
+            RequestMetaObject::new(ProtocolVersion::LATEST, ClientCapabilities::default())
+                .progress_token(1)
+                .log_level("info");
+        meta.fit_to(ProtocolVersion::V2025_11_25);
+        assert_eq!(
+            serde_json::to_string(&meta).expect("JSON"),
+            r#"{"progressToken":1}"#
+        );
+    }
+
+    #[test]
+    fn a_log_level_that_does_not_exist_is_refused() {
+        let text = r#"{"io.modelcontextprotocol/logLevel":"loud"}"#;
+        assert!(serde_json::from_str::<RequestMetaObject>(text).is_err());
+    }
+
+    #[test]
+    fn a_related_task_is_found() {
+        let text = r#"{"io.modelcontextprotocol/related-task":{"taskId":"t1"}}"#;
+        let meta: RequestMetaObject = serde_json::from_str(text).expect("JSON");
+        assert_eq!(meta.related_task().expect("task").task_id, "t1");
+        assert!(!meta.is_empty());
+        assert!(RequestMetaObject::default().is_empty());
+    }
+}

@@ -1,0 +1,121 @@
+//! The MCP data model: one type per type of the specification, right for every revision.
+//!
+//! Pure data: nothing here reads, writes, waits or starts a thread. A type is the union of what the revisions say: a member that only
+//! some of them have is an `Option`, and its documentation tells since when. [`FitTo`] makes a value fit for a peer that speaks an older
+//! revision.
+//!
+//! **Reading.** A result is read as what its request's method gives, never by its form: nearly every result could be read as another
+//! one. Unknown members are ignored in params and kept everywhere else, in a field `extra`. Unknown texts of open sets (content types,
+//! log levels, task states, reasons to stop) are kept as `Other`; closed sets (roles, reference types, what a user did) fail.
+//!
+//! **Verbatim.** JSON Schemas, arguments, structured content, log data and answers are raw JSON text from end to end: digits, order of
+//! keys and unknown keywords survive.
+//!
+//! Messages as a whole are not here: a request is a method name of [`method`] with params, see [`crate::jsonrpc`].
+//!
+//! Spec: "Schema Reference" (every revision).
+
+#[macro_use]
+mod macros;
+
+mod base64;
+mod capabilities;
+mod completion;
+mod content;
+mod elicitation;
+mod icon;
+mod input;
+mod json;
+mod lifecycle;
+mod logging;
+mod meta;
+mod meta_rules;
+pub mod method;
+mod primitive;
+mod progress;
+mod prompt;
+mod resource;
+mod result;
+mod roots;
+mod sampling;
+mod subscription;
+mod tagged;
+mod task;
+mod tool;
+mod version;
+
+pub use capabilities::{
+    ClientCapabilities, ElicitationCapability, ElicitationMode, PromptsCapability,
+    ResourcesCapability, RootsCapability, SamplingCapability, ServerCapabilities, TasksCapability,
+    ToolsCapability,
+};
+pub use completion::{
+    CompleteRequestParams, CompleteResult, Completion, CompletionArgument, CompletionContext,
+    CompletionReference, PromptReference, ResourceReference, ResourceTemplateReference,
+};
+pub use content::{
+    Annotations, AudioContent, ContentBlock, EmbeddedResource, ImageContent, ResourceLink, Role,
+    TextContent,
+};
+pub use elicitation::{
+    ElicitAction, ElicitRequestFormParams, ElicitRequestParams, ElicitRequestURLParams,
+    ElicitResult, ElicitationCompleteNotificationParams,
+};
+pub use icon::{Icon, IconTheme};
+pub use input::{
+    CreateMessageRequest, ElicitRequest, InputRequest, InputRequests, InputRequiredResult,
+    InputResponse, InputResponses, ListRootsRequest,
+};
+pub use json::{Extra, JsonObject, JsonSchema};
+pub use lifecycle::{
+    CancelledNotificationParams, DiscoverResult, Implementation, InitializeRequestParams,
+    InitializeResult,
+};
+pub use logging::{LoggingLevel, LoggingMessageNotificationParams, SetLevelRequestParams};
+pub use meta::{
+    MetaObject, NotificationMetaObject, NotificationParams, PaginatedRequestParams,
+    RequestMetaObject, RequestParams, ResultMetaObject, SubscriptionsListenResultMetaObject,
+    meta_key,
+};
+pub use meta_rules::{
+    check_meta_key, is_reserved_meta_key, is_valid_baggage, is_valid_traceparent,
+    is_valid_tracestate,
+};
+pub use primitive::{
+    BooleanSchema, ElicitSchema, EnumOption, LegacyTitledEnumSchema, NumberSchema,
+    PrimitiveSchemaDefinition, StringFormat, StringSchema, TitledItems,
+    TitledMultiSelectEnumSchema, TitledSingleSelectEnumSchema, UntitledItems,
+    UntitledMultiSelectEnumSchema, UntitledSingleSelectEnumSchema,
+};
+pub use progress::{ProgressNotificationParams, ProgressToken};
+pub use prompt::{
+    GetPromptRequestParams, GetPromptResult, ListPromptsResult, Prompt, PromptArgument,
+    PromptMessage,
+};
+pub use resource::{
+    BlobResourceContents, ListResourceTemplatesResult, ListResourcesResult,
+    ReadResourceRequestParams, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
+    ResourceUpdatedNotificationParams, SubscribeRequestParams, TextResourceContents,
+    UnsubscribeRequestParams,
+};
+pub use result::{CacheHint, CacheScope, EmptyResult, ResultType};
+pub use roots::{ListRootsRequestParams, ListRootsResult, Root};
+pub use sampling::{
+    CreateMessageRequestParams, CreateMessageResult, IncludeContext, ModelHint, ModelPreferences,
+    SamplingContent, SamplingMessage, SamplingMessageContentBlock, StopReason, ToolChoice,
+    ToolChoiceMode, ToolResultContent, ToolUseContent,
+};
+pub use subscription::{
+    SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams,
+    SubscriptionsListenRequestParams, SubscriptionsListenResult,
+};
+pub use tagged::Unknown;
+pub use task::{
+    CancelTaskResult, CreateTaskResult, GetTaskResult, ListTasksResult, RelatedTaskMetadata, Task,
+    TaskMetadata, TaskRequestParams, TaskStatus, TaskStatusNotificationParams,
+};
+pub use tool::{
+    CallToolRequestParams, CallToolResult, ListToolsResult, TaskSupport, Tool, ToolAnnotations,
+    ToolExecution,
+};
+pub use version::{FitTo, ProtocolVersion};

@@ -1,0 +1,617 @@
+//! The schemas of a form's fields.
+//!
+//! Spec: Client Features, "Elicitation", "Requested Schema" (since 2025-06-18; defaults and more kinds of choices since 2025-11-25).
+
+use serde::de::Error as _;
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use super::json::{Extra, JsonSchema, write_optional_number};
+use crate::error::{Excerpt, Result};
+
+/// The schema of a form: its fields, in their order.
+///
+/// It is a view of `requestedSchema`, whose text is what travels.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct ElicitSchema {
+    /// The fields by name, in their order.
+    pub properties: Vec<(String, PrimitiveSchemaDefinition)>,
+    /// The fields that have to be filled in.
+    pub required: Vec<String>,
+}
+
+impl ElicitSchema {
+    /// Reads the fields of a form.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the schema is not one of a form.
+    pub fn of(schema: &JsonSchema) -> Result<Self> {
+        schema.read()
+    }
+
+    /// Adds a field that may be left out.
+    pub fn optional(
+        mut self,
+        name: impl Into<String>,
+        schema: impl Into<PrimitiveSchemaDefinition>,
+    ) -> Self {
+        self.properties.push((name.into(), schema.into()));
+        self
+    }
+
+    /// Adds a field that has to be filled in.
+    pub fn required(
+        mut self,
+        name: impl Into<String>,
+        schema: impl Into<PrimitiveSchemaDefinition>,
+    ) -> Self {
+        let name = name.into();
+        self.required.push(name.clone());
+        self.optional(name, schema)
+    }
+
+    /// Writes the schema.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when a number in it is not finite.
+    pub fn to_schema(&self) -> Result<JsonSchema> {
+        JsonSchema::new(self)
+    }
+}
+
+impl Serialize for ElicitSchema {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        struct Properties<'a>(&'a [(String, PrimitiveSchemaDefinition)]);
+
+        impl Serialize for Properties<'_> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_map(self.0.iter().map(|(name, schema)| (name, schema)))
+            }
+        }
+
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("type", "object")?;
+        map.serialize_entry("properties", &Properties(&self.properties))?;
+        if !self.required.is_empty() {
+            map.serialize_entry("required", &self.required)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for ElicitSchema {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Form {
+            properties: Fields,
+            #[serde(default)]
+            required: Vec<String>,
+        }
+
+        struct Fields(Vec<(String, PrimitiveSchemaDefinition)>);
+
+        impl<'de> Deserialize<'de> for Fields {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct InOrder;
+
+                impl<'de> serde::de::Visitor<'de> for InOrder {
+                    type Value = Fields;
+
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str("the fields of a form")
+                    }
+
+                    fn visit_map<A: serde::de::MapAccess<'de>>(
+                        self,
+                        mut map: A,
+                    ) -> Result<Fields, A::Error> {
+                        let mut fields = Vec::new();
+                        while let Some(field) = map.next_entry()? {
+                            fields.push(field);
+                        }
+                        Ok(Fields(fields))
+                    }
+                }
+
+                deserializer.deserialize_map(InOrder)
+            }
+        }
+
+        let Form {
+            properties: Fields(properties),
+            required,
+        } = Form::deserialize(deserializer)?;
+        Ok(Self {
+            properties,
+            required,
+        })
+    }
+}
+
+/// The schema of one field of a form.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum PrimitiveSchemaDefinition {
+    /// A text.
+    String(StringSchema),
+    /// A number.
+    Number(NumberSchema),
+    /// Yes or no.
+    Boolean(BooleanSchema),
+    /// One of some texts.
+    UntitledSingleSelect(UntitledSingleSelectEnumSchema),
+    /// One of some texts that have titles.
+    TitledSingleSelect(TitledSingleSelectEnumSchema),
+    /// Several of some texts. Since 2025-11-25.
+    UntitledMultiSelect(UntitledMultiSelectEnumSchema),
+    /// Several of some texts that have titles. Since 2025-11-25.
+    TitledMultiSelect(TitledMultiSelectEnumSchema),
+    /// One of some texts that have titles, as up to 2025-06-18.
+    LegacyTitled(LegacyTitledEnumSchema),
+}
+
+impl Serialize for PrimitiveSchemaDefinition {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::String(schema) => schema.serialize(serializer),
+            Self::Number(schema) => schema.serialize(serializer),
+            Self::Boolean(schema) => schema.serialize(serializer),
+            Self::UntitledSingleSelect(schema) => schema.serialize(serializer),
+            Self::TitledSingleSelect(schema) => schema.serialize(serializer),
+            Self::UntitledMultiSelect(schema) => schema.serialize(serializer),
+            Self::TitledMultiSelect(schema) => schema.serialize(serializer),
+            Self::LegacyTitled(schema) => schema.serialize(serializer),
+        }
+    }
+}
+
+/// Every enum schema is a valid string schema too, so the members that only enums have are looked for first.
+impl<'de> Deserialize<'de> for PrimitiveSchemaDefinition {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Hints<'a> {
+            #[serde(rename = "type")]
+            kind: String,
+            #[serde(borrow)]
+            one_of: Option<&'a RawValue>,
+            #[serde(borrow)]
+            enum_names: Option<&'a RawValue>,
+            #[serde(borrow, rename = "enum")]
+            values: Option<&'a RawValue>,
+            #[serde(borrow)]
+            items: Option<Items<'a>>,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Items<'a> {
+            #[serde(borrow)]
+            any_of: Option<&'a RawValue>,
+        }
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        let text = raw.get();
+        let hints: Hints<'_> = serde_json::from_str(text).map_err(D::Error::custom)?;
+        let titled_items = hints.items.is_some_and(|items| items.any_of.is_some());
+        match hints.kind.as_str() {
+            "boolean" => serde_json::from_str(text).map(Self::Boolean),
+            "number" | "integer" => serde_json::from_str(text).map(Self::Number),
+            "array" if titled_items => serde_json::from_str(text).map(Self::TitledMultiSelect),
+            "array" => serde_json::from_str(text).map(Self::UntitledMultiSelect),
+            "string" if hints.one_of.is_some() => {
+                serde_json::from_str(text).map(Self::TitledSingleSelect)
+            }
+            "string" if hints.enum_names.is_some() => {
+                serde_json::from_str(text).map(Self::LegacyTitled)
+            }
+            "string" if hints.values.is_some() => {
+                serde_json::from_str(text).map(Self::UntitledSingleSelect)
+            }
+            "string" => serde_json::from_str(text).map(Self::String),
+            other => {
+                return Err(D::Error::custom(format_args!(
+                    "a field of type \"{}\" is not one of a form",
+                    Excerpt(other)
+                )));
+            }
+        }
+        .map_err(D::Error::custom)
+    }
+}
+
+/// The types of fields: each is a struct with `type`, `title`, `description` and `default`.
+macro_rules! field_schema {
+    (
+        $(#[$meta:meta])* $name:ident as $variant:ident: $default:ty $(, with $write_default:literal)?;
+        $kind:ident: $kind_type:ty;
+        required { $($(#[$required_meta:meta])* $required:ident: $required_type:ty,)* }
+        optional { $($(#[$optional_meta:meta])* $optional:ident: $optional_type:ty $(, with $write:literal)?;)* }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        #[non_exhaustive]
+        pub struct $name {
+            #[serde(rename = "type")]
+            $kind: $kind_type,
+            /// The name for people.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub title: Option<String>,
+            /// What it is.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub description: Option<String>,
+            $($(#[$required_meta])* pub $required: $required_type,)*
+            $(
+                $(#[$optional_meta])*
+                #[serde(skip_serializing_if = "Option::is_none" $(, serialize_with = $write)?)]
+                pub $optional: Option<$optional_type>,
+            )*
+            /// What is filled in before the user does. Since 2025-11-25; for yes and no since 2025-06-18.
+            #[serde(skip_serializing_if = "Option::is_none" $(, serialize_with = $write_default)?)]
+            pub default: Option<$default>,
+            /// Members that this library doesn't know.
+            #[serde(flatten)]
+            pub extra: Extra,
+        }
+
+        impl $name {
+            fn make($kind: $kind_type $(, $required: $required_type)*) -> Self {
+                Self {
+                    $kind,
+                    title: None,
+                    description: None,
+                    $($required,)*
+                    $($optional: None,)*
+                    default: None,
+                    extra: Extra::new(),
+                }
+            }
+
+            setters! {
+                /// Sets the name for people.
+                title: String,
+                /// Says what it is.
+                description: String,
+                $($(#[$optional_meta])* $optional: $optional_type,)*
+                /// Fills it in before the user does.
+                default: $default,
+            }
+        }
+
+        impl From<$name> for PrimitiveSchemaDefinition {
+            fn from(schema: $name) -> Self {
+                Self::$variant(schema)
+            }
+        }
+    };
+}
+
+literal!(StringType = "string");
+literal!(BooleanType = "boolean");
+literal!(ArrayType = "array");
+
+/// Whether a number may have a fraction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum NumberType {
+    Number,
+    Integer,
+}
+
+field_schema! {
+    /// A text.
+    StringSchema as String: String;
+    kind: StringType;
+    required {}
+    optional {
+        /// How many characters it has at least.
+        min_length: u64;
+        /// How many characters it has at most.
+        max_length: u64;
+        /// What kind of text it is.
+        format: StringFormat;
+    }
+}
+
+field_schema! {
+    /// A number.
+    NumberSchema as Number: f64, with "write_optional_number";
+    kind: NumberType;
+    required {}
+    optional {
+        /// What it is at least.
+        minimum: f64, with "write_optional_number";
+        /// What it is at most.
+        maximum: f64, with "write_optional_number";
+    }
+}
+
+field_schema! {
+    /// Yes or no.
+    BooleanSchema as Boolean: bool;
+    kind: BooleanType;
+    required {}
+    optional {}
+}
+
+field_schema! {
+    /// One of some texts.
+    UntitledSingleSelectEnumSchema as UntitledSingleSelect: String;
+    kind: StringType;
+    required {
+        /// The texts.
+        #[serde(rename = "enum")]
+        values: Vec<String>,
+    }
+    optional {}
+}
+
+field_schema! {
+    /// One of some texts that have titles. Since 2025-11-25.
+    TitledSingleSelectEnumSchema as TitledSingleSelect: String;
+    kind: StringType;
+    required {
+        /// The texts.
+        one_of: Vec<EnumOption>,
+    }
+    optional {}
+}
+
+field_schema! {
+    /// Several of some texts. Since 2025-11-25.
+    UntitledMultiSelectEnumSchema as UntitledMultiSelect: Vec<String>;
+    kind: ArrayType;
+    required {
+        /// The texts.
+        items: UntitledItems,
+    }
+    optional {
+        /// How many are chosen at least.
+        min_items: u64;
+        /// How many are chosen at most.
+        max_items: u64;
+    }
+}
+
+field_schema! {
+    /// Several of some texts that have titles. Since 2025-11-25.
+    TitledMultiSelectEnumSchema as TitledMultiSelect: Vec<String>;
+    kind: ArrayType;
+    required {
+        /// The texts.
+        items: TitledItems,
+    }
+    optional {
+        /// How many are chosen at least.
+        min_items: u64;
+        /// How many are chosen at most.
+        max_items: u64;
+    }
+}
+
+field_schema! {
+    /// One of some texts that have titles, as up to 2025-06-18; later revisions know it but advise against it.
+    LegacyTitledEnumSchema as LegacyTitled: String;
+    kind: StringType;
+    required {
+        /// The texts.
+        #[serde(rename = "enum")]
+        values: Vec<String>,
+    }
+    optional {
+        /// Their titles, in the same order.
+        enum_names: Vec<String>;
+    }
+}
+
+impl StringSchema {
+    /// Asks for a text.
+    pub fn new() -> Self {
+        Self::make(StringType)
+    }
+}
+
+impl Default for StringSchema {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl NumberSchema {
+    /// Asks for a number.
+    pub fn number() -> Self {
+        Self::make(NumberType::Number)
+    }
+
+    /// Asks for a number without a fraction.
+    pub fn integer() -> Self {
+        Self::make(NumberType::Integer)
+    }
+
+    /// Whether the number has no fraction.
+    pub fn is_integer(&self) -> bool {
+        self.kind == NumberType::Integer
+    }
+}
+
+impl BooleanSchema {
+    /// Asks for yes or no.
+    pub fn new() -> Self {
+        Self::make(BooleanType)
+    }
+}
+
+impl Default for BooleanSchema {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl UntitledSingleSelectEnumSchema {
+    /// Asks for one of some texts.
+    pub fn new<T: Into<String>>(values: impl IntoIterator<Item = T>) -> Self {
+        Self::make(StringType, values.into_iter().map(Into::into).collect())
+    }
+}
+
+impl TitledSingleSelectEnumSchema {
+    /// Asks for one of some texts. Since 2025-11-25.
+    pub fn new(options: impl Into<Vec<EnumOption>>) -> Self {
+        Self::make(StringType, options.into())
+    }
+}
+
+impl UntitledMultiSelectEnumSchema {
+    /// Asks for several of some texts. Since 2025-11-25.
+    pub fn new<T: Into<String>>(values: impl IntoIterator<Item = T>) -> Self {
+        let values = values.into_iter().map(Into::into).collect();
+        Self::make(
+            ArrayType,
+            UntitledItems {
+                kind: StringType,
+                values,
+            },
+        )
+    }
+}
+
+impl TitledMultiSelectEnumSchema {
+    /// Asks for several of some texts. Since 2025-11-25.
+    pub fn new(options: impl Into<Vec<EnumOption>>) -> Self {
+        let any_of = options.into();
+        Self::make(ArrayType, TitledItems { any_of })
+    }
+}
+
+impl LegacyTitledEnumSchema {
+    /// Asks for one of some texts, each with its title: the only form that 2025-06-18 knows.
+    pub fn new(options: impl Into<Vec<EnumOption>>) -> Self {
+        let (values, titles): (_, Vec<String>) = options
+            .into()
+            .into_iter()
+            .map(|option| (option.value, option.title))
+            .unzip();
+        Self::make(StringType, values).enum_names(titles)
+    }
+}
+
+/// A text to choose, and its title.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct EnumOption {
+    /// The text.
+    #[serde(rename = "const")]
+    pub value: String,
+    /// Its title.
+    pub title: String,
+}
+
+impl EnumOption {
+    /// Gives a text a title.
+    pub fn new(value: impl Into<String>, title: impl Into<String>) -> Self {
+        Self {
+            value: value.into(),
+            title: title.into(),
+        }
+    }
+}
+
+/// The texts to choose several of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct UntitledItems {
+    #[serde(rename = "type")]
+    kind: StringType,
+    /// The texts.
+    #[serde(rename = "enum")]
+    pub values: Vec<String>,
+}
+
+/// The texts with titles to choose several of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct TitledItems {
+    /// The texts.
+    pub any_of: Vec<EnumOption>,
+}
+
+open_enum! {
+    /// What kind of text a field takes.
+    pub enum StringFormat {
+        /// An address of mail.
+        Email = "email",
+        /// A URI.
+        Uri = "uri",
+        /// A date.
+        Date = "date",
+        /// A date and time.
+        DateTime = "date-time",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_told_apart_by_what_only_they_have() {
+        fn check(json: &str, kind: &str) {
+            let read = serde_json::from_str::<PrimitiveSchemaDefinition>(json).ok();
+            let debug = read.as_ref().map(|schema| format!("{schema:?}"));
+            let name = debug.as_deref().and_then(|text| text.split('(').next());
+            assert_eq!(name.unwrap_or("none"), kind, "{json}");
+            if let Some(schema) = read {
+                let again: serde_json::Value = serde_json::to_value(&schema).expect("JSON");
+                let value: serde_json::Value = serde_json::from_str(json).expect("JSON");
+                assert_eq!(again, value);
+            }
+        }
+        check(r#"{"type":"string"}"#, "String");
+        check(
+            r#"{"type":"string","format":"phone","pattern":"x"}"#,
+            "String",
+        );
+        check(r#"{"type":"string","enum":["a"]}"#, "UntitledSingleSelect");
+        check(
+            r#"{"type":"string","enum":["a"],"enumNames":["A"]}"#,
+            "LegacyTitled",
+        );
+        check(
+            r#"{"type":"string","oneOf":[{"const":"a","title":"A"}],"enum":["a"]}"#,
+            "TitledSingleSelect",
+        );
+        check(
+            r#"{"type":"array","items":{"type":"string","enum":["a"]}}"#,
+            "UntitledMultiSelect",
+        );
+        check(
+            r#"{"type":"array","items":{"anyOf":[{"const":"a","title":"A"}]}}"#,
+            "TitledMultiSelect",
+        );
+        check(r#"{"type":"integer","minimum":1}"#, "Number");
+        check(r#"{"type":"boolean","default":false}"#, "Boolean");
+        check(r#"{"type":"object"}"#, "none");
+        check(r#"{"title":"a"}"#, "none");
+    }
+
+    #[test]
+    fn forms_keep_the_order_of_their_fields() {
+        let form = ElicitSchema::default()
+            .required("z", StringSchema::new().format("email"))
+            .optional("a", NumberSchema::integer().minimum(1.0))
+            .optional(
+                "m",
+                LegacyTitledEnumSchema::new([EnumOption::new("x", "X")]),
+            );
+        let schema = form.to_schema().expect("finite");
+        assert_eq!(
+            schema.as_str(),
+            r#"{"type":"object","properties":{"z":{"type":"string","format":"email"},"a":{"type":"integer","minimum":1},"m":{"type":"string","enum":["x"],"enumNames":["X"]}},"required":["z"]}"#
+        );
+        assert_eq!(ElicitSchema::of(&schema).expect("a form"), form);
+    }
+}

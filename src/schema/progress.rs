@@ -1,0 +1,79 @@
+//! Progress of a request.
+//!
+//! Spec: Base Protocol, Utilities, "Progress" (every revision).
+
+use serde::{Deserialize, Serialize};
+
+use super::json::{write_number, write_optional_number};
+use super::meta::NotificationMetaObject;
+use super::version::{FitTo, ProtocolVersion, keep_since};
+use crate::jsonrpc::RequestId;
+
+/// What ties progress notifications to the request that asked for them: a string or an integer, echoed exactly.
+pub type ProgressToken = RequestId;
+
+/// The params of `notifications/progress`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ProgressNotificationParams {
+    /// The token that the request carried.
+    pub progress_token: ProgressToken,
+    /// How much has been done so far; grows with each notification.
+    #[serde(serialize_with = "write_number")]
+    pub progress: f64,
+    /// How much there is to do, when it is known.
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "write_optional_number"
+    )]
+    pub total: Option<f64>,
+    /// What is going on, for a person. Since 2025-03-26.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// What travels beside the params.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<NotificationMetaObject>,
+}
+
+impl ProgressNotificationParams {
+    /// Makes a notification for the request that carried the token.
+    pub fn new(progress_token: impl Into<ProgressToken>, progress: f64) -> Self {
+        Self {
+            progress_token: progress_token.into(),
+            progress,
+            total: None,
+            message: None,
+            meta: None,
+        }
+    }
+
+    setters! {
+        /// Says how much there is to do.
+        total: f64,
+        /// Says what is going on. Since 2025-03-26.
+        message: String,
+    }
+}
+
+impl FitTo for ProgressNotificationParams {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        keep_since(&mut self.message, ProtocolVersion::V2025_03_26, revision);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_and_numbers_come_back_as_they_were() {
+        for text in [
+            r#"{"progressToken":123456789012345678901,"progress":50,"total":100}"#,
+            r#"{"progressToken":"1","progress":0.5,"message":"half"}"#,
+        ] {
+            let params: ProgressNotificationParams = serde_json::from_str(text).expect("decodes");
+            assert_eq!(serde_json::to_string(&params).expect("JSON"), text);
+        }
+    }
+}

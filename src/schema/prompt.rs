@@ -1,0 +1,316 @@
+//! Prompts: their list, and what they become.
+//!
+//! Spec: Server Features, "Prompts" (every revision).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::content::{ContentBlock, Role};
+use super::icon::Icon;
+use super::input::InputResponses;
+use super::json::Extra;
+use super::meta::{MetaObject, RequestMetaObject, ResultMetaObject};
+use super::result::{ResultType, fit_result_type};
+use super::version::{FitTo, ProtocolVersion, keep_since};
+
+/// A prompt that a server has.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Prompt {
+    /// The name for programs.
+    pub name: String,
+    /// The name for people. Since 2025-06-18.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The arguments it takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Vec<PromptArgument>>,
+    /// Icons to show. Since 2025-11-25.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub icons: Option<Vec<Icon>>,
+    /// What travels beside it. Since 2025-06-18.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<MetaObject>,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl Prompt {
+    /// Names a prompt.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            title: None,
+            description: None,
+            arguments: None,
+            icons: None,
+            meta: None,
+            extra: Extra::new(),
+        }
+    }
+
+    setters! {
+        /// Sets the name for people. Since 2025-06-18.
+        title: String,
+        /// Says what it is for.
+        description: String,
+        /// Sets the arguments it takes.
+        arguments: Vec<PromptArgument>,
+        /// Sets icons to show. Since 2025-11-25.
+        icons: Vec<Icon>,
+        /// Sets what travels beside it. Since 2025-06-18.
+        meta: MetaObject,
+    }
+
+    /// Adds an argument it takes.
+    pub fn argument(mut self, argument: PromptArgument) -> Self {
+        self.arguments.get_or_insert_default().push(argument);
+        self
+    }
+
+    /// The name to show: the title, or else the name.
+    pub fn display_name(&self) -> &str {
+        self.title.as_deref().unwrap_or(&self.name)
+    }
+}
+
+impl FitTo for Prompt {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        use ProtocolVersion::{V2025_06_18, V2025_11_25};
+        keep_since(&mut self.title, V2025_06_18, revision);
+        keep_since(&mut self.icons, V2025_11_25, revision);
+        keep_since(&mut self.meta, V2025_06_18, revision);
+        self.arguments.fit_to(revision);
+    }
+}
+
+/// An argument of a prompt.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct PromptArgument {
+    /// The name for programs.
+    pub name: String,
+    /// The name for people. Since 2025-06-18.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Whether it has to be given; no when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub required: Option<bool>,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl PromptArgument {
+    /// Names an argument that may be left out.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            title: None,
+            description: None,
+            required: None,
+            extra: Extra::new(),
+        }
+    }
+
+    setters! {
+        /// Sets the name for people. Since 2025-06-18.
+        title: String,
+        /// Says what it is.
+        description: String,
+        /// Says whether it has to be given.
+        required: bool,
+    }
+
+    /// Whether it has to be given.
+    pub fn is_required(&self) -> bool {
+        self.required.unwrap_or(false)
+    }
+}
+
+impl FitTo for PromptArgument {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        keep_since(&mut self.title, ProtocolVersion::V2025_06_18, revision);
+    }
+}
+
+/// A message of a prompt.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct PromptMessage {
+    /// Who it is from.
+    pub role: Role,
+    /// What it says.
+    pub content: ContentBlock,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl PromptMessage {
+    /// Makes a message.
+    pub fn new(role: Role, content: impl Into<ContentBlock>) -> Self {
+        Self {
+            role,
+            content: content.into(),
+            extra: Extra::new(),
+        }
+    }
+}
+
+impl FitTo for PromptMessage {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        self.content.fit_to(revision);
+    }
+}
+
+list_result! {
+    /// A page of the list of prompts: the result of `prompts/list`.
+    ListPromptsResult { prompts: Vec<Prompt> }
+}
+
+/// The params of `prompts/get`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct GetPromptRequestParams {
+    /// The prompt.
+    pub name: String,
+    /// Its arguments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<BTreeMap<String, String>>,
+    /// The answers to what the server asked in the round before. Since 2026-07-28.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_responses: Option<InputResponses>,
+    /// What the server wants back from the round before. Since 2026-07-28.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_state: Option<String>,
+    /// What travels beside the params. Required since 2026-07-28.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<RequestMetaObject>,
+}
+
+impl GetPromptRequestParams {
+    /// Gets a prompt without arguments.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            arguments: None,
+            input_responses: None,
+            request_state: None,
+            meta: None,
+        }
+    }
+
+    /// Gives an argument.
+    pub fn argument(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        let arguments = self.arguments.get_or_insert_default();
+        arguments.insert(name.into(), value.into());
+        self
+    }
+
+    setters! {
+        /// Gives all arguments.
+        arguments: BTreeMap<String, String>,
+        /// Answers what the server asked. Since 2026-07-28.
+        input_responses: InputResponses,
+        /// Gives the server's state back. Since 2026-07-28.
+        request_state: String,
+        /// Sets what travels beside the params.
+        meta: RequestMetaObject,
+    }
+}
+
+impl FitTo for GetPromptRequestParams {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        use ProtocolVersion::V2026_07_28;
+        keep_since(&mut self.input_responses, V2026_07_28, revision);
+        keep_since(&mut self.request_state, V2026_07_28, revision);
+        self.meta.fit_to(revision);
+    }
+}
+
+/// What a prompt became: the result of `prompts/get`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct GetPromptResult {
+    /// Which kind of result it is. Since 2026-07-28.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_type: Option<ResultType>,
+    /// What the prompt is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The messages it became.
+    pub messages: Vec<PromptMessage>,
+    /// What travels beside the result.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<ResultMetaObject>,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl GetPromptResult {
+    /// Gives messages.
+    pub fn new(messages: impl Into<Vec<PromptMessage>>) -> Self {
+        Self {
+            messages: messages.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Gives one text of the user's.
+    pub fn user(text: impl Into<String>) -> Self {
+        Self::new([PromptMessage::new(Role::User, ContentBlock::text(text))])
+    }
+
+    setters! {
+        /// Says what the prompt is for.
+        description: String,
+        /// Sets what travels beside the result.
+        meta: ResultMetaObject,
+    }
+}
+
+impl FitTo for GetPromptResult {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        fit_result_type(&mut self.result_type, revision);
+        self.messages.fit_to(revision);
+        self.meta.fit_to(revision);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_role_is_refused() {
+        let text = r#"{"role":"system","content":{"type":"text","text":"a"}}"#;
+        assert!(serde_json::from_str::<PromptMessage>(text).is_err());
+    }
+
+    #[test]
+    fn older_peers_see_the_members_that_their_revision_knows() {
+        let mut prompt = Prompt::new("p")
+            .title("P")
+            .argument(PromptArgument::new("a").title("A").required(true))
+            .icons([Icon::new("data:,")]);
+        prompt.fit_to(ProtocolVersion::V2025_06_18);
+        assert!(prompt.icons.is_none() && prompt.title.is_some());
+        prompt.fit_to(ProtocolVersion::V2025_03_26);
+        assert_eq!(
+            serde_json::to_string(&prompt).expect("JSON"),
+            r#"{"name":"p","arguments":[{"name":"a","required":true}]}"#
+        );
+    }
+}

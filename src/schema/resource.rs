@@ -1,0 +1,625 @@
+//! Resources: their list, their templates, what is in them.
+//!
+//! Spec: Server Features, "Resources" (every revision).
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use super::base64;
+use super::content::Annotations;
+use super::icon::Icon;
+use super::input::InputResponses;
+use super::json::Extra;
+use super::meta::{MetaObject, NotificationMetaObject, RequestMetaObject, ResultMetaObject};
+use super::result::{CacheScope, ResultType, fit_result_type};
+use super::version::{FitTo, ProtocolVersion, keep_since};
+use crate::error::Result;
+
+/// A resource that a server has.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Resource {
+    /// Where it is.
+    pub uri: String,
+    /// The name for programs.
+    pub name: String,
+    /// The name for people. Since 2025-06-18.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it is, for a model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What kind of data it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// How many bytes it has.
+    #[serde(
+        default,
+        deserialize_with = "super::json::count",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub size: Option<u64>,
+    /// Icons to show. Since 2025-11-25.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub icons: Option<Vec<Icon>>,
+    /// Hints about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// What travels beside it. Since 2025-06-18.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<MetaObject>,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl Resource {
+    /// Names a resource.
+    pub fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
+        Self {
+            uri: uri.into(),
+            name: name.into(),
+            title: None,
+            description: None,
+            mime_type: None,
+            size: None,
+            icons: None,
+            annotations: None,
+            meta: None,
+            extra: Extra::new(),
+        }
+    }
+
+    setters! {
+        /// Sets the name for people. Since 2025-06-18.
+        title: String,
+        /// Says what it is.
+        description: String,
+        /// Says what kind of data it is.
+        mime_type: String,
+        /// Says how many bytes it has.
+        size: u64,
+        /// Sets icons to show. Since 2025-11-25.
+        icons: Vec<Icon>,
+        /// Gives hints about it.
+        annotations: Annotations,
+        /// Sets what travels beside it. Since 2025-06-18.
+        meta: MetaObject,
+    }
+
+    /// The name to show: the title, or else the name.
+    pub fn display_name(&self) -> &str {
+        self.title.as_deref().unwrap_or(&self.name)
+    }
+}
+
+impl FitTo for Resource {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        use ProtocolVersion::{V2025_06_18, V2025_11_25};
+        keep_since(&mut self.title, V2025_06_18, revision);
+        keep_since(&mut self.icons, V2025_11_25, revision);
+        keep_since(&mut self.meta, V2025_06_18, revision);
+        self.annotations.fit_to(revision);
+    }
+}
+
+/// Resources whose addresses follow a pattern.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ResourceTemplate {
+    /// The pattern of the addresses, after RFC 6570.
+    pub uri_template: String,
+    /// The name for programs.
+    pub name: String,
+    /// The name for people. Since 2025-06-18.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What they are, for a model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What kind of data they are, when it is the same for all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// Icons to show. Since 2025-11-25.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub icons: Option<Vec<Icon>>,
+    /// Hints about them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// What travels beside it. Since 2025-06-18.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<MetaObject>,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl ResourceTemplate {
+    /// Names a pattern of addresses, after RFC 6570.
+    pub fn new(uri_template: impl Into<String>, name: impl Into<String>) -> Self {
+        Self {
+            uri_template: uri_template.into(),
+            name: name.into(),
+            title: None,
+            description: None,
+            mime_type: None,
+            icons: None,
+            annotations: None,
+            meta: None,
+            extra: Extra::new(),
+        }
+    }
+
+    setters! {
+        /// Sets the name for people. Since 2025-06-18.
+        title: String,
+        /// Says what they are.
+        description: String,
+        /// Says what kind of data they are.
+        mime_type: String,
+        /// Sets icons to show. Since 2025-11-25.
+        icons: Vec<Icon>,
+        /// Gives hints about them.
+        annotations: Annotations,
+        /// Sets what travels beside it. Since 2025-06-18.
+        meta: MetaObject,
+    }
+
+    /// The name to show: the title, or else the name.
+    pub fn display_name(&self) -> &str {
+        self.title.as_deref().unwrap_or(&self.name)
+    }
+}
+
+impl FitTo for ResourceTemplate {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        use ProtocolVersion::{V2025_06_18, V2025_11_25};
+        keep_since(&mut self.title, V2025_06_18, revision);
+        keep_since(&mut self.icons, V2025_11_25, revision);
+        keep_since(&mut self.meta, V2025_06_18, revision);
+        self.annotations.fit_to(revision);
+    }
+}
+
+/// What is in a resource: text or bytes, told apart by the key `text` or `blob`.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum ResourceContents {
+    /// Text.
+    Text(TextResourceContents),
+    /// Bytes.
+    Blob(BlobResourceContents),
+}
+
+impl ResourceContents {
+    /// Makes the contents of a text resource.
+    pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
+        Self::Text(TextResourceContents::new(uri, text))
+    }
+
+    /// Makes the contents of a resource of its bytes.
+    pub fn blob(uri: impl Into<String>, bytes: &[u8]) -> Self {
+        Self::Blob(BlobResourceContents::new(uri, bytes))
+    }
+
+    /// Says what kind of data it is.
+    pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
+        let field = match &mut self {
+            Self::Text(contents) => &mut contents.mime_type,
+            Self::Blob(contents) => &mut contents.mime_type,
+        };
+        *field = Some(mime_type.into());
+        self
+    }
+
+    /// Where the resource is.
+    pub fn uri(&self) -> &str {
+        match self {
+            Self::Text(contents) => &contents.uri,
+            Self::Blob(contents) => &contents.uri,
+        }
+    }
+
+    /// The text, when it is text.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(contents) => Some(&contents.text),
+            Self::Blob(_) => None,
+        }
+    }
+}
+
+impl From<TextResourceContents> for ResourceContents {
+    fn from(contents: TextResourceContents) -> Self {
+        Self::Text(contents)
+    }
+}
+
+impl From<BlobResourceContents> for ResourceContents {
+    fn from(contents: BlobResourceContents) -> Self {
+        Self::Blob(contents)
+    }
+}
+
+impl Serialize for ResourceContents {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(contents) => contents.serialize(serializer),
+            Self::Blob(contents) => contents.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ResourceContents {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Either {
+            uri: String,
+            mime_type: Option<String>,
+            text: Option<String>,
+            blob: Option<String>,
+            #[serde(rename = "_meta")]
+            meta: Option<MetaObject>,
+            #[serde(flatten)]
+            extra: Extra,
+        }
+        let Either {
+            uri,
+            mime_type,
+            text,
+            blob,
+            meta,
+            extra,
+        } = Either::deserialize(deserializer)?;
+        match (text, blob) {
+            (Some(text), None) => Ok(Self::Text(TextResourceContents {
+                uri,
+                mime_type,
+                text,
+                meta,
+                extra,
+            })),
+            (None, Some(blob)) => Ok(Self::Blob(BlobResourceContents {
+                uri,
+                mime_type,
+                blob,
+                meta,
+                extra,
+            })),
+            (Some(_), Some(_)) => Err(de::Error::custom(
+                "resource contents have both `text` and `blob`",
+            )),
+            (None, None) => Err(de::Error::custom(
+                "resource contents have neither `text` nor `blob`",
+            )),
+        }
+    }
+}
+
+impl FitTo for ResourceContents {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        let meta = match self {
+            Self::Text(contents) => &mut contents.meta,
+            Self::Blob(contents) => &mut contents.meta,
+        };
+        keep_since(meta, ProtocolVersion::V2025_06_18, revision);
+    }
+}
+
+/// The contents of a text resource.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct TextResourceContents {
+    /// Where the resource is.
+    pub uri: String,
+    /// What kind of text it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// The text.
+    pub text: String,
+    /// What travels beside it. Since 2025-06-18.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<MetaObject>,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl TextResourceContents {
+    /// Makes the contents of a text resource.
+    pub fn new(uri: impl Into<String>, text: impl Into<String>) -> Self {
+        Self {
+            uri: uri.into(),
+            mime_type: None,
+            text: text.into(),
+            meta: None,
+            extra: Extra::new(),
+        }
+    }
+
+    setters! {
+        /// Says what kind of text it is.
+        mime_type: String,
+        /// Sets what travels beside it. Since 2025-06-18.
+        meta: MetaObject,
+    }
+}
+
+/// The contents of a resource of bytes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct BlobResourceContents {
+    /// Where the resource is.
+    pub uri: String,
+    /// What kind of data it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// The bytes, as base64.
+    pub blob: String,
+    /// What travels beside it. Since 2025-06-18.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<MetaObject>,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl BlobResourceContents {
+    /// Makes the contents of a resource of its bytes.
+    pub fn new(uri: impl Into<String>, bytes: &[u8]) -> Self {
+        Self {
+            uri: uri.into(),
+            mime_type: None,
+            blob: base64::encode(bytes),
+            meta: None,
+            extra: Extra::new(),
+        }
+    }
+
+    setters! {
+        /// Says what kind of data it is.
+        mime_type: String,
+        /// Sets what travels beside it. Since 2025-06-18.
+        meta: MetaObject,
+    }
+
+    /// Decodes the bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when they are not base64.
+    pub fn bytes(&self) -> Result<Vec<u8>> {
+        base64::decode("resource", &self.blob)
+    }
+}
+
+list_result! {
+    /// A page of the list of resources: the result of `resources/list`.
+    ListResourcesResult { resources: Vec<Resource> }
+}
+
+list_result! {
+    /// A page of the list of resource templates: the result of `resources/templates/list`.
+    ListResourceTemplatesResult { resource_templates: Vec<ResourceTemplate> }
+}
+
+/// The params of `resources/read`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ReadResourceRequestParams {
+    /// Where the resource is.
+    pub uri: String,
+    /// The answers to what the server asked in the round before. Since 2026-07-28.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_responses: Option<InputResponses>,
+    /// What the server wants back from the round before. Since 2026-07-28.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_state: Option<String>,
+    /// What travels beside the params. Required since 2026-07-28.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<RequestMetaObject>,
+}
+
+impl ReadResourceRequestParams {
+    /// Reads a resource.
+    pub fn new(uri: impl Into<String>) -> Self {
+        Self {
+            uri: uri.into(),
+            input_responses: None,
+            request_state: None,
+            meta: None,
+        }
+    }
+
+    setters! {
+        /// Answers what the server asked. Since 2026-07-28.
+        input_responses: InputResponses,
+        /// Gives the server's state back. Since 2026-07-28.
+        request_state: String,
+        /// Sets what travels beside the params.
+        meta: RequestMetaObject,
+    }
+}
+
+impl FitTo for ReadResourceRequestParams {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        keep_since(
+            &mut self.input_responses,
+            ProtocolVersion::V2026_07_28,
+            revision,
+        );
+        keep_since(
+            &mut self.request_state,
+            ProtocolVersion::V2026_07_28,
+            revision,
+        );
+        self.meta.fit_to(revision);
+    }
+}
+
+/// What is in a resource: the result of `resources/read`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ReadResourceResult {
+    /// Which kind of result it is. Since 2026-07-28.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_type: Option<ResultType>,
+    /// What is in it: several parts when it is a collection.
+    pub contents: Vec<ResourceContents>,
+    /// For how many milliseconds the result stays fresh. Since 2026-07-28.
+    #[serde(
+        default,
+        deserialize_with = "super::json::count",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub ttl_ms: Option<u64>,
+    /// Who may share the result. Since 2026-07-28.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_scope: Option<CacheScope>,
+    /// What travels beside the result.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<ResultMetaObject>,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl ReadResourceResult {
+    /// Answers with what is in the resource.
+    pub fn new(contents: impl Into<Vec<ResourceContents>>) -> Self {
+        Self {
+            contents: contents.into(),
+            ..Self::default()
+        }
+    }
+
+    cache_hint!();
+}
+
+impl FitTo for ReadResourceResult {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        fit_result_type(&mut self.result_type, revision);
+        self.fit_cache_hint(revision);
+        self.contents.fit_to(revision);
+        self.meta.fit_to(revision);
+    }
+}
+
+/// The params of `resources/subscribe` and `resources/unsubscribe`. Up to 2025-11-25.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SubscribeRequestParams {
+    /// Where the resource is.
+    pub uri: String,
+    /// What travels beside the params.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<RequestMetaObject>,
+}
+
+/// The params of `resources/unsubscribe`. Up to 2025-11-25.
+pub type UnsubscribeRequestParams = SubscribeRequestParams;
+
+impl SubscribeRequestParams {
+    /// Names the resource.
+    pub fn new(uri: impl Into<String>) -> Self {
+        Self {
+            uri: uri.into(),
+            meta: None,
+        }
+    }
+}
+
+/// The params of `notifications/resources/updated`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ResourceUpdatedNotificationParams {
+    /// The resource that changed: the one subscribed to, or one inside it.
+    pub uri: String,
+    /// What travels beside the params.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<NotificationMetaObject>,
+}
+
+impl ResourceUpdatedNotificationParams {
+    /// Names the resource that changed.
+    pub fn new(uri: impl Into<String>) -> Self {
+        Self {
+            uri: uri.into(),
+            meta: None,
+        }
+    }
+
+    setters! {
+        /// Sets what travels beside the params.
+        meta: NotificationMetaObject,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_are_either_text_or_bytes() {
+        fn check(json: &str, is_text: Option<bool>) {
+            let contents = serde_json::from_str::<ResourceContents>(json).ok();
+            let kind = contents.as_ref().map(|it| it.as_text().is_some());
+            assert_eq!(kind, is_text, "{json}");
+            if let Some(contents) = contents {
+                assert_eq!(serde_json::to_string(&contents).expect("JSON"), json);
+            }
+        }
+        check(
+            r#"{"uri":"a:b","mimeType":"text/plain","text":""}"#,
+            Some(true),
+        );
+        check(
+            r#"{"uri":"a:b","blob":"","_meta":{"x":1},"y":2}"#,
+            Some(false),
+        );
+        check(r#"{"uri":"a:b","text":"","blob":""}"#, None);
+        check(r#"{"uri":"a:b"}"#, None);
+    }
+
+    #[test]
+    fn a_null_cursor_is_none_and_an_empty_one_is_a_cursor() {
+        fn check(json: &str, cursor: Option<&str>) {
+            let page: ListResourcesResult = serde_json::from_str(json).expect("decodes");
+            assert_eq!(page.next_cursor.as_deref(), cursor, "{json}");
+        }
+        check(r#"{"resources":[]}"#, None);
+        check(r#"{"resources":[],"nextCursor":null}"#, None);
+        check(r#"{"resources":[],"nextCursor":""}"#, Some(""));
+    }
+
+    #[test]
+    fn sizes_may_be_written_as_any_number() {
+        for (size, expected) in [("3", 3), ("3.0", 3), ("-1", 0)] {
+            let json = format!(r#"{{"uri":"a:b","name":"n","size":{size}}}"#);
+            let resource: Resource = serde_json::from_str(&json).expect("decodes");
+            assert_eq!(resource.size, Some(expected), "{size}");
+        }
+    }
+
+    // M-CACHE-S-01
+    #[test]
+    fn modern_results_always_carry_a_cache_hint() {
+        let mut result = ReadResourceResult::new([ResourceContents::text("a:b", "t")]);
+        result.fit_to(ProtocolVersion::LATEST);
+        assert_eq!(
+            serde_json::to_string(&result).expect("JSON"),
+            r#"{"resultType":"complete","contents":[{"uri":"a:b","text":"t"}],"ttlMs":0,"cacheScope":"private"}"#
+        );
+        result.fit_to(ProtocolVersion::V2025_11_25);
+        assert_eq!(
+            serde_json::to_string(&result).expect("JSON"),
+            r#"{"contents":[{"uri":"a:b","text":"t"}]}"#
+        );
+    }
+}

@@ -1,0 +1,151 @@
+//! Subscriptions to change notifications.
+//!
+//! Spec: Base Protocol, Patterns, "Subscriptions" (2026-07-28).
+
+use serde::{Deserialize, Serialize};
+
+use super::json::Extra;
+use super::meta::{NotificationMetaObject, RequestMetaObject, ResultMetaObject};
+use super::result::ResultType;
+use crate::jsonrpc::RequestId;
+
+/// Which changes a subscription is about. Since 2026-07-28.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SubscriptionFilter {
+    /// Changes of the list of tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools_list_changed: Option<bool>,
+    /// Changes of the list of prompts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompts_list_changed: Option<bool>,
+    /// Changes of the list of resources.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resources_list_changed: Option<bool>,
+    /// Changes of these resources.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resource_subscriptions: Option<Vec<String>>,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl SubscriptionFilter {
+    setters! {
+        /// Asks for changes of the list of tools.
+        tools_list_changed: bool,
+        /// Asks for changes of the list of prompts.
+        prompts_list_changed: bool,
+        /// Asks for changes of the list of resources.
+        resources_list_changed: bool,
+        /// Asks for changes of these resources.
+        resource_subscriptions: Vec<String>,
+    }
+
+    /// Whether no change at all is asked for.
+    pub fn is_empty(&self) -> bool {
+        let resources = self.resource_subscriptions.as_deref();
+        ![
+            self.tools_list_changed,
+            self.prompts_list_changed,
+            self.resources_list_changed,
+        ]
+        .contains(&Some(true))
+            && resources.is_none_or(<[String]>::is_empty)
+    }
+}
+
+/// The params of `subscriptions/listen`. Since 2026-07-28.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SubscriptionsListenRequestParams {
+    /// Which changes are wanted.
+    pub notifications: SubscriptionFilter,
+    /// What travels beside the params. Required.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<RequestMetaObject>,
+}
+
+impl SubscriptionsListenRequestParams {
+    /// Asks for changes.
+    pub fn new(notifications: SubscriptionFilter) -> Self {
+        Self {
+            notifications,
+            meta: None,
+        }
+    }
+
+    setters! {
+        /// Sets what travels beside the params.
+        meta: RequestMetaObject,
+    }
+}
+
+/// The params of `notifications/subscriptions/acknowledged`. Since 2026-07-28.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SubscriptionsAcknowledgedNotificationParams {
+    /// Which changes will be told: what was asked for, less what the server can't.
+    pub notifications: SubscriptionFilter,
+    /// What travels beside the params: the subscription's id.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<NotificationMetaObject>,
+}
+
+impl SubscriptionsAcknowledgedNotificationParams {
+    /// Tells which changes will be told on the stream of the request `id`.
+    pub fn new(id: RequestId, notifications: SubscriptionFilter) -> Self {
+        Self {
+            notifications,
+            meta: Some(NotificationMetaObject::of_subscription(id)),
+        }
+    }
+}
+
+/// The result that ends a subscription. Since 2026-07-28.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SubscriptionsListenResult {
+    /// Which kind of result it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_type: Option<ResultType>,
+    /// What travels beside the result: the subscription's id.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<ResultMetaObject>,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl SubscriptionsListenResult {
+    /// Ends the subscription of the request `id`.
+    pub fn new(id: RequestId) -> Self {
+        Self {
+            result_type: Some(ResultType::Complete),
+            meta: Some(ResultMetaObject::default().subscription_id(id)),
+            extra: Extra::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_that_asks_for_nothing_is_empty() {
+        fn check(json: &str, empty: bool) {
+            let filter: SubscriptionFilter = serde_json::from_str(json).expect("decodes");
+            assert_eq!(filter.is_empty(), empty, "{json}");
+        }
+        check("{}", true);
+        check(
+            r#"{"toolsListChanged":false,"resourceSubscriptions":[]}"#,
+            true,
+        );
+        check(r#"{"promptsListChanged":true}"#, false);
+        check(r#"{"resourceSubscriptions":["a:b"]}"#, false);
+    }
+}

@@ -1,0 +1,199 @@
+//! The revisions of MCP, and how a value is made fit for a peer that speaks an older one.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::error::{Error, ErrorKind, Excerpt};
+
+/// A revision of the Model Context Protocol, named by its date. Later ones compare greater.
+///
+/// On the wire it is the date as text. Fields that a peer fills hold that text, since it may name a revision that this library doesn't
+/// know; parse it where a choice depends on it.
+///
+/// Spec: Base Protocol, "Versioning" (every revision).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum ProtocolVersion {
+    /// 2024-11-05, the first one.
+    V2024_11_05,
+    /// 2025-03-26: audio, tool annotations, completions capability; the only one with batches.
+    V2025_03_26,
+    /// 2025-06-18: elicitation, structured output, resource links, titles.
+    V2025_06_18,
+    /// 2025-11-25: icons, tools in sampling, URL elicitation, tasks.
+    V2025_11_25,
+    /// 2026-07-28: no handshake; every request carries what it needs.
+    V2026_07_28,
+}
+
+impl ProtocolVersion {
+    /// Every revision, oldest first.
+    pub const ALL: &'static [Self] = &[
+        Self::V2024_11_05,
+        Self::V2025_03_26,
+        Self::V2025_06_18,
+        Self::V2025_11_25,
+        Self::V2026_07_28,
+    ];
+
+    /// The revisions that open with `initialize`, oldest first.
+    pub const LEGACY: &'static [Self] = &[
+        Self::V2024_11_05,
+        Self::V2025_03_26,
+        Self::V2025_06_18,
+        Self::V2025_11_25,
+    ];
+
+    /// The newest revision.
+    pub const LATEST: Self = Self::V2026_07_28;
+
+    /// The newest revision that opens with `initialize`.
+    pub const LATEST_LEGACY: Self = Self::V2025_11_25;
+
+    /// The date, as it stands on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::V2024_11_05 => "2024-11-05",
+            Self::V2025_03_26 => "2025-03-26",
+            Self::V2025_06_18 => "2025-06-18",
+            Self::V2025_11_25 => "2025-11-25",
+            Self::V2026_07_28 => "2026-07-28",
+        }
+    }
+
+    /// Whether requests carry version and capabilities themselves: 2026-07-28 and later.
+    pub fn is_modern(self) -> bool {
+        self >= Self::V2026_07_28
+    }
+
+    /// Whether a connection opens with `initialize`: before 2026-07-28.
+    pub fn is_legacy(self) -> bool {
+        !self.is_modern()
+    }
+
+    /// Whether several messages may come in one JSON array: 2025-03-26 only.
+    pub fn has_batches(self) -> bool {
+        self == Self::V2025_03_26
+    }
+
+    /// Whether requests can be turned into tasks by the core protocol: 2025-11-25 only.
+    pub fn has_core_tasks(self) -> bool {
+        self == Self::V2025_11_25
+    }
+}
+
+impl fmt::Display for ProtocolVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Reads the date.
+///
+/// # Errors
+///
+/// [`ErrorKind::Unsupported`] for a revision that this library doesn't know.
+impl FromStr for ProtocolVersion {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let known = Self::ALL.iter().find(|version| version.as_str() == text);
+        known.copied().ok_or_else(|| {
+            Error::new(
+                ErrorKind::Unsupported,
+                format!("protocol version '{}' is not known", Excerpt(text)),
+            )
+        })
+    }
+}
+
+impl Serialize for ProtocolVersion {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for ProtocolVersion {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(de::Error::custom)
+    }
+}
+
+/// Makes a value fit for a peer that speaks a given revision.
+///
+/// What the revision doesn't know is taken out, or replaced by the nearest thing that it knows; what it requires and this library can
+/// answer for (`resultType`, `ttlMs`, `cacheScope`) is filled in. Members that no revision knows stay: objects are open in every one.
+/// For the newest revision nothing is looked at that isn't there.
+pub trait FitTo {
+    /// Changes the value to what `revision` knows.
+    fn fit_to(&mut self, revision: ProtocolVersion);
+}
+
+impl<T: FitTo> FitTo for Option<T> {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        if let Some(value) = self {
+            value.fit_to(revision);
+        }
+    }
+}
+
+impl<T: FitTo> FitTo for Vec<T> {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        for value in self {
+            value.fit_to(revision);
+        }
+    }
+}
+
+impl<T: FitTo> FitTo for Box<T> {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        (**self).fit_to(revision);
+    }
+}
+
+/// Drops a field that came with revision `since`.
+pub(super) fn keep_since<T>(
+    field: &mut Option<T>,
+    since: ProtocolVersion,
+    revision: ProtocolVersion,
+) {
+    if revision < since {
+        *field = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn revisions_are_their_dates() {
+        for version in ProtocolVersion::ALL {
+            let text = version.to_string();
+            assert_eq!(text.parse::<ProtocolVersion>().expect("known"), *version);
+            let json = serde_json::to_string(version).expect("text");
+            assert_eq!(json, format!("\"{text}\""));
+            assert_eq!(
+                serde_json::from_str::<ProtocolVersion>(&json).expect("known"),
+                *version
+            );
+        }
+        let error = "2099-01-01".parse::<ProtocolVersion>().expect_err("future");
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+    }
+
+    #[test]
+    fn revisions_are_ordered_by_date_and_split_into_eras() {
+        assert!(ProtocolVersion::ALL.is_sorted());
+        assert!(ProtocolVersion::LEGACY.iter().all(|v| v.is_legacy()));
+        assert!(ProtocolVersion::LATEST.is_modern());
+        let with_batches = ProtocolVersion::ALL.iter().filter(|v| v.has_batches());
+        assert_eq!(
+            with_batches.collect::<Vec<_>>(),
+            [&ProtocolVersion::V2025_03_26]
+        );
+    }
+}
