@@ -1,0 +1,153 @@
+//! How a client is described.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::era::{Era, EraMemory};
+use super::{Client, connect};
+use crate::error::{Error, ErrorKind, Result};
+use crate::jsonrpc::{Notification, Request};
+use crate::protocol::{Handlers, LogHook, Peer, Responder};
+use crate::schema::{ClientCapabilities, Implementation, ProtocolVersion};
+use crate::transport::{Limits, Transport};
+
+/// Describes a client, then connects it.
+#[must_use = "a client that is not connected does nothing"]
+#[derive(Clone)]
+pub struct ClientBuilder {
+    pub(super) info: Implementation,
+    pub(super) names_itself: bool,
+    pub(super) capabilities: ClientCapabilities,
+    pub(super) revisions: Vec<ProtocolVersion>,
+    pub(super) era: Option<Era>,
+    pub(super) memory: Option<EraMemory>,
+    pub(super) probe_timeout: Duration,
+    pub(super) connect_timeout: Duration,
+    pub(super) handlers: Handlers,
+    pub(super) limits: Limits,
+    pub(super) log: Option<LogHook>,
+}
+
+impl ClientBuilder {
+    pub(super) fn new(info: Implementation) -> Self {
+        Self {
+            info,
+            names_itself: true,
+            capabilities: ClientCapabilities::default(),
+            revisions: ProtocolVersion::ALL.to_vec(),
+            era: None,
+            memory: None,
+            probe_timeout: Duration::from_secs(5),
+            connect_timeout: Duration::from_secs(60),
+            handlers: Handlers::new(),
+            limits: Limits::default(),
+            log: None,
+        }
+    }
+
+    /// Says who the client is: title, description, icons, home page. Replaces name and version too.
+    pub fn info(mut self, info: Implementation) -> Self {
+        self.info = info;
+        self
+    }
+
+    /// Whether requests name the client, since 2026-07-28. Defaults to yes; the legacy era requires it.
+    pub fn names_itself(mut self, names_itself: bool) -> Self {
+        self.names_itself = names_itself;
+        self
+    }
+
+    /// What the client can do for the server. Defaults to nothing; what is declared needs its handler, see
+    /// [`on_request`](Self::on_request).
+    pub fn capabilities(mut self, capabilities: ClientCapabilities) -> Self {
+        self.capabilities = capabilities;
+        self
+    }
+
+    /// The revisions that may be spoken. Defaults to all of them; the newest that the server knows too is chosen.
+    pub fn revisions(mut self, revisions: &[ProtocolVersion]) -> Self {
+        self.revisions = revisions.to_vec();
+        self
+    }
+
+    /// The era that the server is known to be of, from [`Client::era`] of an earlier connection. Defaults to finding out. It saves the
+    /// probe, and is no pin: a server that proves to be of the other era is spoken to in that.
+    pub fn era(mut self, era: Era) -> Self {
+        self.era = Some(era);
+        self
+    }
+
+    /// Remembers what was found out about each server, and uses it for the next connection to the same one. Defaults to no memory.
+    pub fn era_memory(mut self, memory: &EraMemory) -> Self {
+        self.memory = Some(memory.clone());
+        self
+    }
+
+    /// How long a server may take to answer the probe before it is taken for a legacy one. Defaults to 5 s.
+    pub fn probe_timeout(mut self, timeout: Duration) -> Self {
+        self.probe_timeout = timeout;
+        self
+    }
+
+    /// How long connecting may take in all. Defaults to 60 s.
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// Handles requests of the server, which only the legacy era knows. It runs on a thread of the connection.
+    pub fn on_request(
+        mut self,
+        method: impl Into<String>,
+        handler: impl Fn(&Request, Responder) + Send + Sync + 'static,
+    ) -> Self {
+        self.handlers = self.handlers.request(method, handler);
+        self
+    }
+
+    /// Handles notifications of the server that belong to no call: one at a time, in order, on a thread of the connection.
+    pub fn on_notification(
+        mut self,
+        method: impl Into<String>,
+        handler: impl Fn(&Peer, &Notification) + Send + Sync + 'static,
+    ) -> Self {
+        self.handlers = self.handlers.notification(method, handler);
+        self
+    }
+
+    /// Upper bounds of the connection.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Takes what the library has to say to its host, a line at a time, on any thread. Defaults to nobody.
+    pub fn on_log(mut self, hook: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.log = Some(Arc::new(hook));
+        self
+    }
+
+    /// Connects: opens the transport, finds out the era, agrees on a revision.
+    ///
+    /// Blocks until that is done, at most for [`connect_timeout`](Self::connect_timeout). A child process that dies of the probe, or hangs
+    /// after it, is started once more and spoken to in the legacy era.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Spawn`] when the child can't be started; [`ErrorKind::Closed`] when the server left, with its last words;
+    /// [`ErrorKind::Timeout`] when it said nothing; [`ErrorKind::Unsupported`] when there is no common revision;
+    /// [`ErrorKind::Peer`] or [`ErrorKind::Protocol`] when it refuses, or answers what is no answer. The server is ended then.
+    pub fn connect(self, transport: impl Transport + 'static) -> Result<Client> {
+        if self.revisions.is_empty() {
+            return Err(Error::new(ErrorKind::Invalid, "a client needs at least one revision"));
+        }
+        connect::connect(self, Box::new(transport))
+    }
+}
+
+impl fmt::Debug for ClientBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientBuilder").field("info", &self.info).field("revisions", &self.revisions).finish_non_exhaustive()
+    }
+}

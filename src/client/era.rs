@@ -1,0 +1,229 @@
+//! Which era a server is of, judged by what it answers.
+//!
+//! Only positive evidence means modern: a discovery result, or an error that only the modern era knows. Silence, any other error, garbage or
+//! an answer that is no discovery result mean legacy.
+//!
+//! Spec: Base Protocol, "Versioning"; Transports, stdio, "Backward Compatibility" (2026-07-28).
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use crate::error::{Error, ErrorCode, ErrorKind, RpcError};
+use crate::schema::{DiscoverResult, ProtocolVersion};
+use crate::sync::Mutex;
+
+/// One of the two ways to open a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Era {
+    /// Up to 2025-11-25: `initialize` opens the connection.
+    Legacy,
+    /// Since 2026-07-28: every request carries what it needs.
+    Modern,
+}
+
+impl Era {
+    /// The era of a revision.
+    pub fn of(revision: ProtocolVersion) -> Self {
+        if revision.is_modern() { Self::Modern } else { Self::Legacy }
+    }
+}
+
+/// Remembers the era of servers by their address, such as a command line, so that later connections need not find out.
+///
+/// Clones share the memory. It lives as long as its last clone; a host that wants to keep it longer stores [`entries`](Self::entries).
+#[derive(Clone, Default)]
+pub struct EraMemory(Arc<Mutex<HashMap<String, Era>>>);
+
+impl EraMemory {
+    /// Remembers nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What is remembered of an address.
+    pub fn recall(&self, address: &str) -> Option<Era> {
+        self.0.lock().get(address).copied()
+    }
+
+    /// Remembers the era of an address.
+    pub fn remember(&self, address: impl Into<String>, era: Era) {
+        self.0.lock().insert(address.into(), era);
+    }
+
+    /// Forgets an address.
+    pub fn forget(&self, address: &str) {
+        self.0.lock().remove(address);
+    }
+
+    /// All that is remembered.
+    pub fn entries(&self) -> Vec<(String, Era)> {
+        self.0.lock().iter().map(|(address, era)| (address.clone(), *era)).collect()
+    }
+}
+
+impl fmt::Debug for EraMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.entries()).finish()
+    }
+}
+
+/// What to do after a probe with `server/discover`.
+#[derive(Debug)]
+pub(super) enum Verdict {
+    /// The server is modern and speaks this revision.
+    Modern(ProtocolVersion, Box<DiscoverResult>),
+    /// It is modern and wants to be asked in this revision.
+    AskAgain(ProtocolVersion),
+    /// It has to be initialized.
+    Legacy,
+    /// It left: a fresh one has to be initialized.
+    Left(Error),
+    /// There is no way.
+    Hopeless(Error),
+}
+
+/// Judges the answer to a probe. `ours` are the revisions that the client may speak.
+pub(super) fn judge(answer: Result<String, Error>, ours: &[ProtocolVersion]) -> Verdict {
+    match answer {
+        Ok(result) => judge_result(&result, ours),
+        Err(error) => match error.rpc().map(|rpc| (rpc.code, rpc.clone())) {
+            Some((ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, rpc)) => judge_refusal(&rpc, error, ours),
+            Some((ErrorCode::HEADER_MISMATCH | ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY, _)) => Verdict::Hopeless(error),
+            Some(_) => Verdict::Legacy,
+            None => match error.kind() {
+                ErrorKind::Timeout | ErrorKind::Protocol | ErrorKind::Limit => Verdict::Legacy,
+                ErrorKind::Closed | ErrorKind::Io => Verdict::Left(error),
+                _ => Verdict::Hopeless(error),
+            },
+        },
+    }
+}
+
+fn judge_result(result: &str, ours: &[ProtocolVersion]) -> Verdict {
+    let Ok(discovered) = serde_json::from_str::<DiscoverResult>(result) else { return Verdict::Legacy };
+    let theirs = known(&discovered.supported_versions);
+    match (newest_common(&theirs, ours, Era::Modern), newest_common(&theirs, ours, Era::Legacy)) {
+        (Some(revision), _) => Verdict::Modern(revision, Box::new(discovered)),
+        (None, Some(_)) => Verdict::Legacy,
+        (None, None) => Verdict::Hopeless(no_common(&discovered.supported_versions, ours)),
+    }
+}
+
+fn judge_refusal(rpc: &RpcError, error: Error, ours: &[ProtocolVersion]) -> Verdict {
+    let Some(supported) = supported_by(rpc) else { return Verdict::Hopeless(error) };
+    let theirs = known(&supported);
+    match (newest_common(&theirs, ours, Era::Modern), newest_common(&theirs, ours, Era::Legacy)) {
+        (Some(revision), _) => Verdict::AskAgain(revision),
+        (None, Some(_)) => Verdict::Legacy,
+        (None, None) => Verdict::Hopeless(no_common(&supported, ours)),
+    }
+}
+
+/// The revisions that a refusal of ours names.
+pub(super) fn supported_by(rpc: &RpcError) -> Option<Vec<String>> {
+    #[derive(Deserialize)]
+    struct Data {
+        supported: Vec<String>,
+    }
+    let data = rpc.data.as_ref()?;
+    serde_json::from_str::<Data>(data.get()).ok().map(|data| data.supported)
+}
+
+/// The newest revision of an era that both sides know.
+pub(super) fn newest_common(theirs: &[ProtocolVersion], ours: &[ProtocolVersion], era: Era) -> Option<ProtocolVersion> {
+    let common = ours.iter().copied().filter(|revision| Era::of(*revision) == era && theirs.contains(revision));
+    common.max()
+}
+
+pub(super) fn known(versions: &[String]) -> Vec<ProtocolVersion> {
+    versions.iter().filter_map(|version| version.parse().ok()).collect()
+}
+
+pub(super) fn no_common(theirs: &[String], ours: &[ProtocolVersion]) -> Error {
+    let ours: Vec<&str> = ours.iter().map(|revision| revision.as_str()).collect();
+    let text = format!(
+        "no common protocol version: the server speaks {}, this client may speak {} (revisions)",
+        theirs.join(", "),
+        ours.join(", ")
+    );
+    Error::new(ErrorKind::Unsupported, text).sent(true)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    const ALL: &[ProtocolVersion] = ProtocolVersion::ALL;
+
+    fn refusal(code: ErrorCode, data: Option<&str>) -> Result<String, Error> {
+        let mut rpc = RpcError::new(code, "no");
+        if let Some(data) = data {
+            rpc = rpc.with_data(&serde_json::value::RawValue::from_string(data.to_owned()).expect("JSON")).expect("JSON");
+        }
+        Err(Error::peer("p", "server/discover", rpc))
+    }
+
+    fn check(answer: Result<String, Error>, ours: &[ProtocolVersion], expected: &str) {
+        let what = format!("{answer:?}");
+        let verdict = match judge(answer, ours) {
+            Verdict::Modern(revision, _) => format!("modern {revision}"),
+            Verdict::AskAgain(revision) => format!("again {revision}"),
+            Verdict::Legacy => "legacy".to_owned(),
+            Verdict::Left(_) => "left".to_owned(),
+            Verdict::Hopeless(_) => "hopeless".to_owned(),
+        };
+        assert_eq!(verdict, expected, "{what}");
+    }
+
+    fn discovered(versions: &str) -> Result<String, Error> {
+        Ok(format!(r#"{{"resultType":"complete","supportedVersions":{versions},"capabilities":{{}},"ttlMs":0,"cacheScope":"private"}}"#))
+    }
+
+    // M-VER-C-13, M-VER-C-14, M-STDIO-C-13, M-VER-C-18, AMB-43
+    #[test]
+    fn only_positive_evidence_means_modern() {
+        check(discovered(r#"["2026-07-28"]"#), ALL, "modern 2026-07-28");
+        check(discovered(r#"["2025-11-25","2026-07-28","2099-01-01"]"#), ALL, "modern 2026-07-28");
+        for code in [ErrorCode::METHOD_NOT_FOUND, ErrorCode::INVALID_PARAMS, ErrorCode::INVALID_REQUEST, ErrorCode::INTERNAL_ERROR] {
+            check(refusal(code, None), ALL, "legacy");
+        }
+        check(refusal(ErrorCode::application(-31000).expect("free"), None), ALL, "legacy");
+        check(Ok(r#"{"tools":[]}"#.to_owned()), ALL, "legacy");
+        check(Ok("[]".to_owned()), ALL, "legacy");
+        check(Err(Error::new(ErrorKind::Timeout, "silence")), ALL, "legacy");
+        check(Err(Error::new(ErrorKind::Protocol, "garbage")), ALL, "legacy");
+        check(Err(Error::new(ErrorKind::Closed, "gone")), ALL, "left");
+        for code in [ErrorCode::HEADER_MISMATCH, ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY] {
+            check(refusal(code, None), ALL, "hopeless");
+        }
+    }
+
+    // M-VER-C-02, AMB-03, AMB-45, M-DISC-C-04
+    #[test]
+    fn a_refusal_names_what_to_speak() {
+        let code = ErrorCode::UNSUPPORTED_PROTOCOL_VERSION;
+        check(refusal(code, Some(r#"{"supported":["2026-07-28"],"requested":"x"}"#)), ALL, "again 2026-07-28");
+        check(refusal(code, Some(r#"{"supported":["2025-06-18"],"requested":"x"}"#)), ALL, "legacy");
+        check(refusal(code, Some(r#"{"supported":["2099-01-01"],"requested":"x"}"#)), ALL, "hopeless");
+        check(refusal(code, Some(r#"{"supported":[]}"#)), ALL, "hopeless");
+        check(refusal(code, None), ALL, "hopeless");
+        check(discovered(r#"["2099-01-01"]"#), ALL, "hopeless");
+        check(discovered(r#"["2025-11-25"]"#), ALL, "legacy");
+        check(discovered(r#"["2025-11-25"]"#), &[ProtocolVersion::V2026_07_28], "hopeless");
+    }
+
+    // M-VER-C-09
+    #[test]
+    fn the_memory_is_shared_and_can_be_stored() {
+        let memory = EraMemory::new();
+        memory.clone().remember("server --x", Era::Legacy);
+        assert_eq!(memory.recall("server --x"), Some(Era::Legacy));
+        assert_eq!(memory.entries(), [("server --x".to_owned(), Era::Legacy)]);
+        memory.forget("server --x");
+        assert_eq!(memory.recall("server --x"), None);
+    }
+}

@@ -1,0 +1,135 @@
+//! A client: connects to a server of any revision, and calls it.
+//!
+//! [`connect`](Client::connect) finds out which era the server is of, agrees on a revision, and remembers what the server can do; a call
+//! that the server did not advertise fails at once, with an error that names the missing capability, and nothing is sent.
+//!
+//! **Threads.** Calls block the thread that makes them, and may be made from any number of threads at once. The connection has a thread of
+//! its own that reads when no caller does; others are started for what the server asks.
+
+mod builder;
+mod calls;
+mod connect;
+mod envelope;
+mod era;
+
+use std::fmt;
+use std::sync::Arc;
+
+pub use self::builder::ClientBuilder;
+pub use self::era::{Era, EraMemory};
+use self::envelope::Envelope;
+use crate::error::Result;
+use crate::protocol::{Connection, Stats};
+use crate::schema::{Implementation, ProtocolVersion, ServerCapabilities};
+use crate::transport::Transport;
+
+/// A connected client.
+///
+/// Clones share the connection; dropping the last one closes it.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::client::Client;
+/// use mcplink::server::Server;
+/// use mcplink::transport::memory;
+/// use serde_json::json;
+///
+/// let server = Server::builder("hello", "1.0")
+///     .tool_with(mcplink::schema::Tool::new("greet"), |_: serde_json::Value, _| "Hello!")
+///     .build()?;
+/// let (here, there) = memory::pair();
+/// let serving = server.open(there)?;
+/// let client = Client::connect(here)?;
+/// let result = client.call_tool("greet", &json!({}))?;
+/// assert_eq!(result.content[0].as_text(), Some("Hello!"));
+/// # Ok::<(), mcplink::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Client(Arc<Inner>);
+
+struct Inner {
+    connection: Connection,
+    envelope: Envelope,
+    server: ServerDescription,
+}
+
+/// What the server said of itself when the connection was opened.
+#[derive(Clone, Debug)]
+struct ServerDescription {
+    revision: ProtocolVersion,
+    info: Option<Implementation>,
+    capabilities: ServerCapabilities,
+    instructions: Option<String>,
+}
+
+impl Client {
+    /// Starts to describe a client with a name, for programs, and a version.
+    pub fn builder(name: impl Into<String>, version: impl Into<String>) -> ClientBuilder {
+        ClientBuilder::new(Implementation::new(name, version))
+    }
+
+    /// Connects with the defaults, under the name of this library.
+    ///
+    /// # Errors
+    ///
+    /// As [`ClientBuilder::connect`].
+    pub fn connect(transport: impl Transport + 'static) -> Result<Self> {
+        Self::builder(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION")).connect(transport)
+    }
+
+    /// The revision that both sides speak.
+    pub fn revision(&self) -> ProtocolVersion {
+        self.0.server.revision
+    }
+
+    /// The era of the server: to be remembered and given to [`ClientBuilder::era`] next time.
+    pub fn era(&self) -> Era {
+        Era::of(self.revision())
+    }
+
+    /// Who the server says it is: for showing and logging. Since 2026-07-28 a server may keep it to itself.
+    pub fn server_info(&self) -> Option<&Implementation> {
+        self.0.server.info.as_ref()
+    }
+
+    /// What the server can do.
+    pub fn capabilities(&self) -> &ServerCapabilities {
+        &self.0.server.capabilities
+    }
+
+    /// How to use the server, for a model.
+    pub fn instructions(&self) -> Option<&str> {
+        self.0.server.instructions.as_deref()
+    }
+
+    /// What happened on the connection so far, counted.
+    pub fn stats(&self) -> Stats {
+        self.0.connection.peer().stats()
+    }
+
+    /// Whether the server has gone or the connection was closed.
+    pub fn is_closed(&self) -> bool {
+        self.0.connection.peer().is_closed()
+    }
+
+    /// Closes the connection, and ends the server if it is a child process. Idempotent and bounded in time: see
+    /// [`Connection::close`].
+    pub fn close(&self) {
+        self.0.connection.close();
+    }
+
+    /// What the server is called in messages.
+    fn server_name(&self) -> String {
+        match self.server_info() {
+            Some(info) => info.name.clone(),
+            None => self.0.connection.peer().name(),
+        }
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("server", &self.0.server).field("connection", &self.0.connection).finish()
+    }
+}
