@@ -68,6 +68,22 @@ impl FitTo for Annotations {
 }
 
 /// A piece of content.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::schema::{ContentBlock, ResourceContents, ResourceLink};
+///
+/// let blocks = [
+///     ContentBlock::text("a cat"),
+///     ContentBlock::image(b"...", "image/png"),
+///     ContentBlock::resource_link(ResourceLink::new("file:///cat.png", "cat.png").size(3_u64)),
+///     ContentBlock::embedded(ResourceContents::text("file:///cat.txt", "meow")),
+/// ];
+/// let json = serde_json::to_string(&blocks[0])?;
+/// assert_eq!(json, r#"{"type":"text","text":"a cat"}"#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ContentBlock {
@@ -188,21 +204,20 @@ impl FitTo for ContentBlock {
     fn fit_to(&mut self, revision: ProtocolVersion) {
         match self {
             Self::Audio(content) if revision < ProtocolVersion::V2025_03_26 => {
-                *self = Self::Text(content.as_text_content());
+                *self = Self::Text(content.to_text_content());
             }
             Self::ResourceLink(link) if revision < ProtocolVersion::V2025_06_18 => {
-                *self = Self::Text(link.as_text_content());
+                *self = Self::Text(link.to_text_content());
             }
+            _ => {}
+        }
+        match self {
             Self::Text(content) => content.fit_to(revision),
             Self::Image(content) => content.fit_to(revision),
             Self::Audio(content) => content.fit_to(revision),
             Self::ResourceLink(content) => content.fit_to(revision),
             Self::Resource(content) => content.fit_to(revision),
             Self::Other(_) => {}
-        }
-        // An annotation or `_meta` of a replaced block has its own limits.
-        if let Self::Text(content) = self {
-            content.fit_to(revision);
         }
     }
 }
@@ -412,15 +427,10 @@ impl AudioContent {
     }
 
     /// What peers that don't know sound are told. The bytes themselves would only be noise to them.
-    pub(super) fn as_text_content(&mut self) -> TextContent {
-        let Self {
-            mime_type,
-            annotations,
-            ..
-        } = self;
+    pub(super) fn to_text_content(&self) -> TextContent {
         TextContent {
-            annotations: annotations.take(),
-            ..TextContent::new(format!("[audio content of type {mime_type}]"))
+            annotations: self.annotations.clone(),
+            ..TextContent::new(format!("[audio content of type {}]", self.mime_type))
         }
     }
 }
@@ -499,7 +509,7 @@ impl ResourceLink {
     }
 
     /// What peers that don't know links are told.
-    fn as_text_content(&mut self) -> TextContent {
+    fn to_text_content(&self) -> TextContent {
         let label = self.title.as_ref().unwrap_or(&self.name);
         let mut text = format!("[resource {label}: {}]", self.uri);
         if let Some(description) = &self.description {
@@ -507,7 +517,7 @@ impl ResourceLink {
             text.push_str(description);
         }
         TextContent {
-            annotations: self.annotations.take(),
+            annotations: self.annotations.clone(),
             ..TextContent::new(text)
         }
     }

@@ -205,7 +205,7 @@ fn not_json(error: &serde_json::Error) -> Error {
 mod tests {
     use super::*;
 
-    // M-TOOL-B-11 is about the root of inputSchema: any keyword beside it is fine.
+    // M-TOOL-S-09
     #[test]
     fn arguments_are_described_by_an_object_schema() {
         fn check(schema: &str, fits: bool) {

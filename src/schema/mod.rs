@@ -38,6 +38,7 @@ mod resource;
 mod result;
 mod roots;
 mod sampling;
+mod sampling_content;
 mod subscription;
 mod tagged;
 mod task;
@@ -102,8 +103,10 @@ pub use result::{CacheHint, CacheScope, EmptyResult, ResultType};
 pub use roots::{ListRootsRequestParams, ListRootsResult, Root};
 pub use sampling::{
     CreateMessageRequestParams, CreateMessageResult, IncludeContext, ModelHint, ModelPreferences,
-    SamplingContent, SamplingMessage, SamplingMessageContentBlock, StopReason, ToolChoice,
-    ToolChoiceMode, ToolResultContent, ToolUseContent,
+    SamplingMessage, StopReason, ToolChoice, ToolChoiceMode,
+};
+pub use sampling_content::{
+    SamplingContent, SamplingMessageContentBlock, ToolResultContent, ToolUseContent,
 };
 pub use subscription::{
     SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams,

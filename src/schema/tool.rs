@@ -17,6 +17,22 @@ use super::version::{FitTo, ProtocolVersion, keep_since};
 use crate::error::Result;
 
 /// A tool that a server has.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::schema::{JsonSchema, Tool, ToolAnnotations};
+///
+/// let tool = Tool::new("add")
+///     .title("Addition")
+///     .description("Adds two numbers.")
+///     .input_schema(JsonSchema::parse(
+///         r#"{"type":"object","properties":{"a":{"type":"number"},"b":{"type":"number"}}}"#,
+///     )?)
+///     .annotations(ToolAnnotations::default().read_only_hint(true));
+/// tool.input_schema.check_input()?;
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -289,6 +305,21 @@ impl FitTo for CallToolRequestParams {
 }
 
 /// What a tool gave: the result of `tools/call`.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::schema::CallToolResult;
+///
+/// let sum = CallToolResult::text("1 + 2 = 3");
+/// let failed = CallToolResult::error("division by zero");
+/// assert!(failed.is_error() && !sum.is_error());
+///
+/// // For programs, with the same JSON as a text beside it:
+/// let structured = CallToolResult::default().structured(&[("sum", 3)])?;
+/// assert_eq!(structured.content[0].as_text(), Some(r#"[["sum",3]]"#));
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

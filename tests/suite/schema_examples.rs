@@ -326,7 +326,6 @@ fn a_result_with_the_members_of_another_is_still_read_as_its_own() {
             }
             // The members of its own win: `content` is not the same everywhere.
             members.extend(own_value.as_object().unwrap().clone());
-            // Some results have no cache hint or `resultType` in their type; they keep it as an unknown member.
             let written =
                 round_trip(&own.folder).unwrap()(&value.to_string()).unwrap_or_else(|error| {
                     panic!("{}/{} with {}: {error}", own.folder, own.name, other.folder)

@@ -218,6 +218,134 @@ fn openings_fit_every_legacy_revision() {
     }
 }
 
+/// Checks the params inside a request, in every revision from `since` to `until`.
+fn check_request<T: FitTo + Serialize + Clone>(
+    name: &str,
+    method: &str,
+    params: &T,
+    since: ProtocolVersion,
+    until: ProtocolVersion,
+) {
+    let revisions = ProtocolVersion::ALL.iter().copied();
+    for revision in revisions.filter(|it| (since..=until).contains(it)) {
+        let request = json!({
+            "jsonrpc": "2.0", "id": 1, "method": method, "params": fitted(params, revision),
+        });
+        let problems = problems(&validator(revision, name), &request);
+        assert!(
+            problems.is_empty(),
+            "{name} in {revision}: {problems:?}\n{request}"
+        );
+        // Since 2024-11-05 every request may carry `_meta`, so it is none of the members to look for.
+        let mut request = request;
+        request["params"].as_object_mut().unwrap().remove("_meta");
+        assert_known(name, &request, revision);
+    }
+}
+
+#[test]
+fn requests_fit_every_revision() {
+    use ProtocolVersion::*;
+    let meta = RequestMetaObject::new(ProtocolVersion::LATEST, ClientCapabilities::default())
+        .progress_token("t")
+        .client_info(Implementation::new("n", "1"))
+        .log_level("info");
+    let answers = InputResponses::from([(
+        "k".to_owned(),
+        InputResponse::new(&ElicitResult::decline()).unwrap(),
+    )]);
+    let call = CallToolRequestParams::new("n")
+        .arguments(&json!({"a": 1}))
+        .unwrap()
+        .input_responses(answers.clone())
+        .request_state("s")
+        .task(TaskMetadata::default().ttl(1_u64))
+        .meta(meta.clone());
+    let oldest = V2024_11_05;
+    check_request(
+        "CallToolRequest",
+        method::TOOLS_CALL,
+        &call,
+        oldest,
+        V2026_07_28,
+    );
+    let get = GetPromptRequestParams::new("p")
+        .argument("a", "b")
+        .input_responses(answers.clone())
+        .meta(meta.clone());
+    check_request(
+        "GetPromptRequest",
+        method::PROMPTS_GET,
+        &get,
+        oldest,
+        V2026_07_28,
+    );
+    let read = ReadResourceRequestParams::new("file:///a")
+        .input_responses(answers)
+        .meta(meta.clone());
+    check_request(
+        "ReadResourceRequest",
+        method::RESOURCES_READ,
+        &read,
+        oldest,
+        V2026_07_28,
+    );
+    let complete = CompleteRequestParams::new(CompletionReference::prompt("p"), "a", "b")
+        .known("c", "d")
+        .meta(meta.clone());
+    check_request(
+        "CompleteRequest",
+        method::COMPLETION_COMPLETE,
+        &complete,
+        oldest,
+        V2026_07_28,
+    );
+    let page = PaginatedRequestParams::default().cursor("c").meta(meta);
+    check_request(
+        "ListToolsRequest",
+        method::TOOLS_LIST,
+        &page,
+        oldest,
+        V2026_07_28,
+    );
+
+    let sample = CreateMessageRequestParams::new([SamplingMessage::user("a")], 7)
+        .model_preferences(ModelPreferences::default().hints([ModelHint::new("m")]))
+        .tools([tool()])
+        .tool_choice(ToolChoice::default().mode("auto"));
+    check_request(
+        "CreateMessageRequest",
+        method::SAMPLING_CREATE_MESSAGE,
+        &sample,
+        oldest,
+        V2026_07_28,
+    );
+    let form = ElicitSchema::default()
+        .required("a", StringSchema::new().format("email"))
+        .optional("b", BooleanSchema::new().default(true))
+        .to_schema()
+        .unwrap();
+    let ask = ElicitRequestParams::form("m", form);
+    check_request(
+        "ElicitRequest",
+        method::ELICITATION_CREATE,
+        &ask,
+        V2025_06_18,
+        V2026_07_28,
+    );
+    let ElicitRequestParams::Url(open) = ElicitRequestParams::url("m", "https://n.example") else {
+        panic!("not a page");
+    };
+    let open = ElicitRequestParams::from(open.elicitation_id("e"));
+    check_request(
+        "ElicitRequest",
+        method::ELICITATION_CREATE,
+        &open,
+        V2025_11_25,
+        V2026_07_28,
+    );
+}
+
 #[test]
 fn the_newest_revision_takes_values_as_they_are() {
     let mut tool = tool();

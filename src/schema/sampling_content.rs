@@ -1,0 +1,409 @@
+//! What messages to and from a model are made of.
+//!
+//! Spec: Client Features, "Sampling" (every revision; tools and several blocks since 2025-11-25).
+
+use std::fmt;
+
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use super::content::{AudioContent, ContentBlock, ContentType, ImageContent, TextContent};
+use super::json::{Extra, is_object, present, raw};
+use super::meta::MetaObject;
+use super::tagged::{self, Tagged, Unknown};
+use super::version::{FitTo, ProtocolVersion};
+use crate::error::Result;
+
+/// A piece of a message to or from a model.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum SamplingMessageContentBlock {
+    /// Text.
+    Text(TextContent),
+    /// An image.
+    Image(ImageContent),
+    /// Sound. Since 2025-03-26.
+    Audio(AudioContent),
+    /// The model wants to use a tool. Since 2025-11-25.
+    ToolUse(Box<ToolUseContent>),
+    /// What a tool gave. Since 2025-11-25.
+    ToolResult(Box<ToolResultContent>),
+    /// Content of a type that this library doesn't know.
+    Other(Box<Unknown>),
+}
+
+impl SamplingMessageContentBlock {
+    /// Makes text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(TextContent::new(text))
+    }
+
+    /// The text, when it is text.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(content) => Some(&content.text),
+            _ => None,
+        }
+    }
+}
+
+impl From<TextContent> for SamplingMessageContentBlock {
+    fn from(content: TextContent) -> Self {
+        Self::Text(content)
+    }
+}
+
+impl From<ImageContent> for SamplingMessageContentBlock {
+    fn from(content: ImageContent) -> Self {
+        Self::Image(content)
+    }
+}
+
+impl From<AudioContent> for SamplingMessageContentBlock {
+    fn from(content: AudioContent) -> Self {
+        Self::Audio(content)
+    }
+}
+
+impl From<ToolUseContent> for SamplingMessageContentBlock {
+    fn from(content: ToolUseContent) -> Self {
+        Self::ToolUse(Box::new(content))
+    }
+}
+
+impl From<ToolResultContent> for SamplingMessageContentBlock {
+    fn from(content: ToolResultContent) -> Self {
+        Self::ToolResult(Box::new(content))
+    }
+}
+
+impl Serialize for SamplingMessageContentBlock {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(content) => content.serialize(serializer),
+            Self::Image(content) => content.serialize(serializer),
+            Self::Audio(content) => content.serialize(serializer),
+            Self::ToolUse(content) => content.serialize(serializer),
+            Self::ToolResult(content) => content.serialize(serializer),
+            Self::Other(content) => content.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for SamplingMessageContentBlock {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        tagged::deserialize(deserializer)
+    }
+}
+
+impl Tagged for SamplingMessageContentBlock {
+    type Kind = ContentType;
+
+    const EXPECTED: &'static str = "a content block of a sampling message";
+
+    fn read<'de, D: Deserializer<'de>>(kind: ContentType, rest: D) -> Result<Self, D::Error> {
+        Ok(match kind {
+            ContentType::Text => Self::Text(Deserialize::deserialize(rest)?),
+            ContentType::Image => Self::Image(Deserialize::deserialize(rest)?),
+            ContentType::Audio => Self::Audio(Deserialize::deserialize(rest)?),
+            ContentType::ToolUse => Self::ToolUse(Deserialize::deserialize(rest)?),
+            ContentType::ToolResult => Self::ToolResult(Deserialize::deserialize(rest)?),
+            ContentType::ResourceLink | ContentType::Resource | ContentType::Other(_) => {
+                Self::Other(Box::new(Unknown::read(kind.as_str().into(), rest)?))
+            }
+        })
+    }
+}
+
+impl FitTo for SamplingMessageContentBlock {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        let before_tools = revision < ProtocolVersion::V2025_11_25;
+        match self {
+            Self::Audio(content) if revision < ProtocolVersion::V2025_03_26 => {
+                *self = Self::Text(content.to_text_content());
+            }
+            Self::ToolUse(content) if before_tools => *self = Self::text(content.summary()),
+            Self::ToolResult(content) if before_tools => *self = Self::text(content.summary()),
+            _ => {}
+        }
+        match self {
+            Self::Text(content) => content.fit_to(revision),
+            Self::Image(content) => content.fit_to(revision),
+            Self::Audio(content) => content.fit_to(revision),
+            Self::ToolResult(content) => content.fit_to(revision),
+            Self::ToolUse(_) | Self::Other(_) => {}
+        }
+    }
+}
+
+literal!(ToolUseType = "tool_use");
+literal!(ToolResultType = "tool_result");
+
+/// The model wants to use a tool. Since 2025-11-25.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ToolUseContent {
+    #[serde(rename = "type", default)]
+    kind: ToolUseType,
+    /// Ties the result to this use.
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// The arguments: an object, as raw JSON.
+    pub input: Box<RawValue>,
+    /// What travels beside it.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<MetaObject>,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl ToolUseContent {
+    /// Wants to use a tool.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the arguments can't be written as JSON.
+    pub fn new(
+        id: impl Into<String>,
+        name: impl Into<String>,
+        input: &(impl Serialize + ?Sized),
+    ) -> Result<Self> {
+        Ok(Self {
+            kind: ToolUseType,
+            id: id.into(),
+            name: name.into(),
+            input: raw("arguments", input)?,
+            meta: None,
+            extra: Extra::new(),
+        })
+    }
+
+    /// What peers that don't know tools in sampling are told.
+    fn summary(&self) -> String {
+        format!("[use of tool {}: {}]", self.name, self.input.get())
+    }
+}
+
+/// Equal when the texts of the arguments are, too.
+impl PartialEq for ToolUseContent {
+    fn eq(&self, other: &Self) -> bool {
+        let Self {
+            kind: _,
+            id,
+            name,
+            input,
+            meta,
+            extra,
+        } = self;
+        *id == other.id
+            && *name == other.name
+            && input.get() == other.input.get()
+            && *meta == other.meta
+            && *extra == other.extra
+    }
+}
+
+/// What a tool gave, told to a model. Since 2025-11-25.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ToolResultContent {
+    #[serde(rename = "type", default)]
+    kind: ToolResultType,
+    /// The use that it is the result of.
+    pub tool_use_id: String,
+    /// What the tool gave.
+    pub content: Vec<ContentBlock>,
+    /// What the tool gave, for a program, as raw JSON.
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub structured_content: Option<Box<RawValue>>,
+    /// Whether the tool failed; no when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is_error: Option<bool>,
+    /// What travels beside it.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<MetaObject>,
+    /// Members that this library doesn't know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl ToolResultContent {
+    /// Tells what a tool gave.
+    pub fn new(tool_use_id: impl Into<String>, content: impl Into<Vec<ContentBlock>>) -> Self {
+        Self {
+            kind: ToolResultType,
+            tool_use_id: tool_use_id.into(),
+            content: content.into(),
+            structured_content: None,
+            is_error: None,
+            meta: None,
+            extra: Extra::new(),
+        }
+    }
+
+    setters! {
+        /// Says whether the tool failed.
+        is_error: bool,
+    }
+
+    /// What peers that don't know tools in sampling are told.
+    fn summary(&self) -> String {
+        let texts: Vec<&str> = self
+            .content
+            .iter()
+            .filter_map(ContentBlock::as_text)
+            .collect();
+        format!(
+            "[result of tool use {}]\n{}",
+            self.tool_use_id,
+            texts.join("\n")
+        )
+    }
+}
+
+/// Equal when the texts of the structured content are, too.
+impl PartialEq for ToolResultContent {
+    fn eq(&self, other: &Self) -> bool {
+        let Self {
+            kind: _,
+            tool_use_id,
+            content,
+            structured_content,
+            is_error,
+            meta,
+            extra,
+        } = self;
+        *tool_use_id == other.tool_use_id
+            && *content == other.content
+            && structured_content.as_deref().map(RawValue::get)
+                == other.structured_content.as_deref().map(RawValue::get)
+            && *is_error == other.is_error
+            && *meta == other.meta
+            && *extra == other.extra
+    }
+}
+
+impl FitTo for ToolResultContent {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        self.content.fit_to(revision);
+        if revision.is_legacy() {
+            self.structured_content
+                .take_if(|content| !is_object(content));
+        }
+    }
+}
+
+/// What a message says: one block, or since 2025-11-25 several. The form that came is the form that is written.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum SamplingContent {
+    /// One block.
+    One(SamplingMessageContentBlock),
+    /// An array of blocks.
+    Many(Vec<SamplingMessageContentBlock>),
+}
+
+impl SamplingContent {
+    /// The blocks.
+    pub fn blocks(&self) -> &[SamplingMessageContentBlock] {
+        match self {
+            Self::One(block) => std::slice::from_ref(block),
+            Self::Many(blocks) => blocks,
+        }
+    }
+
+    pub(super) fn into_blocks(self) -> Vec<SamplingMessageContentBlock> {
+        match self {
+            Self::One(block) => vec![block],
+            Self::Many(blocks) => blocks,
+        }
+    }
+}
+
+impl<T: Into<SamplingMessageContentBlock>> From<T> for SamplingContent {
+    fn from(block: T) -> Self {
+        Self::One(block.into())
+    }
+}
+
+impl From<&str> for SamplingMessageContentBlock {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<String> for SamplingMessageContentBlock {
+    fn from(text: String) -> Self {
+        Self::text(text)
+    }
+}
+
+impl Serialize for SamplingContent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::One(block) => block.serialize(serializer),
+            Self::Many(blocks) => blocks.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for SamplingContent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+
+        impl<'de> Visitor<'de> for Either {
+            type Value = SamplingContent;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a content block or an array of them")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                Deserialize::deserialize(MapAccessDeserializer::new(map)).map(SamplingContent::One)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
+                Deserialize::deserialize(SeqAccessDeserializer::new(seq)).map(SamplingContent::Many)
+            }
+        }
+
+        deserializer.deserialize_any(Either)
+    }
+}
+
+impl FitTo for SamplingContent {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        match self {
+            Self::One(block) => block.fit_to(revision),
+            Self::Many(blocks) => blocks.fit_to(revision),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_input_of_a_tool_is_kept_wherever_the_type_stands() {
+        for json in [
+            r#"{"type":"tool_use","id":"i","name":"n","input":{"z":1.0,"a":1e400}}"#,
+            r#"{"input":{"z":1.0,"a":1e400},"name":"n","type":"tool_use","id":"i"}"#,
+        ] {
+            let block: SamplingMessageContentBlock = serde_json::from_str(json).expect(json);
+            let SamplingMessageContentBlock::ToolUse(block) = block else {
+                panic!("not a tool use: {block:?}");
+            };
+            assert_eq!(block.input.get(), r#"{"z":1.0,"a":1e400}"#);
+        }
+    }
+}
