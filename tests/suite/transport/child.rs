@@ -214,8 +214,8 @@ fn a_stopped_child_costs_no_more_than_the_deadline_and_gets_the_rest_later() {
         let pid: i32 = receive(&mut halves).parse().unwrap();
         // SAFETY: no pointers; the child is ours and not reaped.
         unsafe { libc::kill(pid, libc::SIGSTOP) };
-        let (start, time) = (Instant::now(), Duration::from_millis(200));
         let large = "x".repeat(2 << 20);
+        let (start, time) = (Instant::now(), Duration::from_millis(200));
         let error = send_within(&mut halves, &large, time).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
         assert!(start.elapsed() < time + Duration::from_millis(250));
