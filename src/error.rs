@@ -117,6 +117,12 @@ impl Error {
         self
     }
 
+    /// Puts something worth knowing behind the text.
+    pub(crate) fn remark(mut self, remark: impl fmt::Display) -> Self {
+        self.0.message = format!("{}; {remark}", self.0.message);
+        self
+    }
+
     /// Tells who failed.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind

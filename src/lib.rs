@@ -1,6 +1,7 @@
 //! The Model Context Protocol for programs without an async runtime.
 #![deny(unsafe_code)]
 
+pub mod client;
 mod error;
 pub mod jsonrpc;
 pub mod protocol;

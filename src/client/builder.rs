@@ -14,7 +14,6 @@ use crate::transport::{Limits, Transport};
 
 /// Describes a client, then connects it.
 #[must_use = "a client that is not connected does nothing"]
-#[derive(Clone)]
 pub struct ClientBuilder {
     pub(super) info: Implementation,
     pub(super) names_itself: bool,
@@ -140,7 +139,10 @@ impl ClientBuilder {
     /// [`ErrorKind::Peer`] or [`ErrorKind::Protocol`] when it refuses, or answers what is no answer. The server is ended then.
     pub fn connect(self, transport: impl Transport + 'static) -> Result<Client> {
         if self.revisions.is_empty() {
-            return Err(Error::new(ErrorKind::Invalid, "a client needs at least one revision"));
+            return Err(Error::new(
+                ErrorKind::Invalid,
+                "a client needs at least one revision",
+            ));
         }
         connect::connect(self, Box::new(transport))
     }
@@ -148,6 +150,9 @@ impl ClientBuilder {
 
 impl fmt::Debug for ClientBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClientBuilder").field("info", &self.info).field("revisions", &self.revisions).finish_non_exhaustive()
+        f.debug_struct("ClientBuilder")
+            .field("info", &self.info)
+            .field("revisions", &self.revisions)
+            .finish_non_exhaustive()
     }
 }

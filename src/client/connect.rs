@@ -1,13 +1,14 @@
 //! Opening a conversation: which era, which revision.
 //!
 //! ```text
-//!            modern result                       ┌──────────▶ connected
-//!  probe ──────────────────────────────────────▶ │
-//!    │ │ asked to speak another modern one ─▶ probe once more
-//!    │ ├ anything else, silence ──▶ initialize ──▶ connected
-//!    │ │                              │ refused as unsupported: back to the probe, once
-//!    │ └ it left ──▶ start it again, once ──▶ initialize
-//!    └── known to be legacy, or only legacy allowed ──▶ initialize
+//!            a discovery result
+//!  probe ─────────────────────────────────────────────▶ connected (modern)
+//!   │ │ │ ╲ refused, another modern revision named ──▶ probe once more
+//!   │ │ ╰─ it left ──▶ start it again, once ──╮
+//!   │ ╰─── anything else, or silence ─────────┴─▶ initialize ──▶ connected (legacy)
+//!   │                                              │   ╲ refused as unsupported: probe, once
+//!   │                                              ╰─ silence after a probe: start it again, once ──▶ initialize
+//!   ╰ known to be legacy, or only legacy revisions allowed ──▶ initialize
 //! ```
 
 use std::time::{Duration, Instant};
@@ -18,22 +19,24 @@ use super::{Client, ClientBuilder, Inner, ServerDescription};
 use crate::error::{Error, ErrorCode, ErrorKind, Result};
 use crate::protocol::{CallOptions, Connection, Peer};
 use crate::schema::{
-    EmptyResult, FitTo, InitializeRequestParams, InitializeResult, NotificationParams, ProtocolVersion, method,
+    DiscoverResult, EmptyResult, FitTo, InitializeRequestParams, InitializeResult,
+    NotificationParams, ProtocolVersion, method,
 };
 use crate::transport::Transport;
 
 pub(super) fn connect(settings: ClientBuilder, transport: Box<dyn Transport>) -> Result<Client> {
-    let address = transport.address();
-    let remembered = settings.memory.as_ref().zip(address.as_deref()).and_then(|(memory, address)| memory.recall(address));
-    let opening = Opening {
+    let place = settings.memory.clone().zip(transport.address());
+    let remembered = place
+        .as_ref()
+        .and_then(|(memory, address)| memory.recall(address));
+    let mut opening = Opening {
         deadline: Instant::now().checked_add(settings.connect_timeout),
         spare: transport.again(),
         known: settings.era.or(remembered),
         settings,
     };
-    let memory = opening.settings.memory.clone();
     let client = opening.run(transport)?;
-    if let (Some(memory), Some(address)) = (memory, address) {
+    if let Some((memory, address)) = place {
         memory.remember(address, client.era());
     }
     Ok(client)
@@ -42,33 +45,248 @@ pub(super) fn connect(settings: ClientBuilder, transport: Box<dyn Transport>) ->
 struct Opening {
     settings: ClientBuilder,
     deadline: Option<Instant>,
-    /// To start the server again with.
+    /// To start the server once more with.
     spare: Option<Box<dyn Transport>>,
     known: Option<Era>,
 }
 
 impl Opening {
-    fn run(mut self, transport: Box<dyn Transport>) -> Result<Client> {
+    fn run(&mut self, transport: Box<dyn Transport>) -> Result<Client> {
         let connection = self.open(transport)?;
-        let probes = self.newest(Era::Modern).is_some() && self.known != Some(Era::Legacy);
-        if !probes {
-            return self.open_legacy(connection, true);
+        let (Some(revision), false) = (self.newest(Era::Modern), self.known == Some(Era::Legacy))
+        else {
+            let done = self.initialize(&connection);
+            return self.after_initialize(connection, done);
+        };
+        let error = match self.probe(&connection, revision) {
+            Verdict::Modern(revision, discovered) => {
+                return self.modern(connection, revision, *discovered);
+            }
+            Verdict::AskAgain(_) => unreachable!("a probe asks again by itself"),
+            Verdict::Hopeless(error) => return Err(self.explain(error, &connection)),
+            Verdict::Legacy(error) | Verdict::Left(error) => error,
+        };
+        if self.newest(Era::Legacy).is_none() {
+            let text =
+                "it does not speak the modern era, and no legacy revision is allowed (revisions)";
+            return Err(self.explain(
+                error.with_kind(ErrorKind::Unsupported).context(text),
+                &connection,
+            ));
         }
-        let allowed = self.newest(Era::Legacy);
-        let revision = self.newest(Era::Modern).unwrap_or(ProtocolVersion::LATEST);
-        match self.discover(&connection, revision) {
-            Verdict::Modern(..) | Verdict::AskAgain(_) => unreachable!("discover ends both"),
-            Verdict::Hopeless(error) => Err(error),
-            Verdict::Legacy if allowed.is_some() => self.open_legacy(connection, false),
-            Verdict::Left(error) => match self.spare.take().filter(|_| allowed.is_some()) {
-                Some(spare) => {
-                    connection.close();
-                    let connection = self.open(spare)?;
-                    self.open_legacy(connection, false)
-                }
-                None => Err(error),
-            },
-            Verdict::Legacy => Err(self.only_modern(&connection)),
+        if connection.peer().is_closed() {
+            return self.start_again(connection, error);
+        }
+        match self.initialize(&connection) {
+            // It may have choked on the probe.
+            Err(error) if matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Closed) => {
+                self.start_again(connection, error)
+            }
+            done => self.legacy(connection, done),
         }
     }
+
+    /// The server left or fell silent because of the probe: once more without it.
+    fn start_again(&mut self, connection: Connection, error: Error) -> Result<Client> {
+        let Some(spare) = self.spare.take() else {
+            return Err(self.explain(error, &connection));
+        };
+        connection.close();
+        let connection = self.open(spare)?;
+        let done = self.initialize(&connection);
+        self.legacy(connection, done)
+    }
+
+    /// A server that was taken for a legacy one may prove to be modern after all.
+    fn after_initialize(
+        &mut self,
+        connection: Connection,
+        done: Result<InitializeResult>,
+    ) -> Result<Client> {
+        let refused = done.as_ref().err().and_then(Error::rpc);
+        let supported = refused
+            .filter(|rpc| rpc.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION)
+            .and_then(era::supported_by);
+        let common = supported
+            .map(|theirs| era::known(&theirs))
+            .and_then(|theirs| era::newest_common(&theirs, &self.settings.revisions, Era::Modern));
+        let Some(revision) = common else {
+            return self.legacy(connection, done);
+        };
+        match self.probe(&connection, revision) {
+            Verdict::Modern(revision, discovered) => self.modern(connection, revision, *discovered),
+            _ => self.legacy(connection, done),
+        }
+    }
+
+    fn open(&self, transport: Box<dyn Transport>) -> Result<Connection> {
+        let settings = &self.settings;
+        let handlers = settings
+            .handlers
+            .clone()
+            .quick_request(method::PING, |_, responder| {
+                // It fails when the server has gone, and then nobody waits for it.
+                drop(responder.respond(&EmptyResult::default()));
+            });
+        let mut connection = Connection::asking()
+            .handlers(handlers)
+            .limits(settings.limits.clone());
+        if let Some(log) = &settings.log {
+            connection = connection.log(log.clone());
+        }
+        connection.open_boxed(transport)
+    }
+
+    /// Asks with `server/discover`, and once more if the server names another modern revision.
+    fn probe(&self, connection: &Connection, revision: ProtocolVersion) -> Verdict {
+        match self.discover(&connection.peer(), revision) {
+            Verdict::AskAgain(other) if other != revision => {
+                match self.discover(&connection.peer(), other) {
+                    Verdict::AskAgain(_) => Verdict::Hopeless(refuses_what_it_names(other)),
+                    verdict => verdict,
+                }
+            }
+            Verdict::AskAgain(same) => Verdict::Hopeless(refuses_what_it_names(same)),
+            verdict => verdict,
+        }
+    }
+
+    fn discover(&self, peer: &Peer, revision: ProtocolVersion) -> Verdict {
+        let envelope = match self.envelope(revision) {
+            Ok(envelope) => envelope,
+            Err(error) => return Verdict::Hopeless(error),
+        };
+        // A server that does not know the probe may not know how to cancel it either.
+        let options = CallOptions::new()
+            .timeout(self.left().min(self.settings.probe_timeout))
+            .without_cancelling();
+        let answer = peer.request_with(
+            method::SERVER_DISCOVER,
+            |id, text| envelope.write(id, "{}", text),
+            options,
+        );
+        era::judge(
+            answer.as_deref().map_err(Clone::clone),
+            &self.settings.revisions,
+        )
+    }
+
+    fn modern(
+        &self,
+        connection: Connection,
+        revision: ProtocolVersion,
+        discovered: DiscoverResult,
+    ) -> Result<Client> {
+        connection.peer().core().answer_requests(false);
+        let server = ServerDescription {
+            revision,
+            info: discovered.meta.and_then(|meta| meta.server_info),
+            capabilities: discovered.capabilities,
+            instructions: discovered.instructions,
+        };
+        Ok(Client::new(Inner {
+            connection,
+            envelope: self.envelope(revision)?,
+            server,
+        }))
+    }
+
+    fn initialize(&self, connection: &Connection) -> Result<InitializeResult> {
+        let Some(revision) = self.newest(Era::Legacy) else {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "no legacy revision is allowed (revisions)",
+            ));
+        };
+        let settings = &self.settings;
+        let mut params = InitializeRequestParams::new(
+            revision,
+            settings.capabilities.clone(),
+            settings.info.clone(),
+        );
+        params.fit_to(revision);
+        let options = CallOptions::new()
+            .timeout(self.left())
+            .max_timeout(self.left())
+            .without_cancelling();
+        let answer = connection
+            .peer()
+            .request(method::INITIALIZE, &params, options)?;
+        serde_json::from_str(&answer).map_err(|error| {
+            let text = format!("the answer to initialize can't be read: {error}");
+            Error::new(ErrorKind::Protocol, text).sent(true)
+        })
+    }
+
+    fn legacy(&self, connection: Connection, done: Result<InitializeResult>) -> Result<Client> {
+        let result = done.map_err(|error| self.explain(error, &connection))?;
+        let allowed = self
+            .settings
+            .revisions
+            .iter()
+            .copied()
+            .filter(|revision| revision.is_legacy());
+        let Some(revision) = allowed
+            .into_iter()
+            .find(|revision| revision.as_str() == result.protocol_version)
+        else {
+            let error = era::no_common(&[result.protocol_version], &self.settings.revisions);
+            return Err(self.explain(error, &connection));
+        };
+        let peer = connection.peer();
+        peer.core().allow_batches(revision.has_batches());
+        peer.notify(
+            method::NOTIFICATIONS_INITIALIZED,
+            &NotificationParams::default(),
+        )?;
+        let server = ServerDescription {
+            revision,
+            info: Some(result.server_info),
+            capabilities: result.capabilities,
+            instructions: result.instructions,
+        };
+        Ok(Client::new(Inner {
+            connection,
+            envelope: Envelope::legacy(),
+            server,
+        }))
+    }
+
+    fn envelope(&self, revision: ProtocolVersion) -> Result<Envelope> {
+        let info = self.settings.names_itself.then_some(&self.settings.info);
+        Envelope::modern(revision, &self.settings.capabilities, info)
+    }
+
+    fn newest(&self, era: Era) -> Option<ProtocolVersion> {
+        let ours = self.settings.revisions.iter().copied();
+        ours.filter(|revision| Era::of(*revision) == era).max()
+    }
+
+    fn left(&self) -> Duration {
+        self.deadline.map_or(Duration::MAX, |deadline| {
+            deadline.saturating_duration_since(Instant::now())
+        })
+    }
+
+    /// Ends the server, and says all that is known of why connecting failed.
+    fn explain(&self, error: Error, connection: &Connection) -> Error {
+        let peer = connection.peer();
+        let mut error = error.context(format_args!("connecting to '{}' failed", peer.name()));
+        if let Some(line) = peer.core().first_noise() {
+            error = error.remark(format_args!(
+                "its first line that is no message was: {line}"
+            ));
+        }
+        if error.stderr_tail().is_none() {
+            error = error.with_stderr_tail(peer.core().last_words());
+        }
+        connection.close();
+        error
+    }
+}
+
+fn refuses_what_it_names(revision: ProtocolVersion) -> Error {
+    let text =
+        format!("the server refuses protocol version {revision}, which it names as supported");
+    Error::new(ErrorKind::Protocol, text).sent(true)
 }

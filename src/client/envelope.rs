@@ -7,7 +7,9 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::schema::{ClientCapabilities, FitTo, Implementation, ProtocolVersion, RequestMetaObject};
+use crate::schema::{
+    ClientCapabilities, FitTo, Implementation, ProtocolVersion, RequestMetaObject,
+};
 
 /// What every request of one connection carries.
 #[derive(Clone, Debug)]
@@ -19,7 +21,9 @@ pub(super) struct Envelope {
 impl Envelope {
     /// Of the legacy era: only the progress token.
     pub(super) fn legacy() -> Self {
-        Self { members: String::new() }
+        Self {
+            members: String::new(),
+        }
     }
 
     /// Of the modern era: who asks in which revision, and what it can do.
@@ -31,20 +35,35 @@ impl Envelope {
         let mut meta = RequestMetaObject::new(revision, capabilities.clone());
         meta.client_info = client_info.cloned();
         meta.fit_to(revision);
-        let text = serde_json::to_string(&meta)
-            .map_err(|error| Error::new(ErrorKind::Invalid, format!("the client's description is not JSON: {error}")))?;
-        Ok(Self { members: format!(",{}", &text[1..text.len() - 1]) })
+        let text = serde_json::to_string(&meta).map_err(|error| {
+            Error::new(
+                ErrorKind::Invalid,
+                format!("the client's description is not JSON: {error}"),
+            )
+        })?;
+        Ok(Self {
+            members: format!(",{}", &text[1..text.len() - 1]),
+        })
     }
 
     /// Writes params with the `_meta` of a request. Members that the params' own `_meta` has stay, those of the envelope win.
-    pub(super) fn write(&self, id: i64, params: &str, text: &mut Vec<u8>) -> serde_json::Result<()> {
+    pub(super) fn write(
+        &self,
+        id: i64,
+        params: &str,
+        text: &mut Vec<u8>,
+    ) -> serde_json::Result<()> {
         let token = format!("{{\"progressToken\":{id}{}}}", self.members);
         if has_meta(params) {
             return self.merge(&token, params, text);
         }
         text.extend_from_slice(b"{\"_meta\":");
         text.extend_from_slice(token.as_bytes());
-        let rest = params.trim_ascii_start().strip_prefix('{').unwrap_or("}").trim_ascii_start();
+        let rest = params
+            .trim_ascii_start()
+            .strip_prefix('{')
+            .unwrap_or("}")
+            .trim_ascii_start();
         if !rest.starts_with('}') {
             text.push(b',');
         }
@@ -71,17 +90,25 @@ fn has_meta(params: &str) -> bool {
         #[serde(borrow, rename = "_meta", default)]
         meta: Option<&'a RawValue>,
     }
-    params.contains("\"_meta\"") && serde_json::from_str::<Head<'_>>(params).is_ok_and(|head| head.meta.is_some())
+    params.contains("\"_meta\"")
+        && serde_json::from_str::<Head<'_>>(params).is_ok_and(|head| head.meta.is_some())
 }
 
 /// Params as JSON text: an object.
 pub(super) fn params_text(method: &str, params: &impl Serialize) -> Result<String> {
-    let text = serde_json::to_string(params)
-        .map_err(|error| Error::new(ErrorKind::Invalid, format!("params of {method} can't be written as JSON: {error}")))?;
+    let text = serde_json::to_string(params).map_err(|error| {
+        Error::new(
+            ErrorKind::Invalid,
+            format!("params of {method} can't be written as JSON: {error}"),
+        )
+    })?;
     match text.trim_ascii_start().as_bytes().first() {
         Some(b'{') => Ok(text),
         _ if text == "null" => Ok("{}".to_owned()),
-        _ => Err(Error::new(ErrorKind::Invalid, format!("params of {method} have to be an object"))),
+        _ => Err(Error::new(
+            ErrorKind::Invalid,
+            format!("params of {method} have to be an object"),
+        )),
     }
 }
 
@@ -102,7 +129,8 @@ mod tests {
     fn modern_requests_carry_revision_capabilities_and_client() {
         let info = Implementation::new("c", "1");
         let capabilities = ClientCapabilities::default();
-        let envelope = Envelope::modern(ProtocolVersion::LATEST, &capabilities, Some(&info)).expect("JSON");
+        let envelope =
+            Envelope::modern(ProtocolVersion::LATEST, &capabilities, Some(&info)).expect("JSON");
         let expected = json!({
             "progressToken": 7,
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -111,20 +139,33 @@ mod tests {
         });
         for (params, rest) in [("{}", json!({})), (r#"{"name":"x"}"#, json!({"name": "x"}))] {
             let mut value: Value = serde_json::from_str(&written(&envelope, params)).expect("JSON");
-            assert_eq!(value.as_object_mut().expect("object").remove("_meta"), Some(expected.clone()));
+            assert_eq!(
+                value.as_object_mut().expect("object").remove("_meta"),
+                Some(expected.clone())
+            );
             assert_eq!(value, rest);
         }
-        let nameless = Envelope::modern(ProtocolVersion::LATEST, &capabilities, None).expect("JSON");
+        let nameless =
+            Envelope::modern(ProtocolVersion::LATEST, &capabilities, None).expect("JSON");
         assert!(!written(&nameless, "{}").contains("clientInfo"));
     }
 
     #[test]
     fn the_params_own_meta_is_kept() {
-        let written = written(&Envelope::legacy(), r#"{"a":1,"_meta":{"x.example/y":true,"progressToken":"mine"}}"#);
+        let written = written(
+            &Envelope::legacy(),
+            r#"{"a":1,"_meta":{"x.example/y":true,"progressToken":"mine"}}"#,
+        );
         let value: Value = serde_json::from_str(&written).expect("JSON");
-        assert_eq!(value, json!({"a": 1, "_meta": {"x.example/y": true, "progressToken": 7}}));
+        assert_eq!(
+            value,
+            json!({"a": 1, "_meta": {"x.example/y": true, "progressToken": 7}})
+        );
         // A string that only looks like it is none.
-        assert_eq!(super::tests::written(&Envelope::legacy(), r#"{"a":"\"_meta\""}"#), r#"{"_meta":{"progressToken":7},"a":"\"_meta\""}"#);
+        assert_eq!(
+            super::tests::written(&Envelope::legacy(), r#"{"a":"\"_meta\""}"#),
+            r#"{"_meta":{"progressToken":7},"a":"\"_meta\""}"#
+        );
     }
 
     #[test]

@@ -28,7 +28,11 @@ pub enum Era {
 impl Era {
     /// The era of a revision.
     pub fn of(revision: ProtocolVersion) -> Self {
-        if revision.is_modern() { Self::Modern } else { Self::Legacy }
+        if revision.is_modern() {
+            Self::Modern
+        } else {
+            Self::Legacy
+        }
     }
 }
 
@@ -61,7 +65,11 @@ impl EraMemory {
 
     /// All that is remembered.
     pub fn entries(&self) -> Vec<(String, Era)> {
-        self.0.lock().iter().map(|(address, era)| (address.clone(), *era)).collect()
+        self.0
+            .lock()
+            .iter()
+            .map(|(address, era)| (address.clone(), *era))
+            .collect()
     }
 }
 
@@ -78,8 +86,8 @@ pub(super) enum Verdict {
     Modern(ProtocolVersion, Box<DiscoverResult>),
     /// It is modern and wants to be asked in this revision.
     AskAgain(ProtocolVersion),
-    /// It has to be initialized.
-    Legacy,
+    /// It has to be initialized; if that is not allowed, this is why.
+    Legacy(Error),
     /// It left: a fresh one has to be initialized.
     Left(Error),
     /// There is no way.
@@ -87,15 +95,22 @@ pub(super) enum Verdict {
 }
 
 /// Judges the answer to a probe. `ours` are the revisions that the client may speak.
-pub(super) fn judge(answer: Result<String, Error>, ours: &[ProtocolVersion]) -> Verdict {
+pub(super) fn judge(answer: Result<&str, Error>, ours: &[ProtocolVersion]) -> Verdict {
     match answer {
-        Ok(result) => judge_result(&result, ours),
+        Ok(result) => judge_result(result, ours),
         Err(error) => match error.rpc().map(|rpc| (rpc.code, rpc.clone())) {
-            Some((ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, rpc)) => judge_refusal(&rpc, error, ours),
-            Some((ErrorCode::HEADER_MISMATCH | ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY, _)) => Verdict::Hopeless(error),
-            Some(_) => Verdict::Legacy,
+            Some((ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, rpc)) => {
+                judge_refusal(&rpc, error, ours)
+            }
+            Some((
+                ErrorCode::HEADER_MISMATCH | ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY,
+                _,
+            )) => Verdict::Hopeless(error),
+            Some(_) => Verdict::Legacy(error),
             None => match error.kind() {
-                ErrorKind::Timeout | ErrorKind::Protocol | ErrorKind::Limit => Verdict::Legacy,
+                ErrorKind::Timeout | ErrorKind::Protocol | ErrorKind::Limit => {
+                    Verdict::Legacy(error)
+                }
                 ErrorKind::Closed | ErrorKind::Io => Verdict::Left(error),
                 _ => Verdict::Hopeless(error),
             },
@@ -104,21 +119,35 @@ pub(super) fn judge(answer: Result<String, Error>, ours: &[ProtocolVersion]) -> 
 }
 
 fn judge_result(result: &str, ours: &[ProtocolVersion]) -> Verdict {
-    let Ok(discovered) = serde_json::from_str::<DiscoverResult>(result) else { return Verdict::Legacy };
+    let discovered = match serde_json::from_str::<DiscoverResult>(result) {
+        Ok(discovered) => discovered,
+        Err(error) => {
+            let text = format!("the answer to server/discover is none: {error}");
+            return Verdict::Legacy(Error::new(ErrorKind::Protocol, text).sent(true));
+        }
+    };
     let theirs = known(&discovered.supported_versions);
-    match (newest_common(&theirs, ours, Era::Modern), newest_common(&theirs, ours, Era::Legacy)) {
+    match (
+        newest_common(&theirs, ours, Era::Modern),
+        newest_common(&theirs, ours, Era::Legacy),
+    ) {
         (Some(revision), _) => Verdict::Modern(revision, Box::new(discovered)),
-        (None, Some(_)) => Verdict::Legacy,
+        (None, Some(_)) => Verdict::Legacy(no_common(&discovered.supported_versions, ours)),
         (None, None) => Verdict::Hopeless(no_common(&discovered.supported_versions, ours)),
     }
 }
 
 fn judge_refusal(rpc: &RpcError, error: Error, ours: &[ProtocolVersion]) -> Verdict {
-    let Some(supported) = supported_by(rpc) else { return Verdict::Hopeless(error) };
+    let Some(supported) = supported_by(rpc) else {
+        return Verdict::Hopeless(error);
+    };
     let theirs = known(&supported);
-    match (newest_common(&theirs, ours, Era::Modern), newest_common(&theirs, ours, Era::Legacy)) {
+    match (
+        newest_common(&theirs, ours, Era::Modern),
+        newest_common(&theirs, ours, Era::Legacy),
+    ) {
         (Some(revision), _) => Verdict::AskAgain(revision),
-        (None, Some(_)) => Verdict::Legacy,
+        (None, Some(_)) => Verdict::Legacy(error),
         (None, None) => Verdict::Hopeless(no_common(&supported, ours)),
     }
 }
@@ -130,17 +159,29 @@ pub(super) fn supported_by(rpc: &RpcError) -> Option<Vec<String>> {
         supported: Vec<String>,
     }
     let data = rpc.data.as_ref()?;
-    serde_json::from_str::<Data>(data.get()).ok().map(|data| data.supported)
+    serde_json::from_str::<Data>(data.get())
+        .ok()
+        .map(|data| data.supported)
 }
 
 /// The newest revision of an era that both sides know.
-pub(super) fn newest_common(theirs: &[ProtocolVersion], ours: &[ProtocolVersion], era: Era) -> Option<ProtocolVersion> {
-    let common = ours.iter().copied().filter(|revision| Era::of(*revision) == era && theirs.contains(revision));
+pub(super) fn newest_common(
+    theirs: &[ProtocolVersion],
+    ours: &[ProtocolVersion],
+    era: Era,
+) -> Option<ProtocolVersion> {
+    let common = ours
+        .iter()
+        .copied()
+        .filter(|revision| Era::of(*revision) == era && theirs.contains(revision));
     common.max()
 }
 
 pub(super) fn known(versions: &[String]) -> Vec<ProtocolVersion> {
-    versions.iter().filter_map(|version| version.parse().ok()).collect()
+    versions
+        .iter()
+        .filter_map(|version| version.parse().ok())
+        .collect()
 }
 
 pub(super) fn no_common(theirs: &[String], ours: &[ProtocolVersion]) -> Error {
@@ -162,17 +203,21 @@ mod tests {
     fn refusal(code: ErrorCode, data: Option<&str>) -> Result<String, Error> {
         let mut rpc = RpcError::new(code, "no");
         if let Some(data) = data {
-            rpc = rpc.with_data(&serde_json::value::RawValue::from_string(data.to_owned()).expect("JSON")).expect("JSON");
+            rpc = rpc
+                .with_data(
+                    &serde_json::value::RawValue::from_string(data.to_owned()).expect("JSON"),
+                )
+                .expect("JSON");
         }
         Err(Error::peer("p", "server/discover", rpc))
     }
 
     fn check(answer: Result<String, Error>, ours: &[ProtocolVersion], expected: &str) {
         let what = format!("{answer:?}");
-        let verdict = match judge(answer, ours) {
+        let verdict = match judge(answer.as_deref().map_err(Clone::clone), ours) {
             Verdict::Modern(revision, _) => format!("modern {revision}"),
             Verdict::AskAgain(revision) => format!("again {revision}"),
-            Verdict::Legacy => "legacy".to_owned(),
+            Verdict::Legacy(_) => "legacy".to_owned(),
             Verdict::Left(_) => "left".to_owned(),
             Verdict::Hopeless(_) => "hopeless".to_owned(),
         };
@@ -180,24 +225,50 @@ mod tests {
     }
 
     fn discovered(versions: &str) -> Result<String, Error> {
-        Ok(format!(r#"{{"resultType":"complete","supportedVersions":{versions},"capabilities":{{}},"ttlMs":0,"cacheScope":"private"}}"#))
+        Ok(format!(
+            r#"{{"resultType":"complete","supportedVersions":{versions},"capabilities":{{}},"ttlMs":0,"cacheScope":"private"}}"#
+        ))
     }
 
     // M-VER-C-13, M-VER-C-14, M-STDIO-C-13, M-VER-C-18, AMB-43
     #[test]
     fn only_positive_evidence_means_modern() {
         check(discovered(r#"["2026-07-28"]"#), ALL, "modern 2026-07-28");
-        check(discovered(r#"["2025-11-25","2026-07-28","2099-01-01"]"#), ALL, "modern 2026-07-28");
-        for code in [ErrorCode::METHOD_NOT_FOUND, ErrorCode::INVALID_PARAMS, ErrorCode::INVALID_REQUEST, ErrorCode::INTERNAL_ERROR] {
+        check(
+            discovered(r#"["2025-11-25","2026-07-28","2099-01-01"]"#),
+            ALL,
+            "modern 2026-07-28",
+        );
+        for code in [
+            ErrorCode::METHOD_NOT_FOUND,
+            ErrorCode::INVALID_PARAMS,
+            ErrorCode::INVALID_REQUEST,
+            ErrorCode::INTERNAL_ERROR,
+        ] {
             check(refusal(code, None), ALL, "legacy");
         }
-        check(refusal(ErrorCode::application(-31000).expect("free"), None), ALL, "legacy");
+        check(
+            refusal(ErrorCode::application(-31000).expect("free"), None),
+            ALL,
+            "legacy",
+        );
         check(Ok(r#"{"tools":[]}"#.to_owned()), ALL, "legacy");
         check(Ok("[]".to_owned()), ALL, "legacy");
-        check(Err(Error::new(ErrorKind::Timeout, "silence")), ALL, "legacy");
-        check(Err(Error::new(ErrorKind::Protocol, "garbage")), ALL, "legacy");
+        check(
+            Err(Error::new(ErrorKind::Timeout, "silence")),
+            ALL,
+            "legacy",
+        );
+        check(
+            Err(Error::new(ErrorKind::Protocol, "garbage")),
+            ALL,
+            "legacy",
+        );
         check(Err(Error::new(ErrorKind::Closed, "gone")), ALL, "left");
-        for code in [ErrorCode::HEADER_MISMATCH, ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY] {
+        for code in [
+            ErrorCode::HEADER_MISMATCH,
+            ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY,
+        ] {
             check(refusal(code, None), ALL, "hopeless");
         }
     }
@@ -206,14 +277,39 @@ mod tests {
     #[test]
     fn a_refusal_names_what_to_speak() {
         let code = ErrorCode::UNSUPPORTED_PROTOCOL_VERSION;
-        check(refusal(code, Some(r#"{"supported":["2026-07-28"],"requested":"x"}"#)), ALL, "again 2026-07-28");
-        check(refusal(code, Some(r#"{"supported":["2025-06-18"],"requested":"x"}"#)), ALL, "legacy");
-        check(refusal(code, Some(r#"{"supported":["2099-01-01"],"requested":"x"}"#)), ALL, "hopeless");
+        check(
+            refusal(
+                code,
+                Some(r#"{"supported":["2026-07-28"],"requested":"x"}"#),
+            ),
+            ALL,
+            "again 2026-07-28",
+        );
+        check(
+            refusal(
+                code,
+                Some(r#"{"supported":["2025-06-18"],"requested":"x"}"#),
+            ),
+            ALL,
+            "legacy",
+        );
+        check(
+            refusal(
+                code,
+                Some(r#"{"supported":["2099-01-01"],"requested":"x"}"#),
+            ),
+            ALL,
+            "hopeless",
+        );
         check(refusal(code, Some(r#"{"supported":[]}"#)), ALL, "hopeless");
         check(refusal(code, None), ALL, "hopeless");
         check(discovered(r#"["2099-01-01"]"#), ALL, "hopeless");
         check(discovered(r#"["2025-11-25"]"#), ALL, "legacy");
-        check(discovered(r#"["2025-11-25"]"#), &[ProtocolVersion::V2026_07_28], "hopeless");
+        check(
+            discovered(r#"["2025-11-25"]"#),
+            &[ProtocolVersion::V2026_07_28],
+            "hopeless",
+        );
     }
 
     // M-VER-C-09

@@ -16,8 +16,8 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use self::builder::ClientBuilder;
-pub use self::era::{Era, EraMemory};
 use self::envelope::Envelope;
+pub use self::era::{Era, EraMemory};
 use crate::error::Result;
 use crate::protocol::{Connection, Stats};
 use crate::schema::{Implementation, ProtocolVersion, ServerCapabilities};
@@ -130,6 +130,9 @@ impl Client {
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("server", &self.0.server).field("connection", &self.0.connection).finish()
+        f.debug_struct("Client")
+            .field("server", &self.0.server)
+            .field("connection", &self.0.connection)
+            .finish()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use super::id::RequestId;
@@ -415,18 +415,47 @@ impl Response {
         }
     }
 
-    /// Reads `result` as `T`, or gives the error.
+    /// `result` with the message that it is part of.
     ///
     /// # Errors
     ///
-    /// The inner error is serde's, when `result` is not a `T`.
-    pub fn into_result<T: DeserializeOwned>(
-        self,
-    ) -> Result<Result<T, serde_json::Error>, RpcError> {
+    /// The error, when the response is one.
+    pub fn into_result(self) -> Result<RawResult, RpcError> {
         match self.outcome {
-            Outcome::Result(span) => Ok(serde_json::from_str(&self.text[span])),
+            Outcome::Result(span) => Ok(RawResult {
+                text: self.text,
+                span,
+            }),
             Outcome::Error(error) => Err(error),
         }
+    }
+}
+
+/// The `result` of a response: JSON text, still part of the message that it came in.
+#[derive(Clone)]
+pub struct RawResult {
+    text: String,
+    span: Range<usize>,
+}
+
+impl RawResult {
+    /// The JSON text.
+    pub fn as_str(&self) -> &str {
+        &self.text[self.span.clone()]
+    }
+}
+
+impl std::ops::Deref for RawResult {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl std::fmt::Debug for RawResult {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 

@@ -11,6 +11,6 @@ mod skim;
 pub use id::RequestId;
 pub use line::{Line, LineBuffer, TooLong, end_line};
 pub use message::{
-    Form, Malformed, Message, Notification, Parsed, Request, Response, write_error,
+    Form, Malformed, Message, Notification, Parsed, RawResult, Request, Response, write_error,
     write_notification, write_request, write_result,
 };

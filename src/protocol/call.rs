@@ -12,7 +12,7 @@ use super::deadline::{Bound, Deadline};
 use super::outbox::Full;
 use super::outgoing::{Found, Outcome, Progress, Slot};
 use crate::error::{Error, ErrorKind, Result, Span};
-use crate::jsonrpc::{RequestId, Response};
+use crate::jsonrpc::{RawResult, RequestId};
 use crate::transport::SessionMessage;
 
 /// How long a caller reads for everybody before it leaves that to a thread of the connection.
@@ -112,7 +112,7 @@ pub(super) fn request(
     method: &str,
     write: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
     mut options: CallOptions<'_>,
-) -> Result<Response> {
+) -> Result<RawResult> {
     let deadline = Deadline::new(Instant::now(), options.timeout, options.max_timeout);
     if options
         .cancel
@@ -261,12 +261,11 @@ impl Call<'_> {
         .sent(true)
     }
 
-    fn judge(&self, outcome: Outcome) -> Result<Response> {
+    fn judge(&self, outcome: Outcome) -> Result<RawResult> {
         match outcome {
-            Outcome::Response(response) => match response.outcome() {
-                Ok(_) => Ok(response),
-                Err(rpc) => Err(Error::peer(self.core.peer(), self.method, rpc.clone())),
-            },
+            Outcome::Response(response) => response
+                .into_result()
+                .map_err(|rpc| Error::peer(self.core.peer(), self.method, rpc)),
             Outcome::Malformed(malformed) => {
                 let text = format!(
                     "'{}' answered {} with a message that is invalid: {}",

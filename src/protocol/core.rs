@@ -175,6 +175,11 @@ impl Core {
         self.noise.get().map(|line| &**line)
     }
 
+    /// What the peer said outside of the protocol of late.
+    pub(crate) fn last_words(&self) -> Option<String> {
+        self.control.last_words()
+    }
+
     pub(super) fn stats(&self) -> Stats {
         Stats {
             calls_in_flight: self.calls.in_flight(),
@@ -540,14 +545,8 @@ impl Core {
                 let Some(handler) = self.handlers.for_notification(method) else {
                     return;
                 };
-                let (call, quick) = (Arc::clone(&handler.call), handler.quick);
-                let peer = Peer::new(Arc::clone(self));
-                let job: Job = Box::new(move || call(&peer, &notification));
-                if quick {
-                    self.run_guarded(job)
-                } else {
-                    self.push_serial(job)
-                }
+                let (handler, peer) = (Arc::clone(handler), Peer::new(Arc::clone(self)));
+                self.push_serial(Box::new(move || handler(&peer, &notification)));
             }
         }
     }

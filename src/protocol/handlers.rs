@@ -18,19 +18,13 @@ type NotificationFn = dyn Fn(&Peer, &Notification) + Send + Sync;
 #[derive(Clone, Default)]
 pub struct Handlers {
     requests: HashMap<String, RequestHandler>,
-    notifications: HashMap<String, NotificationHandler>,
+    notifications: HashMap<String, Arc<NotificationFn>>,
 }
 
 #[derive(Clone)]
 pub(crate) struct RequestHandler {
     pub(crate) call: Arc<RequestFn>,
     /// It is ours and never blocks, so that it runs on the reading thread.
-    pub(crate) quick: bool,
-}
-
-#[derive(Clone)]
-pub(crate) struct NotificationHandler {
-    pub(crate) call: Arc<NotificationFn>,
     pub(crate) quick: bool,
 }
 
@@ -60,11 +54,7 @@ impl Handlers {
         method: impl Into<String>,
         handler: impl Fn(&Peer, &Notification) + Send + Sync + 'static,
     ) -> Self {
-        let handler = NotificationHandler {
-            call: Arc::new(handler),
-            quick: false,
-        };
-        self.notifications.insert(method.into(), handler);
+        self.notifications.insert(method.into(), Arc::new(handler));
         self
     }
 
@@ -82,25 +72,11 @@ impl Handlers {
         self
     }
 
-    /// Handles notifications of a method on the reading thread.
-    pub(crate) fn quick_notification(
-        mut self,
-        method: impl Into<String>,
-        handler: impl Fn(&Peer, &Notification) + Send + Sync + 'static,
-    ) -> Self {
-        let handler = NotificationHandler {
-            call: Arc::new(handler),
-            quick: true,
-        };
-        self.notifications.insert(method.into(), handler);
-        self
-    }
-
     pub(crate) fn for_request(&self, method: &str) -> Option<&RequestHandler> {
         self.requests.get(method)
     }
 
-    pub(crate) fn for_notification(&self, method: &str) -> Option<&NotificationHandler> {
+    pub(crate) fn for_notification(&self, method: &str) -> Option<&Arc<NotificationFn>> {
         self.notifications.get(method)
     }
 }

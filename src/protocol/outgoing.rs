@@ -48,7 +48,11 @@ pub struct Progress {
 impl Progress {
     /// Progress without a total and a message.
     pub fn new(progress: f64) -> Self {
-        Self { progress, total: None, message: None }
+        Self {
+            progress,
+            total: None,
+            message: None,
+        }
     }
 }
 

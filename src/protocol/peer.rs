@@ -9,7 +9,7 @@ use super::call::{self, CallOptions};
 use super::core::Core;
 use super::stats::Stats;
 use crate::error::{Error, ErrorKind, Result};
-use crate::jsonrpc::{self, Response};
+use crate::jsonrpc::{self, RawResult};
 
 /// The other side of a connection. Cheap to clone; it does not keep the connection open.
 #[derive(Clone)]
@@ -44,7 +44,7 @@ impl Peer {
         method: &str,
         params: &impl Serialize,
         options: CallOptions<'_>,
-    ) -> Result<Response> {
+    ) -> Result<RawResult> {
         self.request_with(
             method,
             |_, text| serde_json::to_writer(text, params),
@@ -58,7 +58,7 @@ impl Peer {
         method: &str,
         write_params: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
         options: CallOptions<'_>,
-    ) -> Result<Response> {
+    ) -> Result<RawResult> {
         call::request(&self.0, method, write_params, options)
     }
 

@@ -54,10 +54,15 @@ impl ServerBuilder {
     /// The revisions to serve. Defaults to all of them.
     pub fn revisions(mut self, revisions: &[ProtocolVersion]) -> Self {
         if revisions.is_empty() {
-            return self.noting(Err(Error::new(ErrorKind::Invalid, "a server needs at least one revision")));
+            return self.noting(Err(Error::new(
+                ErrorKind::Invalid,
+                "a server needs at least one revision",
+            )));
         }
         self.inner.revisions = revisions.to_vec();
-        self.inner.revisions.sort_unstable_by(|one, other| other.cmp(one));
+        self.inner
+            .revisions
+            .sort_unstable_by(|one, other| other.cmp(one));
         self.inner.revisions.dedup();
         self
     }
@@ -119,7 +124,9 @@ impl ServerBuilder {
     {
         match output::schema_of::<A>() {
             Ok(schema) => {
-                let mut tool = Tool::new(name).description(description).input_schema(schema);
+                let mut tool = Tool::new(name)
+                    .description(description)
+                    .input_schema(schema);
                 tool.output_schema = R::output_schema();
                 self.tool_with(tool, handler)
             }
@@ -128,7 +135,11 @@ impl ServerBuilder {
     }
 
     /// Adds a tool that was described by hand. See [`Server::add_tool`].
-    pub fn tool_with<A, R>(self, tool: Tool, handler: impl Fn(A, &Context) -> R + Send + Sync + 'static) -> Self
+    pub fn tool_with<A, R>(
+        self,
+        tool: Tool,
+        handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
+    ) -> Self
     where
         A: DeserializeOwned,
         R: ToolOutput,
@@ -138,7 +149,11 @@ impl ServerBuilder {
     }
 
     /// Adds a tool whose handler may keep the call and answer later, from any thread. See [`Server::add_deferred_tool`].
-    pub fn deferred_tool(self, tool: Tool, handler: impl Fn(ToolCall) + Send + Sync + 'static) -> Self {
+    pub fn deferred_tool(
+        self,
+        tool: Tool,
+        handler: impl Fn(ToolCall) + Send + Sync + 'static,
+    ) -> Self {
         let added = self.inner.registry.add(tool, Arc::new(handler));
         self.noting(added)
     }
@@ -185,6 +200,9 @@ impl ServerBuilder {
 
 impl fmt::Debug for ServerBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServerBuilder").field("info", &self.inner.info).field("fault", &self.fault).finish_non_exhaustive()
+        f.debug_struct("ServerBuilder")
+            .field("info", &self.inner.info)
+            .field("fault", &self.fault)
+            .finish_non_exhaustive()
     }
 }

@@ -26,7 +26,12 @@ pub struct Context {
 
 impl Context {
     pub(super) fn new(responder: Responder, terms: Arc<Terms>, meta: RequestMetaObject) -> Self {
-        Self { responder, terms, meta, pace: Mutex::new(Pace::new(Instant::now())) }
+        Self {
+            responder,
+            terms,
+            meta,
+            pace: Mutex::new(Pace::new(Instant::now())),
+        }
     }
 
     /// Who asks, in which revision, and what the client can do.
@@ -72,12 +77,16 @@ impl Context {
     }
 
     fn send(&self, progress: Progress) {
-        let Some(token) = &self.meta.progress_token else { return };
+        let Some(token) = &self.meta.progress_token else {
+            return;
+        };
         let mut params = ProgressNotificationParams::new(token.clone(), progress.progress);
         (params.total, params.message) = (progress.total, progress.message);
         params.fit_to(self.terms.revision);
         // It fails when nobody wants to know any more: answered, cancelled, closed.
-        _ = self.responder.notify(method::NOTIFICATIONS_PROGRESS, &params);
+        _ = self
+            .responder
+            .notify(method::NOTIFICATIONS_PROGRESS, &params);
     }
 
     fn finish_progress(&self) {
@@ -89,7 +98,10 @@ impl Context {
 
 impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Context").field("responder", &self.responder).field("terms", &self.terms).finish_non_exhaustive()
+        f.debug_struct("Context")
+            .field("responder", &self.responder)
+            .field("terms", &self.terms)
+            .finish_non_exhaustive()
     }
 }
 
@@ -101,8 +113,16 @@ pub struct ToolCall {
 }
 
 impl ToolCall {
-    pub(super) fn new(context: Context, arguments: Option<Box<RawValue>>, server: Arc<Inner>) -> Self {
-        Self { context, arguments, server }
+    pub(super) fn new(
+        context: Context,
+        arguments: Option<Box<RawValue>>,
+        server: Arc<Inner>,
+    ) -> Self {
+        Self {
+            context,
+            arguments,
+            server,
+        }
     }
 
     /// What is known of the call.
@@ -112,7 +132,9 @@ impl ToolCall {
 
     /// The arguments as JSON text; `{}` when there are none.
     pub fn raw_arguments(&self) -> &str {
-        self.arguments.as_ref().map_or("{}", |arguments| arguments.get())
+        self.arguments
+            .as_ref()
+            .map_or("{}", |arguments| arguments.get())
     }
 
     /// Reads the arguments.
@@ -121,8 +143,9 @@ impl ToolCall {
     ///
     /// A [`ToolError`] that says which argument is wrong, to be given to the client.
     pub fn arguments<A: DeserializeOwned>(&self) -> Result<A, ToolError> {
-        serde_json::from_str(self.raw_arguments())
-            .map_err(|error| ToolError::new(format!("invalid arguments: {}", without_position(&error))))
+        serde_json::from_str(self.raw_arguments()).map_err(|error| {
+            ToolError::new(format!("invalid arguments: {}", without_position(&error)))
+        })
     }
 
     /// Answers the call.
@@ -161,6 +184,8 @@ impl ToolCall {
 
 impl fmt::Debug for ToolCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ToolCall").field("context", &self.context).finish_non_exhaustive()
+        f.debug_struct("ToolCall")
+            .field("context", &self.context)
+            .finish_non_exhaustive()
     }
 }

@@ -41,7 +41,9 @@ impl Conversation {
         served: &[ProtocolVersion],
     ) -> Result<Arc<Terms>, RpcError> {
         match meta {
-            Some(meta) if meta.protocol_version.is_some() => modern_terms(meta, served).map(Arc::new),
+            Some(meta) if meta.protocol_version.is_some() => {
+                modern_terms(meta, served).map(Arc::new)
+            }
             _ => self.agreed.lock().clone().ok_or_else(|| not_opened(served)),
         }
     }
@@ -52,16 +54,27 @@ impl Conversation {
         params: InitializeRequestParams,
         served: &[ProtocolVersion],
     ) -> Result<ProtocolVersion, RpcError> {
-        let mut legacy = served.iter().copied().filter(|revision| revision.is_legacy());
+        let mut legacy = served
+            .iter()
+            .copied()
+            .filter(|revision| revision.is_legacy());
         let Some(latest) = legacy.clone().max() else {
             return Err(unsupported_version(&params.protocol_version, served));
         };
         let mut agreed = self.agreed.lock();
         if agreed.is_some() {
-            return Err(RpcError::invalid_request("initialize was answered already on this connection"));
+            return Err(RpcError::invalid_request(
+                "initialize was answered already on this connection",
+            ));
         }
-        let revision = legacy.find(|revision| revision.as_str() == params.protocol_version).unwrap_or(latest);
-        let terms = Terms { revision, capabilities: params.capabilities, client_info: Some(params.client_info) };
+        let revision = legacy
+            .find(|revision| revision.as_str() == params.protocol_version)
+            .unwrap_or(latest);
+        let terms = Terms {
+            revision,
+            capabilities: params.capabilities,
+            client_info: Some(params.client_info),
+        };
         *agreed = Some(Arc::new(terms));
         Ok(revision)
     }
@@ -72,14 +85,28 @@ pub(super) fn is_modern(meta: Option<&RequestMetaObject>) -> bool {
     meta.is_some_and(|meta| meta.protocol_version.is_some())
 }
 
-fn modern_terms(meta: &mut RequestMetaObject, served: &[ProtocolVersion]) -> Result<Terms, RpcError> {
+fn modern_terms(
+    meta: &mut RequestMetaObject,
+    served: &[ProtocolVersion],
+) -> Result<Terms, RpcError> {
     let requested = meta.protocol_version.take().unwrap_or_default();
-    let known = served.iter().copied().find(|revision| revision.is_modern() && revision.as_str() == requested);
-    let Some(revision) = known else { return Err(unsupported_version(&requested, served)) };
-    let Some(capabilities) = meta.client_capabilities.take() else {
-        return Err(RpcError::invalid_params("params._meta lacks io.modelcontextprotocol/clientCapabilities"));
+    let known = served
+        .iter()
+        .copied()
+        .find(|revision| revision.is_modern() && revision.as_str() == requested);
+    let Some(revision) = known else {
+        return Err(unsupported_version(&requested, served));
     };
-    Ok(Terms { revision, capabilities, client_info: meta.client_info.take() })
+    let Some(capabilities) = meta.client_capabilities.take() else {
+        return Err(RpcError::invalid_params(
+            "params._meta lacks io.modelcontextprotocol/clientCapabilities",
+        ));
+    };
+    Ok(Terms {
+        revision,
+        capabilities,
+        client_info: meta.client_info.take(),
+    })
 }
 
 fn not_opened(served: &[ProtocolVersion]) -> RpcError {
@@ -97,9 +124,14 @@ fn not_opened(served: &[ProtocolVersion]) -> RpcError {
 /// The error for a revision that is not served.
 pub(super) fn unsupported_version(requested: &str, served: &[ProtocolVersion]) -> RpcError {
     let names: Vec<&str> = served.iter().map(|revision| revision.as_str()).collect();
-    let text = format!("unsupported protocol version; supported: {}", names.join(", "));
+    let text = format!(
+        "unsupported protocol version; supported: {}",
+        names.join(", ")
+    );
     let data = serde_json::json!({ "supported": names, "requested": requested });
-    RpcError::new(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, text).with_data(&data).expect("strings are JSON")
+    RpcError::new(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, text)
+        .with_data(&data)
+        .expect("strings are JSON")
 }
 
 #[cfg(all(test, not(loom)))]
@@ -121,7 +153,8 @@ mod tests {
     }
 
     fn meta(version: Option<&str>) -> RequestMetaObject {
-        let mut meta = RequestMetaObject::new(ProtocolVersion::LATEST, ClientCapabilities::default());
+        let mut meta =
+            RequestMetaObject::new(ProtocolVersion::LATEST, ClientCapabilities::default());
         meta.protocol_version = version.map(str::to_owned);
         meta
     }
@@ -135,7 +168,11 @@ mod tests {
         }
         for asked in ["1900-01-01", "2026-07-28", ""] {
             let agreed = Conversation::default().agree(initialize(asked), &newest_first());
-            assert_eq!(agreed.expect("agreed"), ProtocolVersion::V2025_11_25, "{asked}");
+            assert_eq!(
+                agreed.expect("agreed"),
+                ProtocolVersion::V2025_11_25,
+                "{asked}"
+            );
         }
     }
 
@@ -147,7 +184,10 @@ mod tests {
             .expect_err("refused");
         assert_eq!(error.code, ErrorCode::UNSUPPORTED_PROTOCOL_VERSION);
         let data = error.data.expect("data").get().to_owned();
-        assert_eq!(data, r#"{"requested":"2025-11-25","supported":["2026-07-28"]}"#);
+        assert_eq!(
+            data,
+            r#"{"requested":"2025-11-25","supported":["2026-07-28"]}"#
+        );
         assert!(error.message.contains("2026-07-28"));
     }
 
@@ -155,8 +195,12 @@ mod tests {
     #[test]
     fn an_envelope_of_another_revision_is_refused() {
         for version in ["1900-01-01", "2025-11-25", ""] {
-            let error = Conversation::default().terms(Some(&mut meta(Some(version))), &newest_first());
-            assert_eq!(error.expect_err(version).code, ErrorCode::UNSUPPORTED_PROTOCOL_VERSION);
+            let error =
+                Conversation::default().terms(Some(&mut meta(Some(version))), &newest_first());
+            assert_eq!(
+                error.expect_err(version).code,
+                ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
+            );
         }
         let error = Conversation::default()
             .terms(Some(&mut meta(Some("2026-07-28"))), ProtocolVersion::LEGACY)
@@ -170,12 +214,23 @@ mod tests {
         let conversation = Conversation::default();
         let mut without_capabilities = meta(Some("2026-07-28"));
         without_capabilities.client_capabilities = None;
-        for (mut meta, missing) in [(meta(None), "protocolVersion"), (without_capabilities, "clientCapabilities")] {
-            let error = conversation.terms(Some(&mut meta), &newest_first()).expect_err(missing);
+        for (mut meta, missing) in [
+            (meta(None), "protocolVersion"),
+            (without_capabilities, "clientCapabilities"),
+        ] {
+            let error = conversation
+                .terms(Some(&mut meta), &newest_first())
+                .expect_err(missing);
             assert_eq!(error.code, ErrorCode::INVALID_PARAMS);
             assert!(error.message.contains(missing), "{error}");
         }
-        assert_eq!(conversation.terms(None, &newest_first()).expect_err("none").code, ErrorCode::INVALID_PARAMS);
+        assert_eq!(
+            conversation
+                .terms(None, &newest_first())
+                .expect_err("none")
+                .code,
+            ErrorCode::INVALID_PARAMS
+        );
     }
 
     // M-STATE-S-01, M-VER-S-15
@@ -183,12 +238,16 @@ mod tests {
     fn modern_terms_are_forgotten_and_legacy_ones_kept() {
         let conversation = Conversation::default();
         let modern = |conversation: &Conversation| {
-            let terms = conversation.terms(Some(&mut meta(Some("2026-07-28"))), &newest_first()).expect("modern");
+            let terms = conversation
+                .terms(Some(&mut meta(Some("2026-07-28"))), &newest_first())
+                .expect("modern");
             terms.revision
         };
         assert_eq!(modern(&conversation), ProtocolVersion::V2026_07_28);
         assert!(conversation.terms(None, &newest_first()).is_err());
-        conversation.agree(initialize("2024-11-05"), &newest_first()).expect("agreed");
+        conversation
+            .agree(initialize("2024-11-05"), &newest_first())
+            .expect("agreed");
         let terms = conversation.terms(None, &newest_first()).expect("legacy");
         assert_eq!(terms.revision, ProtocolVersion::V2024_11_05);
         assert_eq!(modern(&conversation), ProtocolVersion::V2026_07_28);
@@ -198,8 +257,12 @@ mod tests {
     #[test]
     fn a_second_initialize_is_refused() {
         let conversation = Conversation::default();
-        conversation.agree(initialize("2025-06-18"), &newest_first()).expect("first");
-        let error = conversation.agree(initialize("2025-06-18"), &newest_first()).expect_err("second");
+        conversation
+            .agree(initialize("2025-06-18"), &newest_first())
+            .expect("first");
+        let error = conversation
+            .agree(initialize("2025-06-18"), &newest_first())
+            .expect_err("second");
         assert_eq!(error.code, ErrorCode::INVALID_REQUEST);
     }
 }

@@ -14,27 +14,42 @@ use crate::error::{ErrorCode, Excerpt, RpcError, without_position};
 use crate::jsonrpc::Request;
 use crate::protocol::{Handlers, Responder};
 use crate::schema::{
-    CallToolRequestParams, DiscoverResult, EmptyResult, FitTo, InitializeRequestParams, InitializeResult,
-    PaginatedRequestParams, ProtocolVersion, RequestMetaObject, RequestParams, ResultMetaObject, ServerCapabilities,
-    ToolsCapability, method,
+    CallToolRequestParams, DiscoverResult, EmptyResult, FitTo, InitializeRequestParams,
+    InitializeResult, PaginatedRequestParams, ProtocolVersion, RequestMetaObject, RequestParams,
+    ResultMetaObject, ServerCapabilities, ToolsCapability, method,
 };
 
 /// The handlers of one connection.
 pub(super) fn handlers(server: &Arc<Inner>) -> Handlers {
-    let link = Link { server: Arc::clone(server), conversation: Arc::default() };
+    let link = Link {
+        server: Arc::clone(server),
+        conversation: Arc::default(),
+    };
     let on = |handle: fn(&Link, &Request, Responder)| {
         let link = link.clone();
         move |request: &Request, responder: Responder| handle(&link, request, responder)
     };
     let methods = server.methods.clone();
     methods
-        .quick_request(method::INITIALIZE, on(|link, request, responder| send(link.agree(request, &responder), responder)))
-        .quick_request(method::PING, on(|link, request, responder| send(link.pong(request), responder)))
-        .quick_request(method::SERVER_DISCOVER, on(|link, request, responder| send(link.describe(request), responder)))
-        .quick_request(method::TOOLS_LIST, on(|link, request, responder| {
-            let listing = link.list_tools(request);
-            send(listing.as_deref().map_err(Clone::clone), responder);
-        }))
+        .quick_request(
+            method::INITIALIZE,
+            on(|link, request, responder| send(link.agree(request, &responder), responder)),
+        )
+        .quick_request(
+            method::PING,
+            on(|link, request, responder| send(link.pong(request), responder)),
+        )
+        .quick_request(
+            method::SERVER_DISCOVER,
+            on(|link, request, responder| send(link.describe(request), responder)),
+        )
+        .quick_request(
+            method::TOOLS_LIST,
+            on(|link, request, responder| {
+                let listing = link.list_tools(request);
+                send(listing.as_deref().map_err(Clone::clone), responder);
+            }),
+        )
         .request(method::TOOLS_CALL, on(Link::call_tool))
 }
 
@@ -62,15 +77,28 @@ struct Link {
 }
 
 impl Link {
-    fn agree(&self, request: &Request, responder: &Responder) -> Result<InitializeResult, RpcError> {
+    fn agree(
+        &self,
+        request: &Request,
+        responder: &Responder,
+    ) -> Result<InitializeResult, RpcError> {
         if responder.is_batched() {
-            return Err(RpcError::invalid_request("initialize must not be part of a batch"));
+            return Err(RpcError::invalid_request(
+                "initialize must not be part of a batch",
+            ));
         }
         self.refuse_modern(request)?;
         let params: InitializeRequestParams = read(request)?;
         let revision = self.conversation.agree(params, &self.server.revisions)?;
-        responder.peer().core().allow_batches(revision.has_batches());
-        let mut result = InitializeResult::new(revision, self.server.capabilities(), self.server.info.clone());
+        responder
+            .peer()
+            .core()
+            .allow_batches(revision.has_batches());
+        let mut result = InitializeResult::new(
+            revision,
+            self.server.capabilities(),
+            self.server.info.clone(),
+        );
         result.instructions.clone_from(&self.server.instructions);
         result.fit_to(revision);
         Ok(result)
@@ -87,18 +115,34 @@ impl Link {
         if !is_modern(meta.as_ref()) {
             return Ok(());
         }
-        let requested = meta.and_then(|meta| meta.protocol_version).unwrap_or_default();
+        let requested = meta
+            .and_then(|meta| meta.protocol_version)
+            .unwrap_or_default();
         let mut error = unsupported_version(&requested, &self.server.revisions);
         error.code = ErrorCode::METHOD_NOT_FOUND;
-        let names: Vec<&str> = self.server.revisions.iter().map(|revision| revision.as_str()).collect();
-        error.message = format!("{} is not a method of this revision; supported: {}", request.method(), names.join(", "));
+        let names: Vec<&str> = self
+            .server
+            .revisions
+            .iter()
+            .map(|revision| revision.as_str())
+            .collect();
+        error.message = format!(
+            "{} is not a method of this revision; supported: {}",
+            request.method(),
+            names.join(", ")
+        );
         Err(error)
     }
 
     fn describe(&self, request: &Request) -> Result<DiscoverResult, RpcError> {
         // To a client that probes, a server without the modern era looks like one that was written before it.
         let unknown = || RpcError::method_not_found(request.method());
-        if !self.server.revisions.iter().any(|revision| revision.is_modern()) {
+        if !self
+            .server
+            .revisions
+            .iter()
+            .any(|revision| revision.is_modern())
+        {
             return Err(unknown());
         }
         let RequestParams { mut meta, .. } = read(request)?;
@@ -115,13 +159,23 @@ impl Link {
 
     fn list_tools(&self, request: &Request) -> Result<Arc<RawValue>, RpcError> {
         self.need_tools(request)?;
-        let PaginatedRequestParams { mut meta, cursor, .. } = read(request)?;
+        let PaginatedRequestParams {
+            mut meta, cursor, ..
+        } = read(request)?;
         let revision = self.terms(meta.as_mut())?.revision;
         if cursor.is_some() {
-            return Err(RpcError::invalid_params("cursor is not one of this server's: the list has one page"));
+            return Err(RpcError::invalid_params(
+                "cursor is not one of this server's: the list has one page",
+            ));
         }
-        let info = self.server.names_itself_to(revision).then_some(&self.server.info);
-        self.server.registry.listing(revision, info).map_err(|_| RpcError::internal("internal error"))
+        let info = self
+            .server
+            .names_itself_to(revision)
+            .then_some(&self.server.info);
+        self.server
+            .registry
+            .listing(revision, info)
+            .map_err(|_| RpcError::internal("internal error"))
     }
 
     fn call_tool(&self, request: &Request, responder: Responder) {
@@ -129,21 +183,35 @@ impl Link {
             Err(error) => send::<()>(Err(error), responder),
             Ok((entry, params, terms)) => {
                 let context = Context::new(responder, terms, params.meta.unwrap_or_default());
-                (entry.handler)(ToolCall::new(context, params.arguments, Arc::clone(&self.server)));
+                (entry.handler)(ToolCall::new(
+                    context,
+                    params.arguments,
+                    Arc::clone(&self.server),
+                ));
             }
         }
     }
 
-    fn find_tool(&self, request: &Request) -> Result<(Arc<Entry>, CallToolRequestParams, Arc<Terms>), RpcError> {
+    fn find_tool(
+        &self,
+        request: &Request,
+    ) -> Result<(Arc<Entry>, CallToolRequestParams, Arc<Terms>), RpcError> {
         self.need_tools(request)?;
         let mut params: CallToolRequestParams = read(request)?;
         let terms = self.terms(params.meta.as_mut())?;
-        if params.arguments.as_ref().is_some_and(|arguments| !arguments.get().starts_with('{')) {
+        if params
+            .arguments
+            .as_ref()
+            .is_some_and(|arguments| !arguments.get().starts_with('{'))
+        {
             return Err(RpcError::invalid_params("arguments must be an object"));
         }
         match self.server.registry.find(&params.name) {
             Some(entry) => Ok((entry, params, terms)),
-            None => Err(RpcError::invalid_params(format!("unknown tool: {}", Excerpt(&params.name)))),
+            None => Err(RpcError::invalid_params(format!(
+                "unknown tool: {}",
+                Excerpt(&params.name)
+            ))),
         }
     }
 
@@ -163,7 +231,11 @@ impl Link {
 impl Inner {
     fn capabilities(&self) -> ServerCapabilities {
         let capabilities = ServerCapabilities::default();
-        if self.registry.is_empty() { capabilities } else { capabilities.tools(ToolsCapability::default()) }
+        if self.registry.is_empty() {
+            capabilities
+        } else {
+            capabilities.tools(ToolsCapability::default())
+        }
     }
 
     fn names_itself_to(&self, revision: ProtocolVersion) -> bool {

@@ -60,7 +60,11 @@ impl Server {
     /// # Errors
     ///
     /// [`ErrorKind::Invalid`] when the name is taken or not a tool name, or the input schema is not one of an object.
-    pub fn add_tool<A, R>(&self, tool: Tool, handler: impl Fn(A, &Context) -> R + Send + Sync + 'static) -> Result<()>
+    pub fn add_tool<A, R>(
+        &self,
+        tool: Tool,
+        handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
+    ) -> Result<()>
     where
         A: DeserializeOwned,
         R: ToolOutput,
@@ -73,7 +77,11 @@ impl Server {
     /// # Errors
     ///
     /// As [`add_tool`](Self::add_tool).
-    pub fn add_deferred_tool(&self, tool: Tool, handler: impl Fn(ToolCall) + Send + Sync + 'static) -> Result<()> {
+    pub fn add_deferred_tool(
+        &self,
+        tool: Tool,
+        handler: impl Fn(ToolCall) + Send + Sync + 'static,
+    ) -> Result<()> {
         self.0.registry.add(tool, Arc::new(handler))
     }
 
@@ -107,7 +115,11 @@ impl Server {
     /// When the transport can't be opened, or fails. That the peer leaves is no error.
     pub fn serve(&self, transport: impl Transport + 'static) -> Result<()> {
         let error = self.open(transport)?.wait();
-        if error.kind() == ErrorKind::Closed { Ok(()) } else { Err(error) }
+        if error.kind() == ErrorKind::Closed {
+            Ok(())
+        } else {
+            Err(error)
+        }
     }
 
     /// Serves the process that started this one, over the standard streams, until it closes them.
@@ -122,6 +134,9 @@ impl Server {
 
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Server").field("info", &self.0.info).field("tools", &self.0.registry).finish_non_exhaustive()
+        f.debug_struct("Server")
+            .field("info", &self.0.info)
+            .field("tools", &self.0.registry)
+            .finish_non_exhaustive()
     }
 }

@@ -84,7 +84,10 @@ impl<T: ToolOutput> ToolOutput for Result<T, ToolError> {
 
 /// A structured value, given with its JSON as a text for clients that only read that (M-TOOL-S-20).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "it wraps one value and never anything else")]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "it wraps one value and never anything else"
+)]
 pub struct Json<T>(pub T);
 
 #[cfg(feature = "schemars")]
@@ -106,7 +109,9 @@ impl<T: Serialize> ToolOutput for Json<T> {
 }
 
 fn structured(value: &impl Serialize) -> Result<CallToolResult, RpcError> {
-    CallToolResult::default().structured(value).map_err(|_| RpcError::internal("internal error"))
+    CallToolResult::default()
+        .structured(value)
+        .map_err(|_| RpcError::internal("internal error"))
 }
 
 /// The JSON Schema (2020-12) of a type.
@@ -159,16 +164,22 @@ impl<E: StdError + 'static> From<E> for ToolError {
 impl fmt::Display for ToolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Failure::Tool(result) => {
-                f.write_str(result.content.iter().find_map(ContentBlock::as_text).unwrap_or("the tool failed"))
-            }
+            Failure::Tool(result) => f.write_str(
+                result
+                    .content
+                    .iter()
+                    .find_map(ContentBlock::as_text)
+                    .unwrap_or("the tool failed"),
+            ),
             Failure::Protocol(error) => write!(f, "{error}"),
         }
     }
 }
 
 /// Makes a handler that answers before it returns. Bad arguments are the tool's failure, so that the model can mend them (AMB-16).
-pub(super) fn answering<A, R>(handler: impl Fn(A, &Context) -> R + Send + Sync + 'static) -> ToolHandler
+pub(super) fn answering<A, R>(
+    handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
+) -> ToolHandler
 where
     A: DeserializeOwned,
     R: ToolOutput,

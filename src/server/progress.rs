@@ -21,7 +21,12 @@ pub(super) struct Pace {
 
 impl Pace {
     pub(super) fn new(now: Instant) -> Self {
-        Self { last: f64::NEG_INFINITY, credit: BURST, since: now, held: None }
+        Self {
+            last: f64::NEG_INFINITY,
+            credit: BURST,
+            since: now,
+            held: None,
+        }
     }
 
     /// Gives the message back if it may go out now. One that does not grow is dropped, one too many is held until the end.
@@ -33,7 +38,10 @@ impl Pace {
         self.last = progress.progress;
         let earned = now.saturating_duration_since(self.since).as_millis() / INTERVAL.as_millis();
         if earned > 0 {
-            self.credit = BURST.min(self.credit.saturating_add(u32::try_from(earned).unwrap_or(BURST)));
+            self.credit = BURST.min(
+                self.credit
+                    .saturating_add(u32::try_from(earned).unwrap_or(BURST)),
+            );
             self.since = now;
         }
         if self.credit == 0 {
@@ -74,11 +82,16 @@ mod tests {
         let now = Instant::now();
         let mut pace = Pace::new(now);
         let flood = (0..100_000).map(|value| Progress::new(value.into()));
-        let passed = flood.filter_map(|progress| pace.admit(progress, now)).count();
+        let passed = flood
+            .filter_map(|progress| pace.admit(progress, now))
+            .count();
         assert_eq!(passed, BURST as usize);
         assert_eq!(pace.finish(), Some(Progress::new(99_999.0)));
         assert_eq!(pace.finish(), None);
-        assert!(pace.admit(Progress::new(100_000.0), now + 2 * INTERVAL).is_some());
+        assert!(
+            pace.admit(Progress::new(100_000.0), now + 2 * INTERVAL)
+                .is_some()
+        );
         assert_eq!(pace.finish(), None);
     }
 }

@@ -8,7 +8,9 @@ use serde_json::value::RawValue;
 
 use super::context::ToolCall;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
-use crate::schema::{FitTo, Implementation, ListToolsResult, ProtocolVersion, ResultMetaObject, Tool};
+use crate::schema::{
+    FitTo, Implementation, ListToolsResult, ProtocolVersion, ResultMetaObject, Tool,
+};
 use crate::sync::Mutex;
 
 pub(super) type ToolHandler = Arc<dyn Fn(ToolCall) + Send + Sync>;
@@ -34,15 +36,21 @@ struct Tools {
 impl Registry {
     pub(super) fn add(&self, tool: Tool, handler: ToolHandler) -> Result<()> {
         check_name(&tool.name)?;
-        tool.input_schema.check_input().map_err(|error| error.context(format_args!("tool '{}'", tool.name)))?;
+        tool.input_schema
+            .check_input()
+            .map_err(|error| error.context(format_args!("tool '{}'", tool.name)))?;
         let mut tools = self.0.lock();
         if tools.by_name.contains_key(&tool.name) {
             let name = &tool.name;
-            let text = format!("a tool named '{name}' is there already: remove it first or choose another name");
+            let text = format!(
+                "a tool named '{name}' is there already: remove it first or choose another name"
+            );
             return Err(Error::new(ErrorKind::Invalid, text));
         }
         let entry = Arc::new(Entry { tool, handler });
-        tools.by_name.insert(entry.tool.name.clone(), Arc::clone(&entry));
+        tools
+            .by_name
+            .insert(entry.tool.name.clone(), Arc::clone(&entry));
         tools.entries.push(entry);
         tools.listings.clear();
         Ok(())
@@ -78,12 +86,20 @@ impl Registry {
         if let Some(listing) = tools.listings.get(&revision) {
             return Ok(Arc::clone(listing));
         }
-        let listed: Vec<Tool> = tools.entries.iter().map(|entry| entry.tool.clone()).collect();
+        let listed: Vec<Tool> = tools
+            .entries
+            .iter()
+            .map(|entry| entry.tool.clone())
+            .collect();
         let mut result = ListToolsResult::new(listed);
         result.meta = server_info.map(|info| ResultMetaObject::default().server_info(info.clone()));
         result.fit_to(revision);
-        let listing = serde_json::value::to_raw_value(&result)
-            .map_err(|error| Error::new(ErrorKind::Invalid, format!("the tools can't be written as JSON: {error}")))?;
+        let listing = serde_json::value::to_raw_value(&result).map_err(|error| {
+            Error::new(
+                ErrorKind::Invalid,
+                format!("the tools can't be written as JSON: {error}"),
+            )
+        })?;
         let listing = Arc::<RawValue>::from(listing);
         tools.listings.insert(revision, Arc::clone(&listing));
         Ok(listing)
@@ -92,7 +108,9 @@ impl Registry {
 
 impl fmt::Debug for Registry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.0.lock().entries.iter().map(|entry| &entry.tool.name)).finish()
+        f.debug_list()
+            .entries(self.0.lock().entries.iter().map(|entry| &entry.tool.name))
+            .finish()
     }
 }
 
@@ -102,7 +120,10 @@ fn check_name(name: &str) -> Result<()> {
     if (1..=128).contains(&name.len()) && name.bytes().all(allowed) {
         return Ok(());
     }
-    let text = format!("'{}' is not a tool name: use 1 to 128 of the characters A-Z a-z 0-9 _ - .", Excerpt(name));
+    let text = format!(
+        "'{}' is not a tool name: use 1 to 128 of the characters A-Z a-z 0-9 _ - .",
+        Excerpt(name)
+    );
     Err(Error::new(ErrorKind::Invalid, text))
 }
 
@@ -123,7 +144,10 @@ mod tests {
             add(&registry, name).expect(name);
         }
         for name in ["", "a b", "a,b", "ä", "a/b", &"x".repeat(129)] {
-            assert_eq!(add(&registry, name).expect_err(name).kind(), ErrorKind::Invalid);
+            assert_eq!(
+                add(&registry, name).expect_err(name).kind(),
+                ErrorKind::Invalid
+            );
         }
     }
 
@@ -156,10 +180,17 @@ mod tests {
         let registry = Registry::default();
         add(&registry, "b").expect("free");
         add(&registry, "a").expect("free");
-        let list = |registry: &Registry| registry.listing(ProtocolVersion::LATEST, None).expect("JSON");
+        let list = |registry: &Registry| {
+            registry
+                .listing(ProtocolVersion::LATEST, None)
+                .expect("JSON")
+        };
         let first = list(&registry);
         assert!(Arc::ptr_eq(&first, &list(&registry)));
-        assert!(first.get().find("\"b\"") < first.get().find("\"a\""), "{first}");
+        assert!(
+            first.get().find("\"b\"") < first.get().find("\"a\""),
+            "{first}"
+        );
         registry.remove("b");
         assert!(!list(&registry).get().contains("\"b\""));
     }

@@ -62,6 +62,7 @@ const REST_OF_GROUP: Duration = Duration::from_millis(500);
 ///     .env("WEATHER_KEY", "secret")
 ///     .stderr(Stderr::Inherit);
 /// ```
+#[derive(Clone)]
 pub struct Child {
     program: OsString,
     args: Vec<OsString>,
@@ -264,6 +265,19 @@ impl Transport for Child {
             Arc::new(ChildControl(shared)),
         ))
     }
+
+    fn again(&self) -> Option<Box<dyn Transport>> {
+        Some(Box::new(self.clone()))
+    }
+
+    /// The command line.
+    fn address(&self) -> Option<String> {
+        let words = std::iter::once(&self.program).chain(&self.args);
+        let words: Vec<String> = words
+            .map(|word| format!("{:?}", word.to_string_lossy()))
+            .collect();
+        Some(words.join(" "))
+    }
 }
 
 /// What the halves share. When the last of them goes, the child is ended.
@@ -425,5 +439,9 @@ impl Control for ChildControl {
 
     fn close(&self) {
         self.0.close();
+    }
+
+    fn last_words(&self) -> Option<String> {
+        self.0.tail.quote()
     }
 }

@@ -35,7 +35,7 @@ use crate::error::Result;
 use crate::jsonrpc::{RequestId, TooLong};
 
 /// A lock that a panic elsewhere does not make unusable: what it guards is never left half changed.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -86,6 +86,18 @@ pub trait Transport: Send + fmt::Debug {
     ///
     /// When the peer can't be reached. Nothing is left behind then.
     fn open(self: Box<Self>, limits: &Limits) -> Result<Halves>;
+
+    /// Another transport to a fresh peer of the same kind, where one can be made: a child process can be started once more. Defaults to
+    /// none.
+    fn again(&self) -> Option<Box<dyn Transport>> {
+        None
+    }
+
+    /// What names the peer beyond this connection, such as a command line: what was found out about it is remembered under this name.
+    /// Defaults to none.
+    fn address(&self) -> Option<String> {
+        None
+    }
 }
 
 /// An open transport.
@@ -162,6 +174,11 @@ pub trait Control: Send + Sync + fmt::Debug {
     /// Politely first: the peer is told that nothing more comes, and gets its time to leave, during which incoming messages have still to
     /// be received. When this returns, [`Receiver::receive`] no longer blocks on any thread.
     fn close(&self);
+
+    /// What the peer said outside of the protocol of late, to be quoted in an error. Defaults to nothing.
+    fn last_words(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Upper bounds of a connection. Each has a defined answer when it is hit.

@@ -1,5 +1,8 @@
 //! Tests of the library from outside, in one binary.
-#![allow(clippy::unwrap_used, reason = "a test that can't go on is a test that fails")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that can't go on is a test that fails"
+)]
 
 mod schema_examples;
 mod schema_revisions;

@@ -27,7 +27,7 @@ const CALLBACK_PATIENCE: Duration = Duration::from_secs(1);
 /// What becomes of a child's standard error.
 ///
 /// What it says there is no sign of failure: servers log to it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub enum Stderr {
     /// Read by a thread, which keeps the last 64 KiB: see [`StderrTail`] and [`Error::stderr_tail`].
@@ -48,12 +48,13 @@ impl Stderr {
     /// the child wait. Bytes that are not UTF-8 are replaced; a line over 64 KiB comes in pieces. A panic in it ends the calls, not the
     /// draining. It may drop or close the connection.
     pub fn lines(each: impl FnMut(&str) + Send + 'static) -> Self {
-        Self::Lines(StderrLines(Box::new(each)))
+        Self::Lines(StderrLines(Arc::new(Mutex::new(each))))
     }
 }
 
 /// A function that takes the lines of a child's standard error, made by [`Stderr::lines`].
-pub struct StderrLines(Box<dyn FnMut(&str) + Send>);
+#[derive(Clone)]
+pub struct StderrLines(Arc<Mutex<dyn FnMut(&str) + Send>>);
 
 impl fmt::Debug for StderrLines {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -120,6 +121,11 @@ impl StderrTail {
         }
     }
 
+    /// A child starts to write to it: perhaps not the first one.
+    fn begin(&self) {
+        lock(&self.0.state).done = false;
+    }
+
     fn finish(&self) {
         lock(&self.0.state).done = true;
         self.0.done.notify_all();
@@ -165,6 +171,7 @@ impl Drainer {
             None => Stack::Small,
         };
         let (reader, kept) = (Arc::clone(&end), tail.clone());
+        kept.begin();
         let thread = start("mcplink-stderr", stack, move || {
             drain(&reader, &kept, lines.map(Splitter::new));
             kept.finish();
@@ -266,7 +273,7 @@ impl Splitter {
         let called = self
             .each
             .as_mut()
-            .map(|each| catch_unwind(AssertUnwindSafe(|| (each.0)(&line))));
+            .map(|each| catch_unwind(AssertUnwindSafe(|| lock(&each.0)(&line))));
         if called.is_some_and(|result| result.is_err()) {
             self.each = None;
         }
