@@ -223,7 +223,7 @@ impl Core {
             match duty {
                 Duty::Leave => break,
                 Duty::Lead(receiver) => self.lead(receiver),
-                Duty::Flush => _ = self.flush_until(Instant::now().checked_add(WRITE_TURN)),
+                Duty::Flush => self.flush_until(Instant::now().checked_add(WRITE_TURN)),
                 Duty::Run(job) => {
                     let started = Instant::now();
                     self.run(job);

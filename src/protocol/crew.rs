@@ -19,13 +19,12 @@
 //!
 //! **Threads** are started on demand, when work comes that no idle thread can take; idle ones leave after a while. The watchdog ticks
 //! only while the receiver changes hands, so an idle connection costs no time.
-
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::outgoing::Slot;
 use crate::sync::{Condvar, Mutex, MutexGuard};
-use std::sync::Arc;
 
 /// How long user code may run where it was read before another thread reads on: between one and two ticks.
 const TICK: Duration = Duration::from_micros(450);
