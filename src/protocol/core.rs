@@ -102,8 +102,9 @@ enum Standing {
     Elsewhere,
     /// Reading: it may wait for nothing and leaves writing for later.
     Reading(usize),
-    /// Running a handler where it was read: the answer is written when it has returned.
-    Inline(usize),
+    /// Running a handler where it was read, with the receiver parked under this number: what it sends is written when it has returned,
+    /// or by the thread that takes the receiver meanwhile.
+    Inline(usize, u64),
 }
 
 thread_local! {
@@ -301,7 +302,7 @@ impl Core {
             match self.crew.begin_inline(receiver) {
                 Ok((park, hands)) => {
                     self.provide(hands);
-                    self.run_inline(job);
+                    self.run_inline(job, park);
                     answers += 1;
                     if !more || answers >= ANSWERS_TOGETHER {
                         answers = 0;
@@ -324,8 +325,8 @@ impl Core {
         }
     }
 
-    fn run_inline(self: &Arc<Self>, job: Job) {
-        let outer = STANDING.replace(Standing::Inline(self.address()));
+    fn run_inline(self: &Arc<Self>, job: Job, park: u64) {
+        let outer = STANDING.replace(Standing::Inline(self.address(), park));
         self.run(job);
         STANDING.set(outer);
     }
@@ -766,8 +767,21 @@ impl Core {
             let Some(message) = &message else { break };
             self.outbox.wait_for_room(message.text.len(), deadline)?;
         }
-        self.flush_until(deadline);
+        if !self.is_written_later() {
+            self.flush_until(deadline);
+        }
         Ok(())
+    }
+
+    /// Whether what a handler on this thread has just queued can wait for a few more: whoever has the receiver next writes it, this
+    /// thread when the handler returns, or the watchdog after a tick.
+    fn is_written_later(self: &Arc<Self>) -> bool {
+        match STANDING.get() {
+            Standing::Inline(address, park) if address == self.address() => {
+                self.outbox.queued_messages() < ANSWERS_TOGETHER && self.crew.is_parked(park)
+            }
+            _ => false,
+        }
     }
 
     pub(super) fn send_notification(self: &Arc<Self>, text: Vec<u8>) -> Result<()> {
@@ -814,7 +828,7 @@ impl Core {
         let here = self.address();
         let (full, write) = match STANDING.get() {
             Standing::Reading(address) if address == here => (Full::Exceed, false),
-            Standing::Inline(address) if address == here => {
+            Standing::Inline(address, _) if address == here => {
                 (Full::WaitUntil(self.write_deadline()), false)
             }
             _ => (Full::WaitUntil(self.write_deadline()), true),

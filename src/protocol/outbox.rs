@@ -204,6 +204,10 @@ impl Outbox {
         self.changed.notify_all();
     }
 
+    pub(crate) fn queued_messages(&self) -> usize {
+        self.state.lock().queue.len()
+    }
+
     pub(crate) fn queued_bytes(&self) -> usize {
         self.state.lock().bytes
     }
