@@ -1,6 +1,8 @@
 //! The Model Context Protocol for programs without an async runtime.
 #![deny(unsafe_code)]
 
+#[cfg(feature = "cffi")]
+mod cffi;
 pub mod client;
 mod error;
 pub mod jsonrpc;
