@@ -11,6 +11,7 @@ mod calls;
 mod connect;
 mod envelope;
 mod era;
+mod input;
 
 use std::fmt;
 use std::sync::Arc;

@@ -15,6 +15,8 @@ mod dispatch;
 mod output;
 mod progress;
 mod registry;
+mod rounds;
+mod state;
 
 use std::fmt;
 use std::sync::Arc;
