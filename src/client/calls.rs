@@ -5,12 +5,12 @@ use serde::de::DeserializeOwned;
 
 use super::envelope::params_text;
 use super::{Client, Inner};
-use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::RawResult;
 use crate::protocol::CallOptions;
 use crate::schema::{
     CallToolRequestParams, CallToolResult, EmptyResult, ListToolsResult, PaginatedRequestParams,
-    ResultType, Tool, method,
+    Tool, method,
 };
 
 /// More pages than this no honest list has.
@@ -117,15 +117,9 @@ impl Client {
         &self,
         method: &str,
         params: &impl Serialize,
-        options: CallOptions<'_>,
+        mut options: CallOptions<'_>,
     ) -> Result<RawResult> {
-        let params = params_text(method, params)?;
-        let envelope = &self.0.envelope;
-        self.0.connection.peer().request_with(
-            method,
-            |id, text| envelope.write(id, &params, text),
-            options,
-        )
+        self.request_text(method, &params_text(method, params)?, &mut options)
     }
 
     /// Sends a notification of any method.
@@ -142,12 +136,9 @@ impl Client {
         &self,
         method: &str,
         params: &impl Serialize,
-        options: CallOptions<'_>,
+        mut options: CallOptions<'_>,
     ) -> Result<R> {
-        let text = self.request(method, params, options)?;
-        if self.revision().is_modern() {
-            self.check_type(method, &text)?;
-        }
+        let text = self.complete(method, params_text(method, params)?, &mut options)?;
         serde_json::from_str(&text).map_err(|error| {
             let text = format!(
                 "the result of {method} of '{}' can't be read: {error}",
@@ -155,34 +146,6 @@ impl Client {
             );
             Error::new(ErrorKind::Protocol, text).sent(true)
         })
-    }
-
-    fn check_type(&self, method: &str, result: &str) -> Result<()> {
-        let server = self.server_name();
-        let kind = ResultType::of(result).map_err(|error| {
-            error
-                .context(format_args!("{method} of '{server}'"))
-                .sent(true)
-        })?;
-        let (fault, text) = match kind {
-            ResultType::Complete => return Ok(()),
-            ResultType::InputRequired => (
-                ErrorKind::Unsupported,
-                format!(
-                    "'{server}' asks for input during {method}, which this client does not give"
-                ),
-            ),
-            other => {
-                let other = Excerpt(other.as_str()).to_string();
-                (
-                    ErrorKind::Protocol,
-                    format!(
-                        "'{server}' answered {method} with resultType '{other}', which was not agreed on"
-                    ),
-                )
-            }
-        };
-        Err(Error::new(fault, text).sent(true))
     }
 
     /// Fails at once when the server did not advertise what a method needs.

@@ -24,7 +24,11 @@ use crate::schema::{
 };
 use crate::transport::Transport;
 
-pub(super) fn connect(settings: ClientBuilder, transport: Box<dyn Transport>) -> Result<Client> {
+pub(super) fn connect(
+    mut settings: ClientBuilder,
+    transport: Box<dyn Transport>,
+) -> Result<Client> {
+    settings.inputs.declare(&mut settings.capabilities);
     let place = settings.memory.clone().zip(transport.address());
     let remembered = place
         .as_ref()
@@ -129,7 +133,7 @@ impl Opening {
                 drop(responder.respond(&EmptyResult::default()));
             });
         let mut connection = Connection::asking()
-            .handlers(handlers)
+            .handlers(settings.inputs.serve(handlers))
             .limits(settings.limits.clone());
         if let Some(log) = &settings.log {
             connection = connection.log(log.clone());
@@ -157,13 +161,13 @@ impl Opening {
             Err(error) => return Verdict::Hopeless(error),
         };
         // A server that does not know the probe may not know how to cancel it either.
-        let options = CallOptions::new()
+        let mut options = CallOptions::new()
             .timeout(self.left().min(self.settings.probe_timeout))
             .without_cancelling();
         let answer = peer.request_with(
             method::SERVER_DISCOVER,
             |id, text| envelope.write(id, "{}", text),
-            options,
+            &mut options,
         );
         era::judge(
             answer.as_deref().map_err(Clone::clone),
@@ -187,6 +191,7 @@ impl Opening {
         Ok(Client::new(Inner {
             connection,
             envelope: self.envelope(revision)?,
+            inputs: self.settings.inputs.clone(),
             server,
         }))
     }
@@ -248,6 +253,7 @@ impl Opening {
         Ok(Client::new(Inner {
             connection,
             envelope: Envelope::legacy(),
+            inputs: self.settings.inputs.clone(),
             server,
         }))
     }

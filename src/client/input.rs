@@ -43,14 +43,11 @@ impl InputHandlers {
         modes.extend(self.url.is_some().then_some(ElicitationMode::Url));
         for mode in modes {
             let elicitation = capabilities.elicitation.take();
-            let elicitation = elicitation.unwrap_or_else(ElicitationCapability::default);
+            let elicitation = elicitation.unwrap_or_default();
             capabilities.elicitation = Some(elicitation.with(mode));
         }
         if self.sample.is_some() {
-            let sampling = capabilities
-                .sampling
-                .take()
-                .unwrap_or_else(SamplingCapability::default);
+            let sampling = capabilities.sampling.take().unwrap_or_default();
             capabilities.sampling = Some(if self.sampling_tools {
                 sampling.with_tools()
             } else {

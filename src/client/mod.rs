@@ -12,6 +12,7 @@ mod connect;
 mod envelope;
 mod era;
 mod input;
+mod rounds;
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 pub use self::builder::ClientBuilder;
 use self::envelope::Envelope;
 pub use self::era::{Era, EraMemory};
+use self::input::InputHandlers;
 use crate::error::Result;
 use crate::protocol::{Connection, Stats};
 use crate::schema::{Implementation, ProtocolVersion, ServerCapabilities};
@@ -52,6 +54,7 @@ pub struct Client(Arc<Inner>);
 struct Inner {
     connection: Connection,
     envelope: Envelope,
+    inputs: InputHandlers,
     server: ServerDescription,
 }
 

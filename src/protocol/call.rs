@@ -78,6 +78,11 @@ impl<'a> CallOptions<'a> {
         self
     }
 
+    /// Waits for `span`, or until the call is cancelled; returns whether it is.
+    pub(crate) fn pause(&self, span: Duration) -> bool {
+        self.cancel.clone().unwrap_or_default().wait(span)
+    }
+
     /// Never tells the peer that nobody waits any more: for `initialize`, which must not be cancelled.
     pub(crate) fn without_cancelling(mut self) -> Self {
         self.may_cancel = false;
@@ -113,7 +118,7 @@ pub(super) fn request(
     core: &Arc<Core>,
     method: &str,
     write: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
-    mut options: CallOptions<'_>,
+    options: &mut CallOptions<'_>,
 ) -> Result<RawResult> {
     let deadline = Deadline::new(Instant::now(), options.timeout, options.max_timeout);
     if options
@@ -151,8 +156,8 @@ pub(super) fn request(
         .as_ref()
         .map(|token| token.on_trigger(move || _ = slot.nudge()));
     let _place = core.leave_worker();
-    let outcome = call.wait(&mut options)?;
-    call.judge(outcome)
+    let outcome = call.wait(options)?;
+    judge(core, method, outcome)
 }
 
 fn write_request(
@@ -267,26 +272,6 @@ impl Call<'_> {
         )
         .sent(true)
     }
-
-    fn judge(&self, outcome: Outcome) -> Result<RawResult> {
-        match outcome {
-            Outcome::Response(response) => response
-                .into_result()
-                .map_err(|rpc| Error::peer(self.core.peer(), self.method, rpc)),
-            Outcome::Malformed(malformed) => {
-                let text = format!(
-                    "'{}' answered {} with a message that is invalid: {}",
-                    self.core.peer(),
-                    self.method,
-                    malformed.error.message
-                );
-                Err(Error::new(ErrorKind::Protocol, text).sent(true))
-            }
-            Outcome::Failed(error) => {
-                Err(error.context(format_args!("no answer to {}", self.method)))
-            }
-        }
-    }
 }
 
 impl Drop for Call<'_> {
@@ -296,4 +281,63 @@ impl Drop for Call<'_> {
             self.core.send_cancelled(self.id, self.reason);
         }
     }
+}
+
+/// What an outcome means to who is owed it.
+fn judge(core: &Core, method: &str, outcome: Outcome) -> Result<RawResult> {
+    match outcome {
+        Outcome::Response(response) => response
+            .into_result()
+            .map_err(|rpc| Error::peer(core.peer(), method, rpc)),
+        Outcome::Malformed(malformed) => {
+            let (peer, why) = (core.peer(), malformed.error.message);
+            let text = format!("'{peer}' answered {method} with a message that is invalid: {why}");
+            Err(Error::new(ErrorKind::Protocol, text).sent(true))
+        }
+        Outcome::Failed(error) => Err(error.context(format_args!("no answer to {method}"))),
+    }
+}
+
+/// A request that was sent without a caller who waits.
+pub(crate) struct StartedCall {
+    core: Arc<Core>,
+    id: i64,
+}
+
+impl StartedCall {
+    /// Nobody wants the answer any more: the peer is told, and the callback is dropped. Does nothing once the outcome is there.
+    pub(crate) fn cancel(&self, reason: &str) {
+        if self.core.calls.give_up(self.id) {
+            self.core.send_cancelled(self.id, reason);
+        }
+    }
+}
+
+/// Sends a request whose outcome goes to a callback: once, on the connection's thread for notifications and in order with these.
+///
+/// Nothing but the peer, [`StartedCall::cancel`] and the end of the connection ends it: who starts it sees to that.
+pub(super) fn start_request(
+    core: &Arc<Core>,
+    method: &'static str,
+    write: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
+    on_end: impl FnOnce(Result<RawResult>) + Send + 'static,
+) -> Result<StartedCall> {
+    let judging = Arc::clone(core);
+    let on_end = move |outcome| on_end(judge(&judging, method, outcome));
+    let id = core.calls.register_callback(Box::new(on_end))?;
+    let started = StartedCall {
+        core: Arc::clone(core),
+        id,
+    };
+    let text = write_request(id, method, write).map_err(|error| {
+        core.calls.give_up(id);
+        Error::new(
+            ErrorKind::Invalid,
+            format!("params of {method} can't be written as JSON: {error}"),
+        )
+    })?;
+    let message = SessionMessage::new(text).related_to(RequestId::from(id));
+    core.send_started(message)
+        .inspect_err(|_| _ = core.calls.give_up(id))?;
+    Ok(started)
 }

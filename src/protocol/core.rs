@@ -15,7 +15,7 @@ use super::crew::{Crew, Duty, Hands, Job};
 use super::handlers::{Handlers, RequestHandler};
 use super::incoming::{Batch, Exchange, Exchanges};
 use super::outbox::{Flush, Full, Outbox};
-use super::outgoing::{Calls, Delivery, Outcome, Progress, Slot};
+use super::outgoing::{Calls, Delivery, Due, Outcome, Progress, Slot};
 use super::peer::Peer;
 use super::responder::{Responder, response_of};
 use super::stats::{Counters, Stats, count};
@@ -475,8 +475,8 @@ impl Core {
         }
     }
 
-    fn deliver(&self, id: &RequestId, outcome: Outcome) -> Taken {
-        match self.calls.complete(id, outcome) {
+    fn deliver(self: &Arc<Self>, id: &RequestId, outcome: Outcome) -> Taken {
+        match self.complete(id, outcome) {
             Delivery::Delivered => return Taken::Delivered,
             Delivery::Late => count(&self.counters.late_responses),
             Delivery::Unknown => {
@@ -490,6 +490,20 @@ impl Core {
             }
         }
         Taken::Done
+    }
+
+    fn complete(self: &Arc<Self>, id: &RequestId, outcome: Outcome) -> Delivery {
+        let (delivery, due) = self.calls.complete(id, outcome);
+        self.settle(due);
+        delivery
+    }
+
+    /// Has callbacks run that are owed an outcome: none of them is ever dropped.
+    fn settle(self: &Arc<Self>, due: impl IntoIterator<Item = Due>) {
+        for (on_end, outcome) in due {
+            let hands = self.crew.push_owed(Box::new(move || on_end(outcome)));
+            self.provide(hands);
+        }
     }
 
     fn accept(self: &Arc<Self>, request: Request, batch: Option<&Arc<Batch>>) -> Taken {
@@ -610,6 +624,12 @@ impl Core {
         }
     }
 
+    /// Runs a handler, which was left before, on a thread of the connection.
+    pub(crate) fn run_later(self: &Arc<Self>, handler: Job) {
+        let hands = self.crew.push_job(handler);
+        self.provide(hands);
+    }
+
     fn push_serial(self: &Arc<Self>, job: Job) {
         match self.crew.push_serial(job) {
             Ok(hands) => self.provide(hands),
@@ -644,9 +664,7 @@ impl Core {
             Form::Response => {
                 let error = malformed.error.clone();
                 let delivered = malformed.id.clone().is_some_and(|id| {
-                    self.calls
-                        .complete(&id, Outcome::Malformed(malformed.clone()))
-                        == Delivery::Delivered
+                    self.complete(&id, Outcome::Malformed(malformed.clone())) == Delivery::Delivered
                 });
                 if !delivered && self.settings.serving {
                     self.reply(malformed.id.as_ref(), &error, batch);
@@ -779,6 +797,14 @@ impl Core {
         }
     }
 
+    /// Queues a request that nobody waits for, and has it written.
+    pub(super) fn send_started(self: &Arc<Self>, message: SessionMessage) -> Result<()> {
+        self.outbox.push(message, Full::Exceed)?;
+        let hands = self.crew.want_flush();
+        self.provide(hands);
+        Ok(())
+    }
+
     pub(super) fn send_notification(self: &Arc<Self>, text: Vec<u8>) -> Result<()> {
         let deadline = Instant::now().checked_add(self.settings.write_timeout);
         self.outbox
@@ -873,7 +899,7 @@ impl Core {
         }
         life.ended = Some(error.clone());
         drop(life);
-        self.calls.close(error);
+        self.settle(self.calls.close(error));
         self.crew.end_reading();
         if !self.settings.serving {
             self.cancel_requests();
@@ -941,7 +967,7 @@ impl Core {
             ErrorKind::Closed,
             format!("the connection to '{}' was closed", self.peer()),
         );
-        self.calls.close(&reason);
+        self.settle(self.calls.close(&reason));
         self.cancel_requests();
         self.crew.wait_for_handlers(
             own_handler.max(own_thread),

@@ -342,6 +342,19 @@ impl<R> Crew<R> {
         Ok(self.call_hands(&mut state))
     }
 
+    /// The same for a callback that is owed its run: it is not refused, and counted elsewhere.
+    pub(crate) fn push_owed(&self, job: Job) -> Hands {
+        let mut state = self.state.lock();
+        if state.stopped {
+            // Nobody is left to run it, but it must know that it is over.
+            drop(state);
+            job();
+            return Hands::Enough;
+        }
+        state.serial.push_back(job);
+        self.call_hands(&mut state)
+    }
+
     pub(crate) fn serial_done(&self) {
         self.state.lock().serial_busy = false;
         self.quieter.notify_all();

@@ -13,6 +13,7 @@
 //!
 //! **Locks:** the table's before a slot's.
 use std::collections::{HashMap, VecDeque};
+use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -143,6 +144,27 @@ impl Slot {
     }
 }
 
+/// What a call without a waiting caller does with its outcome.
+pub(crate) type OnEnd = Box<dyn FnOnce(Outcome) + Send>;
+
+/// Who is owed an outcome.
+enum Owed {
+    Caller(Arc<Slot>),
+    Callback(OnEnd),
+}
+
+impl fmt::Debug for Owed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Caller(_) => "Caller",
+            Self::Callback(_) => "Callback",
+        })
+    }
+}
+
+/// A callback and the outcome that it is owed, for the thread that runs callbacks.
+pub(crate) type Due = (OnEnd, Outcome);
+
 /// Where an answer went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Delivery {
@@ -164,7 +186,7 @@ pub(crate) struct Calls {
 #[derive(Debug)]
 struct Table {
     last_id: i64,
-    slots: HashMap<i64, Arc<Slot>>,
+    owed: HashMap<i64, Owed>,
     retired: VecDeque<i64>,
     closed: Option<Error>,
 }
@@ -173,7 +195,7 @@ impl Calls {
     pub(crate) fn new(max_calls: usize, max_events: usize) -> Self {
         let table = Table {
             last_id: 0,
-            slots: HashMap::new(),
+            owed: HashMap::new(),
             retired: VecDeque::new(),
             closed: None,
         };
@@ -186,41 +208,56 @@ impl Calls {
 
     /// Opens a slot under an id that was never used on this connection.
     pub(crate) fn register(&self) -> Result<(i64, Arc<Slot>)> {
+        let slot = Arc::new(Slot::default());
+        let id = self.enter(|| Owed::Caller(Arc::clone(&slot)))?;
+        Ok((id, slot))
+    }
+
+    /// Promises the outcome of a request under such an id to a callback.
+    pub(crate) fn register_callback(&self, on_end: OnEnd) -> Result<i64> {
+        self.enter(|| Owed::Callback(on_end))
+    }
+
+    fn enter(&self, owed: impl FnOnce() -> Owed) -> Result<i64> {
         let mut table = self.table.lock();
         if let Some(error) = &table.closed {
             return Err(error.clone().sent(false));
         }
-        if table.slots.len() >= self.max_calls {
+        if table.owed.len() >= self.max_calls {
             let max = self.max_calls;
-            return Err(Error::new(
-                ErrorKind::Busy,
-                format!("{max} calls are in flight already (max_calls)"),
-            ));
+            let text = format!("{max} calls are in flight already (max_calls)");
+            return Err(Error::new(ErrorKind::Busy, text));
         }
         table.last_id += 1;
         let id = table.last_id;
-        let slot = Arc::new(Slot::default());
-        table.slots.insert(id, Arc::clone(&slot));
-        Ok((id, slot))
+        table.owed.insert(id, owed());
+        Ok(id)
     }
 
-    /// Ends a call with what the peer sent for it.
-    pub(crate) fn complete(&self, id: &RequestId, outcome: Outcome) -> Delivery {
+    /// Ends a call with what the peer sent for it. A callback is not run but given back.
+    pub(crate) fn complete(&self, id: &RequestId, outcome: Outcome) -> (Delivery, Option<Due>) {
         let Some(number) = id.as_i64() else {
-            return Delivery::Unknown;
+            return (Delivery::Unknown, None);
         };
         let mut table = self.table.lock();
-        let Some(slot) = table.slots.remove(&number) else {
-            return if table.retired.contains(&number) {
+        let Some(owed) = table.owed.remove(&number) else {
+            let is_late = table.retired.contains(&number);
+            let delivery = if is_late {
                 Delivery::Late
             } else {
                 Delivery::Unknown
             };
+            return (delivery, None);
         };
         table.retire(number);
         drop(table);
-        slot.complete(outcome);
-        Delivery::Delivered
+        match owed {
+            Owed::Caller(slot) => {
+                slot.complete(outcome);
+                (Delivery::Delivered, None)
+            }
+            Owed::Callback(on_end) => (Delivery::Delivered, Some((on_end, outcome))),
+        }
     }
 
     /// Hands progress to the call whose token it names. Returns where it went, and whether older progress gave way.
@@ -229,8 +266,11 @@ impl Calls {
             return (Delivery::Unknown, false);
         };
         let table = self.table.lock();
-        match table.slots.get(&number) {
-            Some(slot) => (Delivery::Delivered, slot.report(progress, self.max_events)),
+        match table.owed.get(&number) {
+            Some(Owed::Caller(slot)) => {
+                (Delivery::Delivered, slot.report(progress, self.max_events))
+            }
+            Some(Owed::Callback(_)) => (Delivery::Delivered, false),
             None if table.retired.contains(&number) => (Delivery::Late, false),
             None => (Delivery::Unknown, false),
         }
@@ -239,28 +279,34 @@ impl Calls {
     /// The caller stops waiting. Returns whether the peer has to be told, which is so unless an outcome was there first.
     pub(crate) fn give_up(&self, id: i64) -> bool {
         let mut table = self.table.lock();
-        let was_waiting = table.slots.remove(&id).is_some();
+        let was_waiting = table.owed.remove(&id).is_some();
         if was_waiting {
             table.retire(id);
         }
         was_waiting
     }
 
-    /// Fails every call, now and from now on, with what ended the connection. The first reason stays.
-    pub(crate) fn close(&self, error: &Error) {
+    /// Fails every call, now and from now on, with what ended the connection. The first reason stays. Callbacks are given back.
+    pub(crate) fn close(&self, error: &Error) -> Vec<Due> {
         let mut table = self.table.lock();
         if table.closed.is_none() {
             table.closed = Some(error.clone());
         }
-        let slots = std::mem::take(&mut table.slots);
+        let owed = std::mem::take(&mut table.owed);
         drop(table);
-        for slot in slots.into_values() {
-            slot.complete(Outcome::Failed(error.clone().sent(true)));
+        let mut due = Vec::new();
+        for owed in owed.into_values() {
+            let outcome = Outcome::Failed(error.clone().sent(true));
+            match owed {
+                Owed::Caller(slot) => slot.complete(outcome),
+                Owed::Callback(on_end) => due.push((on_end, outcome)),
+            }
         }
+        due
     }
 
     pub(crate) fn in_flight(&self) -> usize {
-        self.table.lock().slots.len()
+        self.table.lock().owed.len()
     }
 }
 
@@ -297,15 +343,15 @@ mod tests {
         let (id, _slot) = calls.register().expect("open");
         assert!(calls.give_up(id));
         assert_eq!(
-            calls.complete(&RequestId::from(id), response(id)),
+            calls.complete(&RequestId::from(id), response(id)).0,
             Delivery::Late
         );
         assert_eq!(
-            calls.complete(&RequestId::from(99), response(99)),
+            calls.complete(&RequestId::from(99), response(99)).0,
             Delivery::Unknown
         );
         assert_eq!(
-            calls.complete(&RequestId::from("1"), response(1)),
+            calls.complete(&RequestId::from("1"), response(1)).0,
             Delivery::Unknown
         );
         assert!(!calls.give_up(id));
@@ -382,7 +428,9 @@ mod loom_tests {
             };
             let closing = {
                 let calls = Arc::clone(&calls);
-                loom::thread::spawn(move || calls.close(&Error::new(ErrorKind::Closed, "gone")))
+                loom::thread::spawn(move || {
+                    calls.close(&Error::new(ErrorKind::Closed, "gone")).len()
+                })
             };
             slot.wait(None);
             assert!(matches!(slot.take(), Some(Found::Outcome(_))));
@@ -405,7 +453,7 @@ mod loom_tests {
                 loom::thread::spawn(move || calls.complete(&RequestId::from(id), response(id)))
             };
             let tell_peer = calls.give_up(id);
-            let delivery = answering.join().expect("answered");
+            let (delivery, _) = answering.join().expect("answered");
             assert_eq!(tell_peer, delivery == Delivery::Late);
             assert_eq!(slot.take().is_some(), !tell_peer);
         });

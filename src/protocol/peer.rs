@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::call::{self, CallOptions};
+use super::call::{self, CallOptions, StartedCall};
 use super::core::Core;
 use super::stats::Stats;
 use crate::error::{Error, ErrorKind, Result};
@@ -43,12 +43,12 @@ impl Peer {
         &self,
         method: &str,
         params: &impl Serialize,
-        options: CallOptions<'_>,
+        mut options: CallOptions<'_>,
     ) -> Result<RawResult> {
         self.request_with(
             method,
             |_, text| serde_json::to_writer(text, params),
-            options,
+            &mut options,
         )
     }
 
@@ -57,9 +57,19 @@ impl Peer {
         &self,
         method: &str,
         write_params: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
-        options: CallOptions<'_>,
+        options: &mut CallOptions<'_>,
     ) -> Result<RawResult> {
         call::request(&self.0, method, write_params, options)
+    }
+
+    /// Sends a request without waiting for its outcome. See [`call::start_request`].
+    pub(crate) fn start_request(
+        &self,
+        method: &'static str,
+        write_params: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
+        on_end: impl FnOnce(Result<RawResult>) + Send + 'static,
+    ) -> Result<StartedCall> {
+        call::start_request(&self.0, method, write_params, on_end)
     }
 
     /// Sends a notification. Waits only for a peer that does not read while

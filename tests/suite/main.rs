@@ -4,6 +4,7 @@
     reason = "a test that can't go on is a test that fails"
 )]
 
+mod asking;
 mod layout;
 mod schema_examples;
 mod schema_revisions;
