@@ -14,9 +14,8 @@ use crate::jsonrpc::Request;
 use crate::protocol::{Handlers, Responder};
 use crate::schema::{
     ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams,
-    ElicitRequestParams, ElicitRequestURLParams, ElicitResult, ElicitationCapability,
-    ElicitationMode, InputRequest, InputRequests, InputResponse, InputResponses, ListRootsResult,
-    Root, RootsCapability, SamplingCapability, method,
+    ElicitRequestParams, ElicitRequestURLParams, ElicitResult, ElicitationMode, InputRequest,
+    InputRequests, InputResponse, InputResponses, ListRootsResult, Root, RootsCapability, method,
 };
 
 type FormFn = dyn Fn(&ElicitRequestFormParams) -> ElicitResult + Send + Sync;
