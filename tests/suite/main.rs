@@ -6,4 +6,10 @@
 
 mod schema_examples;
 mod schema_revisions;
+mod scripted;
+mod server_batches;
+mod server_meta;
+mod server_opening;
+mod server_progress;
+mod server_tools;
 mod transport;
