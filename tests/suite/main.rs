@@ -11,5 +11,6 @@ mod server_batches;
 mod server_meta;
 mod server_opening;
 mod server_progress;
+mod server_results;
 mod server_tools;
 mod transport;
