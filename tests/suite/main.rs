@@ -4,6 +4,11 @@
     reason = "a test that can't go on is a test that fails"
 )]
 
+mod client_calls;
+mod client_children;
+mod client_fallback;
+mod client_opening;
+mod client_peers;
 mod schema_examples;
 mod schema_revisions;
 mod scripted;

@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use mcplink::client::{Client, ClientBuilder};
 use mcplink::schema::{JsonSchema, Tool};
 use mcplink::server::{Context, Server, ServerBuilder};
 use mcplink::transport::memory::Memory;
@@ -83,6 +84,19 @@ pub(crate) fn modern(mut params: Value) -> Value {
     }
     params["_meta"] = meta;
     params
+}
+
+/// Connects, with a bound.
+pub(crate) fn connect(
+    client: ClientBuilder,
+    transport: impl Transport + 'static,
+) -> mcplink::Result<Client> {
+    in_time(move || client.connect(transport))
+}
+
+/// A client with a name.
+pub(crate) fn asker() -> ClientBuilder {
+    Client::builder("asker", "1.0")
 }
 
 /// Waits for a value that another thread sends.
