@@ -92,6 +92,16 @@ impl ScriptedServer {
         message
     }
 
+    /// The next message as it came, whatever it is.
+    pub(crate) fn next_unchecked(&mut self) -> String {
+        self.wire.receive().expect("the client is still there")
+    }
+
+    /// Takes note of a revision that a script agrees on by itself.
+    pub(crate) fn agreed_on(&mut self, revision: ProtocolVersion) {
+        self.agreed = Some(revision);
+    }
+
     /// The client says nothing more and leaves.
     pub(crate) fn expect_end(&mut self) {
         let next = self.next();
