@@ -342,7 +342,6 @@ fn progress_reaches_its_call_and_extends_it_up_to_a_cap() {
             server.send(&progress(token, value));
         }
         server.expect("notifications/cancelled");
-        server.expect_end();
     });
     let mut seen = Vec::new();
     let options = CallOptions::new().on_progress(|progress| {
@@ -366,6 +365,6 @@ fn progress_reaches_its_call_and_extends_it_up_to_a_cap() {
         "{error}"
     );
     drop(step);
-    drop(client);
     script.end();
+    drop(client);
 }
