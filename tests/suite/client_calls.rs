@@ -357,7 +357,7 @@ fn progress_reaches_its_call_and_extends_it_up_to_a_cap() {
     let options = CallOptions::new()
         .timeout(Duration::from_secs(20))
         .max_timeout(Duration::from_millis(200))
-        .on_progress(|_| drop(step.send(())));
+        .on_progress(|_| _ = step.send(()));
     let error = client.call_tool_with("t", &json!({}), options).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout);
     assert!(

@@ -12,6 +12,7 @@ mod client_peers;
 mod schema_examples;
 mod schema_revisions;
 mod scripted;
+mod served_process;
 mod server_batches;
 mod server_meta;
 mod server_opening;
