@@ -215,7 +215,7 @@ fn that_a_tool_failed_is_a_result() {
     script.end();
 }
 
-// M-ERR-B-03, M-ERR-B-10, M-ERR-C-08
+// M-ERR-B-03, M-ERR-B-10
 #[test]
 fn refusals_keep_their_code_and_are_no_local_failures() {
     for code in [-32000, -32001, -32002, -32003, -32004, -32602, -32042, 7] {

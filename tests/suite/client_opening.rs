@@ -268,6 +268,32 @@ fn whoever_has_an_era_in_common_understands_each_other() {
     }
 }
 
+// M-VER-B-08, M-BASE-B-20
+#[test]
+fn what_a_server_says_of_itself_can_be_read() {
+    let (transport, script) = script(|server| {
+        let probe = server.expect("server/discover");
+        let mut result = discovered(&["2026-07-28"]);
+        result["instructions"] = json!("Be polite.");
+        result["capabilities"]["extensions"] = json!({ "a.b/on": {}, "a.b/set": { "x": [null] } });
+        result["capabilities"]["later"] = json!(true);
+        server.answer(&probe, result);
+        server.expect_end();
+    });
+    let client = connect(asker(), transport).unwrap();
+    assert_eq!(client.instructions(), Some("Be polite."));
+    let capabilities = client.capabilities();
+    assert!(capabilities.tools.is_some() && capabilities.prompts.is_none());
+    assert_eq!(capabilities.extension("a.b/on"), Some(&json!({})));
+    assert_eq!(
+        capabilities.extension("a.b/set"),
+        Some(&json!({ "x": [null] }))
+    );
+    assert_eq!(capabilities.extension("a.b/off"), None);
+    drop(client);
+    script.end();
+}
+
 #[test]
 fn a_client_needs_a_revision() {
     let (here, _there) = memory::pair();

@@ -267,7 +267,7 @@ fn calls_end_when_the_server_goes() {
     script.end();
 }
 
-// L-BATCH-C-08, L-BATCH-B-09
+// L-BATCH-B-09
 #[test]
 fn arrays_of_answers_are_read_in_the_revision_that_has_them() {
     let (transport, script) = script(|server| {

@@ -100,8 +100,8 @@ fn serving_slowly() {
             std::thread::sleep(Duration::from_millis(1));
         }
         assert!(!call.context().is_cancelled());
-        drop(call.respond("done"));
         std::fs::write(note.as_str().unwrap(), "finished").unwrap();
+        call.respond("done").unwrap();
     });
     Server::builder("s", "1")
         .deferred_tool(Tool::new("linger"), move |call| drop(keep.send(call)))

@@ -29,7 +29,7 @@ fn sorted_ids(batch: &Value) -> Vec<String> {
     ids
 }
 
-// L-BATCH-B-01, L-BATCH-S-04, AMB-71
+// L-BATCH-B-01, AMB-71
 #[test]
 fn an_array_is_answered_with_an_array() {
     let mut client = ScriptedClient::legacy(&server(), ProtocolVersion::V2025_03_26);
@@ -104,7 +104,7 @@ fn other_revisions_know_no_arrays() {
     }
 }
 
-// L-BATCH-B-01, L-BATCH-S-05, L-CANC-B-04
+// L-BATCH-B-01, L-CANC-B-04
 #[test]
 fn a_cancelled_member_holds_up_no_array() {
     let (keep, kept) = std::sync::mpsc::channel();

@@ -36,7 +36,7 @@ fn discover_says_what_the_server_is_and_can() {
     );
 }
 
-// M-VER-S-03, M-DISC-S-03, M-BASE-S-19, M-BASE-B-01
+// M-VER-S-03, M-DISC-S-03, M-BASE-S-19
 #[test]
 fn a_server_without_features_is_discovered_and_has_none() {
     let server = Server::builder("empty", "1").build().unwrap();
@@ -147,7 +147,7 @@ fn nothing_is_served_before_the_terms_are_known() {
     }
 }
 
-// L-PING-B-01, L-INIT-S-06; lesson 5.4
+// L-PING-B-01; lesson 5.4
 #[test]
 fn the_order_of_opening_is_not_insisted_on() {
     let mut client = ScriptedClient::of(&server());
@@ -246,7 +246,7 @@ fn both_eras_live_on_one_connection_and_do_not_mix() {
     }
 }
 
-// M-STATE-S-01, M-META-S-08, M-META-S-11
+// M-STATE-S-01, M-META-S-08, M-META-S-11, AMB-29
 #[test]
 fn each_modern_request_is_judged_by_itself() {
     let mut client = ScriptedClient::of(&server());

@@ -30,7 +30,7 @@ fn keep(client: &mut ScriptedClient, revision: ProtocolVersion, token: &Value) -
     client.begin("tools/call", params)
 }
 
-// M-PROG-S-03, M-PROG-S-04, M-PROG-S-05, M-PROG-B-09, M-PROG-C-01, M-PAT-S-01, L-PROG-B-01, L-PROG-B-03, L-PROG-B-04, L-PROG-B-05
+// M-PROG-S-03, M-PROG-S-04, M-PROG-S-05, M-PROG-B-09, M-PROG-C-01, M-PAT-S-01, L-PROG-B-01, L-PROG-B-03, L-PROG-B-04, L-PROG-B-05, AMB-20
 #[test]
 fn progress_carries_the_token_as_it_was_and_grows() {
     for &revision in ProtocolVersion::ALL {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::scripted::{LONG, ScriptedClient, greeter, modern, take};
 
-// M-TOOL-S-04, M-TOOL-S-05, M-TOOL-S-06, M-STATE-S-03, M-CACHE-S-01, M-CACHE-S-18, M-PAGE-S-02, L-PAGE-S-02
+// M-TOOL-S-04, M-TOOL-S-05, M-TOOL-S-06, M-STATE-S-03, M-CACHE-S-01
 #[test]
 fn the_list_is_the_same_for_everyone_at_any_time() {
     let mut builder = Server::builder("s", "1");
@@ -76,7 +76,7 @@ fn an_unknown_tool_is_an_error_of_the_protocol() {
     }
 }
 
-// M-TOOL-S-25, M-TOOL-S-27, L-TOOL-S-17, L-TOOL-S-18, AMB-16
+// M-TOOL-S-25, L-TOOL-S-17, AMB-16
 #[test]
 fn bad_arguments_are_for_the_model_and_a_bad_shape_is_not() {
     let server = greeter().build().unwrap();
@@ -258,7 +258,7 @@ fn methods_of_ones_own_are_served_and_do_not_replace_the_servers() {
     assert_eq!(listed["result"]["tools"][0]["name"], "greet");
 }
 
-// M-STATE-S-05
+// M-VER-B-08
 #[test]
 fn handlers_see_who_asks_and_in_which_revision() {
     let (seen, sees) = mpsc::channel();
@@ -272,12 +272,23 @@ fn handlers_see_who_asks_and_in_which_revision() {
         .unwrap();
     for &revision in ProtocolVersion::ALL {
         let mut client = ScriptedClient::speaking(&server, revision);
-        let params = json!({ "name": "t", "_meta": { "com.example/a": [1] } });
+        let mut params = json!({ "name": "t", "_meta": { "com.example/a": [1] } });
+        if revision.is_modern() {
+            let extensions = json!({ "com.example/e": { "deep": [1] } });
+            params["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
+                json!({ "extensions": extensions });
+        }
         client.ask_fitting("tools/call", params);
         let (terms, own) = sees.recv_timeout(LONG).unwrap();
         assert_eq!(terms.revision, revision);
         assert_eq!(terms.client_info.unwrap().name, "scripted");
         assert!(terms.capabilities.sampling.is_none());
+        let extension = terms.capabilities.extension("com.example/e");
+        assert_eq!(
+            extension,
+            revision.is_modern().then_some(&json!({ "deep": [1] }))
+        );
+        assert_eq!(terms.capabilities.extension("com.example/f"), None);
         assert_eq!(
             own.map(|own| serde_json::to_value(own).unwrap()),
             Some(json!([1]))

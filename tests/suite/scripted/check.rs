@@ -123,7 +123,7 @@ fn refusal(revision: ProtocolVersion, message: &Value) {
         "JSONRPCError"
     };
     fits(revision, envelope, message);
-    // M-ERR-B-02, M-ERR-B-04, M-ERR-B-05, M-ERR-S-06, M-ERR-S-07: of what MCP reserves, only what it defines.
+    // M-ERR-B-02, M-ERR-B-04, M-ERR-B-05, AMB-27: of what MCP reserves, only what it defines.
     let code = message["error"]["code"].as_i64().expect("an integer");
     let reserved = (-32099..=-32000).contains(&code);
     assert!(!reserved || code == -32022, "code {code} in {message}");

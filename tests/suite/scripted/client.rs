@@ -164,7 +164,7 @@ impl ScriptedClient {
     fn check(&mut self, message: &Value) {
         let current = self.agreed.unwrap_or(ProtocolVersion::LATEST);
         if message.get("method").is_some() {
-            // M-PAT-S-01, M-STDIO-S-07, M-CANC-S-03, M-CANC-S-08: no requests, and nothing to cancel.
+            // M-PAT-S-01, M-STDIO-S-07, M-CANC-S-03: no requests, and nothing to cancel.
             assert!(message.get("id").is_none(), "{message}");
             assert_eq!(message["method"], "notifications/progress", "{message}");
             return check::call(current, message);
