@@ -30,9 +30,6 @@ use crate::transport::{Control, Halves, Limits, Received, Receiver, SessionMessa
 const CANCELLED: &str = "notifications/cancelled";
 const PROGRESS: &str = "notifications/progress";
 
-/// After so many answers they are written, even if more requests have been read already.
-const ANSWERS_TOGETHER: usize = 16;
-
 /// How long a thread tries to write before another one goes on for it.
 const WRITE_TURN: Duration = Duration::from_secs(5);
 
@@ -55,6 +52,8 @@ pub(crate) struct Core {
     answers: AtomicBool,
     /// The first line that was no message.
     noise: OnceLock<Box<str>>,
+    /// Set before `life` says so, for those who end a request.
+    ending: AtomicBool,
     life: Mutex<Life>,
     life_changed: Condvar,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -102,8 +101,9 @@ enum Standing {
     Elsewhere,
     /// Reading: it may wait for nothing and leaves writing for later.
     Reading(usize),
-    /// Running a handler where it was read: the answer is written when it has returned.
-    Inline(usize),
+    /// Running a handler where it was read, with the receiver parked under this number: what it sends is written when it has returned,
+    /// or by the thread that takes the receiver meanwhile.
+    Inline(usize, u64),
 }
 
 thread_local! {
@@ -141,6 +141,7 @@ impl Core {
             batches: AtomicBool::new(false),
             answers: AtomicBool::new(true),
             noise: OnceLock::new(),
+            ending: AtomicBool::new(false),
             life: Mutex::new(Life::default()),
             life_changed: Condvar::new(),
             threads: Mutex::new(Vec::new()),
@@ -223,7 +224,7 @@ impl Core {
             match duty {
                 Duty::Leave => break,
                 Duty::Lead(receiver) => self.lead(receiver),
-                Duty::Flush => _ = self.flush_until(Instant::now().checked_add(WRITE_TURN)),
+                Duty::Flush => self.flush_until(Instant::now().checked_add(WRITE_TURN)),
                 Duty::Run(job) => {
                     let started = Instant::now();
                     self.run(job);
@@ -269,11 +270,8 @@ impl Core {
 
     /// Holds the reading role until it is lost or the connection ends.
     fn lead(self: &Arc<Self>, mut receiver: Box<dyn Receiver>) {
-        let mut answers = 0;
         loop {
-            if answers >= ANSWERS_TOGETHER || (!receiver.has_message() && self.outbox.has_queued())
-            {
-                answers = 0;
+            if self.outbox.is_due(receiver.has_message()) {
                 match self.flush_aside(receiver) {
                     Some(taken_back) => receiver = taken_back,
                     None => return,
@@ -301,10 +299,8 @@ impl Core {
             match self.crew.begin_inline(receiver) {
                 Ok((park, hands)) => {
                     self.provide(hands);
-                    self.run_inline(job);
-                    answers += 1;
-                    if !more || answers >= ANSWERS_TOGETHER {
-                        answers = 0;
+                    self.run_inline(job, park);
+                    if self.outbox.is_due(more) {
                         self.flush_until(Instant::now().checked_add(WRITE_TURN));
                     }
                     match self.crew.end_inline(park) {
@@ -324,8 +320,8 @@ impl Core {
         }
     }
 
-    fn run_inline(self: &Arc<Self>, job: Job) {
-        let outer = STANDING.replace(Standing::Inline(self.address()));
+    fn run_inline(self: &Arc<Self>, job: Job, park: u64) {
+        let outer = STANDING.replace(Standing::Inline(self.address(), park));
         self.run(job);
         STANDING.set(outer);
     }
@@ -365,7 +361,7 @@ impl Core {
                     return Stint::Ended;
                 }
             }
-            if self.outbox.has_queued() {
+            if self.outbox.is_due(false) {
                 let hands = self.crew.want_flush();
                 self.provide(hands);
             }
@@ -766,8 +762,21 @@ impl Core {
             let Some(message) = &message else { break };
             self.outbox.wait_for_room(message.text.len(), deadline)?;
         }
-        self.flush_until(deadline);
+        if !self.is_written_later() {
+            self.flush_until(deadline);
+        }
         Ok(())
+    }
+
+    /// Whether what a handler on this thread has just queued can wait for a few more: whoever has the receiver next writes it, this
+    /// thread when the handler returns, or the watchdog after a tick.
+    fn is_written_later(self: &Arc<Self>) -> bool {
+        match STANDING.get() {
+            Standing::Inline(address, park) if address == self.address() => {
+                self.outbox.is_short() && self.crew.is_parked(park)
+            }
+            _ => false,
+        }
     }
 
     pub(super) fn send_notification(self: &Arc<Self>, text: Vec<u8>) -> Result<()> {
@@ -814,7 +823,7 @@ impl Core {
         let here = self.address();
         let (full, write) = match STANDING.get() {
             Standing::Reading(address) if address == here => (Full::Exceed, false),
-            Standing::Inline(address) if address == here => {
+            Standing::Inline(address, _) if address == here => {
                 (Full::WaitUntil(self.write_deadline()), false)
             }
             _ => (Full::WaitUntil(self.write_deadline()), true),
@@ -857,6 +866,7 @@ impl Core {
 impl Core {
     /// Nothing is read any more, for this reason. Wakes every caller; requests in hand may finish if this side serves.
     pub(super) fn end(self: &Arc<Self>, error: &Error) {
+        self.ending.store(true, Ordering::SeqCst);
         let mut life = self.life.lock();
         if life.ended.is_some() {
             return;
@@ -877,9 +887,12 @@ impl Core {
         }
     }
 
-    /// A request in hand has ended: somebody may wait for the last one.
+    /// A request in hand has ended, and is no longer counted: somebody may wait for the last one.
+    ///
+    /// The waiter has set `ending` before it looks at the count, and looks holding `life`: so it either sees the new count, or is told.
     pub(super) fn request_ended(&self) {
-        if self.crew.is_over() {
+        if self.ending.load(Ordering::SeqCst) {
+            drop(self.life.lock());
             self.life_changed.notify_all();
         }
     }
@@ -895,11 +908,9 @@ impl Core {
             life = self.life_changed.wait(life);
         }
         let drained = Instant::now() + self.settings.drain;
-        while self.admitted.load(Ordering::Acquire) > 0 && !life.closing && Instant::now() < drained
+        while self.admitted.load(Ordering::SeqCst) > 0 && !life.closing && Instant::now() < drained
         {
-            // The last responder may go between the look and the wait: look again soon.
-            let soon = Instant::now() + Duration::from_millis(20);
-            life = self.life_changed.wait_until(life, Some(soon.min(drained)));
+            life = self.life_changed.wait_until(life, Some(drained));
         }
         let error = life.ended.clone().expect("the wait ended with it");
         drop(life);

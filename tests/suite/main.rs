@@ -9,6 +9,7 @@ mod client_children;
 mod client_fallback;
 mod client_opening;
 mod client_peers;
+mod layout;
 mod schema_examples;
 mod schema_revisions;
 mod scripted;
