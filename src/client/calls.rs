@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 
 use super::envelope::params_text;
 use super::{Client, Inner};
@@ -67,7 +68,7 @@ impl Client {
     ///
     /// [`ErrorKind::Unsupported`] when the server has no tools (nothing is sent), [`ErrorKind::Peer`] when it refuses,
     /// [`ErrorKind::Timeout`] (the server is told), [`ErrorKind::Closed`] when it has gone, [`ErrorKind::Protocol`] when its answer is no
-    /// result of a tool, [`ErrorKind::Invalid`] when the arguments are no JSON object.
+    /// result of a tool, [`ErrorKind::Invalid`] when the arguments are written neither as a JSON object nor as nothing.
     pub fn call_tool(&self, name: &str, arguments: &impl Serialize) -> Result<CallToolResult> {
         self.call_tool_with(name, arguments, CallOptions::new())
     }
@@ -88,7 +89,15 @@ impl Client {
             "tools",
             method::TOOLS_CALL,
         )?;
-        let params = CallToolRequestParams::new(name).arguments(arguments)?;
+        let mut params = CallToolRequestParams::new(name).arguments(arguments)?;
+        match params.arguments.as_deref().map(RawValue::get) {
+            Some("null") => params.arguments = None,
+            Some(arguments) if !arguments.starts_with('{') => {
+                let text = format!("arguments of tool '{}' have to be an object", Excerpt(name));
+                return Err(Error::new(ErrorKind::Invalid, text));
+            }
+            _ => {}
+        }
         self.call(method::TOOLS_CALL, &params, options)
     }
 

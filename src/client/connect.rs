@@ -39,11 +39,15 @@ pub(super) fn connect(
         known: settings.era.or(remembered),
         settings,
     };
-    let client = opening.run(transport)?;
+    let connected = opening.run(transport);
     if let Some((memory, address)) = place {
-        memory.remember(address, client.era());
+        match &connected {
+            Ok(client) => memory.remember(address, client.era()),
+            // What was remembered may be why: the next connection finds out anew.
+            Err(_) => memory.forget(&address),
+        }
     }
-    Ok(client)
+    connected
 }
 
 struct Opening {
@@ -59,7 +63,7 @@ impl Opening {
         let connection = self.open(transport)?;
         let (Some(revision), false) = (self.newest(Era::Modern), self.known == Some(Era::Legacy))
         else {
-            let done = self.initialize(&connection);
+            let done = self.initialize(&connection, self.left());
             return self.after_initialize(connection, done);
         };
         let error = match self.probe(&connection, revision) {
@@ -81,12 +85,17 @@ impl Opening {
         if connection.peer().is_closed() {
             return self.start_again(connection, error);
         }
-        match self.initialize(&connection) {
-            // It may have choked on the probe.
+        // It may have choked on the probe: then a fresh one needs its time too.
+        let patience = match self.spare {
+            Some(_) => self.left() / 2,
+            None => self.left(),
+        };
+        match self.initialize(&connection, patience) {
             Err(error) if matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Closed) => {
                 self.start_again(connection, error)
             }
-            done => self.legacy(connection, done),
+            // One that was too slow to answer the probe may refuse this.
+            done => self.after_initialize(connection, done),
         }
     }
 
@@ -97,8 +106,8 @@ impl Opening {
         };
         connection.close();
         let connection = self.open(spare)?;
-        let done = self.initialize(&connection);
-        self.legacy(connection, done)
+        let done = self.initialize(&connection, self.left());
+        self.after_initialize(connection, done)
     }
 
     /// A server that was taken for a legacy one may prove to be modern after all.
@@ -160,9 +169,13 @@ impl Opening {
             Ok(envelope) => envelope,
             Err(error) => return Verdict::Hopeless(error),
         };
+        let patience = match self.newest(Era::Legacy) {
+            Some(_) => self.left() / 2,
+            None => self.left(),
+        };
         // A server that does not know the probe may not know how to cancel it either.
         let mut options = CallOptions::new()
-            .timeout(self.left().min(self.settings.probe_timeout))
+            .timeout(patience.min(self.settings.probe_timeout))
             .without_cancelling();
         let answer = peer.request_with(
             method::SERVER_DISCOVER,
@@ -196,7 +209,7 @@ impl Opening {
         }))
     }
 
-    fn initialize(&self, connection: &Connection) -> Result<InitializeResult> {
+    fn initialize(&self, connection: &Connection, patience: Duration) -> Result<InitializeResult> {
         let Some(revision) = self.newest(Era::Legacy) else {
             return Err(Error::new(
                 ErrorKind::Unsupported,
@@ -211,8 +224,8 @@ impl Opening {
         );
         params.fit_to(revision);
         let options = CallOptions::new()
-            .timeout(self.left())
-            .max_timeout(self.left())
+            .timeout(patience)
+            .max_timeout(patience)
             .without_cancelling();
         let answer = connection
             .peer()
@@ -243,7 +256,8 @@ impl Opening {
         peer.notify(
             method::NOTIFICATIONS_INITIALIZED,
             &NotificationParams::default(),
-        )?;
+        )
+        .map_err(|error| self.explain(error, &connection))?;
         let server = ServerDescription {
             revision,
             info: Some(result.server_info),

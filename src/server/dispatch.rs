@@ -232,10 +232,10 @@ impl Link {
 
     /// A method whose capability is not advertised is not there.
     fn need_tools(&self, request: &Request) -> Result<(), RpcError> {
-        if self.server.registry.is_empty() {
-            return Err(RpcError::method_not_found(request.method()));
+        if self.server.registry.is_offered() {
+            return Ok(());
         }
-        Ok(())
+        Err(RpcError::method_not_found(request.method()))
     }
 
     fn terms(&self, meta: Option<&mut RequestMetaObject>) -> Result<Arc<Terms>, RpcError> {
@@ -252,10 +252,10 @@ impl Again for Entry {
 impl Inner {
     fn capabilities(&self) -> ServerCapabilities {
         let capabilities = ServerCapabilities::default();
-        if self.registry.is_empty() {
-            capabilities
-        } else {
+        if self.registry.is_offered() {
             capabilities.tools(ToolsCapability::default())
+        } else {
+            capabilities
         }
     }
 

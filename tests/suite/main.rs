@@ -5,7 +5,20 @@
 )]
 
 mod asking;
+mod client_calls;
+mod client_children;
+mod client_fallback;
+mod client_opening;
+mod client_peers;
 mod layout;
 mod schema_examples;
 mod schema_revisions;
+mod scripted;
+mod served_process;
+mod server_batches;
+mod server_meta;
+mod server_opening;
+mod server_progress;
+mod server_results;
+mod server_tools;
 mod transport;
