@@ -197,16 +197,19 @@ impl Call<'_> {
     fn wait(&mut self, options: &mut CallOptions<'_>) -> Result<Outcome> {
         let mut may_lead = self.core.patient;
         loop {
-            while let Some(found) = self.slot.take() {
-                match found {
-                    Found::Outcome(outcome) => return Ok(outcome),
-                    Found::Progress(progress) => {
-                        self.deadline.extend(Instant::now());
-                        if let Some(callback) = &mut options.on_progress {
-                            callback(progress);
-                        }
+            // A nudge that is left over would end each turn of reading before it began.
+            self.slot.look_up();
+            let found = self.slot.take();
+            let more = found.is_some();
+            match found {
+                Some(Found::Outcome(outcome)) => return Ok(outcome),
+                Some(Found::Progress(progress)) => {
+                    self.deadline.extend(Instant::now());
+                    if let Some(callback) = &mut options.on_progress {
+                        callback(progress);
                     }
                 }
+                None => {}
             }
             if options
                 .cancel
@@ -220,6 +223,10 @@ impl Call<'_> {
             if let Some(bound) = self.deadline.passed(Instant::now()) {
                 self.reason = "timed out";
                 return Err(self.timed_out(bound, options));
+            }
+            // Progress that never ends must not keep the caller from the two looks above.
+            if more {
+                continue;
             }
             let receiver = if may_lead {
                 self.core.crew.take_or_stand_by(self.id, &self.slot)

@@ -352,13 +352,7 @@ impl Core {
                     let hands = self.crew.push_job(job);
                     self.provide(hands);
                 }
-                Ok(Some(_)) => {}
-                Ok(None) if Instant::now() < until => {}
-                Ok(None) => {
-                    let hands = self.crew.hand_over(receiver);
-                    self.provide(hands);
-                    return Stint::Quiet;
-                }
+                Ok(_) => {}
                 Err(error) => {
                     drop(receiver);
                     self.end(&error);
@@ -368,6 +362,12 @@ impl Core {
             if self.outbox.has_queued() {
                 let hands = self.crew.want_flush();
                 self.provide(hands);
+            }
+            // Messages for others, however many, must not keep the caller past its time.
+            if Instant::now() >= until && !slot.has_something() {
+                let hands = self.crew.hand_over(receiver);
+                self.provide(hands);
+                return Stint::Quiet;
             }
         }
         let hands = self.crew.pass_on(receiver);

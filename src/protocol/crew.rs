@@ -262,7 +262,9 @@ impl<R> Crew<R> {
     pub(crate) fn take_or_stand_by(&self, id: i64, slot: &Arc<Slot>) -> Option<R> {
         let mut state = self.state.lock();
         let receiver = state.take();
-        if receiver.is_none() && !state.over {
+        if receiver.is_some() {
+            state.standby.remove(&id);
+        } else if !state.over {
             state.standby.insert(id, Arc::clone(slot));
         }
         receiver
