@@ -440,7 +440,7 @@ impl Core {
     fn take_batch(self: &Arc<Self>, members: Vec<Result<Message, Malformed>>) {
         let is_answered = |member: &Result<Message, Malformed>| match member {
             Ok(message) => matches!(message, Message::Request(_)),
-            Err(malformed) => malformed.form == Form::Request,
+            Err(malformed) => malformed.form != Form::Notification,
         };
         let batch = Arc::new(Batch::new(
             members.iter().filter(|member| is_answered(member)).count(),
@@ -510,6 +510,7 @@ impl Core {
                     request.method()
                 )
             });
+            self.end_batch_member(batch);
             return Taken::Done;
         }
         let Some(RequestHandler { call, quick }) = self.handlers.for_request(request.method())
@@ -577,7 +578,7 @@ impl Core {
         for callback in callbacks {
             self.push_serial(callback);
         }
-        self.end_batch_member(&exchange);
+        self.end_batch_member(exchange.batch.as_ref());
     }
 
     fn progressed(&self, notification: &Notification) {
@@ -639,27 +640,25 @@ impl Core {
             )
         });
         let answerable = match form {
-            Form::Notification => false,
+            Form::Notification => return,
             Form::Request => {
                 self.settings.serving
                     || (malformed.id.is_some() && self.answers.load(Ordering::Acquire))
             }
             Form::Noise => self.settings.serving,
             Form::Response => {
-                let error = malformed.error.clone();
                 let delivered = malformed.id.clone().is_some_and(|id| {
                     self.calls
                         .complete(&id, Outcome::Malformed(malformed.clone()))
                         == Delivery::Delivered
                 });
-                if !delivered && self.settings.serving {
-                    self.reply(malformed.id.as_ref(), &error, batch);
-                }
-                return;
+                !delivered && self.settings.serving
             }
         };
         if answerable {
             self.reply(malformed.id.as_ref(), &malformed.error, batch);
+        } else {
+            self.end_batch_member(batch);
         }
     }
 
@@ -739,12 +738,9 @@ impl Core {
         }
     }
 
-    fn end_batch_member(self: &Arc<Self>, exchange: &Exchange) {
-        let Some(text) = exchange
-            .batch
-            .as_ref()
-            .and_then(|batch| batch.end_one(None))
-        else {
+    /// A message gets no answer: if it was the last of its batch, the answers of the others go out.
+    fn end_batch_member(self: &Arc<Self>, batch: Option<&Arc<Batch>>) {
+        let Some(text) = batch.and_then(|batch| batch.end_one(None)) else {
             return;
         };
         if let Err(error) = self.queue(SessionMessage::new(text)) {
