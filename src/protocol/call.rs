@@ -9,7 +9,6 @@ use serde::Serialize;
 use super::cancel::CancelToken;
 use super::core::{Core, Stint};
 use super::deadline::{Bound, Deadline};
-use super::outbox::Full;
 use super::outgoing::{Found, Outcome, Progress, Slot};
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::{RawResult, RequestId};
@@ -172,8 +171,7 @@ fn write_request(
 impl Call<'_> {
     fn send(&mut self, text: Vec<u8>) -> Result<()> {
         let message = SessionMessage::new(text).related_to(RequestId::from(self.id));
-        let full = Full::WaitUntil(self.deadline.at());
-        if let Err(error) = self.core.outbox.push(message, full) {
+        if let Err(error) = self.core.push_until(message, self.deadline.at()) {
             self.forget();
             return Err(match error.kind() {
                 ErrorKind::Timeout => error.context(format_args!(

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::crew::{Crew, Duty, Hands, Job};
 use super::handlers::{Handlers, RequestHandler};
 use super::incoming::{Batch, Exchange, Exchanges};
-use super::outbox::{Flush, Full, Outbox};
+use super::outbox::{Flush, Outbox};
 use super::outgoing::{Calls, Delivery, Outcome, Progress, Slot};
 use super::peer::Peer;
 use super::responder::{Responder, response_of};
@@ -699,8 +699,9 @@ impl Core {
         let Some(text) = text else { return };
         let mut message = SessionMessage::new(text);
         message.related = id.cloned();
-        if let Err(error) = self.queue(message) {
-            self.log(|| format!("an error answer could not be sent: {error}"));
+        match self.queue(message) {
+            Ok(()) => self.write_answers(),
+            Err(error) => self.log(|| format!("an error answer could not be sent: {error}")),
         }
     }
 }
@@ -722,8 +723,8 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
 
 /// Sending.
 impl Core {
-    /// Sends the answer of an exchange, which the caller has the right to.
-    pub(super) fn send_response(
+    /// Queues the answer of an exchange, which the caller has the right to. It is written by [`write_answers`](Self::write_answers).
+    pub(super) fn queue_response(
         self: &Arc<Self>,
         exchange: &Exchange,
         text: Vec<u8>,
@@ -743,8 +744,9 @@ impl Core {
         let Some(text) = batch.and_then(|batch| batch.end_one(None)) else {
             return;
         };
-        if let Err(error) = self.queue(SessionMessage::new(text)) {
-            self.log(|| format!("the answer of a batch could not be sent: {error}"));
+        match self.queue(SessionMessage::new(text)) {
+            Ok(()) => self.write_answers(),
+            Err(error) => self.log(|| format!("the answer of a batch could not be sent: {error}")),
         }
     }
 
@@ -754,22 +756,46 @@ impl Core {
         exchange: &Exchange,
         text: Vec<u8>,
     ) -> Result<()> {
-        let mut message = Some(response_of(exchange, text));
-        let deadline = Instant::now().checked_add(self.settings.write_timeout);
-        loop {
-            // Waiting for room happens outside of the exchange's lock: a cancellation must not wait for a peer that does not read.
-            exchange.while_open(|| self.outbox.try_push(&mut message))?;
-            let Some(message) = &message else { break };
-            self.outbox.wait_for_room(message.text.len(), deadline)?;
-        }
+        let deadline = self.write_deadline();
+        // Waiting for room happens outside of the exchange's lock: a cancellation must not wait for a peer that does not read.
+        self.push(response_of(exchange, text), deadline, |message| {
+            exchange.while_open(|| self.outbox.try_push(message))
+        })?;
         self.flush_until(deadline);
         Ok(())
     }
 
+    /// Queues a message with `try_push` when there is room.
+    fn push(
+        self: &Arc<Self>,
+        message: SessionMessage,
+        deadline: Option<Instant>,
+        try_push: impl Fn(&mut Option<SessionMessage>) -> Result<()>,
+    ) -> Result<()> {
+        let mut message = Some(message);
+        loop {
+            try_push(&mut message)?;
+            let Some(message) = &message else {
+                return Ok(());
+            };
+            // What fills the queue may wait for a thread that is about to write it, but runs a handler first.
+            self.flush_until(deadline);
+            self.outbox.wait_for_room(message.text.len(), deadline)?;
+        }
+    }
+
+    /// Queues a message, waiting for room until the deadline. It is written by the next flush.
+    pub(super) fn push_until(
+        self: &Arc<Self>,
+        message: SessionMessage,
+        deadline: Option<Instant>,
+    ) -> Result<()> {
+        self.push(message, deadline, |message| self.outbox.try_push(message))
+    }
+
     pub(super) fn send_notification(self: &Arc<Self>, text: Vec<u8>) -> Result<()> {
-        let deadline = Instant::now().checked_add(self.settings.write_timeout);
-        self.outbox
-            .push(SessionMessage::new(text), Full::WaitUntil(deadline))?;
+        let deadline = self.write_deadline();
+        self.push_until(SessionMessage::new(text), deadline)?;
         self.flush_until(deadline);
         Ok(())
     }
@@ -791,7 +817,7 @@ impl Core {
         )
         .expect("a number and a string");
         let message = SessionMessage::new(text).related_to(RequestId::from(id));
-        match self.outbox.push(message, Full::Exceed) {
+        match self.outbox.push_over(message) {
             Ok(()) => {
                 let hands = self.crew.want_flush();
                 self.provide(hands);
@@ -805,27 +831,30 @@ impl Core {
         }
     }
 
-    /// Queues an answer, and writes it unless this thread has to read or will write soon.
+    /// Queues an answer. It is written by [`write_answers`](Self::write_answers).
     fn queue(self: &Arc<Self>, message: SessionMessage) -> Result<()> {
-        let here = self.address();
-        let (full, write) = match STANDING.get() {
-            Standing::Reading(address) if address == here => (Full::Exceed, false),
-            Standing::Inline(address) if address == here => {
-                (Full::WaitUntil(self.write_deadline()), false)
+        let pushed = match STANDING.get() {
+            Standing::Reading(address) if address == self.address() => {
+                self.outbox.push_over(message)
             }
-            _ => (Full::WaitUntil(self.write_deadline()), true),
+            _ => self.push_until(message, self.write_deadline()),
         };
-        if let Err(error) = self.outbox.push(message, full) {
-            if matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Limit) {
-                // An answer must not get lost while the connection lives on.
-                self.end(&error.clone().with_kind(ErrorKind::Closed));
-            }
-            return Err(error);
+        if let Err(error) = &pushed
+            && matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Limit)
+        {
+            // An answer must not get lost while the connection lives on.
+            self.end(&error.clone().with_kind(ErrorKind::Closed));
         }
-        if write {
+        pushed
+    }
+
+    /// Writes what is queued, unless this thread has to read or will write soon.
+    pub(super) fn write_answers(self: &Arc<Self>) {
+        let here = self.address();
+        if !matches!(STANDING.get(), Standing::Reading(address) | Standing::Inline(address) if address == here)
+        {
             self.flush_until(self.write_deadline());
         }
-        Ok(())
     }
 
     fn write_deadline(&self) -> Option<Instant> {
@@ -898,7 +927,11 @@ impl Core {
             life = self.life_changed.wait_until(life, Some(soon.min(drained)));
         }
         let error = life.ended.clone().expect("the wait ended with it");
+        let closing = life.closing;
         drop(life);
+        if !closing {
+            self.outbox.drain(drained);
+        }
         self.close();
         error
     }
@@ -932,9 +965,8 @@ impl Core {
             own_handler.max(own_thread),
             Instant::now() + self.settings.drain.min(Duration::from_secs(1)),
         );
-        _ = self
-            .outbox
-            .flush(Instant::now() + Duration::from_millis(500));
+        self.outbox
+            .drain(Instant::now() + Duration::from_millis(500));
         self.control.close();
         self.end(&reason);
         self.outbox.close(&reason);
