@@ -175,9 +175,10 @@ impl Call<'_> {
             self.forget();
             return Err(match error.kind() {
                 ErrorKind::Timeout => error.context(format_args!(
-                    "{} to '{}' was not sent",
+                    "{} to '{}' was not sent within {}",
                     self.method,
-                    self.core.peer()
+                    self.core.peer(),
+                    Span(self.deadline.elapsed(Instant::now()))
                 )),
                 _ => error.sent(false),
             });

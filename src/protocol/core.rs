@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::cancel::Callback;
 use super::crew::{Crew, Duty, Hands, Job};
 use super::handlers::{Handlers, RequestHandler};
-use super::incoming::{Batch, Exchange, Exchanges};
+use super::incoming::{Batch, Exchange, Exchanges, Refusal};
 use super::outbox::{Flush, Outbox};
 use super::outgoing::{Calls, Delivery, Outcome, Progress, Slot};
 use super::peer::Peer;
@@ -127,7 +128,7 @@ impl Core {
             control,
         } = halves;
         let core = Self {
-            crew: Crew::new(limits.max_workers, limits.max_notifications),
+            crew: Crew::new(limits.max_workers),
             calls: Calls::new(limits.max_calls, limits.max_call_events),
             exchanges: Exchanges::default(),
             outbox: Outbox::new(sender, limits.max_queued_bytes),
@@ -158,7 +159,8 @@ impl Core {
 
     pub(crate) fn log(&self, message: impl FnOnce() -> String) {
         if let Some(log) = &self.settings.log {
-            log(&message());
+            // A panic of the host's must not end reading, nor the process when it comes while another one unwinds.
+            _ = catch_unwind(AssertUnwindSafe(|| log(&message())));
         }
     }
 
@@ -307,7 +309,9 @@ impl Core {
                         answers = 0;
                         self.flush_until(Instant::now().checked_add(WRITE_TURN));
                     }
-                    match self.crew.end_inline(park) {
+                    let (taken_back, hands) = self.crew.end_inline(park);
+                    self.provide(hands);
+                    match taken_back {
                         Some(taken_back) => receiver = taken_back,
                         None => {
                             self.flush_until(Instant::now().checked_add(WRITE_TURN));
@@ -394,7 +398,12 @@ impl Core {
         receiver: &mut dyn Receiver,
         patience: Option<Duration>,
     ) -> Result<Option<Taken>> {
-        let received = receiver.receive(patience)?;
+        // A transport may be the host's. When it panics, the connection ends like for any other failure.
+        let received = catch_unwind(AssertUnwindSafe(|| receiver.receive(patience)))
+            .unwrap_or_else(|panic| {
+                let text = format!("the transport panicked: {}", panic_text(&*panic));
+                Err(Error::new(ErrorKind::Io, text))
+            })?;
         let outer = STANDING.replace(Standing::Reading(self.address()));
         let taken = match received {
             Received::Message(message) => Some(self.take_in(message)),
@@ -521,11 +530,15 @@ impl Core {
             count(&self.counters.refused_busy);
             return refuse(busy(self.limits.max_requests));
         }
-        let Some(exchange) = self.exchanges.open(request.id(), batch.map(Arc::clone)) else {
-            return refuse(RpcError::invalid_request(format!(
-                "id {} is in use by a request that is not answered yet",
-                request.id()
-            )));
+        let exchange = match self.exchanges.open(request.id(), batch.map(Arc::clone)) {
+            Ok(exchange) => exchange,
+            Err(Refusal::InUse) => {
+                return refuse(RpcError::invalid_request(format!(
+                    "id {} is in use by a request that is not answered yet",
+                    request.id()
+                )));
+            }
+            Err(Refusal::Closed) => return Taken::Done,
         };
         self.admitted.fetch_add(1, Ordering::AcqRel);
         let responder = Responder::new(Arc::clone(self), exchange, request.method());
@@ -575,9 +588,7 @@ impl Core {
                 why.as_deref().unwrap_or("no reason given")
             )
         });
-        for callback in callbacks {
-            self.push_serial(callback);
-        }
+        self.push_callbacks(callbacks);
         self.end_batch_member(exchange.batch.as_ref());
     }
 
@@ -615,8 +626,17 @@ impl Core {
         }
     }
 
+    /// What handlers want to have run when their request is cancelled: in order with notifications, but never dropped.
+    fn push_callbacks(self: &Arc<Self>, callbacks: Vec<Callback>) {
+        for callback in callbacks {
+            if let Ok(hands) = self.crew.push_serial(callback, usize::MAX) {
+                self.provide(hands);
+            }
+        }
+    }
+
     fn push_serial(self: &Arc<Self>, job: Job) {
-        match self.crew.push_serial(job) {
+        match self.crew.push_serial(job, self.limits.max_notifications) {
             Ok(hands) => self.provide(hands),
             Err(_) => count(&self.counters.dropped_notifications),
         }
@@ -897,9 +917,7 @@ impl Core {
     }
 
     fn cancel_requests(self: &Arc<Self>) {
-        for callback in self.exchanges.close() {
-            self.push_serial(callback);
-        }
+        self.push_callbacks(self.exchanges.close());
     }
 
     /// A request in hand has ended: somebody may wait for the last one.

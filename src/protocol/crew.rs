@@ -68,7 +68,6 @@ pub(crate) struct Crew<R> {
     /// A thread has left, or a handler has ended.
     quieter: Condvar,
     max_workers: usize,
-    max_serial: usize,
 }
 
 struct State<R> {
@@ -106,7 +105,7 @@ enum Watchdog {
 }
 
 impl<R> Crew<R> {
-    pub(crate) fn new(max_workers: usize, max_serial: usize) -> Self {
+    pub(crate) fn new(max_workers: usize) -> Self {
         let state = State {
             receiver: None,
             parks: 0,
@@ -131,7 +130,6 @@ impl<R> Crew<R> {
             watch: Condvar::new(),
             quieter: Condvar::new(),
             max_workers: max_workers.max(1),
-            max_serial,
         }
     }
 
@@ -208,17 +206,17 @@ impl<R> Crew<R> {
 
     /// Gives the receiver up for a while, or for good: whoever comes next may take it.
     pub(crate) fn park(&self, receiver: R) -> Hands {
-        let mut state = self.state.lock();
-        self.park_locked(&mut state, receiver)
+        let mut receiver = Some(receiver);
+        self.park_locked(&mut self.state.lock(), &mut receiver)
     }
 
-    fn park_locked(&self, state: &mut State<R>, receiver: R) -> Hands {
+    /// Leaves the receiver where it is when nobody reads any more: it is dropped outside of the lock.
+    fn park_locked(&self, state: &mut State<R>, receiver: &mut Option<R>) -> Hands {
         if state.over {
-            self.quieter.notify_all();
             return Hands::Enough;
         }
         debug_assert!(state.receiver.is_none(), "there is one receiver");
-        state.receiver = Some(receiver);
+        state.receiver = receiver.take();
         state.parks += 1;
         match state.watchdog {
             Watchdog::Asleep => self.watch.notify_one(),
@@ -230,8 +228,9 @@ impl<R> Crew<R> {
 
     /// Parks the receiver for good: a waiting caller goes on if there is one, the crew after a tick.
     pub(crate) fn pass_on(&self, receiver: R) -> Hands {
+        let mut receiver = Some(receiver);
         let mut state = self.state.lock();
-        let hands = self.park_locked(&mut state, receiver);
+        let hands = self.park_locked(&mut state, &mut receiver);
         while let Some((_, slot)) = state.standby.pop_first() {
             if slot.nudge() {
                 break;
@@ -244,7 +243,6 @@ impl<R> Crew<R> {
     pub(crate) fn hand_over(&self, receiver: R) -> Hands {
         let mut state = self.state.lock();
         if state.over {
-            self.quieter.notify_all();
             return Hands::Enough;
         }
         state.receiver = Some(receiver);
@@ -287,12 +285,12 @@ impl<R> Crew<R> {
         }
         state.running += 1;
         state.handlers += 1;
-        let hands = self.park_locked(&mut state, receiver);
+        let hands = self.park_locked(&mut state, &mut Some(receiver));
         Ok((state.parks, hands))
     }
 
-    /// The handler is done: takes the receiver back, unless somebody reads.
-    pub(crate) fn end_inline(&self, park: u64) -> Option<R> {
+    /// The handler is done: takes the receiver back, unless somebody reads. A handler that waited for its place has it now.
+    pub(crate) fn end_inline(&self, park: u64) -> (Option<R>, Hands) {
         let mut state = self.state.lock();
         state.running -= 1;
         state.handlers -= 1;
@@ -300,7 +298,8 @@ impl<R> Crew<R> {
             state.slow_streak = 0;
         }
         self.quieter.notify_all();
-        state.take()
+        let receiver = state.take();
+        (receiver, self.call_hands(&mut state))
     }
 
     /// Queues a handler for another thread.
@@ -324,10 +323,10 @@ impl<R> Crew<R> {
         self.quieter.notify_all();
     }
 
-    /// Queues a callback that runs in order with others of its kind. Refused when too many wait.
-    pub(crate) fn push_serial(&self, job: Job) -> Result<Hands, Job> {
+    /// Queues a callback that runs in order with others of its kind. Refused when so many wait already.
+    pub(crate) fn push_serial(&self, job: Job, max: usize) -> Result<Hands, Job> {
         let mut state = self.state.lock();
-        if state.serial.len() >= self.max_serial || state.stopped {
+        if state.serial.len() >= max || state.stopped {
             return Err(job);
         }
         state.serial.push_back(job);
@@ -474,7 +473,7 @@ mod loom_tests {
     #[test]
     fn loom_the_receiver_has_one_holder() {
         loom::model(|| {
-            let crew = Arc::new(Crew::<u32>::new(4, 4));
+            let crew = Arc::new(Crew::<u32>::new(4));
             let thief = {
                 let crew = Arc::clone(&crew);
                 loom::thread::spawn(move || crew.take())
@@ -483,7 +482,7 @@ mod loom_tests {
             let kept = match inline {
                 Ok((park, hands)) => {
                     assert_eq!(hands, Hands::StartOne);
-                    crew.end_inline(park)
+                    crew.end_inline(park).0
                 }
                 Err(receiver) => Some(receiver),
             };
@@ -499,7 +498,7 @@ mod loom_tests {
     #[test]
     fn loom_a_waiting_caller_is_not_forgotten() {
         loom::model(|| {
-            let crew = Arc::new(Crew::<u32>::new(4, 4));
+            let crew = Arc::new(Crew::<u32>::new(4));
             let slot = Arc::new(Slot::default());
             let leaving = {
                 let crew = Arc::clone(&crew);
@@ -523,7 +522,7 @@ mod loom_tests {
     #[test]
     fn loom_the_end_takes_the_receiver() {
         loom::model(|| {
-            let crew = Arc::new(Crew::<Arc<()>>::new(4, 4));
+            let crew = Arc::new(Crew::<Arc<()>>::new(4));
             let receiver = Arc::new(());
             let watch = Arc::clone(&receiver);
             let parking = {

@@ -7,6 +7,7 @@
 //! queue empty, or says that something is left ([`Flush::Unfinished`]), and then somebody has to flush again.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -74,10 +75,7 @@ impl Outbox {
         self.push_up_to(&mut message, max)?;
         match message {
             None => Ok(()),
-            Some(_) => Err(Error::new(
-                ErrorKind::Limit,
-                stuck(self.queued_bytes()),
-            )),
+            Some(_) => Err(Error::new(ErrorKind::Limit, stuck(self.queued_bytes()))),
         }
     }
 
@@ -153,7 +151,9 @@ impl Outbox {
             std::mem::swap(&mut state.queue, &mut batch);
             let taken = bytes_of(&batch);
             drop(state);
-            let sent = sender.send(&mut batch, deadline);
+            // A transport may be the host's. When it panics, the connection ends like for any other failure.
+            let sent = catch_unwind(AssertUnwindSafe(|| sender.send(&mut batch, deadline)))
+                .unwrap_or_else(|_| Err(Error::new(ErrorKind::Io, "the transport panicked")));
             state = self.state.lock();
             state.bytes = state.bytes.saturating_sub(taken - bytes_of(&batch));
             self.changed.notify_all();
