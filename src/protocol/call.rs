@@ -141,7 +141,7 @@ pub(super) fn request(
             format!("params of {method} can't be written as JSON: {error}"),
         )
     })?;
-    call.send(text)?;
+    call.send(text, &options)?;
     let slot = Arc::clone(&call.slot);
     let _nudge = options
         .cancel
@@ -169,22 +169,29 @@ fn write_request(
 }
 
 impl Call<'_> {
-    fn send(&mut self, text: Vec<u8>) -> Result<()> {
+    fn send(&mut self, text: Vec<u8>, options: &CallOptions<'_>) -> Result<()> {
         let message = SessionMessage::new(text).related_to(RequestId::from(self.id));
-        if let Err(error) = self.core.push_until(message, self.deadline.at()) {
+        let sent = self
+            .core
+            .send_request(message, self.deadline.at(), options.cancel.as_ref());
+        sent.map_err(|error| {
             self.forget();
-            return Err(match error.kind() {
-                ErrorKind::Timeout => error.context(format_args!(
-                    "{} to '{}' was not sent within {}",
-                    self.method,
-                    self.core.peer(),
-                    Span(self.deadline.elapsed(Instant::now()))
-                )),
+            let (method, peer) = (self.method, self.core.peer());
+            match error.kind() {
+                ErrorKind::Timeout => {
+                    let bound = self.deadline.passed(Instant::now());
+                    let time = self.time(bound.unwrap_or(Bound::Timeout), options);
+                    error.context(format_args!(
+                        "{method} to '{peer}' was not sent after {time}"
+                    ))
+                }
+                ErrorKind::Cancelled => Error::new(
+                    ErrorKind::Cancelled,
+                    format!("{method} to '{peer}' was cancelled before it was sent"),
+                ),
                 _ => error.sent(false),
-            });
-        }
-        self.core.flush_until(self.deadline.at());
-        Ok(())
+            }
+        })
     }
 
     /// The request never left: there is nobody to tell.
@@ -253,18 +260,26 @@ impl Call<'_> {
     }
 
     fn timed_out(&self, bound: Bound, options: &CallOptions<'_>) -> Error {
+        let (method, peer) = (self.method, self.core.peer());
+        let time = self.time(bound, options);
+        Error::new(
+            ErrorKind::Timeout,
+            format!("no answer to {method} from '{peer}' after {time}"),
+        )
+        .sent(true)
+    }
+
+    /// How long the call took, and the setting that bounds it.
+    fn time(&self, bound: Bound, options: &CallOptions<'_>) -> String {
         let (setting, span) = match bound {
             Bound::Timeout => ("timeout", options.timeout),
             Bound::Cap => ("max_timeout", options.max_timeout),
         };
-        let (method, peer) = (self.method, self.core.peer());
         let elapsed = Span(self.deadline.elapsed(Instant::now()));
-        let setting = format!("{setting} is {}", Span(span.unwrap_or_default()));
-        Error::new(
-            ErrorKind::Timeout,
-            format!("no answer to {method} from '{peer}' after {elapsed} ({setting})"),
+        format!(
+            "{elapsed} ({setting} is {})",
+            Span(span.unwrap_or_default())
         )
-        .sent(true)
     }
 
     fn judge(&self, outcome: Outcome) -> Result<RawResult> {

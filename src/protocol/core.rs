@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::cancel::Callback;
+use super::cancel::{Callback, CancelToken};
 use super::crew::{Crew, Duty, Hands, Job};
 use super::handlers::{Handlers, RequestHandler};
 use super::incoming::{Batch, Exchange, Exchanges, Refusal};
@@ -36,6 +36,9 @@ const ANSWERS_TOGETHER: usize = 16;
 
 /// How long a thread tries to write before another one goes on for it.
 const WRITE_TURN: Duration = Duration::from_secs(5);
+
+/// How long a caller that can be cancelled tries to write before it looks whether it is.
+const CANCEL_TURN: Duration = Duration::from_millis(50);
 
 pub(crate) struct Core {
     pub(super) crew: Crew<Box<dyn Receiver>>,
@@ -726,6 +729,13 @@ impl Core {
     }
 }
 
+/// The deadline of one turn of writing: a thread that writes does not see a token, so it looks up now and then if there is one.
+fn cancellable_until(deadline: Option<Instant>, cancel: Option<&CancelToken>) -> Option<Instant> {
+    let Some(_) = cancel else { return deadline };
+    let soon = Instant::now() + CANCEL_TURN;
+    Some(deadline.map_or(soon, |deadline| deadline.min(soon)))
+}
+
 fn busy(max: usize) -> RpcError {
     let text = format!("busy: {max} requests are in hand already (max_requests); try again later");
     let error = RpcError::new(ErrorCode::INTERNAL_ERROR, text);
@@ -778,18 +788,19 @@ impl Core {
     ) -> Result<()> {
         let deadline = self.write_deadline();
         // Waiting for room happens outside of the exchange's lock: a cancellation must not wait for a peer that does not read.
-        self.push(response_of(exchange, text), deadline, |message| {
+        self.push(response_of(exchange, text), deadline, None, |message| {
             exchange.while_open(|| self.outbox.try_push(message))
         })?;
         self.flush_until(deadline);
         Ok(())
     }
 
-    /// Queues a message with `try_push` when there is room.
+    /// Queues a message with `try_push` when there is room; until then it waits, at most until the deadline or for the token.
     fn push(
         self: &Arc<Self>,
         message: SessionMessage,
         deadline: Option<Instant>,
+        cancel: Option<&CancelToken>,
         try_push: impl Fn(&mut Option<SessionMessage>) -> Result<()>,
     ) -> Result<()> {
         let mut message = Some(message);
@@ -798,19 +809,41 @@ impl Core {
             let Some(message) = &message else {
                 return Ok(());
             };
+            if cancel.is_some_and(CancelToken::is_triggered) {
+                return Err(Error::new(ErrorKind::Cancelled, "cancelled"));
+            }
+            let turn = cancellable_until(deadline, cancel);
             // What fills the queue may wait for a thread that is about to write it, but runs a handler first.
-            self.flush_until(deadline);
-            self.outbox.wait_for_room(message.text.len(), deadline)?;
+            self.flush_until(turn);
+            match self.outbox.wait_for_room(message.text.len(), turn) {
+                Err(error) if error.kind() == ErrorKind::Timeout && turn != deadline => {}
+                waited => waited?,
+            }
         }
     }
 
-    /// Queues a message, waiting for room until the deadline. It is written by the next flush.
-    pub(super) fn push_until(
+    /// Sends a request: queues it, waiting for room until the deadline or for the token, and writes it.
+    pub(super) fn send_request(
+        self: &Arc<Self>,
+        message: SessionMessage,
+        deadline: Option<Instant>,
+        cancel: Option<&CancelToken>,
+    ) -> Result<()> {
+        self.push(message, deadline, cancel, |message| {
+            self.outbox.try_push(message)
+        })?;
+        self.flush_until(cancellable_until(deadline, cancel));
+        Ok(())
+    }
+
+    fn push_until(
         self: &Arc<Self>,
         message: SessionMessage,
         deadline: Option<Instant>,
     ) -> Result<()> {
-        self.push(message, deadline, |message| self.outbox.try_push(message))
+        self.push(message, deadline, None, |message| {
+            self.outbox.try_push(message)
+        })
     }
 
     pub(super) fn send_notification(self: &Arc<Self>, text: Vec<u8>) -> Result<()> {
