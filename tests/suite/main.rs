@@ -4,6 +4,8 @@
     reason = "a test that can't go on is a test that fails"
 )]
 
+mod common;
+mod engine_calls;
 mod schema_examples;
 mod schema_revisions;
 mod transport;
