@@ -6,6 +6,8 @@
 
 mod common;
 mod engine_calls;
+mod engine_odd_input;
+mod engine_progress;
 mod schema_examples;
 mod schema_revisions;
 mod transport;
