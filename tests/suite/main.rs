@@ -5,9 +5,13 @@
 )]
 
 mod common;
+mod engine_answers;
 mod engine_calls;
+mod engine_deadlocks;
 mod engine_odd_input;
 mod engine_progress;
+mod engine_threads;
+mod engine_workers;
 mod schema_examples;
 mod schema_revisions;
 mod transport;

@@ -146,10 +146,6 @@ impl Script {
     pub(crate) fn leave(&mut self) {
         self.halves = None;
     }
-
-    pub(crate) fn into_halves(self) -> Halves {
-        self.halves.unwrap()
-    }
 }
 
 /// Runs `work` on a thread of its own and fails when it takes longer than `bound`.
