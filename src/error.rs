@@ -332,7 +332,7 @@ impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let millis = self.0.as_millis();
         match millis {
-            0..10_000 if millis % 1000 != 0 => write!(f, "{millis} ms"),
+            0..10_000 if !millis.is_multiple_of(1000) => write!(f, "{millis} ms"),
             _ => write!(f, "{} s", (millis + 500) / 1000),
         }
     }

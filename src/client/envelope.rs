@@ -152,18 +152,18 @@ mod tests {
 
     #[test]
     fn the_params_own_meta_is_kept() {
-        let written = written(
+        let merged = written(
             &Envelope::legacy(),
             r#"{"a":1,"_meta":{"x.example/y":true,"progressToken":"mine"}}"#,
         );
-        let value: Value = serde_json::from_str(&written).expect("JSON");
+        let value: Value = serde_json::from_str(&merged).expect("JSON");
         assert_eq!(
             value,
             json!({"a": 1, "_meta": {"x.example/y": true, "progressToken": 7}})
         );
         // A string that only looks like it is none.
         assert_eq!(
-            super::tests::written(&Envelope::legacy(), r#"{"a":"\"_meta\""}"#),
+            written(&Envelope::legacy(), r#"{"a":"\"_meta\""}"#),
             r#"{"_meta":{"progressToken":7},"a":"\"_meta\""}"#
         );
     }

@@ -11,6 +11,10 @@ use crate::error::{ErrorCode, Excerpt, RpcError};
 
 /// A message that keeps its text, so that bodies can be read later, or passed on, without a copy.
 #[derive(Debug)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "JSON-RPC has these three and will have no other"
+)]
 pub enum Message {
     /// Wants one response.
     Request(Request),
@@ -63,6 +67,7 @@ enum Method {
 
 /// What came in one piece.
 #[derive(Debug)]
+#[expect(clippy::exhaustive_enums, reason = "a text is one message or several")]
 pub enum Parsed {
     /// One message.
     Single(Result<Message, Malformed>),

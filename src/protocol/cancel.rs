@@ -1,10 +1,9 @@
 //! One flag that says "nobody wants this any more", seen from many threads.
-
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::sync::{Condvar, Mutex};
-use std::sync::Arc;
 
 /// Tells that work is no longer wanted.
 ///

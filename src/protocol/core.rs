@@ -31,14 +31,11 @@ use crate::transport::{Control, Halves, Limits, Received, Receiver, SessionMessa
 const CANCELLED: &str = "notifications/cancelled";
 const PROGRESS: &str = "notifications/progress";
 
-/// After so many answers they are written, even if more requests have been read already.
-const ANSWERS_TOGETHER: usize = 16;
-
 /// How long a thread tries to write before another one goes on for it.
 const WRITE_TURN: Duration = Duration::from_secs(5);
 
-/// How long a caller that can be cancelled tries to write before it looks whether it is.
-const CANCEL_TURN: Duration = Duration::from_millis(50);
+/// How long a caller writes before it leaves the rest to a thread of the connection, so that it can be cancelled meanwhile.
+const CALL_TURN: Duration = Duration::from_millis(20);
 
 pub(crate) struct Core {
     pub(super) crew: Crew<Box<dyn Receiver>>,
@@ -59,6 +56,8 @@ pub(crate) struct Core {
     answers: AtomicBool,
     /// The first line that was no message.
     noise: OnceLock<Box<str>>,
+    /// Set before `life` says so, for those who end a request.
+    ending: AtomicBool,
     life: Mutex<Life>,
     life_changed: Condvar,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -106,8 +105,9 @@ enum Standing {
     Elsewhere,
     /// Reading: it may wait for nothing and leaves writing for later.
     Reading(usize),
-    /// Running a handler where it was read: the answer is written when it has returned.
-    Inline(usize),
+    /// Running a handler where it was read, with the receiver parked under this number: what it sends is written when it has returned,
+    /// or by the thread that takes the receiver meanwhile.
+    Inline(usize, u64),
 }
 
 thread_local! {
@@ -145,6 +145,7 @@ impl Core {
             batches: AtomicBool::new(false),
             answers: AtomicBool::new(true),
             noise: OnceLock::new(),
+            ending: AtomicBool::new(false),
             life: Mutex::new(Life::default()),
             life_changed: Condvar::new(),
             threads: Mutex::new(Vec::new()),
@@ -228,7 +229,7 @@ impl Core {
             match duty {
                 Duty::Leave => break,
                 Duty::Lead(receiver) => self.lead(receiver),
-                Duty::Flush => _ = self.flush_until(Instant::now().checked_add(WRITE_TURN)),
+                Duty::Flush => self.flush_until(Instant::now().checked_add(WRITE_TURN)),
                 Duty::Run(job) => {
                     let started = Instant::now();
                     self.run(job);
@@ -274,11 +275,8 @@ impl Core {
 
     /// Holds the reading role until it is lost or the connection ends.
     fn lead(self: &Arc<Self>, mut receiver: Box<dyn Receiver>) {
-        let mut answers = 0;
         loop {
-            if answers >= ANSWERS_TOGETHER || (!receiver.has_message() && self.outbox.has_queued())
-            {
-                answers = 0;
+            if self.outbox.is_due(receiver.has_message()) {
                 match self.flush_aside(receiver) {
                     Some(taken_back) => receiver = taken_back,
                     None => return,
@@ -306,10 +304,8 @@ impl Core {
             match self.crew.begin_inline(receiver) {
                 Ok((park, hands)) => {
                     self.provide(hands);
-                    self.run_inline(job);
-                    answers += 1;
-                    if !more || answers >= ANSWERS_TOGETHER {
-                        answers = 0;
+                    self.run_inline(job, park);
+                    if self.outbox.is_due(more) {
                         self.flush_until(Instant::now().checked_add(WRITE_TURN));
                     }
                     let (taken_back, hands) = self.crew.end_inline(park);
@@ -331,8 +327,8 @@ impl Core {
         }
     }
 
-    fn run_inline(self: &Arc<Self>, job: Job) {
-        let outer = STANDING.replace(Standing::Inline(self.address()));
+    fn run_inline(self: &Arc<Self>, job: Job, park: u64) {
+        let outer = STANDING.replace(Standing::Inline(self.address(), park));
         self.run(job);
         STANDING.set(outer);
     }
@@ -366,7 +362,7 @@ impl Core {
                     return Stint::Ended;
                 }
             }
-            if self.outbox.has_queued() {
+            if self.outbox.is_due(false) {
                 let hands = self.crew.want_flush();
                 self.provide(hands);
             }
@@ -729,11 +725,9 @@ impl Core {
     }
 }
 
-/// The deadline of one turn of writing: a thread that writes does not see a token, so it looks up now and then if there is one.
-fn cancellable_until(deadline: Option<Instant>, cancel: Option<&CancelToken>) -> Option<Instant> {
-    let Some(_) = cancel else { return deadline };
-    let soon = Instant::now() + CANCEL_TURN;
-    Some(deadline.map_or(soon, |deadline| deadline.min(soon)))
+fn turn_of_call(deadline: Option<Instant>) -> Option<Instant> {
+    let turn = Instant::now() + CALL_TURN;
+    Some(deadline.map_or(turn, |deadline| deadline.min(turn)))
 }
 
 fn busy(max: usize) -> RpcError {
@@ -791,8 +785,21 @@ impl Core {
         self.push(response_of(exchange, text), deadline, None, |message| {
             exchange.while_open(|| self.outbox.try_push(message))
         })?;
-        self.flush_until(deadline);
+        if !self.is_written_later() {
+            self.flush_until(deadline);
+        }
         Ok(())
+    }
+
+    /// Whether what a handler on this thread has just queued can wait for a few more: whoever has the receiver next writes it, this
+    /// thread when the handler returns, or the watchdog after a tick.
+    fn is_written_later(self: &Arc<Self>) -> bool {
+        match STANDING.get() {
+            Standing::Inline(address, park) if address == self.address() => {
+                self.outbox.is_short() && self.crew.is_parked(park)
+            }
+            _ => false,
+        }
     }
 
     /// Queues a message with `try_push` when there is room; until then it waits, at most until the deadline or for the token.
@@ -812,7 +819,11 @@ impl Core {
             if cancel.is_some_and(CancelToken::is_triggered) {
                 return Err(Error::new(ErrorKind::Cancelled, "cancelled"));
             }
-            let turn = cancellable_until(deadline, cancel);
+            let turn = if cancel.is_some() {
+                turn_of_call(deadline)
+            } else {
+                deadline
+            };
             // What fills the queue may wait for a thread that is about to write it, but runs a handler first.
             self.flush_until(turn);
             match self.outbox.wait_for_room(message.text.len(), turn) {
@@ -832,7 +843,7 @@ impl Core {
         self.push(message, deadline, cancel, |message| {
             self.outbox.try_push(message)
         })?;
-        self.flush_until(cancellable_until(deadline, cancel));
+        self.flush_until(turn_of_call(deadline));
         Ok(())
     }
 
@@ -904,7 +915,7 @@ impl Core {
     /// Writes what is queued, unless this thread has to read or will write soon.
     pub(super) fn write_answers(self: &Arc<Self>) {
         let here = self.address();
-        if !matches!(STANDING.get(), Standing::Reading(address) | Standing::Inline(address) if address == here)
+        if !matches!(STANDING.get(), Standing::Reading(address) | Standing::Inline(address, _) if address == here)
         {
             self.flush_until(self.write_deadline());
         }
@@ -935,6 +946,7 @@ impl Core {
 impl Core {
     /// Nothing is read any more, for this reason. Wakes every caller; requests in hand may finish if this side serves.
     pub(super) fn end(self: &Arc<Self>, error: &Error) {
+        self.ending.store(true, Ordering::SeqCst);
         let mut life = self.life.lock();
         if life.ended.is_some() {
             return;
@@ -953,9 +965,12 @@ impl Core {
         self.push_callbacks(self.exchanges.close());
     }
 
-    /// A request in hand has ended: somebody may wait for the last one.
+    /// A request in hand has ended, and is no longer counted: somebody may wait for the last one.
+    ///
+    /// The waiter has set `ending` before it looks at the count, and looks holding `life`: so it either sees the new count, or is told.
     pub(super) fn request_ended(&self) {
-        if self.crew.is_over() {
+        if self.ending.load(Ordering::SeqCst) {
+            drop(self.life.lock());
             self.life_changed.notify_all();
         }
     }
@@ -971,11 +986,9 @@ impl Core {
             life = self.life_changed.wait(life);
         }
         let drained = Instant::now() + self.settings.drain;
-        while self.admitted.load(Ordering::Acquire) > 0 && !life.closing && Instant::now() < drained
+        while self.admitted.load(Ordering::SeqCst) > 0 && !life.closing && Instant::now() < drained
         {
-            // The last responder may go between the look and the wait: look again soon.
-            let soon = Instant::now() + Duration::from_millis(20);
-            life = self.life_changed.wait_until(life, Some(soon.min(drained)));
+            life = self.life_changed.wait_until(life, Some(drained));
         }
         let error = life.ended.clone().expect("the wait ended with it");
         let closing = life.closing;

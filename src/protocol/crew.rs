@@ -19,16 +19,17 @@
 //!
 //! **Threads** are started on demand, when work comes that no idle thread can take; idle ones leave after a while. The watchdog ticks
 //! only while the receiver changes hands, so an idle connection costs no time.
-
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::outgoing::Slot;
 use crate::sync::{Condvar, Mutex, MutexGuard};
-use std::sync::Arc;
 
 /// How long user code may run where it was read before another thread reads on: between one and two ticks.
 const TICK: Duration = Duration::from_micros(450);
+/// So many ticks without a change the watchdog goes on ticking while a handler runs, before it sleeps: the next call need not wake it.
+const ALERT: u32 = 1000;
 /// How long an idle thread stays.
 const IDLE: Duration = Duration::from_secs(5);
 /// After so many handlers in a row that outlasted their tick, the next ones go to other threads at once.
@@ -163,6 +164,7 @@ impl<R> Crew<R> {
 
     /// Returns when there is work, or a receiver was parked for a whole tick.
     fn keep_watch<'a>(&'a self, mut state: MutexGuard<'a, State<R>>) -> MutexGuard<'a, State<R>> {
+        let mut calm = 0;
         while !state.has_work(self.max_workers) && !state.over {
             let (parks, tick) = (state.parks, Instant::now() + TICK);
             state = self.watch.wait_until(state, Some(tick));
@@ -171,14 +173,16 @@ impl<R> Crew<R> {
                 || state.parks != parks
                 || Instant::now() < tick
             {
+                calm = 0;
                 continue;
             }
+            calm += 1;
             if state.receiver.is_some() {
                 state.hand_over = true;
                 if state.running > 0 {
                     state.slow_streak += 1;
                 }
-            } else {
+            } else if state.running == 0 || calm >= ALERT {
                 state.watchdog = Watchdog::Asleep;
                 state = self.watch.wait(state);
                 state.watchdog = Watchdog::Ticking;
@@ -287,6 +291,12 @@ impl<R> Crew<R> {
         state.handlers += 1;
         let hands = self.park_locked(&mut state, &mut Some(receiver));
         Ok((state.parks, hands))
+    }
+
+    /// Whether the receiver is still parked since `park`: nobody reads.
+    pub(crate) fn is_parked(&self, park: u64) -> bool {
+        let state = self.state.lock();
+        state.receiver.is_some() && state.parks == park
     }
 
     /// The handler is done: takes the receiver back, unless somebody reads. A handler that waited for its place has it now.
@@ -415,10 +425,6 @@ impl<R> Crew<R> {
     pub(crate) fn thread_left(&self) {
         self.state.lock().threads -= 1;
         self.quieter.notify_all();
-    }
-
-    pub(crate) fn is_over(&self) -> bool {
-        self.state.lock().over
     }
 
     pub(crate) fn threads(&self) -> usize {

@@ -1,12 +1,11 @@
 //! What a side does with what its peer sends: one handler a method.
-
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 
 use super::peer::Peer;
 use super::responder::Responder;
 use crate::jsonrpc::{Notification, Request};
-use std::sync::Arc;
 
 type RequestFn = dyn Fn(&Request, Responder) + Send + Sync;
 type NotificationFn = dyn Fn(&Peer, &Notification) + Send + Sync;

@@ -12,15 +12,14 @@
 //! that lock while it is *open*. So there is one response, none after a cancel, and no progress after either.
 //!
 //! **Locks:** an exchange's, then the outbox's. The table's is never held together with another.
-
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
 use super::cancel::{Callback, CancelToken};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::RequestId;
 use crate::sync::Mutex;
-use std::sync::Arc;
 
 /// One request of the peer and everything that is answered to it.
 #[derive(Debug)]

@@ -12,14 +12,13 @@
 //! is the one who decides its outcome. So there is one outcome, and nothing is delivered for a call after it returned.
 //!
 //! **Locks:** the table's before a slot's.
-
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::{Malformed, RequestId, Response};
 use crate::sync::{Condvar, Mutex};
-use std::sync::Arc;
 
 /// How many ended calls are remembered, to tell a late answer from one to an id that was never used.
 const RETIRED: usize = 256;

@@ -144,7 +144,7 @@ impl Responder {
     /// The request is in hand no longer.
     fn release(&mut self) {
         if std::mem::take(&mut self.admitted) {
-            self.core.admitted.fetch_sub(1, Ordering::AcqRel);
+            self.core.admitted.fetch_sub(1, Ordering::SeqCst);
             self.core.request_ended();
         }
     }

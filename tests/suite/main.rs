@@ -12,6 +12,7 @@ mod engine_odd_input;
 mod engine_progress;
 mod engine_threads;
 mod engine_workers;
+mod layout;
 mod schema_examples;
 mod schema_revisions;
 mod transport;

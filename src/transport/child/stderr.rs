@@ -54,7 +54,9 @@ impl Stderr {
 
 /// A function that takes the lines of a child's standard error, made by [`Stderr::lines`].
 #[derive(Clone)]
-pub struct StderrLines(Arc<Mutex<dyn FnMut(&str) + Send>>);
+pub struct StderrLines(Arc<Mutex<EachLine>>);
+
+type EachLine = dyn FnMut(&str) + Send;
 
 impl fmt::Debug for StderrLines {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,0 +1,51 @@
+//! Writes the C header, when the C interface is built.
+//!
+//! The header goes to the build's own folder; `include/mcplink.h` is the committed copy, and a test compares the two. With
+//! `MCPLINK_WRITE_HEADER=1` in the environment the committed copy is written anew.
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    #[cfg(feature = "cffi")]
+    header::write();
+}
+
+#[cfg(feature = "cffi")]
+mod header {
+    use std::env;
+    use std::path::PathBuf;
+
+    pub(crate) fn write() {
+        println!("cargo::rerun-if-changed=src/cffi");
+        println!("cargo::rerun-if-changed=cbindgen.toml");
+        println!("cargo::rerun-if-env-changed=MCPLINK_WRITE_HEADER");
+        let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
+        let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
+        let mut config = cbindgen::Config::from_file(root.join("cbindgen.toml"))
+            .expect("cbindgen.toml can be read");
+        config.after_includes = Some(version_macros());
+        let bindings = cbindgen::Builder::new()
+            .with_src(root.join("src/cffi/mod.rs"))
+            .with_config(config)
+            .generate();
+        let bindings = bindings.expect("the C interface can be written as a header");
+        bindings.write_to_file(out.join("mcplink.h"));
+        if env::var_os("MCPLINK_WRITE_HEADER").is_some() {
+            bindings.write_to_file(root.join("include/mcplink.h"));
+        }
+    }
+
+    fn version_macros() -> String {
+        let part = |name: &str| -> u32 {
+            let text = env::var(format!("CARGO_PKG_VERSION_{name}")).expect("cargo sets it");
+            text.parse().expect("versions have numbers")
+        };
+        let (major, minor, patch) = (part("MAJOR"), part("MINOR"), part("PATCH"));
+        let number = major << 24 | minor << 16 | patch << 8;
+        format!(
+            "\n#define MCPLINK_VERSION_MAJOR {major}\n#define MCPLINK_VERSION_MINOR {minor}\n\
+             #define MCPLINK_VERSION_PATCH {patch}\n\
+             /* major << 24 | minor << 16 | patch << 8 */\n#define MCPLINK_VERSION_NUMBER 0x{number:08x}u\n\n\
+             #ifndef MCPLINK_API\n#define MCPLINK_API extern\n#endif"
+        )
+    }
+}
