@@ -471,6 +471,38 @@ impl<R> State<R> {
     }
 }
 
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// Left over, such a nudge would end the caller's next turn of reading before it began, again and again.
+    #[test]
+    fn a_caller_that_reads_is_not_asked_to() {
+        let (crew, slot) = (Crew::<u32>::new(4), Arc::new(Slot::default()));
+        assert_eq!(crew.take_or_stand_by(1, &slot), None);
+        let _ = crew.park(7);
+        assert_eq!(crew.take_or_stand_by(1, &slot), Some(7));
+        let _ = crew.pass_on(7);
+        assert!(!slot.has_something());
+        slot.nudge();
+        slot.look_up();
+        assert!(!slot.has_something());
+    }
+
+    /// The thread that read it parks the receiver, the one that ran meanwhile takes it, and a handler waits for the place left.
+    #[test]
+    fn a_place_that_is_left_is_offered_to_who_waits_for_it() {
+        let crew = Crew::<u32>::new(1);
+        let Ok((park, Hands::StartOne)) = crew.begin_inline(7) else {
+            panic!("there is a place, and nobody watches")
+        };
+        assert_eq!(crew.take(), Some(7));
+        assert_eq!(crew.push_job(Box::new(|| {})), Hands::Enough);
+        let _ = crew.park(7);
+        assert_eq!(crew.end_inline(park), (Some(7), Hands::StartOne));
+    }
+}
+
 #[cfg(all(test, loom))]
 mod loom_tests {
     use super::*;

@@ -416,4 +416,23 @@ mod loom_tests {
             assert!(!outbox.is_due(false));
         });
     }
+
+    /// Draining does not end while another thread writes.
+    #[test]
+    fn loom_draining_waits_for_the_writer() {
+        loom::model(|| {
+            let sent = Arc::new(loom::sync::Mutex::new(0));
+            let outbox = Arc::new(Outbox::new(Box::new(Counting(Arc::clone(&sent))), 1000));
+            outbox
+                .push_over(SessionMessage::new("x".into()))
+                .expect("room");
+            let writer = {
+                let outbox = Arc::clone(&outbox);
+                loom::thread::spawn(move || _ = outbox.flush(Instant::now()))
+            };
+            outbox.drain(Instant::now() + std::time::Duration::from_secs(3600));
+            assert_eq!(*sent.lock().expect("no panic"), 1);
+            writer.join().expect("no panic");
+        });
+    }
 }
