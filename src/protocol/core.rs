@@ -212,7 +212,7 @@ impl Core {
                 threads.push(handle);
             }
             Err(error) => {
-                self.crew.thread_left();
+                self.crew.thread_failed();
                 self.log(|| format!("a thread could not be started: {error}"));
                 if self.crew.threads() == 0 {
                     self.end(&error);
@@ -223,8 +223,9 @@ impl Core {
 
     fn serve_duties(self: Arc<Self>) {
         CREW_OF.set(self.address());
+        let mut has_come = true;
         loop {
-            let (duty, hands) = self.crew.next_duty();
+            let (duty, hands) = self.crew.next_duty(std::mem::take(&mut has_come));
             self.provide(hands);
             match duty {
                 Duty::Leave => break,

@@ -89,6 +89,8 @@ struct State<R> {
     handlers: usize,
     slow_streak: u32,
     threads: usize,
+    /// A thread was called that has not come yet. It looks what there is to do when it comes: one at a time is enough.
+    starting: bool,
     idle: usize,
     watchdog: Watchdog,
     /// Nobody reads any more.
@@ -120,6 +122,7 @@ impl<R> Crew<R> {
             handlers: 0,
             slow_streak: 0,
             threads: 0,
+            starting: false,
             idle: 0,
             watchdog: Watchdog::Absent,
             over: false,
@@ -135,8 +138,10 @@ impl<R> Crew<R> {
     }
 
     /// Waits for something to do. For threads of the crew; ends when there is something, the thread idled too long, or all is over.
-    pub(crate) fn next_duty(&self) -> (Duty<R>, Hands) {
+    /// `has_come` tells that the thread was called and comes for the first time.
+    pub(crate) fn next_duty(&self, has_come: bool) -> (Duty<R>, Hands) {
         let mut state = self.state.lock();
+        state.starting &= !has_come;
         let mut idle_until = None;
         loop {
             if let Some(duty) = state.pick(self.max_workers) {
@@ -201,8 +206,9 @@ impl<R> Crew<R> {
             self.work.notify_one();
         } else if state.watchdog != Watchdog::Absent {
             self.watch.notify_one();
-        } else if !state.stopped {
+        } else if !state.stopped && !state.starting {
             state.threads += 1;
+            state.starting = true;
             return Hands::StartOne;
         }
         Hands::Enough
@@ -421,10 +427,16 @@ impl<R> Crew<R> {
         true
     }
 
-    /// A thread has left, or could not be started.
+    /// A thread has left.
     pub(crate) fn thread_left(&self) {
         self.state.lock().threads -= 1;
         self.quieter.notify_all();
+    }
+
+    /// A thread that was called could not be started.
+    pub(crate) fn thread_failed(&self) {
+        self.state.lock().starting = false;
+        self.thread_left();
     }
 
     pub(crate) fn threads(&self) -> usize {
@@ -489,6 +501,21 @@ mod tests {
         assert!(!slot.has_something());
     }
 
+    #[test]
+    fn one_thread_is_called_at_a_time() {
+        let crew = Crew::<u32>::new(4);
+        assert_eq!(crew.push_job(Box::new(|| {})), Hands::StartOne);
+        assert_eq!(crew.push_job(Box::new(|| {})), Hands::Enough);
+        assert!(matches!(
+            crew.next_duty(true),
+            (Duty::Run(_), Hands::StartOne)
+        ));
+        assert!(matches!(
+            crew.next_duty(true),
+            (Duty::Run(_), Hands::Enough)
+        ));
+    }
+
     /// The thread that read it parks the receiver, the one that ran meanwhile takes it, and a handler waits for the place left.
     #[test]
     fn a_place_that_is_left_is_offered_to_who_waits_for_it() {
@@ -496,9 +523,11 @@ mod tests {
         let Ok((park, Hands::StartOne)) = crew.begin_inline(7) else {
             panic!("there is a place, and nobody watches")
         };
+        crew.state.lock().starting = false;
         assert_eq!(crew.take(), Some(7));
         assert_eq!(crew.push_job(Box::new(|| {})), Hands::Enough);
         let _ = crew.park(7);
+        crew.state.lock().starting = false;
         assert_eq!(crew.end_inline(park), (Some(7), Hands::StartOne));
     }
 }

@@ -239,7 +239,10 @@ fn cancel_and_answer_race_without_a_second_answer_or_a_lost_one() {
     let (sender, kept) = mpsc::channel::<Responder>();
     let handlers =
         Handlers::new().request("race", move |_, responder| sender.send(responder).unwrap());
-    let (connection, mut script) = play(Connection::serving().handlers(handlers));
+    let mut limits = Limits::default();
+    limits.max_requests = usize::MAX;
+    let connection = Connection::serving().handlers(handlers).limits(limits);
+    let (connection, mut script) = play(connection);
     let counter = Arc::clone(&answered);
     let answering = thread::spawn(move || {
         for responder in kept.iter().take(usize::try_from(count).unwrap()) {
