@@ -8,6 +8,8 @@ mod common;
 mod engine_answers;
 mod engine_calls;
 mod engine_deadlocks;
+mod engine_end;
+mod engine_fuzz;
 mod engine_odd_input;
 mod engine_progress;
 mod engine_threads;
