@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::envelope::params_text;
 use super::{Client, Inner};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::RawResult;
 use crate::protocol::CallOptions;
 use crate::schema::{

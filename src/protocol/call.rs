@@ -9,7 +9,6 @@ use serde::Serialize;
 use super::cancel::CancelToken;
 use super::core::{Core, Stint};
 use super::deadline::{Bound, Deadline};
-use super::outbox::Full;
 use super::outgoing::{Found, Outcome, Progress, Slot};
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::{RawResult, RequestId};
@@ -17,8 +16,6 @@ use crate::transport::SessionMessage;
 
 /// How long a caller reads for everybody before it leaves that to a thread of the connection.
 const STINT: Duration = Duration::from_millis(10);
-/// How long a caller writes before it leaves the rest to such a thread, so that it can be cancelled meanwhile.
-const TURN: Duration = Duration::from_millis(20);
 
 /// How one call waits. The default waits 60 s for a sign of life and 10 min in all.
 #[must_use]
@@ -149,7 +146,7 @@ pub(super) fn request(
             format!("params of {method} can't be written as JSON: {error}"),
         )
     })?;
-    call.send(text)?;
+    call.send(text, &options)?;
     let slot = Arc::clone(&call.slot);
     let _nudge = options
         .cancel
@@ -177,27 +174,29 @@ fn write_request(
 }
 
 impl Call<'_> {
-    fn send(&mut self, text: Vec<u8>) -> Result<()> {
+    fn send(&mut self, text: Vec<u8>, options: &CallOptions<'_>) -> Result<()> {
         let message = SessionMessage::new(text).related_to(RequestId::from(self.id));
-        let full = Full::WaitUntil(self.deadline.at());
-        if let Err(error) = self.core.outbox.push(message, full) {
+        let sent = self
+            .core
+            .send_request(message, self.deadline.at(), options.cancel.as_ref());
+        sent.map_err(|error| {
             self.forget();
-            return Err(match error.kind() {
-                ErrorKind::Timeout => error.context(format_args!(
-                    "{} to '{}' was not sent",
-                    self.method,
-                    self.core.peer()
-                )),
+            let (method, peer) = (self.method, self.core.peer());
+            match error.kind() {
+                ErrorKind::Timeout => {
+                    let bound = self.deadline.passed(Instant::now());
+                    let time = self.time(bound.unwrap_or(Bound::Timeout), options);
+                    error.context(format_args!(
+                        "{method} to '{peer}' was not sent after {time}"
+                    ))
+                }
+                ErrorKind::Cancelled => Error::new(
+                    ErrorKind::Cancelled,
+                    format!("{method} to '{peer}' was cancelled before it was sent"),
+                ),
                 _ => error.sent(false),
-            });
-        }
-        let turn = Instant::now() + TURN;
-        self.core.flush_until(Some(
-            self.deadline
-                .at()
-                .map_or(turn, |deadline| deadline.min(turn)),
-        ));
-        Ok(())
+            }
+        })
     }
 
     /// The request never left: there is nobody to tell.
@@ -209,16 +208,19 @@ impl Call<'_> {
     fn wait(&mut self, options: &mut CallOptions<'_>) -> Result<Outcome> {
         let mut may_lead = self.core.patient;
         loop {
-            while let Some(found) = self.slot.take() {
-                match found {
-                    Found::Outcome(outcome) => return Ok(outcome),
-                    Found::Progress(progress) => {
-                        self.deadline.extend(Instant::now());
-                        if let Some(callback) = &mut options.on_progress {
-                            callback(progress);
-                        }
+            // A nudge that is left over would end each turn of reading before it began.
+            self.slot.look_up();
+            let found = self.slot.take();
+            let more = found.is_some();
+            match found {
+                Some(Found::Outcome(outcome)) => return Ok(outcome),
+                Some(Found::Progress(progress)) => {
+                    self.deadline.extend(Instant::now());
+                    if let Some(callback) = &mut options.on_progress {
+                        callback(progress);
                     }
                 }
+                None => {}
             }
             if options
                 .cancel
@@ -232,6 +234,10 @@ impl Call<'_> {
             if let Some(bound) = self.deadline.passed(Instant::now()) {
                 self.reason = "timed out";
                 return Err(self.timed_out(bound, options));
+            }
+            // Progress that never ends must not keep the caller from the two looks above.
+            if more {
+                continue;
             }
             let receiver = if may_lead {
                 self.core.crew.take_or_stand_by(self.id, &self.slot)
@@ -259,18 +265,26 @@ impl Call<'_> {
     }
 
     fn timed_out(&self, bound: Bound, options: &CallOptions<'_>) -> Error {
+        let (method, peer) = (self.method, self.core.peer());
+        let time = self.time(bound, options);
+        Error::new(
+            ErrorKind::Timeout,
+            format!("no answer to {method} from '{peer}' after {time}"),
+        )
+        .sent(true)
+    }
+
+    /// How long the call took, and the setting that bounds it.
+    fn time(&self, bound: Bound, options: &CallOptions<'_>) -> String {
         let (setting, span) = match bound {
             Bound::Timeout => ("timeout", options.timeout),
             Bound::Cap => ("max_timeout", options.max_timeout),
         };
-        let (method, peer) = (self.method, self.core.peer());
         let elapsed = Span(self.deadline.elapsed(Instant::now()));
-        let setting = format!("{setting} is {}", Span(span.unwrap_or_default()));
-        Error::new(
-            ErrorKind::Timeout,
-            format!("no answer to {method} from '{peer}' after {elapsed} ({setting})"),
+        format!(
+            "{elapsed} ({setting} is {})",
+            Span(span.unwrap_or_default())
         )
-        .sent(true)
     }
 }
 

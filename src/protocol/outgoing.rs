@@ -95,6 +95,11 @@ impl Slot {
         state.outcome.is_some() || !state.progress.is_empty() || state.nudged
     }
 
+    /// Forgets a nudge: the caller is looking. One that comes later is for its next look.
+    pub(crate) fn look_up(&self) {
+        self.state.lock().nudged = false;
+    }
+
     /// Waits until something is there, the slot is nudged, or `deadline`.
     pub(crate) fn wait(&self, deadline: Option<Instant>) {
         let mut state = self.state.lock();

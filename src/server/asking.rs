@@ -21,9 +21,9 @@ use super::rounds::{MAX_ROUNDS, Rounds};
 use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
 use crate::schema::{
     CallToolResult, ClientCapabilities, CreateMessageRequestParams, CreateMessageResult,
-    ElicitRequestParams, ElicitResult, ElicitationCapability, ElicitationMode, FitTo, InputRequest,
-    InputRequests, InputRequiredResult, InputResponse, InputResponses, ListRootsResult,
-    ProtocolVersion, RootsCapability, SamplingCapability, method,
+    ElicitRequestParams, ElicitResult, ElicitationMode, FitTo, InputRequest, InputRequests,
+    InputRequiredResult, InputResponse, InputResponses, ListRootsResult, ProtocolVersion,
+    RootsCapability, method,
 };
 
 /// A state larger than this is not sent.
