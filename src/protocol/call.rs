@@ -146,7 +146,7 @@ pub(super) fn request(
             format!("params of {method} can't be written as JSON: {error}"),
         )
     })?;
-    call.send(text, &options)?;
+    call.send(text, options)?;
     let slot = Arc::clone(&call.slot);
     let _nudge = options
         .cancel
