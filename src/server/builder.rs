@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::context::{Context, ToolCall};
 use super::output::{self, ToolOutput};
-use super::registry::Registry;
+use super::tools::{self, Tools};
 use super::{Inner, Server};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::Request;
@@ -30,7 +30,7 @@ impl ServerBuilder {
             instructions: None,
             revisions: ProtocolVersion::ALL.iter().rev().copied().collect(),
             names_itself: true,
-            registry: Registry::default(),
+            tools: Tools::default(),
             methods: Handlers::new(),
             limits: Limits::default(),
             drain: Duration::from_secs(5),
@@ -144,7 +144,7 @@ impl ServerBuilder {
         A: DeserializeOwned,
         R: ToolOutput,
     {
-        let added = self.inner.registry.add(tool, output::answering(handler));
+        let added = tools::add(&self.inner.tools, tool, output::answering(handler));
         self.noting(added)
     }
 
@@ -154,7 +154,7 @@ impl ServerBuilder {
         tool: Tool,
         handler: impl Fn(ToolCall) + Send + Sync + 'static,
     ) -> Self {
-        let added = self.inner.registry.add(tool, Arc::new(handler));
+        let added = tools::add(&self.inner.tools, tool, Arc::new(handler));
         self.noting(added)
     }
 

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::Inner;
 use super::context::{Context, ToolCall};
 use super::conversation::{Conversation, Terms, is_modern, unsupported_version};
-use super::registry::Entry;
+use super::tools::Entry;
 use crate::error::{ErrorCode, Excerpt, RpcError, without_position};
 use crate::jsonrpc::Request;
 use crate::protocol::{Handlers, Responder};
@@ -173,7 +173,7 @@ impl Link {
             .names_itself_to(revision)
             .then_some(&self.server.info);
         self.server
-            .registry
+            .tools
             .listing(revision, info)
             .map_err(|_| RpcError::internal("internal error"))
     }
@@ -206,7 +206,7 @@ impl Link {
         {
             return Err(RpcError::invalid_params("arguments must be an object"));
         }
-        match self.server.registry.find(&params.name) {
+        match self.server.tools.find(&params.name) {
             Some(entry) => Ok((entry, params, terms)),
             None => Err(RpcError::invalid_params(format!(
                 "unknown tool: {}",
@@ -217,7 +217,7 @@ impl Link {
 
     /// A method whose capability is not advertised is not there.
     fn need_tools(&self, request: &Request) -> Result<(), RpcError> {
-        if self.server.registry.is_empty() {
+        if self.server.tools.is_empty() {
             return Err(RpcError::method_not_found(request.method()));
         }
         Ok(())
@@ -231,7 +231,7 @@ impl Link {
 impl Inner {
     fn capabilities(&self) -> ServerCapabilities {
         let capabilities = ServerCapabilities::default();
-        if self.registry.is_empty() {
+        if self.tools.is_empty() {
             capabilities
         } else {
             capabilities.tools(ToolsCapability::default())

@@ -9,12 +9,13 @@
 //! opening never wait for a handler.
 
 mod builder;
+mod catalogue;
 mod context;
 mod conversation;
 mod dispatch;
 mod output;
 mod progress;
-mod registry;
+mod tools;
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ pub use self::builder::ServerBuilder;
 pub use self::context::{Context, ToolCall};
 pub use self::conversation::Terms;
 pub use self::output::{Json, ToolError, ToolOutput};
-use self::registry::Registry;
+use self::tools::Tools;
 use crate::error::{ErrorKind, Result};
 use crate::protocol::{Connection, Handlers, LogHook};
 use crate::schema::{Implementation, ProtocolVersion, Tool};
@@ -42,7 +43,7 @@ struct Inner {
     /// Newest first.
     revisions: Vec<ProtocolVersion>,
     names_itself: bool,
-    registry: Registry,
+    tools: Tools,
     methods: Handlers,
     limits: Limits,
     drain: Duration,
@@ -69,7 +70,7 @@ impl Server {
         A: DeserializeOwned,
         R: ToolOutput,
     {
-        self.0.registry.add(tool, output::answering(handler))
+        tools::add(&self.0.tools, tool, output::answering(handler))
     }
 
     /// Adds a tool whose handler may keep the call and answer later, from any thread.
@@ -82,12 +83,12 @@ impl Server {
         tool: Tool,
         handler: impl Fn(ToolCall) + Send + Sync + 'static,
     ) -> Result<()> {
-        self.0.registry.add(tool, Arc::new(handler))
+        tools::add(&self.0.tools, tool, Arc::new(handler))
     }
 
     /// Takes a tool away; calls of it that run go on. Returns whether there was one of that name.
     pub fn remove_tool(&self, name: &str) -> bool {
-        self.0.registry.remove(name)
+        self.0.tools.remove(name)
     }
 
     /// Serves a peer on threads of the connection, and returns at once. The connection ends when it is dropped.
@@ -136,7 +137,7 @@ impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server")
             .field("info", &self.0.info)
-            .field("tools", &self.0.registry)
+            .field("tools", &self.0.tools)
             .finish_non_exhaustive()
     }
 }
