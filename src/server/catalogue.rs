@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::error::{Error, ErrorKind, Excerpt, Result};
-use crate::schema::{FitTo, Implementation, ProtocolVersion, ResultMetaObject};
+use super::paging::Cursor;
+use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
+use crate::schema::{CacheHint, FitTo, Implementation, ProtocolVersion, ResultMetaObject};
 use crate::sync::Mutex;
 
 /// What can stand in a catalogue.
@@ -22,8 +24,37 @@ pub(super) trait Listed: Clone {
     /// What it is found by.
     fn key(&self) -> &str;
 
-    fn page(items: Vec<Self>, meta: Option<ResultMetaObject>) -> Self::Page;
+    fn page(items: Vec<Self>, beside: Beside) -> Self::Page;
 }
+
+/// What stands on a page beside its items.
+pub(super) struct Beside {
+    pub(super) next_cursor: Option<String>,
+    pub(super) hint: CacheHint,
+    pub(super) meta: Option<ResultMetaObject>,
+}
+
+/// Makes a type of the schema one that can stand in a catalogue.
+macro_rules! listed {
+    ($item:ident in $page:ident, $noun:literal, $key:ident) => {
+        impl $crate::server::catalogue::Listed for $item {
+            type Page = $page;
+
+            const NOUN: &'static str = $noun;
+
+            fn key(&self) -> &str {
+                &self.$key
+            }
+
+            fn page(items: Vec<Self>, beside: $crate::server::catalogue::Beside) -> $page {
+                let mut page = $page::new(items).cached(beside.hint);
+                (page.next_cursor, page.meta) = (beside.next_cursor, beside.meta);
+                page
+            }
+        }
+    };
+}
+pub(super) use listed;
 
 /// An item and what is done when it is asked for.
 pub(super) struct Entry<T, H> {
@@ -37,20 +68,21 @@ pub(super) struct Entry<T, H> {
 pub(super) struct Catalogue<T, H>(Mutex<Shelf<T, H>>);
 
 struct Shelf<T, H> {
-    entries: Vec<Arc<Entry<T, H>>>,
+    /// A snapshot is taken by cloning the outer `Arc`.
+    entries: Arc<Vec<Arc<Entry<T, H>>>>,
     by_key: HashMap<String, Arc<Entry<T, H>>>,
     next_sequence: u64,
-    /// The list as each revision sees it, made when it is first asked for, dropped when the items change.
-    listings: HashMap<ProtocolVersion, Arc<RawValue>>,
+    /// Pages as each revision sees them, made when they are first asked for, dropped when the items change.
+    pages: HashMap<(ProtocolVersion, usize), Arc<RawValue>>,
 }
 
 impl<T, H> Default for Catalogue<T, H> {
     fn default() -> Self {
         Self(Mutex::new(Shelf {
-            entries: Vec::new(),
+            entries: Arc::default(),
             by_key: HashMap::new(),
             next_sequence: 0,
-            listings: HashMap::new(),
+            pages: HashMap::new(),
         }))
     }
 }
@@ -75,8 +107,8 @@ impl<T: Listed, H> Catalogue<T, H> {
         });
         let key = entry.item.key().to_owned();
         shelf.by_key.insert(key, Arc::clone(&entry));
-        shelf.entries.push(entry);
-        shelf.listings.clear();
+        Arc::make_mut(&mut shelf.entries).push(entry);
+        shelf.pages.clear();
         Ok(())
     }
 
@@ -84,10 +116,8 @@ impl<T: Listed, H> Catalogue<T, H> {
         let mut shelf = self.0.lock();
         let removed = shelf.by_key.remove(key);
         if let Some(removed) = &removed {
-            shelf
-                .entries
-                .retain(|entry| entry.sequence != removed.sequence);
-            shelf.listings.clear();
+            Arc::make_mut(&mut shelf.entries).retain(|entry| entry.sequence != removed.sequence);
+            shelf.pages.clear();
         }
         // The handler may own anything: it is dropped outside of the lock.
         drop(shelf);
@@ -98,35 +128,93 @@ impl<T: Listed, H> Catalogue<T, H> {
         self.0.lock().by_key.get(key).cloned()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.lock().entries.is_empty()
+    /// Whether there ever was an item: then the server is one that has items of the kind, if none at the moment.
+    pub(super) fn was_used(&self) -> bool {
+        self.0.lock().next_sequence > 0
     }
 
-    /// The whole result of the list method, equal for everyone who speaks the revision.
-    pub(super) fn listing(
+    /// All entries, in order.
+    pub(super) fn entries(&self) -> Arc<Vec<Arc<Entry<T, H>>>> {
+        Arc::clone(&self.0.lock().entries)
+    }
+
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn pages_kept(&self) -> usize {
+        self.0.lock().pages.len()
+    }
+
+    /// A page of the list: the whole result of the list method, equal for everyone who speaks the revision.
+    pub(super) fn page(
         &self,
         revision: ProtocolVersion,
-        server_info: Option<&Implementation>,
-    ) -> Result<Arc<RawValue>> {
+        cursor: Option<&str>,
+        paging: &Paging<'_>,
+    ) -> Result<Arc<RawValue>, RpcError> {
         let mut shelf = self.0.lock();
-        if let Some(listing) = shelf.listings.get(&revision) {
-            return Ok(Arc::clone(listing));
+        let start = match cursor {
+            None => 0,
+            Some(text) => shelf.after(Cursor::read(text)?)?,
+        };
+        if let Some(page) = shelf.pages.get(&(revision, start)) {
+            return Ok(Arc::clone(page));
         }
-        let items: Vec<T> = shelf
-            .entries
-            .iter()
-            .map(|entry| entry.item.clone())
-            .collect();
-        let meta = server_info.map(|info| ResultMetaObject::default().server_info(info.clone()));
-        let mut result = T::page(items, meta);
-        result.fit_to(revision);
-        let listing = serde_json::value::to_raw_value(&result).map_err(|error| {
-            let text = format!("a list of {}s can't be written as JSON: {error}", T::NOUN);
-            Error::new(ErrorKind::Invalid, text)
+        let page = shelf.write_page(revision, start, paging).map_err(|_| {
+            // Items hold nothing that JSON can't express.
+            RpcError::internal("internal error")
         })?;
-        let listing = Arc::<RawValue>::from(listing);
-        shelf.listings.insert(revision, Arc::clone(&listing));
-        Ok(listing)
+        if shelf.pages.len() < shelf.worthwhile_pages(paging.size) {
+            shelf.pages.insert((revision, start), Arc::clone(&page));
+        }
+        Ok(page)
+    }
+}
+
+/// How lists are cut into pages, and what stands beside them.
+pub(super) struct Paging<'a> {
+    pub(super) size: Option<NonZeroUsize>,
+    pub(super) hint: &'a CacheHint,
+    pub(super) server_info: Option<&'a Implementation>,
+}
+
+impl<T: Listed, H> Shelf<T, H> {
+    /// Where the list goes on.
+    fn after(&self, cursor: Cursor) -> Result<usize, RpcError> {
+        if cursor.last_shown >= self.next_sequence {
+            return Err(Cursor::invalid());
+        }
+        let shown = |entry: &Arc<Entry<T, H>>| entry.sequence <= cursor.last_shown;
+        Ok(self.entries.partition_point(shown))
+    }
+
+    fn write_page(
+        &self,
+        revision: ProtocolVersion,
+        start: usize,
+        paging: &Paging<'_>,
+    ) -> serde_json::Result<Arc<RawValue>> {
+        let rest = self.entries.get(start..).unwrap_or_default();
+        let size = paging.size.map_or(rest.len(), NonZeroUsize::get);
+        let (shown, later) = rest.split_at(size.min(rest.len()));
+        let next = shown.last().filter(|_| !later.is_empty());
+        let beside = Beside {
+            next_cursor: next.map(|last| Cursor::after(last.sequence).to_string()),
+            hint: paging.hint.clone(),
+            meta: paging
+                .server_info
+                .map(|info| ResultMetaObject::default().server_info(info.clone())),
+        };
+        let mut page = T::page(
+            shown.iter().map(|entry| entry.item.clone()).collect(),
+            beside,
+        );
+        page.fit_to(revision);
+        serde_json::value::to_raw_value(&page).map(Arc::from)
+    }
+
+    /// So many pages are kept: one that pages through finds all of them, one that makes cursors up fills no memory.
+    fn worthwhile_pages(&self, size: Option<NonZeroUsize>) -> usize {
+        let pages = size.map_or(1, |size| self.entries.len().div_ceil(size.get()).max(1));
+        pages * ProtocolVersion::ALL.len()
     }
 }
 

@@ -4,11 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::Inner;
 use super::conversation::Terms;
+use super::dispatch::Link;
+use super::failure::for_revision;
 use super::output::{ToolError, ToolOutput};
 use super::progress::Pace;
 use crate::error::{Result, RpcError, without_position};
@@ -21,15 +23,22 @@ pub struct Context {
     responder: Responder,
     terms: Arc<Terms>,
     meta: RequestMetaObject,
+    link: Arc<Link>,
     pace: Mutex<Pace>,
 }
 
 impl Context {
-    pub(super) fn new(responder: Responder, terms: Arc<Terms>, meta: RequestMetaObject) -> Self {
+    pub(super) fn new(
+        responder: Responder,
+        terms: Arc<Terms>,
+        meta: RequestMetaObject,
+        link: Arc<Link>,
+    ) -> Self {
         Self {
             responder,
             terms,
             meta,
+            link,
             pace: Mutex::new(Pace::new(Instant::now())),
         }
     }
@@ -89,6 +98,26 @@ impl Context {
             .notify(method::NOTIFICATIONS_PROGRESS, &params);
     }
 
+    /// Answers the call.
+    pub(super) fn answer<T: Serialize>(self, answer: Result<T, RpcError>) {
+        // It fails when nobody waits any more, which is no fault of the handler's.
+        _ = match answer {
+            Ok(result) => self.respond(&result),
+            Err(error) => self.refuse(error),
+        };
+    }
+
+    fn respond(self, result: &impl Serialize) -> Result<()> {
+        self.finish_progress();
+        self.responder.respond(result)
+    }
+
+    fn refuse(self, error: RpcError) -> Result<()> {
+        self.finish_progress();
+        self.responder
+            .refuse(&for_revision(error, self.terms.revision))
+    }
+
     fn finish_progress(&self) {
         if let Some(progress) = self.pace.lock().finish() {
             self.send(progress);
@@ -109,20 +138,11 @@ impl fmt::Debug for Context {
 pub struct ToolCall {
     context: Context,
     arguments: Option<Box<RawValue>>,
-    server: Arc<Inner>,
 }
 
 impl ToolCall {
-    pub(super) fn new(
-        context: Context,
-        arguments: Option<Box<RawValue>>,
-        server: Arc<Inner>,
-    ) -> Self {
-        Self {
-            context,
-            arguments,
-            server,
-        }
+    pub(super) fn new(context: Context, arguments: Option<Box<RawValue>>) -> Self {
+        Self { context, arguments }
     }
 
     /// What is known of the call.
@@ -167,18 +187,14 @@ impl ToolCall {
     ///
     /// As [`respond`](Self::respond).
     pub fn refuse(self, error: &RpcError) -> Result<()> {
-        self.context.finish_progress();
-        self.context.responder.refuse(error)
+        self.context.refuse(error.clone())
     }
 
     fn give(self, mut result: CallToolResult) -> Result<()> {
-        let revision = self.context.terms.revision;
-        if let Some(meta) = self.server.result_meta(revision) {
-            result.meta.get_or_insert_default().server_info = meta.server_info;
-        }
-        result.fit_to(revision);
-        self.context.finish_progress();
-        self.context.responder.respond(&result)
+        let context = self.context;
+        context.link.finish(&mut result.meta, &context.terms);
+        result.fit_to(context.terms.revision);
+        context.respond(&result)
     }
 }
 

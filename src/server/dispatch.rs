@@ -7,26 +7,30 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::Inner;
+use super::catalogue::{Catalogue, Listed, Paging};
 use super::context::{Context, ToolCall};
 use super::conversation::{Conversation, Terms, is_modern, unsupported_version};
+use super::failure::Failure;
+use super::paging::{List, UNCACHED};
 use super::tools::Entry;
 use crate::error::{ErrorCode, Excerpt, RpcError, without_position};
 use crate::jsonrpc::Request;
 use crate::protocol::{Handlers, Responder};
 use crate::schema::{
     CallToolRequestParams, DiscoverResult, EmptyResult, FitTo, InitializeRequestParams,
-    InitializeResult, PaginatedRequestParams, ProtocolVersion, RequestMetaObject, RequestParams,
-    ResultMetaObject, ServerCapabilities, ToolsCapability, method,
+    InitializeResult, PaginatedRequestParams, PromptsCapability, ProtocolVersion,
+    RequestMetaObject, RequestParams, ResourcesCapability, ResultMetaObject, ServerCapabilities,
+    ToolsCapability, method,
 };
 
 /// The handlers of one connection.
 pub(super) fn handlers(server: &Arc<Inner>) -> Handlers {
-    let link = Link {
+    let link = Arc::new(Link {
         server: Arc::clone(server),
-        conversation: Arc::default(),
-    };
-    let on = |handle: fn(&Link, &Request, Responder)| {
-        let link = link.clone();
+        conversation: Conversation::default(),
+    });
+    let on = |handle: fn(&Arc<Link>, &Request, Responder)| {
+        let link = Arc::clone(&link);
         move |request: &Request, responder: Responder| handle(&link, request, responder)
     };
     let methods = server.methods.clone();
@@ -46,14 +50,37 @@ pub(super) fn handlers(server: &Arc<Inner>) -> Handlers {
         .quick_request(
             method::TOOLS_LIST,
             on(|link, request, responder| {
-                let listing = link.list_tools(request);
-                send(listing.as_deref().map_err(Clone::clone), responder);
+                link.list(request, responder, List::Tools, |server| &server.tools);
             }),
         )
         .request(method::TOOLS_CALL, on(Link::call_tool))
+        .quick_request(
+            method::RESOURCES_LIST,
+            on(|link, request, responder| {
+                link.list(request, responder, List::Resources, |server| {
+                    &server.resources
+                });
+            }),
+        )
+        .quick_request(
+            method::RESOURCES_TEMPLATES_LIST,
+            on(|link, request, responder| {
+                link.list(request, responder, List::ResourceTemplates, |server| {
+                    &server.templates
+                });
+            }),
+        )
+        .request(method::RESOURCES_READ, on(Link::read_resource))
+        .quick_request(
+            method::PROMPTS_LIST,
+            on(|link, request, responder| {
+                link.list(request, responder, List::Prompts, |server| &server.prompts);
+            }),
+        )
+        .request(method::PROMPTS_GET, on(Link::get_prompt))
 }
 
-fn send<T: Serialize>(answer: Result<T, RpcError>, responder: Responder) {
+pub(super) fn send<T: Serialize>(answer: Result<T, RpcError>, responder: Responder) {
     let sent = match answer {
         Ok(result) => responder.respond(&result),
         Err(error) => responder.refuse(&error),
@@ -62,7 +89,7 @@ fn send<T: Serialize>(answer: Result<T, RpcError>, responder: Responder) {
     drop(sent);
 }
 
-fn read<T: DeserializeOwned>(request: &Request) -> Result<T, RpcError> {
+pub(super) fn read<T: DeserializeOwned>(request: &Request) -> Result<T, RpcError> {
     serde_json::from_str(request.params()).map_err(|error| {
         let (method, what) = (Excerpt(request.method()), without_position(&error));
         RpcError::invalid_params(format!("params of {method}: {}", Excerpt(&what)))
@@ -70,10 +97,9 @@ fn read<T: DeserializeOwned>(request: &Request) -> Result<T, RpcError> {
 }
 
 /// A server in one of its conversations.
-#[derive(Clone)]
-struct Link {
-    server: Arc<Inner>,
-    conversation: Arc<Conversation>,
+pub(super) struct Link {
+    pub(super) server: Arc<Inner>,
+    pub(super) conversation: Conversation,
 }
 
 impl Link {
@@ -157,37 +183,47 @@ impl Link {
         Ok(result)
     }
 
-    fn list_tools(&self, request: &Request) -> Result<Arc<RawValue>, RpcError> {
-        self.need_tools(request)?;
+    /// Answers a list method.
+    fn list<T: Listed, H>(
+        &self,
+        request: &Request,
+        responder: Responder,
+        list: List,
+        catalogue: fn(&Inner) -> &Catalogue<T, H>,
+    ) {
+        let page = self.page(request, list, catalogue(&self.server));
+        send(page.as_deref().map_err(Clone::clone), responder);
+    }
+
+    fn page<T: Listed, H>(
+        &self,
+        request: &Request,
+        list: List,
+        catalogue: &Catalogue<T, H>,
+    ) -> Result<Arc<RawValue>, RpcError> {
+        self.need(request, self.server.has(list))?;
         let PaginatedRequestParams {
             mut meta, cursor, ..
         } = read(request)?;
         let revision = self.terms(meta.as_mut())?.revision;
-        if cursor.is_some() {
-            return Err(RpcError::invalid_params(
-                "cursor is not one of this server's: the list has one page",
-            ));
-        }
-        let info = self
-            .server
-            .names_itself_to(revision)
-            .then_some(&self.server.info);
-        self.server
-            .tools
-            .listing(revision, info)
-            .map_err(|_| RpcError::internal("internal error"))
+        let paging = Paging {
+            size: self.server.page_size,
+            hint: self.server.hints.get(&list).unwrap_or(&UNCACHED),
+            server_info: self
+                .server
+                .names_itself_to(revision)
+                .then_some(&self.server.info),
+        };
+        catalogue.page(revision, cursor.as_deref(), &paging)
     }
 
-    fn call_tool(&self, request: &Request, responder: Responder) {
+    fn call_tool(self: &Arc<Self>, request: &Request, responder: Responder) {
         match self.find_tool(request) {
             Err(error) => send::<()>(Err(error), responder),
             Ok((entry, params, terms)) => {
-                let context = Context::new(responder, terms, params.meta.unwrap_or_default());
-                (entry.handler)(ToolCall::new(
-                    context,
-                    params.arguments,
-                    Arc::clone(&self.server),
-                ));
+                let meta = params.meta.unwrap_or_default();
+                let context = Context::new(responder, terms, meta, Arc::clone(self));
+                (entry.handler)(ToolCall::new(context, params.arguments));
             }
         }
     }
@@ -196,7 +232,7 @@ impl Link {
         &self,
         request: &Request,
     ) -> Result<(Arc<Entry>, CallToolRequestParams, Arc<Terms>), RpcError> {
-        self.need_tools(request)?;
+        self.need(request, self.server.has(List::Tools))?;
         let mut params: CallToolRequestParams = read(request)?;
         let terms = self.terms(params.meta.as_mut())?;
         if params
@@ -216,25 +252,65 @@ impl Link {
     }
 
     /// A method whose capability is not advertised is not there.
-    fn need_tools(&self, request: &Request) -> Result<(), RpcError> {
-        if self.server.tools.is_empty() {
-            return Err(RpcError::method_not_found(request.method()));
+    pub(super) fn need(&self, request: &Request, has: bool) -> Result<(), RpcError> {
+        if has {
+            return Ok(());
         }
-        Ok(())
+        Err(RpcError::method_not_found(request.method()))
     }
 
-    fn terms(&self, meta: Option<&mut RequestMetaObject>) -> Result<Arc<Terms>, RpcError> {
+    /// Puts beside a result what travels beside each.
+    pub(super) fn finish(&self, meta: &mut Option<ResultMetaObject>, terms: &Terms) {
+        if self.server.names_itself_to(terms.revision) {
+            meta.get_or_insert_default().server_info = Some(self.server.info.clone());
+        }
+    }
+
+    /// What the client learns of a failure; the rest is logged here.
+    pub(super) fn reveal(&self, failure: Failure, noun: &str, name: &str) -> RpcError {
+        match failure {
+            Failure::Protocol(error) => error,
+            Failure::NotFound => RpcError::invalid_params(format!("{noun} not found")),
+            Failure::Inner(text) => {
+                if let Some(log) = &self.server.log {
+                    log(&format!("{noun} '{}' failed: {text}", Excerpt(name)));
+                }
+                RpcError::internal("internal error")
+            }
+        }
+    }
+
+    pub(super) fn terms(
+        &self,
+        meta: Option<&mut RequestMetaObject>,
+    ) -> Result<Arc<Terms>, RpcError> {
         self.conversation.terms(meta, &self.server.revisions)
     }
 }
 
 impl Inner {
     fn capabilities(&self) -> ServerCapabilities {
-        let capabilities = ServerCapabilities::default();
-        if self.tools.is_empty() {
-            capabilities
-        } else {
-            capabilities.tools(ToolsCapability::default())
+        let mut capabilities = ServerCapabilities::default();
+        if self.has(List::Tools) {
+            capabilities.tools = Some(ToolsCapability::default());
+        }
+        if self.has(List::Resources) {
+            capabilities.resources = Some(ResourcesCapability::default());
+        }
+        if self.has(List::Prompts) {
+            capabilities.prompts = Some(PromptsCapability::default());
+        }
+        capabilities
+    }
+
+    /// Whether the server is one with such things, if with none at the moment.
+    pub(super) fn has(&self, list: List) -> bool {
+        match list {
+            List::Tools => self.tools.was_used(),
+            List::Prompts => self.prompts.was_used(),
+            List::Resources | List::ResourceTemplates => {
+                self.resources.was_used() || self.templates.was_used()
+            }
         }
     }
 

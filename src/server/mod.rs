@@ -1,6 +1,6 @@
-//! A server: tools that a peer can list and call, in every revision.
+//! A server: tools, resources and prompts that a peer can list and use, in every revision.
 //!
-//! A [`Server`] is a set of tools with a name. It serves any number of connections at once, each with
+//! A [`Server`] is a set of tools, resources and prompts with a name. It serves any number of connections at once, each with
 //! [`serve`](Server::serve) or [`open`](Server::open); the set can change meanwhile, from any thread. Handlers are written once: which
 //! revision a client speaks, and how, is seen only by those who ask their [`Context`].
 //!
@@ -13,11 +13,18 @@ mod catalogue;
 mod context;
 mod conversation;
 mod dispatch;
+mod failure;
 mod output;
+mod paging;
 mod progress;
+mod prompts;
+mod resources;
 mod tools;
+mod uri;
 
+use std::collections::HashMap;
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,14 +33,22 @@ use serde::de::DeserializeOwned;
 pub use self::builder::ServerBuilder;
 pub use self::context::{Context, ToolCall};
 pub use self::conversation::Terms;
+pub use self::failure::HandlerError;
 pub use self::output::{Json, ToolError, ToolOutput};
+pub use self::paging::List;
+pub use self::prompts::PromptOutput;
+use self::prompts::Prompts;
+pub use self::resources::{Cached, ResourceOutput, ResourceRead};
+use self::resources::{Resources, Templates};
 use self::tools::Tools;
 use crate::error::{ErrorKind, Result};
 use crate::protocol::{Connection, Handlers, LogHook};
-use crate::schema::{Implementation, ProtocolVersion, Tool};
+use crate::schema::{
+    CacheHint, Implementation, Prompt, ProtocolVersion, Resource, ResourceTemplate, Tool,
+};
 use crate::transport::{Limits, Stdio, Transport};
 
-/// A server. Cheap to clone; clones share the tools.
+/// A server. Cheap to clone; clones share what it has.
 #[derive(Clone)]
 pub struct Server(Arc<Inner>);
 
@@ -44,6 +59,11 @@ struct Inner {
     revisions: Vec<ProtocolVersion>,
     names_itself: bool,
     tools: Tools,
+    prompts: Prompts,
+    resources: Resources,
+    templates: Templates,
+    page_size: Option<NonZeroUsize>,
+    hints: HashMap<List, CacheHint>,
     methods: Handlers,
     limits: Limits,
     drain: Duration,
@@ -89,6 +109,60 @@ impl Server {
     /// Takes a tool away; calls of it that run go on. Returns whether there was one of that name.
     pub fn remove_tool(&self, name: &str) -> bool {
         self.0.tools.remove(name)
+    }
+
+    /// Adds a resource. See [`ServerBuilder::resource`].
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] when the address is taken or not an address (RFC 3986).
+    pub fn add_resource<R: ResourceOutput>(
+        &self,
+        resource: Resource,
+        handler: impl Fn(&ResourceRead, &Context) -> R + Send + Sync + 'static,
+    ) -> Result<()> {
+        resources::add(&self.0.resources, resource, resources::reading(handler))
+    }
+
+    /// Takes a resource away. Returns whether there was one of that address.
+    pub fn remove_resource(&self, uri: &str) -> bool {
+        self.0.resources.remove(uri)
+    }
+
+    /// Adds resources whose addresses follow a template. See [`ServerBuilder::template`].
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] when the template is there already, or is not one that can be told apart.
+    pub fn add_template<R: ResourceOutput>(
+        &self,
+        template: ResourceTemplate,
+        handler: impl Fn(&ResourceRead, &Context) -> R + Send + Sync + 'static,
+    ) -> Result<()> {
+        resources::add_template(&self.0.templates, template, resources::reading(handler))
+    }
+
+    /// Takes a template away. Returns whether there was this one.
+    pub fn remove_template(&self, uri_template: &str) -> bool {
+        self.0.templates.remove(uri_template)
+    }
+
+    /// Adds a prompt. See [`ServerBuilder::prompt`].
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] when the name is taken or empty, or two arguments have the same one.
+    pub fn add_prompt<A: DeserializeOwned, R: PromptOutput>(
+        &self,
+        prompt: Prompt,
+        handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
+    ) -> Result<()> {
+        prompts::add(&self.0.prompts, prompt, prompts::prompting(handler))
+    }
+
+    /// Takes a prompt away. Returns whether there was one of that name.
+    pub fn remove_prompt(&self, name: &str) -> bool {
+        self.0.prompts.remove(name)
     }
 
     /// Serves a peer on threads of the connection, and returns at once. The connection ends when it is dropped.
@@ -138,6 +212,9 @@ impl fmt::Debug for Server {
         f.debug_struct("Server")
             .field("info", &self.0.info)
             .field("tools", &self.0.tools)
+            .field("prompts", &self.0.prompts)
+            .field("resources", &self.0.resources)
+            .field("templates", &self.0.templates)
             .finish_non_exhaustive()
     }
 }

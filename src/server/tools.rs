@@ -2,31 +2,17 @@
 
 use std::sync::Arc;
 
-use super::catalogue::{self, Catalogue, Listed};
+use super::catalogue::{self, Catalogue, listed};
 use super::context::ToolCall;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
-use crate::schema::{ListToolsResult, ResultMetaObject, Tool};
+use crate::schema::{ListToolsResult, Tool};
 
 pub(super) type ToolHandler = Arc<dyn Fn(ToolCall) + Send + Sync>;
 pub(super) type Tools = Catalogue<Tool, ToolHandler>;
 /// A tool and what it does.
 pub(super) type Entry = catalogue::Entry<Tool, ToolHandler>;
 
-impl Listed for Tool {
-    type Page = ListToolsResult;
-
-    const NOUN: &'static str = "tool";
-
-    fn key(&self) -> &str {
-        &self.name
-    }
-
-    fn page(items: Vec<Self>, meta: Option<ResultMetaObject>) -> ListToolsResult {
-        let mut page = ListToolsResult::new(items);
-        page.meta = meta;
-        page
-    }
-}
+listed!(Tool in ListToolsResult, "tool", name);
 
 /// Adds a tool if it is well described.
 pub(super) fn add(tools: &Tools, tool: Tool, handler: ToolHandler) -> Result<()> {
@@ -52,8 +38,14 @@ fn check_name(name: &str) -> Result<()> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use std::num::NonZeroUsize;
+
+    use serde_json::value::RawValue;
+
     use super::*;
-    use crate::schema::{JsonSchema, ProtocolVersion};
+    use crate::schema::{CacheHint, JsonSchema, ProtocolVersion};
+    use crate::server::catalogue::Paging;
+    use crate::server::paging::Cursor;
 
     fn add(tools: &Tools, name: &str) -> Result<()> {
         super::add(tools, Tool::new(name), Arc::new(|_| {}))
@@ -97,20 +89,83 @@ mod tests {
         }
     }
 
+    fn page(tools: &Tools, cursor: Option<&str>, size: usize) -> Arc<RawValue> {
+        let paging = Paging {
+            size: NonZeroUsize::new(size),
+            hint: &CacheHint::default(),
+            server_info: None,
+        };
+        tools
+            .page(ProtocolVersion::LATEST, cursor, &paging)
+            .expect("a page")
+    }
+
     // M-TOOL-S-06
     #[test]
     fn the_list_is_made_once_and_anew_after_a_change() {
         let tools = Tools::default();
         add(&tools, "b").expect("free");
         add(&tools, "a").expect("free");
-        let list = |tools: &Tools| tools.listing(ProtocolVersion::LATEST, None).expect("JSON");
-        let first = list(&tools);
-        assert!(Arc::ptr_eq(&first, &list(&tools)));
+        let first = page(&tools, None, 0);
+        assert!(Arc::ptr_eq(&first, &page(&tools, None, 0)));
         assert!(
             first.get().find("\"b\"") < first.get().find("\"a\""),
             "{first}"
         );
         tools.remove("b");
-        assert!(!list(&tools).get().contains("\"b\""));
+        assert!(!page(&tools, None, 0).get().contains("\"b\""));
+    }
+
+    /// The names on a page, and where the list goes on.
+    fn names(page: &RawValue) -> (Vec<String>, Option<String>) {
+        let page: ListToolsResult = serde_json::from_str(page.get()).expect("a page");
+        let names = page.tools.into_iter().map(|tool| tool.name).collect();
+        (names, page.next_cursor)
+    }
+
+    // M-PAGE-S-02, M-PAGE-S-09, L-PAGE-S-02
+    #[test]
+    fn changes_between_pages_neither_lose_nor_double_what_stays() {
+        let tools = Tools::default();
+        for name in ["a", "b", "c", "d", "e"] {
+            add(&tools, name).expect("free");
+        }
+        let (shown, next) = names(&page(&tools, None, 2));
+        assert_eq!(shown, ["a", "b"]);
+        // The last one shown goes, one before it and one at the end come.
+        tools.remove("b");
+        tools.remove("a");
+        add(&tools, "a").expect("free again");
+        let (shown, next) = names(&page(&tools, next.as_deref(), 2));
+        assert_eq!(shown, ["c", "d"]);
+        let (shown, next) = names(&page(&tools, next.as_deref(), 2));
+        assert_eq!(shown, ["e", "a"]);
+        assert_eq!(next, None);
+    }
+
+    // M-PAGE-S-03
+    #[test]
+    fn a_cursor_past_the_end_is_refused_and_made_up_ones_fill_no_memory() {
+        let tools = Tools::default();
+        for number in 0..100 {
+            add(&tools, &format!("t{number}")).expect("free");
+        }
+        let paging = Paging {
+            size: NonZeroUsize::new(50),
+            hint: &CacheHint::default(),
+            server_info: None,
+        };
+        for number in 0..100 {
+            let cursor = Cursor::after(number).to_string();
+            let page = tools.page(ProtocolVersion::LATEST, Some(&cursor), &paging);
+            assert!(page.is_ok(), "{number}");
+        }
+        assert!(tools.pages_kept() <= 10);
+        let past = Cursor::after(100).to_string();
+        assert!(
+            tools
+                .page(ProtocolVersion::LATEST, Some(&past), &paging)
+                .is_err()
+        );
     }
 }

@@ -5,6 +5,10 @@
 )]
 
 mod layout;
+mod raw;
 mod schema_examples;
 mod schema_revisions;
+mod server_paging;
+mod server_prompts;
+mod server_resources;
 mod transport;
