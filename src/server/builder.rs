@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 
+use super::completion::{self, Completing, CompletionOutput};
 use super::context::{Context, ToolCall};
 use super::output::{self, ToolOutput};
 use super::paging::List;
@@ -19,7 +20,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::Request;
 use crate::protocol::{Handlers, Responder};
 use crate::schema::{
-    CacheHint, Implementation, Prompt, ProtocolVersion, Resource, ResourceTemplate, Tool,
+    CacheHint, CompletionReference, Implementation, Prompt, ProtocolVersion, Resource,
+    ResourceTemplate, Tool,
 };
 use crate::transport::Limits;
 
@@ -41,6 +43,8 @@ impl ServerBuilder {
             prompts: Default::default(),
             resources: Default::default(),
             templates: Default::default(),
+            completers: Default::default(),
+            logging: false,
             page_size: None,
             hints: HashMap::new(),
             methods: Handlers::new(),
@@ -255,6 +259,46 @@ impl ServerBuilder {
     ) -> Self {
         let added = prompts::add(&self.inner.prompts, prompt, prompts::prompting(handler));
         self.noting(added)
+    }
+
+    /// Completes an argument of a prompt, or a variable of a template, while the user types it.
+    ///
+    /// The prompt or template may be added later. The best values come first, and 100 of them are sent at most; matching loosely helps
+    /// people who mistype.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{CompletionReference, Prompt, PromptArgument};
+    /// use mcplink::server::Server;
+    ///
+    /// let prompt = Prompt::new("review").argument(PromptArgument::new("language"));
+    /// let server = Server::builder("review", "1.0")
+    ///     .prompt(prompt, |(): (), _| "Please review.")
+    ///     .completer(&CompletionReference::prompt("review"), "language", |typed, _| {
+    ///         let known = ["c", "c++", "rust"].into_iter();
+    ///         known.filter(|it| it.starts_with(typed.value())).collect::<Vec<_>>()
+    ///     })
+    ///     .build()?;
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
+    pub fn completer<R: CompletionOutput>(
+        self,
+        reference: &CompletionReference,
+        argument: &str,
+        handler: impl Fn(&Completing, &Context) -> R + Send + Sync + 'static,
+    ) -> Self {
+        let handler = completion::completing(handler);
+        let added = self.inner.completers.add(reference, argument, handler);
+        self.noting(added)
+    }
+
+    /// Whether handlers may send log messages to clients, with [`Context::log`]. Defaults to no.
+    ///
+    /// The protocol deprecates this in 2026-07-28: new servers had better write to standard error, or use OpenTelemetry.
+    pub fn logging(mut self, logging: bool) -> Self {
+        self.inner.logging = logging;
+        self
     }
 
     /// How many items each page of a list has. Defaults to all of them on one page.

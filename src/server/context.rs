@@ -12,10 +12,13 @@ use super::conversation::Terms;
 use super::dispatch::Link;
 use super::failure::for_revision;
 use super::output::{ToolError, ToolOutput};
-use super::progress::Pace;
+use super::progress::{Budget, Pace};
 use crate::error::{Result, RpcError, without_position};
 use crate::protocol::{CancelToken, Peer, Progress, Responder};
-use crate::schema::{CallToolResult, FitTo, ProgressNotificationParams, RequestMetaObject, method};
+use crate::schema::{
+    CallToolResult, FitTo, LoggingLevel, LoggingMessageNotificationParams,
+    ProgressNotificationParams, RequestMetaObject, method,
+};
 use crate::sync::Mutex;
 
 /// The call that a handler serves.
@@ -25,6 +28,8 @@ pub struct Context {
     meta: RequestMetaObject,
     link: Arc<Link>,
     pace: Mutex<Pace>,
+    /// How many more log messages the call may send.
+    logs: Mutex<Budget>,
 }
 
 impl Context {
@@ -34,12 +39,14 @@ impl Context {
         meta: RequestMetaObject,
         link: Arc<Link>,
     ) -> Self {
+        let now = Instant::now();
         Self {
             responder,
             terms,
             meta,
             link,
-            pace: Mutex::new(Pace::new(Instant::now())),
+            pace: Mutex::new(Pace::new(now)),
+            logs: Mutex::new(Budget::new(now)),
         }
     }
 
@@ -83,6 +90,47 @@ impl Context {
         if let Some(progress) = pace.admit(progress, Instant::now()) {
             self.send(progress);
         }
+    }
+
+    /// Sends the client a log message, if it wants one.
+    ///
+    /// A modern client says so in each request, and gets none otherwise; a legacy client gets those at or above the level it set with
+    /// `logging/setLevel`, or *info* when it set none. `logger` names the part of the server that it comes from; `data` is any JSON: put
+    /// what belongs to the message there, and nothing that the client must not know. A flood is cut: about a thousand a second and call go
+    /// out after the first ones.
+    ///
+    /// Does nothing unless the server was built with [`ServerBuilder::logging`](super::ServerBuilder::logging), when `data` can't be
+    /// written as JSON, or when the client has gone.
+    ///
+    /// Deprecated by the protocol in 2026-07-28: new servers had better write to standard error, or use OpenTelemetry.
+    ///
+    /// Spec: Server Features, Utilities, "Logging" (every revision).
+    pub fn log(&self, level: LoggingLevel, logger: Option<&str>, data: impl Serialize) {
+        if !self.wants_log(&level) || !self.logs.lock().take(Instant::now()) {
+            return;
+        }
+        let Ok(mut params) = LoggingMessageNotificationParams::new(level, &data) else {
+            return;
+        };
+        params.logger = logger.map(str::to_owned);
+        // It fails when nobody wants to know any more: answered, cancelled, closed.
+        _ = if self.terms.revision.is_modern() {
+            self.responder
+                .notify(method::NOTIFICATIONS_MESSAGE, &params)
+        } else {
+            self.peer().notify(method::NOTIFICATIONS_MESSAGE, &params)
+        };
+    }
+
+    fn wants_log(&self, level: &LoggingLevel) -> bool {
+        let asked = if self.terms.revision.is_modern() {
+            let minimum = self.meta.log_level.as_ref();
+            minimum.is_some_and(|minimum| level.is_at_least(minimum))
+        } else {
+            self.link.conversation.wants_log(level)
+        };
+        // The schema knows the eight levels only.
+        asked && self.link.server.logging && level.severity().is_some()
     }
 
     fn send(&self, progress: Progress) {

@@ -18,9 +18,9 @@ use crate::jsonrpc::Request;
 use crate::protocol::{Handlers, Responder};
 use crate::schema::{
     CallToolRequestParams, DiscoverResult, EmptyResult, FitTo, InitializeRequestParams,
-    InitializeResult, PaginatedRequestParams, PromptsCapability, ProtocolVersion,
+    InitializeResult, JsonObject, PaginatedRequestParams, PromptsCapability, ProtocolVersion,
     RequestMetaObject, RequestParams, ResourcesCapability, ResultMetaObject, ServerCapabilities,
-    ToolsCapability, method,
+    SetLevelRequestParams, ToolsCapability, method,
 };
 
 /// The handlers of one connection.
@@ -78,6 +78,11 @@ pub(super) fn handlers(server: &Arc<Inner>) -> Handlers {
             }),
         )
         .request(method::PROMPTS_GET, on(Link::get_prompt))
+        .request(method::COMPLETION_COMPLETE, on(Link::complete))
+        .quick_request(
+            method::LOGGING_SET_LEVEL,
+            on(|link, request, responder| send(link.set_level(request), responder)),
+        )
 }
 
 pub(super) fn send<T: Serialize>(answer: Result<T, RpcError>, responder: Responder) {
@@ -132,6 +137,15 @@ impl Link {
 
     fn pong(&self, request: &Request) -> Result<EmptyResult, RpcError> {
         self.refuse_modern(request)?;
+        Ok(EmptyResult::default())
+    }
+
+    fn set_level(&self, request: &Request) -> Result<EmptyResult, RpcError> {
+        self.refuse_modern(request)?;
+        self.need(request, self.server.logging)?;
+        let mut params: SetLevelRequestParams = read(request)?;
+        self.terms(params.meta.as_mut())?;
+        self.conversation.set_log_level(params.level);
         Ok(EmptyResult::default())
     }
 
@@ -299,6 +313,12 @@ impl Inner {
         }
         if self.has(List::Prompts) {
             capabilities.prompts = Some(PromptsCapability::default());
+        }
+        if !self.completers.is_empty() {
+            capabilities.completions = Some(JsonObject::new());
+        }
+        if self.logging {
+            capabilities.logging = Some(JsonObject::new());
         }
         capabilities
     }

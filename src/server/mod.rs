@@ -10,6 +10,7 @@
 
 mod builder;
 mod catalogue;
+mod completion;
 mod context;
 mod conversation;
 mod dispatch;
@@ -31,6 +32,8 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 
 pub use self::builder::ServerBuilder;
+use self::completion::Completers;
+pub use self::completion::{Completing, CompletionOutput};
 pub use self::context::{Context, ToolCall};
 pub use self::conversation::Terms;
 pub use self::failure::HandlerError;
@@ -44,7 +47,8 @@ use self::tools::Tools;
 use crate::error::{ErrorKind, Result};
 use crate::protocol::{Connection, Handlers, LogHook};
 use crate::schema::{
-    CacheHint, Implementation, Prompt, ProtocolVersion, Resource, ResourceTemplate, Tool,
+    CacheHint, CompletionReference, Implementation, Prompt, ProtocolVersion, Resource,
+    ResourceTemplate, Tool,
 };
 use crate::transport::{Limits, Stdio, Transport};
 
@@ -62,6 +66,8 @@ struct Inner {
     prompts: Prompts,
     resources: Resources,
     templates: Templates,
+    completers: Completers,
+    logging: bool,
     page_size: Option<NonZeroUsize>,
     hints: HashMap<List, CacheHint>,
     methods: Handlers,
@@ -163,6 +169,21 @@ impl Server {
     /// Takes a prompt away. Returns whether there was one of that name.
     pub fn remove_prompt(&self, name: &str) -> bool {
         self.0.prompts.remove(name)
+    }
+
+    /// Adds a completer. See [`ServerBuilder::completer`].
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] when the argument has one already.
+    pub fn add_completer<R: CompletionOutput>(
+        &self,
+        reference: &CompletionReference,
+        argument: &str,
+        handler: impl Fn(&Completing, &Context) -> R + Send + Sync + 'static,
+    ) -> Result<()> {
+        let handler = completion::completing(handler);
+        self.0.completers.add(reference, argument, handler)
     }
 
     /// Serves a peer on threads of the connection, and returns at once. The connection ends when it is dropped.

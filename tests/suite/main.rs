@@ -8,6 +8,8 @@ mod layout;
 mod raw;
 mod schema_examples;
 mod schema_revisions;
+mod server_completion;
+mod server_logging;
 mod server_paging;
 mod server_prompts;
 mod server_resources;
