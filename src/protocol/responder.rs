@@ -24,6 +24,8 @@ pub struct Responder {
     exchange: Arc<Exchange>,
     method: Box<str>,
     answered: bool,
+    /// Whether the request is one of those in hand.
+    admitted: bool,
 }
 
 impl Responder {
@@ -34,6 +36,7 @@ impl Responder {
             exchange,
             method: method.into(),
             answered: false,
+            admitted: true,
         }
     }
 
@@ -111,6 +114,32 @@ impl Responder {
         self.core.send_while_open(&self.exchange, text)
     }
 
+    /// Counts the request no longer as one in hand: it waits for events, keeps nobody else out, and nobody waits for its end.
+    pub(crate) fn stand_aside(&mut self) {
+        if std::mem::take(&mut self.admitted) {
+            self.core.admitted.fetch_sub(1, Ordering::AcqRel);
+            self.core.request_ended();
+        }
+    }
+
+    /// Queues a notification of the request: see [`Core::post`].
+    pub(crate) fn post(&self, text: Vec<u8>, backlog: &Arc<()>) -> Result<bool> {
+        self.core.post(Some(&self.exchange), text, backlog)
+    }
+
+    /// Ends the request with a notification and its result, queued without waiting; to be written by [`Core::write_soon`].
+    pub(crate) fn conclude(mut self, farewell: Vec<u8>, result: &impl Serialize) -> Result<()> {
+        let text = jsonrpc::write_result(self.id(), result).map_err(|error| {
+            let text = format!("the result of {} is not JSON: {error}", self.method);
+            Error::new(ErrorKind::Invalid, text)
+        })?;
+        self.answered = true;
+        self.exchange.begin_answer()?;
+        self.core.exchanges.forget(&self.exchange);
+        self.core.post_last(&self.exchange, farewell)?;
+        self.core.post_last(&self.exchange, text)
+    }
+
     /// Hides what happened from the peer and logs it here.
     fn fail(&mut self, why: &str) -> Result<()> {
         self.core.log(|| {
@@ -149,8 +178,7 @@ impl Drop for Responder {
                     .log(|| format!("the error answer could not be sent: {error}"));
             }
         }
-        self.core.admitted.fetch_sub(1, Ordering::AcqRel);
-        self.core.request_ended();
+        self.stand_aside();
     }
 }
 

@@ -45,6 +45,8 @@ impl ServerBuilder {
             templates: Default::default(),
             completers: Default::default(),
             logging: false,
+            resource_updates: true,
+            hub: Default::default(),
             page_size: None,
             hints: HashMap::new(),
             methods: Handlers::new(),
@@ -291,6 +293,24 @@ impl ServerBuilder {
         let handler = completion::completing(handler);
         let added = self.inner.completers.add(reference, argument, handler);
         self.noting(added)
+    }
+
+    /// Says that the server has such things although none is there yet, so that clients that connect before the first one is added know
+    /// that some may come. What is added before needs no saying.
+    pub fn offers(self, list: List) -> Self {
+        match list {
+            List::Tools => self.inner.tools.declare(),
+            List::Prompts => self.inner.prompts.declare(),
+            List::Resources => self.inner.resources.declare(),
+            List::ResourceTemplates => self.inner.templates.declare(),
+        }
+        self
+    }
+
+    /// Whether clients may subscribe to changes of single resources, which [`Server::resource_updated`] tells. Defaults to yes.
+    pub fn resource_updates(mut self, resource_updates: bool) -> Self {
+        self.inner.resource_updates = resource_updates;
+        self
     }
 
     /// Whether handlers may send log messages to clients, with [`Context::log`]. Defaults to no.

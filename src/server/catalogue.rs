@@ -72,6 +72,8 @@ struct Shelf<T, H> {
     entries: Arc<Vec<Arc<Entry<T, H>>>>,
     by_key: HashMap<String, Arc<Entry<T, H>>>,
     next_sequence: u64,
+    /// The server says that it has such items, even before there is one.
+    declared: bool,
     /// Pages as each revision sees them, made when they are first asked for, dropped when the items change.
     pages: HashMap<(ProtocolVersion, usize), Arc<RawValue>>,
 }
@@ -82,6 +84,7 @@ impl<T, H> Default for Catalogue<T, H> {
             entries: Arc::default(),
             by_key: HashMap::new(),
             next_sequence: 0,
+            declared: false,
             pages: HashMap::new(),
         }))
     }
@@ -130,7 +133,12 @@ impl<T: Listed, H> Catalogue<T, H> {
 
     /// Whether there ever was an item: then the server is one that has items of the kind, if none at the moment.
     pub(super) fn was_used(&self) -> bool {
-        self.0.lock().next_sequence > 0
+        let shelf = self.0.lock();
+        shelf.declared || shelf.next_sequence > 0
+    }
+
+    pub(super) fn declare(&self) {
+        self.0.lock().declared = true;
     }
 
     /// All entries, in order.

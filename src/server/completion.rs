@@ -246,8 +246,10 @@ mod tests {
     // M-COMP-S-17, L-COMP-S-06
     #[test]
     fn a_hundred_values_are_sent_and_the_rest_counted() {
-        let mut many = Completion::default();
-        many.values = (0..150).map(|n| n.to_string()).collect();
+        let many = Completion {
+            values: (0..150).map(|n| n.to_string()).collect(),
+            ..Completion::default()
+        };
         let sent = cut(many.clone().has_more(false).total(10_u64));
         assert_eq!(sent.values.len(), 100);
         assert_eq!((sent.has_more, sent.total), (Some(true), Some(150)));

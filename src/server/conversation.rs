@@ -37,6 +37,11 @@ pub(super) struct Conversation {
 }
 
 impl Conversation {
+    /// Whether `initialize` was answered.
+    pub(super) fn is_agreed(&self) -> bool {
+        self.agreed.lock().is_some()
+    }
+
     pub(super) fn set_log_level(&self, level: LoggingLevel) {
         *self.log_level.lock() = Some(level);
     }

@@ -11,6 +11,7 @@ use super::catalogue::{Catalogue, Listed, Paging};
 use super::context::{Context, ToolCall};
 use super::conversation::{Conversation, Terms, is_modern, unsupported_version};
 use super::failure::Failure;
+use super::hub::Audience;
 use super::paging::{List, UNCACHED};
 use super::tools::Entry;
 use crate::error::{ErrorCode, Excerpt, RpcError, without_position};
@@ -28,7 +29,9 @@ pub(super) fn handlers(server: &Arc<Inner>) -> Handlers {
     let link = Arc::new(Link {
         server: Arc::clone(server),
         conversation: Conversation::default(),
+        audience: Arc::default(),
     });
+    let (ready, leaving) = (Arc::clone(&link), Arc::clone(&link));
     let on = |handle: fn(&Arc<Link>, &Request, Responder)| {
         let link = Arc::clone(&link);
         move |request: &Request, responder: Responder| handle(&link, request, responder)
@@ -80,6 +83,26 @@ pub(super) fn handlers(server: &Arc<Inner>) -> Handlers {
         .request(method::PROMPTS_GET, on(Link::get_prompt))
         .request(method::COMPLETION_COMPLETE, on(Link::complete))
         .quick_request(
+            method::SUBSCRIPTIONS_LISTEN,
+            on(|link, request, responder| link.listen(request, responder)),
+        )
+        .quick_request(
+            method::RESOURCES_SUBSCRIBE,
+            on(|link, request, responder| {
+                send(link.subscribe(request, &responder, true), responder);
+            }),
+        )
+        .quick_request(
+            method::RESOURCES_UNSUBSCRIBE,
+            on(|link, request, responder| {
+                send(link.subscribe(request, &responder, false), responder);
+            }),
+        )
+        .quick_notification(method::NOTIFICATIONS_INITIALIZED, move |peer, _| {
+            ready.initialized(peer);
+        })
+        .farewell(move || leaving.leave())
+        .quick_request(
             method::LOGGING_SET_LEVEL,
             on(|link, request, responder| send(link.set_level(request), responder)),
         )
@@ -105,6 +128,7 @@ pub(super) fn read<T: DeserializeOwned>(request: &Request) -> Result<T, RpcError
 pub(super) struct Link {
     pub(super) server: Arc<Inner>,
     pub(super) conversation: Conversation,
+    pub(super) audience: Arc<Audience>,
 }
 
 impl Link {
@@ -125,11 +149,9 @@ impl Link {
             .peer()
             .core()
             .allow_batches(revision.has_batches());
-        let mut result = InitializeResult::new(
-            revision,
-            self.server.capabilities(),
-            self.server.info.clone(),
-        );
+        let capabilities = self.server.capabilities();
+        self.audience.declare(&capabilities);
+        let mut result = InitializeResult::new(revision, capabilities, self.server.info.clone());
         result.instructions.clone_from(&self.server.instructions);
         result.fit_to(revision);
         Ok(result)
@@ -150,7 +172,7 @@ impl Link {
     }
 
     /// Whether a method of the legacy era comes in a modern envelope: the envelope wins, and there the method is unknown (AMB-02).
-    fn refuse_modern(&self, request: &Request) -> Result<(), RpcError> {
+    pub(super) fn refuse_modern(&self, request: &Request) -> Result<(), RpcError> {
         let RequestParams { meta, .. } = read(request)?;
         if !is_modern(meta.as_ref()) {
             return Ok(());
@@ -306,13 +328,15 @@ impl Inner {
     fn capabilities(&self) -> ServerCapabilities {
         let mut capabilities = ServerCapabilities::default();
         if self.has(List::Tools) {
-            capabilities.tools = Some(ToolsCapability::default());
+            capabilities.tools = Some(ToolsCapability::default().list_changed(true));
         }
         if self.has(List::Resources) {
-            capabilities.resources = Some(ResourcesCapability::default());
+            let mut resources = ResourcesCapability::default().list_changed(true);
+            resources.subscribe = self.resource_updates.then_some(true);
+            capabilities.resources = Some(resources);
         }
         if self.has(List::Prompts) {
-            capabilities.prompts = Some(PromptsCapability::default());
+            capabilities.prompts = Some(PromptsCapability::default().list_changed(true));
         }
         if !self.completers.is_empty() {
             capabilities.completions = Some(JsonObject::new());

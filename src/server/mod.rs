@@ -4,6 +4,9 @@
 //! [`serve`](Server::serve) or [`open`](Server::open); the set can change meanwhile, from any thread. Handlers are written once: which
 //! revision a client speaks, and how, is seen only by those who ask their [`Context`].
 //!
+//! **Changes** of what a server has are told to its clients by themselves, and [`Server::resource_updated`] tells that of a resource; on
+//! the connection of a legacy client, on the `subscriptions/listen` streams of a modern one. Nobody waits for a client to read them.
+//!
 //! **Threads.** Handlers run on the threads of the connection that the call came from, many at once, up to
 //! [`max_workers`](crate::transport::Limits::max_workers); a handler that keeps its [`ToolCall`] and returns occupies none. Listing and
 //! opening never wait for a handler.
@@ -15,6 +18,7 @@ mod context;
 mod conversation;
 mod dispatch;
 mod failure;
+mod hub;
 mod output;
 mod paging;
 mod progress;
@@ -37,6 +41,7 @@ pub use self::completion::{Completing, CompletionOutput};
 pub use self::context::{Context, ToolCall};
 pub use self::conversation::Terms;
 pub use self::failure::HandlerError;
+use self::hub::{Event, Hub};
 pub use self::output::{Json, ToolError, ToolOutput};
 pub use self::paging::List;
 pub use self::prompts::PromptOutput;
@@ -68,6 +73,8 @@ struct Inner {
     templates: Templates,
     completers: Completers,
     logging: bool,
+    resource_updates: bool,
+    hub: Hub,
     page_size: Option<NonZeroUsize>,
     hints: HashMap<List, CacheHint>,
     methods: Handlers,
@@ -96,7 +103,9 @@ impl Server {
         A: DeserializeOwned,
         R: ToolOutput,
     {
-        tools::add(&self.0.tools, tool, output::answering(handler))
+        tools::add(&self.0.tools, tool, output::answering(handler))?;
+        self.0.hub.publish(Event::ToolsChanged);
+        Ok(())
     }
 
     /// Adds a tool whose handler may keep the call and answer later, from any thread.
@@ -109,12 +118,18 @@ impl Server {
         tool: Tool,
         handler: impl Fn(ToolCall) + Send + Sync + 'static,
     ) -> Result<()> {
-        tools::add(&self.0.tools, tool, Arc::new(handler))
+        tools::add(&self.0.tools, tool, Arc::new(handler))?;
+        self.0.hub.publish(Event::ToolsChanged);
+        Ok(())
     }
 
     /// Takes a tool away; calls of it that run go on. Returns whether there was one of that name.
     pub fn remove_tool(&self, name: &str) -> bool {
-        self.0.tools.remove(name)
+        let removed = self.0.tools.remove(name);
+        if removed {
+            self.0.hub.publish(Event::ToolsChanged);
+        }
+        removed
     }
 
     /// Adds a resource. See [`ServerBuilder::resource`].
@@ -127,12 +142,18 @@ impl Server {
         resource: Resource,
         handler: impl Fn(&ResourceRead, &Context) -> R + Send + Sync + 'static,
     ) -> Result<()> {
-        resources::add(&self.0.resources, resource, resources::reading(handler))
+        resources::add(&self.0.resources, resource, resources::reading(handler))?;
+        self.0.hub.publish(Event::ResourcesChanged);
+        Ok(())
     }
 
     /// Takes a resource away. Returns whether there was one of that address.
     pub fn remove_resource(&self, uri: &str) -> bool {
-        self.0.resources.remove(uri)
+        let removed = self.0.resources.remove(uri);
+        if removed {
+            self.0.hub.publish(Event::ResourcesChanged);
+        }
+        removed
     }
 
     /// Adds resources whose addresses follow a template. See [`ServerBuilder::template`].
@@ -145,12 +166,18 @@ impl Server {
         template: ResourceTemplate,
         handler: impl Fn(&ResourceRead, &Context) -> R + Send + Sync + 'static,
     ) -> Result<()> {
-        resources::add_template(&self.0.templates, template, resources::reading(handler))
+        resources::add_template(&self.0.templates, template, resources::reading(handler))?;
+        self.0.hub.publish(Event::ResourcesChanged);
+        Ok(())
     }
 
     /// Takes a template away. Returns whether there was this one.
     pub fn remove_template(&self, uri_template: &str) -> bool {
-        self.0.templates.remove(uri_template)
+        let removed = self.0.templates.remove(uri_template);
+        if removed {
+            self.0.hub.publish(Event::ResourcesChanged);
+        }
+        removed
     }
 
     /// Adds a prompt. See [`ServerBuilder::prompt`].
@@ -163,12 +190,18 @@ impl Server {
         prompt: Prompt,
         handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
     ) -> Result<()> {
-        prompts::add(&self.0.prompts, prompt, prompts::prompting(handler))
+        prompts::add(&self.0.prompts, prompt, prompts::prompting(handler))?;
+        self.0.hub.publish(Event::PromptsChanged);
+        Ok(())
     }
 
     /// Takes a prompt away. Returns whether there was one of that name.
     pub fn remove_prompt(&self, name: &str) -> bool {
-        self.0.prompts.remove(name)
+        let removed = self.0.prompts.remove(name);
+        if removed {
+            self.0.hub.publish(Event::PromptsChanged);
+        }
+        removed
     }
 
     /// Adds a completer. See [`ServerBuilder::completer`].
@@ -184,6 +217,19 @@ impl Server {
     ) -> Result<()> {
         let handler = completion::completing(handler);
         self.0.completers.add(reference, argument, handler)
+    }
+
+    /// Tells everybody who subscribed to a resource that it changed: legacy clients and modern ones alike.
+    ///
+    /// Only queues, from any thread: a client that does not read delays nobody, and is given up at
+    /// [`max_backlog`](crate::transport::Limits::max_backlog).
+    pub fn resource_updated(&self, uri: &str) {
+        self.0.hub.publish(Event::Updated(uri));
+    }
+
+    /// Ends all `subscriptions/listen` streams in order, so that clients know it was on purpose. Connections and calls go on.
+    pub fn end_subscriptions(&self) {
+        self.0.hub.end_streams();
     }
 
     /// Serves a peer on threads of the connection, and returns at once. The connection ends when it is dropped.

@@ -13,4 +13,5 @@ mod server_logging;
 mod server_paging;
 mod server_prompts;
 mod server_resources;
+mod server_subscriptions;
 mod transport;

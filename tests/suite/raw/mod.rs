@@ -163,6 +163,12 @@ impl Raw {
         assert!(answer.get("result").is_some(), "{answer}");
     }
 
+    /// Leaves without a word.
+    pub(crate) fn hang_up(&self) {
+        self.halves.control.close();
+    }
+
+    /// How many messages have come while something else was waited for.
     pub(crate) fn heard(&self) -> usize {
         self.heard.len()
     }
