@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -65,35 +66,40 @@ pub(super) struct Entry<T, H> {
 }
 
 /// All items of a kind, in the order in which they were added.
-pub(super) struct Catalogue<T, H>(Mutex<Shelf<T, H>>);
+pub(super) struct Catalogue<T, H> {
+    shelf: Mutex<Shelf<T, H>>,
+    /// There was an item once, or the server says that some may come. Outside of the lock, since every request asks.
+    used: AtomicBool,
+}
 
 struct Shelf<T, H> {
     /// A snapshot is taken by cloning the outer `Arc`.
     entries: Arc<Vec<Arc<Entry<T, H>>>>,
     by_key: HashMap<String, Arc<Entry<T, H>>>,
     next_sequence: u64,
-    /// The server says that it has such items, even before there is one.
-    declared: bool,
     /// Pages as each revision sees them, made when they are first asked for, dropped when the items change.
     pages: HashMap<(ProtocolVersion, usize), Arc<RawValue>>,
 }
 
 impl<T, H> Default for Catalogue<T, H> {
     fn default() -> Self {
-        Self(Mutex::new(Shelf {
+        let shelf = Shelf {
             entries: Arc::default(),
             by_key: HashMap::new(),
             next_sequence: 0,
-            declared: false,
             pages: HashMap::new(),
-        }))
+        };
+        Self {
+            shelf: Mutex::new(shelf),
+            used: AtomicBool::new(false),
+        }
     }
 }
 
 impl<T: Listed, H> Catalogue<T, H> {
     /// Adds an item that was checked.
     pub(super) fn add(&self, item: T, handler: H) -> Result<()> {
-        let mut shelf = self.0.lock();
+        let mut shelf = self.shelf.lock();
         if shelf.by_key.contains_key(item.key()) {
             let (noun, key) = (T::NOUN, Excerpt(item.key()));
             let text = format!(
@@ -112,11 +118,12 @@ impl<T: Listed, H> Catalogue<T, H> {
         shelf.by_key.insert(key, Arc::clone(&entry));
         Arc::make_mut(&mut shelf.entries).push(entry);
         shelf.pages.clear();
+        self.used.store(true, Ordering::Release);
         Ok(())
     }
 
     pub(super) fn remove(&self, key: &str) -> bool {
-        let mut shelf = self.0.lock();
+        let mut shelf = self.shelf.lock();
         let removed = shelf.by_key.remove(key);
         if let Some(removed) = &removed {
             Arc::make_mut(&mut shelf.entries).retain(|entry| entry.sequence != removed.sequence);
@@ -128,27 +135,26 @@ impl<T: Listed, H> Catalogue<T, H> {
     }
 
     pub(super) fn find(&self, key: &str) -> Option<Arc<Entry<T, H>>> {
-        self.0.lock().by_key.get(key).cloned()
+        self.shelf.lock().by_key.get(key).cloned()
     }
 
     /// Whether there ever was an item: then the server is one that has items of the kind, if none at the moment.
     pub(super) fn was_used(&self) -> bool {
-        let shelf = self.0.lock();
-        shelf.declared || shelf.next_sequence > 0
+        self.used.load(Ordering::Acquire)
     }
 
     pub(super) fn declare(&self) {
-        self.0.lock().declared = true;
+        self.used.store(true, Ordering::Release);
     }
 
     /// All entries, in order.
     pub(super) fn entries(&self) -> Arc<Vec<Arc<Entry<T, H>>>> {
-        Arc::clone(&self.0.lock().entries)
+        Arc::clone(&self.shelf.lock().entries)
     }
 
     #[cfg(all(test, not(loom)))]
     pub(super) fn pages_kept(&self) -> usize {
-        self.0.lock().pages.len()
+        self.shelf.lock().pages.len()
     }
 
     /// A page of the list: the whole result of the list method, equal for everyone who speaks the revision.
@@ -158,7 +164,7 @@ impl<T: Listed, H> Catalogue<T, H> {
         cursor: Option<&str>,
         paging: &Paging<'_>,
     ) -> Result<Arc<RawValue>, RpcError> {
-        let mut shelf = self.0.lock();
+        let mut shelf = self.shelf.lock();
         let start = match cursor {
             None => 0,
             Some(text) => shelf.after(Cursor::read(text)?)?,
@@ -229,7 +235,13 @@ impl<T: Listed, H> Shelf<T, H> {
 impl<T: Listed, H> fmt::Debug for Catalogue<T, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list()
-            .entries(self.0.lock().entries.iter().map(|entry| entry.item.key()))
+            .entries(
+                self.shelf
+                    .lock()
+                    .entries
+                    .iter()
+                    .map(|entry| entry.item.key()),
+            )
             .finish()
     }
 }
