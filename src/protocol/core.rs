@@ -582,8 +582,13 @@ impl Core {
                 let Some(handler) = self.handlers.for_notification(method) else {
                     return;
                 };
-                let (handler, peer) = (Arc::clone(handler), Peer::new(Arc::clone(self)));
-                self.push_serial(Box::new(move || handler(&peer, &notification)));
+                let (call, peer) = (Arc::clone(&handler.call), Peer::new(Arc::clone(self)));
+                let job: Job = Box::new(move || call(&peer, &notification));
+                if handler.quick {
+                    self.run_guarded(job);
+                } else {
+                    self.push_serial(job);
+                }
             }
         }
     }
@@ -900,6 +905,58 @@ impl Core {
         Ok(())
     }
 
+    /// Queues a change notification without waiting; `false` when too many wait for the subscriber already. Nothing is written before
+    /// [`write_soon`](Self::write_soon).
+    pub(crate) fn post(
+        &self,
+        exchange: Option<&Exchange>,
+        text: Vec<u8>,
+        backlog: &Arc<()>,
+    ) -> Result<bool> {
+        // One is held by the subscriber itself.
+        if Arc::strong_count(backlog) > self.limits.max_backlog {
+            return Ok(false);
+        }
+        let mut message = SessionMessage::new(text);
+        message.backlog = Some(Arc::clone(backlog));
+        message.related = exchange.map(|exchange| exchange.id.clone());
+        let mut message = Some(message);
+        match exchange {
+            Some(exchange) => exchange.while_open(|| self.outbox.try_push(&mut message))?,
+            None => self.outbox.try_push(&mut message)?,
+        }
+        Ok(message.is_none())
+    }
+
+    /// Queues what ends a request, without waiting.
+    pub(super) fn post_last(&self, exchange: &Exchange, text: Vec<u8>) -> Result<()> {
+        self.outbox.push_over(response_of(exchange, text))
+    }
+
+    /// Has what was posted written by a thread of the connection: the one that reads if this is it, else one of the crew.
+    pub(crate) fn write_soon(self: &Arc<Self>) {
+        let reads = STANDING.get() == Standing::Reading(self.address());
+        if !reads && !self.is_written_later() {
+            let hands = self.crew.want_flush();
+            self.provide(hands);
+        }
+    }
+
+    /// Gives a peer up that does not read what it subscribed to.
+    pub(crate) fn give_up(self: &Arc<Self>) {
+        let max = self.limits.max_backlog;
+        let text = format!(
+            "'{}' does not read: {max} change notifications wait (max_backlog)",
+            self.peer()
+        );
+        self.log(|| text.clone());
+        self.end(&Error::new(ErrorKind::Closed, text));
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
     /// Tells the peer that nobody waits for a request any more, without waiting for that message to be written.
     pub(super) fn send_cancelled(self: &Arc<Self>, id: i64, reason: &str) {
         #[derive(Serialize)]
@@ -990,6 +1047,7 @@ impl Core {
         life.ended = Some(error.clone());
         drop(life);
         self.settle(self.calls.close(error));
+        self.handlers.say_farewell();
         self.crew.end_reading();
         if !self.settings.serving {
             self.cancel_requests();
@@ -1078,6 +1136,7 @@ impl Core {
             format!("the connection to '{}' was closed", self.peer()),
         );
         self.settle(self.calls.close(&reason));
+        self.handlers.say_farewell();
         self.cancel_requests();
         self.crew.wait_for_handlers(
             own_handler.max(own_thread),

@@ -17,13 +17,21 @@ type NotificationFn = dyn Fn(&Peer, &Notification) + Send + Sync;
 #[derive(Clone, Default)]
 pub struct Handlers {
     requests: HashMap<String, RequestHandler>,
-    notifications: HashMap<String, Arc<NotificationFn>>,
+    notifications: HashMap<String, NotificationHandler>,
+    farewell: Option<Arc<dyn Fn() + Send + Sync>>,
 }
 
 #[derive(Clone)]
 pub(crate) struct RequestHandler {
     pub(crate) call: Arc<RequestFn>,
     /// It is ours and never blocks, so that it runs on the reading thread.
+    pub(crate) quick: bool,
+}
+
+#[derive(Clone)]
+pub(crate) struct NotificationHandler {
+    pub(crate) call: Arc<NotificationFn>,
+    /// As for requests.
     pub(crate) quick: bool,
 }
 
@@ -53,8 +61,38 @@ impl Handlers {
         method: impl Into<String>,
         handler: impl Fn(&Peer, &Notification) + Send + Sync + 'static,
     ) -> Self {
-        self.notifications.insert(method.into(), Arc::new(handler));
+        let handler = NotificationHandler {
+            call: Arc::new(handler),
+            quick: false,
+        };
+        self.notifications.insert(method.into(), handler);
         self
+    }
+
+    /// Handles notifications of a method on the reading thread, in order with the requests around them.
+    pub(crate) fn quick_notification(
+        mut self,
+        method: impl Into<String>,
+        handler: impl Fn(&Peer, &Notification) + Send + Sync + 'static,
+    ) -> Self {
+        let handler = NotificationHandler {
+            call: Arc::new(handler),
+            quick: true,
+        };
+        self.notifications.insert(method.into(), handler);
+        self
+    }
+
+    /// Runs when the peer has gone and when the connection is closed, each time before what is left is written. It never blocks.
+    pub(crate) fn farewell(mut self, farewell: impl Fn() + Send + Sync + 'static) -> Self {
+        self.farewell = Some(Arc::new(farewell));
+        self
+    }
+
+    pub(crate) fn say_farewell(&self) {
+        if let Some(farewell) = &self.farewell {
+            farewell();
+        }
     }
 
     /// Handles requests of a method on the reading thread, so that they are answered while every worker is busy.
@@ -75,7 +113,7 @@ impl Handlers {
         self.requests.get(method)
     }
 
-    pub(crate) fn for_notification(&self, method: &str) -> Option<&Arc<NotificationFn>> {
+    pub(crate) fn for_notification(&self, method: &str) -> Option<&NotificationHandler> {
         self.notifications.get(method)
     }
 }

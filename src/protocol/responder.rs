@@ -24,6 +24,7 @@ pub struct Responder {
     exchange: Arc<Exchange>,
     method: Box<str>,
     answered: bool,
+    /// Whether the request is one of those in hand.
     admitted: bool,
 }
 
@@ -113,6 +114,32 @@ impl Responder {
         self.core.send_while_open(&self.exchange, text)
     }
 
+    /// Counts the request no longer as one in hand: it waits for events, keeps nobody else out, and nobody waits for its end.
+    pub(crate) fn stand_aside(&mut self) {
+        if std::mem::take(&mut self.admitted) {
+            self.core.admitted.fetch_sub(1, Ordering::SeqCst);
+            self.core.request_ended();
+        }
+    }
+
+    /// Queues a notification of the request: see [`Core::post`].
+    pub(crate) fn post(&self, text: Vec<u8>, backlog: &Arc<()>) -> Result<bool> {
+        self.core.post(Some(&self.exchange), text, backlog)
+    }
+
+    /// Ends the request with a notification and its result, queued without waiting; to be written by [`Core::write_soon`].
+    pub(crate) fn conclude(mut self, farewell: Vec<u8>, result: &impl Serialize) -> Result<()> {
+        let text = jsonrpc::write_result(self.id(), result).map_err(|error| {
+            let text = format!("the result of {} is not JSON: {error}", self.method);
+            Error::new(ErrorKind::Invalid, text)
+        })?;
+        self.answered = true;
+        self.exchange.begin_answer()?;
+        self.core.exchanges.forget(&self.exchange);
+        self.core.post_last(&self.exchange, farewell)?;
+        self.core.post_last(&self.exchange, text)
+    }
+
     /// Hides what happened from the peer and logs it here.
     fn fail(&mut self, why: &str) -> Result<()> {
         self.core.log(|| {
@@ -136,17 +163,9 @@ impl Responder {
         self.core.exchanges.forget(&self.exchange);
         self.core.queue_response(&self.exchange, text)?;
         // A peer that has read the answer may send its next request at once.
-        self.release();
+        self.stand_aside();
         self.core.write_answers();
         Ok(())
-    }
-
-    /// The request is in hand no longer.
-    fn release(&mut self) {
-        if std::mem::take(&mut self.admitted) {
-            self.core.admitted.fetch_sub(1, Ordering::SeqCst);
-            self.core.request_ended();
-        }
     }
 }
 
@@ -163,7 +182,7 @@ impl Drop for Responder {
                     .log(|| format!("the error answer could not be sent: {error}"));
             }
         }
-        self.release();
+        self.stand_aside();
     }
 }
 

@@ -54,7 +54,7 @@ impl Asker {
     /// Goes on where the state left off; a request without one starts anew.
     ///
     /// What is wrong with a state is for the log; the client is told one thing.
-    pub(super) fn resume(
+    fn resume(
         &self,
         state: Option<&str>,
         responses: Option<InputResponses>,
@@ -79,6 +79,23 @@ impl Asker {
             .map_err(|why| refused(&why))?;
         Rounds::resume(&content, responses.unwrap_or_default())
             .ok_or_else(|| refused(&"its content can't be read"))
+    }
+
+    /// Runs the handler for the first time in this process, with the answers that the request brings.
+    pub(super) fn begin(
+        self,
+        context: Context,
+        state: Option<&str>,
+        responses: Option<InputResponses>,
+    ) {
+        let log = |line: String| context.peer().core().log(|| line);
+        let rounds = self.resume(state, responses, log);
+        let again = Arc::clone(&self.again);
+        match rounds {
+            Ok(rounds) => again.run(context.asking(self, rounds)),
+            // It fails when nobody waits any more, and then there is nothing left to do.
+            Err(error) => _ = context.refuse(error),
+        }
     }
 
     fn seal(&self, rounds: &Rounds, asked: &InputRequests) -> Result<String> {
@@ -310,7 +327,7 @@ pub(super) fn ask_client(context: Context) -> Result<()> {
             context.give(&result)
         }
         Err(error) => {
-            context.refuse(&RpcError::internal("internal error"))?;
+            context.refuse(RpcError::internal("internal error"))?;
             Err(error)
         }
     }
@@ -327,7 +344,7 @@ fn fail(context: Context, text: &str) -> Result<()> {
         result.fit_to(context.terms().revision);
         context.give(&result)
     } else {
-        context.refuse(&RpcError::invalid_request(text))
+        context.refuse(RpcError::invalid_request(text))
     }
 }
 
@@ -345,7 +362,7 @@ fn refuse_for_lack_of(context: Context, missing: &ClientCapabilities) -> Result<
     }
     let error = RpcError::new(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY, text);
     let error = error.with_data(&serde_json::json!({ "requiredCapabilities": missing }))?;
-    context.refuse(&error)
+    context.refuse(error)
 }
 
 /// What the client would have had to declare for a whole round of questions.

@@ -1,20 +1,29 @@
 //! How a server is described.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 
+use super::completion::{self, Completing, CompletionOutput};
 use super::context::{Context, ToolCall};
 use super::output::{self, ToolOutput};
-use super::registry::Registry;
+use super::paging::List;
+use super::prompts::{self, PromptOutput};
+use super::resources::{self, ResourceOutput, ResourceRead};
 use super::state::{KeyRing, StateKey};
+use super::tools::{self, Tools};
 use super::{Inner, Server};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::Request;
 use crate::protocol::{Handlers, Responder};
-use crate::schema::{Implementation, ProtocolVersion, Tool};
+use crate::schema::{
+    CacheHint, CompletionReference, Implementation, Prompt, ProtocolVersion, Resource,
+    ResourceTemplate, Tool,
+};
 use crate::transport::Limits;
 
 /// Describes a server. What is wrong is said at the end, by [`build`](Self::build) or [`serve_stdio`](Self::serve_stdio).
@@ -36,7 +45,16 @@ impl ServerBuilder {
             instructions: None,
             revisions: ProtocolVersion::ALL.iter().rev().copied().collect(),
             names_itself: true,
-            registry: Registry::default(),
+            tools: Tools::default(),
+            prompts: Default::default(),
+            resources: Default::default(),
+            templates: Default::default(),
+            completers: Default::default(),
+            logging: false,
+            resource_updates: true,
+            hub: Default::default(),
+            page_size: None,
+            hints: HashMap::new(),
             methods: Handlers::new(),
             limits: Limits::default(),
             drain: Duration::from_secs(5),
@@ -178,7 +196,7 @@ impl ServerBuilder {
         A: DeserializeOwned,
         R: ToolOutput,
     {
-        let added = self.inner.registry.add(tool, output::answering(handler));
+        let added = tools::add(&self.inner.tools, tool, output::answering(handler));
         self.noting(added)
     }
 
@@ -188,8 +206,167 @@ impl ServerBuilder {
         tool: Tool,
         handler: impl Fn(ToolCall) + Send + Sync + 'static,
     ) -> Self {
-        let added = self.inner.registry.add(tool, Arc::new(handler));
+        let added = tools::add(&self.inner.tools, tool, Arc::new(handler));
         self.noting(added)
+    }
+
+    /// Adds a resource: something to read, at an address of its own.
+    ///
+    /// Use a scheme that says what kind of thing it is, one of your own if there is none; `https:` only for what the client can as well
+    /// fetch by itself (M-RES-S-05, M-RES-S-06).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::Resource;
+    /// use mcplink::server::Server;
+    ///
+    /// let manual = Resource::new("manual:///start", "start").mime_type("text/markdown");
+    /// let server = Server::builder("manual", "1.0")
+    ///     .resource(manual, |_, _| "# First steps")
+    ///     .build()?;
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
+    pub fn resource<R: ResourceOutput>(
+        self,
+        resource: Resource,
+        handler: impl Fn(&ResourceRead, &Context) -> R + Send + Sync + 'static,
+    ) -> Self {
+        let added = resources::add(&self.inner.resources, resource, resources::reading(handler));
+        self.noting(added)
+    }
+
+    /// Adds resources whose addresses follow a template (RFC 6570).
+    ///
+    /// Understood are `{var}`, `{+path}`, `{/var}`, `{.ext}` and, at the end, `{?a,b}`. A resource with exactly the address that is read
+    /// goes before templates, and templates go in the order in which they were added.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::ResourceTemplate;
+    /// use mcplink::server::Server;
+    ///
+    /// let server = Server::builder("users", "1.0")
+    ///     .template(ResourceTemplate::new("users://{id}", "user"), |read, _| {
+    ///         let id = read.variable("id")?;
+    ///         (id == "1").then(|| "the first one".to_owned())
+    ///     })
+    ///     .build()?;
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
+    pub fn template<R: ResourceOutput>(
+        self,
+        template: ResourceTemplate,
+        handler: impl Fn(&ResourceRead, &Context) -> R + Send + Sync + 'static,
+    ) -> Self {
+        let added =
+            resources::add_template(&self.inner.templates, template, resources::reading(handler));
+        self.noting(added)
+    }
+
+    /// Adds a prompt that takes its arguments, which are all texts, as `A`: a struct of strings, a map, or `()` for none.
+    ///
+    /// Required arguments that are missing, and such that the prompt does not declare, are refused before the handler is called; a prompt
+    /// that declares no arguments takes any.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{Prompt, PromptArgument};
+    /// use mcplink::server::Server;
+    /// use serde::Deserialize;
+    ///
+    /// #[derive(Deserialize)]
+    /// struct Review {
+    ///     code: String,
+    /// }
+    ///
+    /// let prompt = Prompt::new("review").argument(PromptArgument::new("code").required(true));
+    /// let server = Server::builder("review", "1.0")
+    ///     .prompt(prompt, |args: Review, _| format!("Please review:\n{}", args.code))
+    ///     .build()?;
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
+    pub fn prompt<A: DeserializeOwned, R: PromptOutput>(
+        self,
+        prompt: Prompt,
+        handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
+    ) -> Self {
+        let added = prompts::add(&self.inner.prompts, prompt, prompts::prompting(handler));
+        self.noting(added)
+    }
+
+    /// Completes an argument of a prompt, or a variable of a template, while the user types it.
+    ///
+    /// The prompt or template may be added later. The best values come first, and 100 of them are sent at most; matching loosely helps
+    /// people who mistype.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{CompletionReference, Prompt, PromptArgument};
+    /// use mcplink::server::Server;
+    ///
+    /// let prompt = Prompt::new("review").argument(PromptArgument::new("language"));
+    /// let server = Server::builder("review", "1.0")
+    ///     .prompt(prompt, |(): (), _| "Please review.")
+    ///     .completer(&CompletionReference::prompt("review"), "language", |typed, _| {
+    ///         let known = ["c", "c++", "rust"].into_iter();
+    ///         known.filter(|it| it.starts_with(typed.value())).collect::<Vec<_>>()
+    ///     })
+    ///     .build()?;
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
+    pub fn completer<R: CompletionOutput>(
+        self,
+        reference: &CompletionReference,
+        argument: &str,
+        handler: impl Fn(&Completing, &Context) -> R + Send + Sync + 'static,
+    ) -> Self {
+        let handler = completion::completing(handler);
+        let added = self.inner.completers.add(reference, argument, handler);
+        self.noting(added)
+    }
+
+    /// Says that the server has such things although none is there yet, so that clients that connect before the first one is added know
+    /// that some may come. What is added before needs no saying.
+    pub fn offers(self, list: List) -> Self {
+        match list {
+            List::Tools => self.inner.tools.declare(),
+            List::Prompts => self.inner.prompts.declare(),
+            List::Resources => self.inner.resources.declare(),
+            List::ResourceTemplates => self.inner.templates.declare(),
+        }
+        self
+    }
+
+    /// Whether clients may subscribe to changes of single resources, which [`Server::resource_updated`] tells. Defaults to yes.
+    pub fn resource_updates(mut self, resource_updates: bool) -> Self {
+        self.inner.resource_updates = resource_updates;
+        self
+    }
+
+    /// Whether handlers may send log messages to clients, with [`Context::log`]. Defaults to no.
+    ///
+    /// The protocol deprecates this in 2026-07-28: new servers had better write to standard error, or use OpenTelemetry.
+    pub fn logging(mut self, logging: bool) -> Self {
+        self.inner.logging = logging;
+        self
+    }
+
+    /// How many items each page of a list has. Defaults to all of them on one page.
+    pub fn page_size(mut self, size: NonZeroUsize) -> Self {
+        self.inner.page_size = Some(size);
+        self
+    }
+
+    /// How long and by whom the pages of a list may be kept, the same for all of them. Since 2026-07-28; defaults to not at all.
+    ///
+    /// What is public may be given to other users by whoever stands between: see [`Cached`](super::Cached).
+    pub fn cache_list(mut self, list: List, hint: CacheHint) -> Self {
+        self.inner.hints.insert(list, hint);
+        self
     }
 
     /// Handles requests of a method of one's own. Methods that the server handles itself stay its own.

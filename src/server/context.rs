@@ -10,13 +10,16 @@ use serde::de::DeserializeOwned;
 use super::Inner;
 use super::asking::{self, Asker};
 use super::conversation::Terms;
+use super::dispatch::Link;
+use super::failure::for_revision;
 use super::output::{ToolError, ToolOutput};
-use super::progress::Pace;
+use super::progress::{Budget, Pace};
 use super::rounds::Rounds;
 use crate::error::{Result, RpcError, without_position};
 use crate::protocol::{CancelToken, Peer, Progress, Responder};
 use crate::schema::{
-    FitTo, ProgressNotificationParams, RequestMetaObject, ResultMetaObject, method,
+    FitTo, LoggingLevel, LoggingMessageNotificationParams, ProgressNotificationParams,
+    RequestMetaObject, ResultMetaObject, method,
 };
 use crate::sync::Mutex;
 
@@ -25,8 +28,10 @@ pub struct Context {
     responder: Responder,
     terms: Arc<Terms>,
     meta: RequestMetaObject,
+    link: Arc<Link>,
     pace: Mutex<Pace>,
-    server: Arc<Inner>,
+    /// How many more log messages the call may send.
+    logs: Mutex<Budget>,
     rounds: Mutex<Rounds>,
     /// `None` for a request that must not ask.
     asker: Option<Asker>,
@@ -34,17 +39,19 @@ pub struct Context {
 
 impl Context {
     pub(super) fn new(
-        server: Arc<Inner>,
         responder: Responder,
         terms: Arc<Terms>,
         meta: RequestMetaObject,
+        link: Arc<Link>,
     ) -> Self {
+        let now = Instant::now();
         Self {
             responder,
             terms,
             meta,
-            pace: Mutex::new(Pace::new(Instant::now())),
-            server,
+            link,
+            pace: Mutex::new(Pace::new(now)),
+            logs: Mutex::new(Budget::new(now)),
             rounds: Mutex::default(),
             asker: None,
         }
@@ -107,6 +114,47 @@ impl Context {
         }
     }
 
+    /// Sends the client a log message, if it wants one.
+    ///
+    /// A modern client says so in each request, and gets none otherwise; a legacy client gets those at or above the level it set with
+    /// `logging/setLevel`, or *info* when it set none. `logger` names the part of the server that it comes from; `data` is any JSON: put
+    /// what belongs to the message there, and nothing that the client must not know. A flood is cut: about a thousand a second and call go
+    /// out after the first ones.
+    ///
+    /// Does nothing unless the server was built with [`ServerBuilder::logging`](super::ServerBuilder::logging), when `data` can't be
+    /// written as JSON, or when the client has gone.
+    ///
+    /// Deprecated by the protocol in 2026-07-28: new servers had better write to standard error, or use OpenTelemetry.
+    ///
+    /// Spec: Server Features, Utilities, "Logging" (every revision).
+    pub fn log(&self, level: LoggingLevel, logger: Option<&str>, data: impl Serialize) {
+        if !self.wants_log(&level) || !self.logs.lock().take(Instant::now()) {
+            return;
+        }
+        let Ok(mut params) = LoggingMessageNotificationParams::new(level, &data) else {
+            return;
+        };
+        params.logger = logger.map(str::to_owned);
+        // It fails when nobody wants to know any more: answered, cancelled, closed.
+        _ = if self.terms.revision.is_modern() {
+            self.responder
+                .notify(method::NOTIFICATIONS_MESSAGE, &params)
+        } else {
+            self.peer().notify(method::NOTIFICATIONS_MESSAGE, &params)
+        };
+    }
+
+    fn wants_log(&self, level: &LoggingLevel) -> bool {
+        let asked = if self.terms.revision.is_modern() {
+            let minimum = self.meta.log_level.as_ref();
+            minimum.is_some_and(|minimum| level.is_at_least(minimum))
+        } else {
+            self.link.conversation.wants_log(level)
+        };
+        // The schema knows the eight levels only.
+        asked && self.link.server.logging && level.severity().is_some()
+    }
+
     fn send(&self, progress: Progress) {
         let Some(token) = &self.meta.progress_token else {
             return;
@@ -120,9 +168,13 @@ impl Context {
             .notify(method::NOTIFICATIONS_PROGRESS, &params);
     }
 
+    pub(super) fn server(&self) -> &Arc<Inner> {
+        &self.link.server
+    }
+
     /// What travels beside each result.
     pub(super) fn result_meta(&self) -> Option<ResultMetaObject> {
-        self.server.result_meta(self.terms.revision)
+        self.server().result_meta(self.terms.revision)
     }
 
     /// Answers with a result, unless the handler has to be run again first.
@@ -132,7 +184,7 @@ impl Context {
         }
         match answer {
             Ok(result) => self.give(&result),
-            Err(error) => self.refuse(&error),
+            Err(error) => self.refuse(error),
         }
     }
 
@@ -141,9 +193,10 @@ impl Context {
         self.responder.respond(result)
     }
 
-    pub(super) fn refuse(self, error: &RpcError) -> Result<()> {
+    pub(super) fn refuse(self, error: RpcError) -> Result<()> {
         self.finish_progress();
-        self.responder.refuse(error)
+        self.responder
+            .refuse(&for_revision(error, self.terms.revision))
     }
 
     fn finish_progress(&self) {

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use crate::error::{ErrorCode, RpcError};
 use crate::schema::{
-    ClientCapabilities, Implementation, InitializeRequestParams, ProtocolVersion, RequestMetaObject,
+    ClientCapabilities, Implementation, InitializeRequestParams, LoggingLevel, ProtocolVersion,
+    RequestMetaObject,
 };
 use crate::sync::Mutex;
 
@@ -31,9 +32,29 @@ pub struct Terms {
 pub(super) struct Conversation {
     /// What `initialize` agreed on.
     agreed: Mutex<Option<Arc<Terms>>>,
+    /// What `logging/setLevel` asked for.
+    log_level: Mutex<Option<LoggingLevel>>,
 }
 
 impl Conversation {
+    /// Whether `initialize` was answered.
+    pub(super) fn is_agreed(&self) -> bool {
+        self.agreed.lock().is_some()
+    }
+
+    pub(super) fn set_log_level(&self, level: LoggingLevel) {
+        *self.log_level.lock() = Some(level);
+    }
+
+    /// Whether a legacy client wants log messages of this level.
+    ///
+    /// Until it says what it wants the specification lets the server choose: *info* is what people who run a server want to see, and a
+    /// client that does not care is not flooded with *debug*.
+    pub(super) fn wants_log(&self, level: &LoggingLevel) -> bool {
+        let asked = self.log_level.lock();
+        level.is_at_least(asked.as_ref().unwrap_or(&LoggingLevel::Info))
+    }
+
     /// The terms of a request with this `_meta`, from which what they consist of is taken.
     pub(super) fn terms(
         &self,

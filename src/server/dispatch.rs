@@ -8,26 +8,33 @@ use serde_json::value::RawValue;
 
 use super::Inner;
 use super::asking::{Again, Asker};
+use super::catalogue::{Catalogue, Listed, Paging};
 use super::context::{Context, ToolCall};
 use super::conversation::{Conversation, Terms, is_modern, unsupported_version};
-use super::registry::Entry;
+use super::failure::Failure;
+use super::hub::Audience;
+use super::paging::{List, UNCACHED};
+use super::tools::Entry;
 use crate::error::{ErrorCode, Excerpt, RpcError, without_position};
 use crate::jsonrpc::Request;
 use crate::protocol::{Handlers, Responder};
 use crate::schema::{
     CallToolRequestParams, DiscoverResult, EmptyResult, FitTo, InitializeRequestParams,
-    InitializeResult, PaginatedRequestParams, ProtocolVersion, RequestMetaObject, RequestParams,
-    ResultMetaObject, ServerCapabilities, ToolsCapability, method,
+    InitializeResult, JsonObject, PaginatedRequestParams, PromptsCapability, ProtocolVersion,
+    RequestMetaObject, RequestParams, ResourcesCapability, ResultMetaObject, ServerCapabilities,
+    SetLevelRequestParams, ToolsCapability, method,
 };
 
 /// The handlers of one connection.
 pub(super) fn handlers(server: &Arc<Inner>) -> Handlers {
-    let link = Link {
+    let link = Arc::new(Link {
         server: Arc::clone(server),
-        conversation: Arc::default(),
-    };
-    let on = |handle: fn(&Link, &Request, Responder)| {
-        let link = link.clone();
+        conversation: Conversation::default(),
+        audience: Arc::default(),
+    });
+    let (ready, leaving) = (Arc::clone(&link), Arc::clone(&link));
+    let on = |handle: fn(&Arc<Link>, &Request, Responder)| {
+        let link = Arc::clone(&link);
         move |request: &Request, responder: Responder| handle(&link, request, responder)
     };
     let methods = server.methods.clone();
@@ -47,14 +54,62 @@ pub(super) fn handlers(server: &Arc<Inner>) -> Handlers {
         .quick_request(
             method::TOOLS_LIST,
             on(|link, request, responder| {
-                let listing = link.list_tools(request);
-                send(listing.as_deref().map_err(Clone::clone), responder);
+                link.list(request, responder, List::Tools, |server| &server.tools);
             }),
         )
         .request(method::TOOLS_CALL, on(Link::call_tool))
+        .quick_request(
+            method::RESOURCES_LIST,
+            on(|link, request, responder| {
+                link.list(request, responder, List::Resources, |server| {
+                    &server.resources
+                });
+            }),
+        )
+        .quick_request(
+            method::RESOURCES_TEMPLATES_LIST,
+            on(|link, request, responder| {
+                link.list(request, responder, List::ResourceTemplates, |server| {
+                    &server.templates
+                });
+            }),
+        )
+        .request(method::RESOURCES_READ, on(Link::read_resource))
+        .quick_request(
+            method::PROMPTS_LIST,
+            on(|link, request, responder| {
+                link.list(request, responder, List::Prompts, |server| &server.prompts);
+            }),
+        )
+        .request(method::PROMPTS_GET, on(Link::get_prompt))
+        .request(method::COMPLETION_COMPLETE, on(Link::complete))
+        .quick_request(
+            method::SUBSCRIPTIONS_LISTEN,
+            on(|link, request, responder| link.listen(request, responder)),
+        )
+        .quick_request(
+            method::RESOURCES_SUBSCRIBE,
+            on(|link, request, responder| {
+                send(link.subscribe(request, &responder, true), responder);
+            }),
+        )
+        .quick_request(
+            method::RESOURCES_UNSUBSCRIBE,
+            on(|link, request, responder| {
+                send(link.subscribe(request, &responder, false), responder);
+            }),
+        )
+        .quick_notification(method::NOTIFICATIONS_INITIALIZED, move |peer, _| {
+            ready.initialized(peer);
+        })
+        .farewell(move || leaving.leave())
+        .quick_request(
+            method::LOGGING_SET_LEVEL,
+            on(|link, request, responder| send(link.set_level(request), responder)),
+        )
 }
 
-fn send<T: Serialize>(answer: Result<T, RpcError>, responder: Responder) {
+pub(super) fn send<T: Serialize>(answer: Result<T, RpcError>, responder: Responder) {
     let sent = match answer {
         Ok(result) => responder.respond(&result),
         Err(error) => responder.refuse(&error),
@@ -63,7 +118,7 @@ fn send<T: Serialize>(answer: Result<T, RpcError>, responder: Responder) {
     drop(sent);
 }
 
-fn read<T: DeserializeOwned>(request: &Request) -> Result<T, RpcError> {
+pub(super) fn read<T: DeserializeOwned>(request: &Request) -> Result<T, RpcError> {
     serde_json::from_str(request.params()).map_err(|error| {
         let (method, what) = (Excerpt(request.method()), without_position(&error));
         RpcError::invalid_params(format!("params of {method}: {}", Excerpt(&what)))
@@ -71,10 +126,10 @@ fn read<T: DeserializeOwned>(request: &Request) -> Result<T, RpcError> {
 }
 
 /// A server in one of its conversations.
-#[derive(Clone)]
-struct Link {
-    server: Arc<Inner>,
-    conversation: Arc<Conversation>,
+pub(super) struct Link {
+    pub(super) server: Arc<Inner>,
+    pub(super) conversation: Conversation,
+    pub(super) audience: Arc<Audience>,
 }
 
 impl Link {
@@ -95,11 +150,9 @@ impl Link {
             .peer()
             .core()
             .allow_batches(revision.has_batches());
-        let mut result = InitializeResult::new(
-            revision,
-            self.server.capabilities(),
-            self.server.info.clone(),
-        );
+        let capabilities = self.server.capabilities();
+        self.audience.declare(&capabilities);
+        let mut result = InitializeResult::new(revision, capabilities, self.server.info.clone());
         result.instructions.clone_from(&self.server.instructions);
         result.fit_to(revision);
         Ok(result)
@@ -110,8 +163,17 @@ impl Link {
         Ok(EmptyResult::default())
     }
 
+    fn set_level(&self, request: &Request) -> Result<EmptyResult, RpcError> {
+        self.refuse_modern(request)?;
+        self.need(request, self.server.logging)?;
+        let mut params: SetLevelRequestParams = read(request)?;
+        self.terms(params.meta.as_mut())?;
+        self.conversation.set_log_level(params.level);
+        Ok(EmptyResult::default())
+    }
+
     /// Whether a method of the legacy era comes in a modern envelope: the envelope wins, and there the method is unknown (AMB-02).
-    fn refuse_modern(&self, request: &Request) -> Result<(), RpcError> {
+    pub(super) fn refuse_modern(&self, request: &Request) -> Result<(), RpcError> {
         let RequestParams { meta, .. } = read(request)?;
         if !is_modern(meta.as_ref()) {
             return Ok(());
@@ -158,51 +220,58 @@ impl Link {
         Ok(result)
     }
 
-    fn list_tools(&self, request: &Request) -> Result<Arc<RawValue>, RpcError> {
-        self.need_tools(request)?;
+    /// Answers a list method.
+    fn list<T: Listed, H>(
+        &self,
+        request: &Request,
+        responder: Responder,
+        list: List,
+        catalogue: fn(&Inner) -> &Catalogue<T, H>,
+    ) {
+        let page = self.page(request, list, catalogue(&self.server));
+        send(page.as_deref().map_err(Clone::clone), responder);
+    }
+
+    fn page<T: Listed, H>(
+        &self,
+        request: &Request,
+        list: List,
+        catalogue: &Catalogue<T, H>,
+    ) -> Result<Arc<RawValue>, RpcError> {
+        self.need(request, self.server.has(list))?;
         let PaginatedRequestParams {
             mut meta, cursor, ..
         } = read(request)?;
         let revision = self.terms(meta.as_mut())?.revision;
-        if cursor.is_some() {
-            return Err(RpcError::invalid_params(
-                "cursor is not one of this server's: the list has one page",
-            ));
-        }
-        let info = self
-            .server
-            .names_itself_to(revision)
-            .then_some(&self.server.info);
-        self.server
-            .registry
-            .listing(revision, info)
-            .map_err(|_| RpcError::internal("internal error"))
+        let paging = Paging {
+            size: self.server.page_size,
+            hint: self.server.hints.get(&list).unwrap_or(&UNCACHED),
+            server_info: self
+                .server
+                .names_itself_to(revision)
+                .then_some(&self.server.info),
+        };
+        catalogue.page(revision, cursor.as_deref(), &paging)
     }
 
-    fn call_tool(&self, request: &Request, responder: Responder) {
-        let found = self
-            .find_tool(request)
-            .and_then(|(entry, mut params, terms)| {
+    fn call_tool(self: &Arc<Self>, request: &Request, responder: Responder) {
+        match self.find_tool(request) {
+            Err(error) => send::<()>(Err(error), responder),
+            Ok((entry, params, terms)) => {
                 let asker = Asker {
                     server: Arc::clone(&self.server),
                     method: method::TOOLS_CALL,
                     target: params.name,
                     arguments: params.arguments,
-                    again: Arc::clone(&entry) as Arc<dyn Again>,
+                    again: entry,
                 };
-                let log = |line: String| responder.peer().core().log(|| line);
-                let rounds = asker.resume(
+                let meta = params.meta.unwrap_or_default();
+                let context = Context::new(responder, terms, meta, Arc::clone(self));
+                asker.begin(
+                    context,
                     params.request_state.as_deref(),
-                    params.input_responses.take(),
-                    log,
-                )?;
-                Ok((entry, params.meta.unwrap_or_default(), terms, asker, rounds))
-            });
-        match found {
-            Err(error) => send::<()>(Err(error), responder),
-            Ok((entry, meta, terms, asker, rounds)) => {
-                let context = Context::new(Arc::clone(&self.server), responder, terms, meta);
-                entry.run(context.asking(asker, rounds));
+                    params.input_responses,
+                );
             }
         }
     }
@@ -211,7 +280,7 @@ impl Link {
         &self,
         request: &Request,
     ) -> Result<(Arc<Entry>, CallToolRequestParams, Arc<Terms>), RpcError> {
-        self.need_tools(request)?;
+        self.need(request, self.server.has(List::Tools))?;
         let mut params: CallToolRequestParams = read(request)?;
         let terms = self.terms(params.meta.as_mut())?;
         if params
@@ -221,7 +290,7 @@ impl Link {
         {
             return Err(RpcError::invalid_params("arguments must be an object"));
         }
-        match self.server.registry.find(&params.name) {
+        match self.server.tools.find(&params.name) {
             Some(entry) => Ok((entry, params, terms)),
             None => Err(RpcError::invalid_params(format!(
                 "unknown tool: {}",
@@ -231,14 +300,38 @@ impl Link {
     }
 
     /// A method whose capability is not advertised is not there.
-    fn need_tools(&self, request: &Request) -> Result<(), RpcError> {
-        if self.server.registry.is_offered() {
+    pub(super) fn need(&self, request: &Request, has: bool) -> Result<(), RpcError> {
+        if has {
             return Ok(());
         }
         Err(RpcError::method_not_found(request.method()))
     }
 
-    fn terms(&self, meta: Option<&mut RequestMetaObject>) -> Result<Arc<Terms>, RpcError> {
+    /// Puts beside a result what travels beside each.
+    pub(super) fn finish(&self, meta: &mut Option<ResultMetaObject>, terms: &Terms) {
+        if self.server.names_itself_to(terms.revision) {
+            meta.get_or_insert_default().server_info = Some(self.server.info.clone());
+        }
+    }
+
+    /// What the client learns of a failure; the rest is logged here.
+    pub(super) fn reveal(&self, failure: Failure, noun: &str, name: &str) -> RpcError {
+        match failure {
+            Failure::Protocol(error) => error,
+            Failure::NotFound => RpcError::invalid_params(format!("{noun} not found")),
+            Failure::Inner(text) => {
+                if let Some(log) = &self.server.log {
+                    log(&format!("{noun} '{}' failed: {text}", Excerpt(name)));
+                }
+                RpcError::internal("internal error")
+            }
+        }
+    }
+
+    pub(super) fn terms(
+        &self,
+        meta: Option<&mut RequestMetaObject>,
+    ) -> Result<Arc<Terms>, RpcError> {
         self.conversation.terms(meta, &self.server.revisions)
     }
 }
@@ -251,11 +344,35 @@ impl Again for Entry {
 
 impl Inner {
     fn capabilities(&self) -> ServerCapabilities {
-        let capabilities = ServerCapabilities::default();
-        if self.registry.is_offered() {
-            capabilities.tools(ToolsCapability::default())
-        } else {
-            capabilities
+        let mut capabilities = ServerCapabilities::default();
+        if self.has(List::Tools) {
+            capabilities.tools = Some(ToolsCapability::default().list_changed(true));
+        }
+        if self.has(List::Resources) {
+            let mut resources = ResourcesCapability::default().list_changed(true);
+            resources.subscribe = self.resource_updates.then_some(true);
+            capabilities.resources = Some(resources);
+        }
+        if self.has(List::Prompts) {
+            capabilities.prompts = Some(PromptsCapability::default().list_changed(true));
+        }
+        if !self.completers.is_empty() {
+            capabilities.completions = Some(JsonObject::new());
+        }
+        if self.logging {
+            capabilities.logging = Some(JsonObject::new());
+        }
+        capabilities
+    }
+
+    /// Whether the server is one with such things, if with none at the moment.
+    pub(super) fn has(&self, list: List) -> bool {
+        match list {
+            List::Tools => self.tools.was_used(),
+            List::Prompts => self.prompts.was_used(),
+            List::Resources | List::ResourceTemplates => {
+                self.resources.was_used() || self.templates.was_used()
+            }
         }
     }
 

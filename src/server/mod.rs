@@ -1,8 +1,11 @@
-//! A server: tools that a peer can list and call, in every revision.
+//! A server: tools, resources and prompts that a peer can list and use, in every revision.
 //!
-//! A [`Server`] is a set of tools with a name. It serves any number of connections at once, each with
+//! A [`Server`] is a set of tools, resources and prompts with a name. It serves any number of connections at once, each with
 //! [`serve`](Server::serve) or [`open`](Server::open); the set can change meanwhile, from any thread. Handlers are written once: which
 //! revision a client speaks, and how, is seen only by those who ask their [`Context`].
+//!
+//! **Changes** of what a server has are told to its clients by themselves, and [`Server::resource_updated`] tells that of a resource; on
+//! the connection of a legacy client, on the `subscriptions/listen` streams of a modern one. Nobody waits for a client to read them.
 //!
 //! **Threads.** Handlers run on the threads of the connection that the call came from, many at once, up to
 //! [`max_workers`](crate::transport::Limits::max_workers); a handler that keeps its [`ToolCall`] and returns occupies none. Listing and
@@ -10,17 +13,27 @@
 
 mod asking;
 mod builder;
+mod catalogue;
+mod completion;
 mod context;
 mod conversation;
 mod dispatch;
+mod failure;
+mod hub;
 mod output;
+mod paging;
 mod progress;
+mod prompts;
 mod questions;
-mod registry;
+mod resources;
 mod rounds;
 mod state;
+mod tools;
+mod uri;
 
+use std::collections::HashMap;
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,18 +41,30 @@ use serde::de::DeserializeOwned;
 
 pub use self::asking::AskError;
 pub use self::builder::ServerBuilder;
+use self::completion::Completers;
+pub use self::completion::{Completing, CompletionOutput};
 pub use self::context::{Context, ToolCall};
 pub use self::conversation::Terms;
+pub use self::failure::HandlerError;
+use self::hub::{Event, Hub};
 pub use self::output::{Json, ToolError, ToolOutput};
-use self::registry::Registry;
+pub use self::paging::List;
+pub use self::prompts::PromptOutput;
+use self::prompts::Prompts;
+pub use self::resources::{Cached, ResourceOutput, ResourceRead};
+use self::resources::{Resources, Templates};
 use self::state::KeyRing;
 pub use self::state::StateKey;
+use self::tools::Tools;
 use crate::error::{ErrorKind, Result};
 use crate::protocol::{Connection, Handlers, LogHook};
-use crate::schema::{Implementation, ProtocolVersion, Tool};
+use crate::schema::{
+    CacheHint, CompletionReference, Implementation, Prompt, ProtocolVersion, Resource,
+    ResourceTemplate, Tool,
+};
 use crate::transport::{Limits, Stdio, Transport};
 
-/// A server. Cheap to clone; clones share the tools.
+/// A server. Cheap to clone; clones share what it has.
 #[derive(Clone)]
 pub struct Server(Arc<Inner>);
 
@@ -49,7 +74,16 @@ struct Inner {
     /// Newest first.
     revisions: Vec<ProtocolVersion>,
     names_itself: bool,
-    registry: Registry,
+    tools: Tools,
+    prompts: Prompts,
+    resources: Resources,
+    templates: Templates,
+    completers: Completers,
+    logging: bool,
+    resource_updates: bool,
+    hub: Hub,
+    page_size: Option<NonZeroUsize>,
+    hints: HashMap<List, CacheHint>,
     methods: Handlers,
     limits: Limits,
     drain: Duration,
@@ -79,7 +113,9 @@ impl Server {
         A: DeserializeOwned,
         R: ToolOutput,
     {
-        self.0.registry.add(tool, output::answering(handler))
+        tools::add(&self.0.tools, tool, output::answering(handler))?;
+        self.0.hub.publish(Event::ToolsChanged);
+        Ok(())
     }
 
     /// Adds a tool whose handler may keep the call and answer later, from any thread.
@@ -92,12 +128,118 @@ impl Server {
         tool: Tool,
         handler: impl Fn(ToolCall) + Send + Sync + 'static,
     ) -> Result<()> {
-        self.0.registry.add(tool, Arc::new(handler))
+        tools::add(&self.0.tools, tool, Arc::new(handler))?;
+        self.0.hub.publish(Event::ToolsChanged);
+        Ok(())
     }
 
     /// Takes a tool away; calls of it that run go on. Returns whether there was one of that name.
     pub fn remove_tool(&self, name: &str) -> bool {
-        self.0.registry.remove(name)
+        let removed = self.0.tools.remove(name);
+        if removed {
+            self.0.hub.publish(Event::ToolsChanged);
+        }
+        removed
+    }
+
+    /// Adds a resource. See [`ServerBuilder::resource`].
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] when the address is taken or not an address (RFC 3986).
+    pub fn add_resource<R: ResourceOutput>(
+        &self,
+        resource: Resource,
+        handler: impl Fn(&ResourceRead, &Context) -> R + Send + Sync + 'static,
+    ) -> Result<()> {
+        resources::add(&self.0.resources, resource, resources::reading(handler))?;
+        self.0.hub.publish(Event::ResourcesChanged);
+        Ok(())
+    }
+
+    /// Takes a resource away. Returns whether there was one of that address.
+    pub fn remove_resource(&self, uri: &str) -> bool {
+        let removed = self.0.resources.remove(uri);
+        if removed {
+            self.0.hub.publish(Event::ResourcesChanged);
+        }
+        removed
+    }
+
+    /// Adds resources whose addresses follow a template. See [`ServerBuilder::template`].
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] when the template is there already, or is not one that can be told apart.
+    pub fn add_template<R: ResourceOutput>(
+        &self,
+        template: ResourceTemplate,
+        handler: impl Fn(&ResourceRead, &Context) -> R + Send + Sync + 'static,
+    ) -> Result<()> {
+        resources::add_template(&self.0.templates, template, resources::reading(handler))?;
+        self.0.hub.publish(Event::ResourcesChanged);
+        Ok(())
+    }
+
+    /// Takes a template away. Returns whether there was this one.
+    pub fn remove_template(&self, uri_template: &str) -> bool {
+        let removed = self.0.templates.remove(uri_template);
+        if removed {
+            self.0.hub.publish(Event::ResourcesChanged);
+        }
+        removed
+    }
+
+    /// Adds a prompt. See [`ServerBuilder::prompt`].
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] when the name is taken or empty, or two arguments have the same one.
+    pub fn add_prompt<A: DeserializeOwned, R: PromptOutput>(
+        &self,
+        prompt: Prompt,
+        handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
+    ) -> Result<()> {
+        prompts::add(&self.0.prompts, prompt, prompts::prompting(handler))?;
+        self.0.hub.publish(Event::PromptsChanged);
+        Ok(())
+    }
+
+    /// Takes a prompt away. Returns whether there was one of that name.
+    pub fn remove_prompt(&self, name: &str) -> bool {
+        let removed = self.0.prompts.remove(name);
+        if removed {
+            self.0.hub.publish(Event::PromptsChanged);
+        }
+        removed
+    }
+
+    /// Adds a completer. See [`ServerBuilder::completer`].
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] when the argument has one already.
+    pub fn add_completer<R: CompletionOutput>(
+        &self,
+        reference: &CompletionReference,
+        argument: &str,
+        handler: impl Fn(&Completing, &Context) -> R + Send + Sync + 'static,
+    ) -> Result<()> {
+        let handler = completion::completing(handler);
+        self.0.completers.add(reference, argument, handler)
+    }
+
+    /// Tells everybody who subscribed to a resource that it changed: legacy clients and modern ones alike.
+    ///
+    /// Only queues, from any thread: a client that does not read delays nobody, and is given up at
+    /// [`max_backlog`](crate::transport::Limits::max_backlog).
+    pub fn resource_updated(&self, uri: &str) {
+        self.0.hub.publish(Event::Updated(uri));
+    }
+
+    /// Ends all `subscriptions/listen` streams in order, so that clients know it was on purpose. Connections and calls go on.
+    pub fn end_subscriptions(&self) {
+        self.0.hub.end_streams();
     }
 
     /// Serves a peer on threads of the connection, and returns at once. The connection ends when it is dropped.
@@ -146,7 +288,10 @@ impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server")
             .field("info", &self.0.info)
-            .field("tools", &self.0.registry)
+            .field("tools", &self.0.tools)
+            .field("prompts", &self.0.prompts)
+            .field("resources", &self.0.resources)
+            .field("templates", &self.0.templates)
             .finish_non_exhaustive()
     }
 }

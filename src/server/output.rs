@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::context::{Context, ToolCall};
-use super::registry::ToolHandler;
+use super::tools::ToolHandler;
 use crate::error::{Error, RpcError};
 use crate::schema::{CallToolResult, ContentBlock, JsonSchema};
 

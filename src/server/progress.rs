@@ -1,4 +1,4 @@
-//! What progress of a call may go out: growing values, and not too many of them.
+//! What progress of a call may go out: growing values, and not too many of them. Log messages are bounded in the same way.
 
 use std::time::{Duration, Instant};
 
@@ -9,12 +9,42 @@ const BURST: u32 = 16_384;
 /// … and one more every so often.
 const INTERVAL: Duration = Duration::from_millis(1);
 
+/// How many messages may go out. The clock is an argument.
+#[derive(Debug)]
+pub(super) struct Budget {
+    credit: u32,
+    since: Instant,
+}
+
+impl Budget {
+    pub(super) fn new(now: Instant) -> Self {
+        Self {
+            credit: BURST,
+            since: now,
+        }
+    }
+
+    /// Whether one more may go out now.
+    pub(super) fn take(&mut self, now: Instant) -> bool {
+        let earned = now.saturating_duration_since(self.since).as_millis() / INTERVAL.as_millis();
+        if earned > 0 {
+            self.credit = BURST.min(
+                self.credit
+                    .saturating_add(u32::try_from(earned).unwrap_or(BURST)),
+            );
+            self.since = now;
+        }
+        let granted = self.credit > 0;
+        self.credit = self.credit.saturating_sub(1);
+        granted
+    }
+}
+
 /// Decides over each progress message. The clock is an argument.
 #[derive(Debug)]
 pub(super) struct Pace {
     last: f64,
-    credit: u32,
-    since: Instant,
+    budget: Budget,
     /// The newest message that was held back.
     held: Option<Progress>,
 }
@@ -23,8 +53,7 @@ impl Pace {
     pub(super) fn new(now: Instant) -> Self {
         Self {
             last: f64::NEG_INFINITY,
-            credit: BURST,
-            since: now,
+            budget: Budget::new(now),
             held: None,
         }
     }
@@ -36,19 +65,10 @@ impl Pace {
             return None;
         }
         self.last = progress.progress;
-        let earned = now.saturating_duration_since(self.since).as_millis() / INTERVAL.as_millis();
-        if earned > 0 {
-            self.credit = BURST.min(
-                self.credit
-                    .saturating_add(u32::try_from(earned).unwrap_or(BURST)),
-            );
-            self.since = now;
-        }
-        if self.credit == 0 {
+        if !self.budget.take(now) {
             self.held = Some(progress);
             return None;
         }
-        self.credit -= 1;
         self.held = None;
         Some(progress)
     }

@@ -48,6 +48,8 @@ pub struct SessionMessage {
     /// The request that it belongs to: the one it answers, or during which it is sent. Transports with a stream for each request
     /// choose the stream by it; others ignore it.
     pub related: Option<RequestId>,
+    /// Shared by all messages to one subscriber: it is dropped with the message, so that who holds it too can tell how many wait.
+    pub(crate) backlog: Option<Arc<()>>,
 }
 
 impl SessionMessage {
@@ -56,6 +58,7 @@ impl SessionMessage {
         Self {
             text,
             related: None,
+            backlog: None,
         }
     }
 
@@ -204,6 +207,12 @@ pub struct Limits {
     /// How many notifications may wait for the one thread that hands them out in order. Defaults to 1 024. The next one is dropped and
     /// counted.
     pub max_notifications: usize,
+    /// How many streams of change notifications and resources subscribed to one client may have, each counted as one. They do not count
+    /// as requests in hand. Defaults to 1 024. The next one is refused.
+    pub max_subscriptions: usize,
+    /// How many change notifications may wait for one subscriber that does not read. Defaults to 1 024. The next one ends the
+    /// subscription, or a legacy client's connection: it would never learn what it missed.
+    pub max_backlog: usize,
     /// How many progress and log messages may wait for one call whose callback is slower than the peer. Defaults to 1 024. Past it,
     /// progress is merged, newest wins, and counted.
     pub max_call_events: usize,
@@ -219,6 +228,8 @@ impl Default for Limits {
             max_requests: 256,
             max_workers: 64,
             max_notifications: 1024,
+            max_subscriptions: 1024,
+            max_backlog: 1024,
             max_call_events: 1024,
         }
     }

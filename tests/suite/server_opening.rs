@@ -27,7 +27,7 @@ fn discover_says_what_the_server_is_and_can() {
         json!({
             "resultType": "complete",
             "supportedVersions": ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"],
-            "capabilities": { "tools": {} },
+            "capabilities": { "tools": { "listChanged": true } },
             "instructions": "Be polite.",
             "ttlMs": 0,
             "cacheScope": "private",
@@ -76,7 +76,7 @@ fn initialize_opens_every_legacy_revision() {
             answer["result"],
             json!({
                 "protocolVersion": revision,
-                "capabilities": { "tools": {} },
+                "capabilities": { "tools": { "listChanged": true } },
                 "serverInfo": { "name": "greeter", "version": "1.0" },
                 "instructions": "Be polite.",
             })

@@ -206,7 +206,10 @@ fn tools_come_and_go_while_the_server_serves() {
         assert_eq!(client.call("new", json!({}))["error"]["code"], -32602);
     }
     let discovered = modern.ask_modern("server/discover", json!({}));
-    assert_eq!(discovered["result"]["capabilities"], json!({ "tools": {} }));
+    assert_eq!(
+        discovered["result"]["capabilities"],
+        json!({ "tools": { "listChanged": true } })
+    );
 }
 
 // M-TOOL-S-08, M-TOOL-S-12, M-TOOL-S-14, M-TOOL-S-15, L-TOOL-S-05, L-TOOL-S-07, L-TOOL-S-09, L-TOOL-S-10, L-TOOL-S-11

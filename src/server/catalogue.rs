@@ -1,0 +1,247 @@
+//! What a server has of one kind, in order, and what a list of it looks like.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::paging::Cursor;
+use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
+use crate::schema::{CacheHint, FitTo, Implementation, ProtocolVersion, ResultMetaObject};
+use crate::sync::Mutex;
+
+/// What can stand in a catalogue.
+pub(super) trait Listed: Clone {
+    /// The result that lists items.
+    type Page: FitTo + Serialize;
+
+    /// One of them, for messages.
+    const NOUN: &'static str;
+
+    /// What it is found by.
+    fn key(&self) -> &str;
+
+    fn page(items: Vec<Self>, beside: Beside) -> Self::Page;
+}
+
+/// What stands on a page beside its items.
+pub(super) struct Beside {
+    pub(super) next_cursor: Option<String>,
+    pub(super) hint: CacheHint,
+    pub(super) meta: Option<ResultMetaObject>,
+}
+
+/// Makes a type of the schema one that can stand in a catalogue.
+macro_rules! listed {
+    ($item:ident in $page:ident, $noun:literal, $key:ident) => {
+        impl $crate::server::catalogue::Listed for $item {
+            type Page = $page;
+
+            const NOUN: &'static str = $noun;
+
+            fn key(&self) -> &str {
+                &self.$key
+            }
+
+            fn page(items: Vec<Self>, beside: $crate::server::catalogue::Beside) -> $page {
+                let mut page = $page::new(items).cached(beside.hint);
+                (page.next_cursor, page.meta) = (beside.next_cursor, beside.meta);
+                page
+            }
+        }
+    };
+}
+pub(super) use listed;
+
+/// An item and what is done when it is asked for.
+pub(super) struct Entry<T, H> {
+    pub(super) item: T,
+    pub(super) handler: H,
+    /// Grows from entry to entry, and is never used again.
+    sequence: u64,
+}
+
+/// All items of a kind, in the order in which they were added.
+pub(super) struct Catalogue<T, H> {
+    shelf: Mutex<Shelf<T, H>>,
+    /// There was an item once, or the server says that some may come. Outside of the lock, since every request asks.
+    used: AtomicBool,
+}
+
+struct Shelf<T, H> {
+    /// A snapshot is taken by cloning the outer `Arc`.
+    entries: Arc<Vec<Arc<Entry<T, H>>>>,
+    by_key: HashMap<String, Arc<Entry<T, H>>>,
+    next_sequence: u64,
+    /// Pages as each revision sees them, made when they are first asked for, dropped when the items change.
+    pages: HashMap<(ProtocolVersion, usize), Arc<RawValue>>,
+}
+
+impl<T, H> Default for Catalogue<T, H> {
+    fn default() -> Self {
+        let shelf = Shelf {
+            entries: Arc::default(),
+            by_key: HashMap::new(),
+            next_sequence: 0,
+            pages: HashMap::new(),
+        };
+        Self {
+            shelf: Mutex::new(shelf),
+            used: AtomicBool::new(false),
+        }
+    }
+}
+
+impl<T: Listed, H> Catalogue<T, H> {
+    /// Adds an item that was checked.
+    pub(super) fn add(&self, item: T, handler: H) -> Result<()> {
+        let mut shelf = self.shelf.lock();
+        if shelf.by_key.contains_key(item.key()) {
+            let (noun, key) = (T::NOUN, Excerpt(item.key()));
+            let text = format!(
+                "a {noun} named '{key}' is there already: remove it first or choose another name"
+            );
+            return Err(Error::new(ErrorKind::Invalid, text));
+        }
+        let sequence = shelf.next_sequence;
+        shelf.next_sequence += 1;
+        let entry = Arc::new(Entry {
+            item,
+            handler,
+            sequence,
+        });
+        let key = entry.item.key().to_owned();
+        shelf.by_key.insert(key, Arc::clone(&entry));
+        Arc::make_mut(&mut shelf.entries).push(entry);
+        shelf.pages.clear();
+        self.used.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    pub(super) fn remove(&self, key: &str) -> bool {
+        let mut shelf = self.shelf.lock();
+        let removed = shelf.by_key.remove(key);
+        if let Some(removed) = &removed {
+            Arc::make_mut(&mut shelf.entries).retain(|entry| entry.sequence != removed.sequence);
+            shelf.pages.clear();
+        }
+        // The handler may own anything: it is dropped outside of the lock.
+        drop(shelf);
+        removed.is_some()
+    }
+
+    pub(super) fn find(&self, key: &str) -> Option<Arc<Entry<T, H>>> {
+        self.shelf.lock().by_key.get(key).cloned()
+    }
+
+    /// Whether there ever was an item: then the server is one that has items of the kind, if none at the moment.
+    pub(super) fn was_used(&self) -> bool {
+        self.used.load(Ordering::Acquire)
+    }
+
+    pub(super) fn declare(&self) {
+        self.used.store(true, Ordering::Release);
+    }
+
+    /// All entries, in order.
+    pub(super) fn entries(&self) -> Arc<Vec<Arc<Entry<T, H>>>> {
+        Arc::clone(&self.shelf.lock().entries)
+    }
+
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn pages_kept(&self) -> usize {
+        self.shelf.lock().pages.len()
+    }
+
+    /// A page of the list: the whole result of the list method, equal for everyone who speaks the revision.
+    pub(super) fn page(
+        &self,
+        revision: ProtocolVersion,
+        cursor: Option<&str>,
+        paging: &Paging<'_>,
+    ) -> Result<Arc<RawValue>, RpcError> {
+        let mut shelf = self.shelf.lock();
+        let start = match cursor {
+            None => 0,
+            Some(text) => shelf.after(Cursor::read(text)?)?,
+        };
+        if let Some(page) = shelf.pages.get(&(revision, start)) {
+            return Ok(Arc::clone(page));
+        }
+        let page = shelf.write_page(revision, start, paging).map_err(|_| {
+            // Items hold nothing that JSON can't express.
+            RpcError::internal("internal error")
+        })?;
+        if shelf.pages.len() < shelf.worthwhile_pages(paging.size) {
+            shelf.pages.insert((revision, start), Arc::clone(&page));
+        }
+        Ok(page)
+    }
+}
+
+/// How lists are cut into pages, and what stands beside them.
+pub(super) struct Paging<'a> {
+    pub(super) size: Option<NonZeroUsize>,
+    pub(super) hint: &'a CacheHint,
+    pub(super) server_info: Option<&'a Implementation>,
+}
+
+impl<T: Listed, H> Shelf<T, H> {
+    /// Where the list goes on.
+    fn after(&self, cursor: Cursor) -> Result<usize, RpcError> {
+        if cursor.last_shown >= self.next_sequence {
+            return Err(Cursor::invalid());
+        }
+        let shown = |entry: &Arc<Entry<T, H>>| entry.sequence <= cursor.last_shown;
+        Ok(self.entries.partition_point(shown))
+    }
+
+    fn write_page(
+        &self,
+        revision: ProtocolVersion,
+        start: usize,
+        paging: &Paging<'_>,
+    ) -> serde_json::Result<Arc<RawValue>> {
+        let rest = self.entries.get(start..).unwrap_or_default();
+        let size = paging.size.map_or(rest.len(), NonZeroUsize::get);
+        let (shown, later) = rest.split_at(size.min(rest.len()));
+        let next = shown.last().filter(|_| !later.is_empty());
+        let beside = Beside {
+            next_cursor: next.map(|last| Cursor::after(last.sequence).to_string()),
+            hint: paging.hint.clone(),
+            meta: paging
+                .server_info
+                .map(|info| ResultMetaObject::default().server_info(info.clone())),
+        };
+        let mut page = T::page(
+            shown.iter().map(|entry| entry.item.clone()).collect(),
+            beside,
+        );
+        page.fit_to(revision);
+        serde_json::value::to_raw_value(&page).map(Arc::from)
+    }
+
+    /// So many pages are kept: one that pages through finds all of them, one that makes cursors up fills no memory.
+    fn worthwhile_pages(&self, size: Option<NonZeroUsize>) -> usize {
+        let pages = size.map_or(1, |size| self.entries.len().div_ceil(size.get()).max(1));
+        pages * ProtocolVersion::ALL.len()
+    }
+}
+
+impl<T: Listed, H> fmt::Debug for Catalogue<T, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list()
+            .entries(
+                self.shelf
+                    .lock()
+                    .entries
+                    .iter()
+                    .map(|entry| entry.item.key()),
+            )
+            .finish()
+    }
+}

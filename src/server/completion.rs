@@ -1,0 +1,273 @@
+//! Completion of the arguments of prompts and of the variables of templates.
+//!
+//! Spec: Server Features, Utilities, "Completion" (every revision; the capability since 2025-03-26).
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::Arc;
+
+use super::context::Context;
+use super::dispatch::{Link, read, send};
+use super::failure::HandlerError;
+use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
+use crate::jsonrpc::Request;
+use crate::protocol::Responder;
+use crate::schema::{
+    CompleteRequestParams, CompleteResult, Completion, CompletionReference, FitTo,
+};
+use crate::sync::Mutex;
+
+type CompletionHandler =
+    Arc<dyn Fn(&Completing, &Context) -> Result<Completion, HandlerError> + Send + Sync>;
+
+/// Whose argument: kind of reference, name or template, argument.
+type Key = (Kind, String, String);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Kind {
+    Prompt,
+    Template,
+}
+
+fn key(reference: &CompletionReference, argument: &str) -> Key {
+    let (kind, name) = match reference {
+        CompletionReference::Prompt(prompt) => (Kind::Prompt, &prompt.name),
+        CompletionReference::Resource(template) => (Kind::Template, &template.uri),
+    };
+    (kind, name.clone(), argument.to_owned())
+}
+
+/// Who completes what.
+#[derive(Default)]
+pub(super) struct Completers(Mutex<HashMap<Key, CompletionHandler>>);
+
+impl Completers {
+    pub(super) fn add(
+        &self,
+        reference: &CompletionReference,
+        argument: &str,
+        handler: CompletionHandler,
+    ) -> Result<()> {
+        let key = key(reference, argument);
+        let mut table = self.0.lock();
+        if table.contains_key(&key) {
+            let (name, argument) = (Excerpt(&key.1), Excerpt(argument));
+            let text = format!("a completer for '{argument}' of '{name}' is there already");
+            return Err(Error::new(ErrorKind::Invalid, text));
+        }
+        table.insert(key, handler);
+        Ok(())
+    }
+
+    fn find(&self, reference: &CompletionReference, argument: &str) -> Option<CompletionHandler> {
+        self.0.lock().get(&key(reference, argument)).cloned()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.lock().is_empty()
+    }
+}
+
+impl fmt::Debug for Completers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.lock().keys()).finish()
+    }
+}
+
+/// An argument that a client wants to have completed.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Completing {
+    argument: String,
+    value: String,
+    known: BTreeMap<String, String>,
+}
+
+impl Completing {
+    /// The name of the argument.
+    pub fn argument(&self) -> &str {
+        &self.argument
+    }
+
+    /// What is typed so far.
+    pub fn value(&self) -> &str {
+        &self.value
+    }
+
+    /// The value of another argument, if it is known already. Since 2025-06-18.
+    pub fn known(&self, name: &str) -> Option<&str> {
+        self.known.get(name).map(String::as_str)
+    }
+
+    /// All arguments that are known already.
+    pub fn all_known(&self) -> &BTreeMap<String, String> {
+        &self.known
+    }
+}
+
+/// What a completer may give: values with the best first, a whole [`Completion`], or a `Result` of these with a [`HandlerError`].
+///
+/// Of more than 100 values the first 100 are sent, and the client is told that there are more.
+pub trait CompletionOutput {
+    /// Makes a completion of it.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none.
+    fn into_completion(self) -> Result<Completion, HandlerError>;
+}
+
+impl CompletionOutput for Completion {
+    fn into_completion(self) -> Result<Completion, HandlerError> {
+        Ok(self)
+    }
+}
+
+impl<T: Into<String>> CompletionOutput for Vec<T> {
+    fn into_completion(self) -> Result<Completion, HandlerError> {
+        Ok(Completion::new(self))
+    }
+}
+
+impl<T: CompletionOutput, E: Into<HandlerError>> CompletionOutput for Result<T, E> {
+    fn into_completion(self) -> Result<Completion, HandlerError> {
+        self.map_err(Into::into)?.into_completion()
+    }
+}
+
+/// Makes a handler of a function.
+pub(super) fn completing<R: CompletionOutput>(
+    handler: impl Fn(&Completing, &Context) -> R + Send + Sync + 'static,
+) -> CompletionHandler {
+    Arc::new(move |completing, context| handler(completing, context).into_completion())
+}
+
+/// Cuts what a handler put together by hand.
+fn cut(mut completion: Completion) -> Completion {
+    let given = completion.values.len();
+    if given > Completion::MAX_VALUES {
+        completion.values.truncate(Completion::MAX_VALUES);
+        completion.has_more = Some(true);
+        let total = completion.total.unwrap_or(0).max(given as u64);
+        completion.total = Some(total);
+    }
+    completion
+}
+
+impl Link {
+    pub(super) fn complete(self: &Arc<Self>, request: &Request, responder: Responder) {
+        let opened = self
+            .need(request, !self.server.completers.is_empty())
+            .and_then(|()| {
+                let mut params: CompleteRequestParams = read(request)?;
+                let terms = self.terms(params.meta.as_mut())?;
+                Ok((params, terms))
+            });
+        let (mut params, terms) = match opened {
+            Ok(opened) => opened,
+            Err(error) => return send::<()>(Err(error), responder),
+        };
+        let meta = params.meta.take().unwrap_or_default();
+        let context = Context::new(responder, terms, meta, Arc::clone(self));
+        let answer = self.completion(params, &context);
+        // It fails when nobody waits any more, which is no fault of the completer's.
+        _ = context.conclude(answer);
+    }
+
+    fn completion(
+        &self,
+        params: CompleteRequestParams,
+        context: &Context,
+    ) -> Result<CompleteResult, RpcError> {
+        let argument = params.argument.name;
+        self.check_argument(&params.reference, &argument)?;
+        let completion = match self.server.completers.find(&params.reference, &argument) {
+            None => Completion::default(),
+            Some(handler) => {
+                let completing = Completing {
+                    argument,
+                    value: params.argument.value,
+                    known: params
+                        .context
+                        .and_then(|context| context.arguments)
+                        .unwrap_or_default(),
+                };
+                handler(&completing, context)
+                    .map_err(|error| self.reveal(error.0, "completion", completing.argument()))?
+            }
+        };
+        let mut result = CompleteResult::new(cut(completion));
+        self.finish(&mut result.meta, context.terms());
+        result.fit_to(context.terms().revision);
+        Ok(result)
+    }
+
+    /// Whether there is such a prompt or template, with such an argument.
+    fn check_argument(
+        &self,
+        reference: &CompletionReference,
+        argument: &str,
+    ) -> Result<(), RpcError> {
+        let known = match reference {
+            CompletionReference::Prompt(prompt) => {
+                let entry = self.server.prompts.find(&prompt.name).ok_or_else(|| {
+                    RpcError::invalid_params(format!("unknown prompt: {}", Excerpt(&prompt.name)))
+                })?;
+                let arguments = entry.item.arguments.as_ref();
+                arguments.is_none_or(|declared| declared.iter().any(|it| it.name == argument))
+            }
+            CompletionReference::Resource(template) => {
+                match self.server.templates.find(&template.uri) {
+                    Some(entry) => {
+                        let names = entry.handler.addresses.names();
+                        names.iter().any(|name| name == argument)
+                    }
+                    // The address of a single resource has nothing to complete, but may be named.
+                    None if self.server.resources.find(&template.uri).is_some() => true,
+                    None => {
+                        let uri = Excerpt(&template.uri);
+                        let text = format!("unknown resource template: {uri}");
+                        return Err(RpcError::invalid_params(text));
+                    }
+                }
+            }
+        };
+        if known {
+            return Ok(());
+        }
+        let text = format!("there is no argument '{}'", Excerpt(argument));
+        Err(RpcError::invalid_params(text))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    // M-COMP-S-17, L-COMP-S-06
+    #[test]
+    fn a_hundred_values_are_sent_and_the_rest_counted() {
+        let many = Completion {
+            values: (0..150).map(|n| n.to_string()).collect(),
+            ..Completion::default()
+        };
+        let sent = cut(many.clone().has_more(false).total(10_u64));
+        assert_eq!(sent.values.len(), 100);
+        assert_eq!((sent.has_more, sent.total), (Some(true), Some(150)));
+        assert_eq!(cut(many.total(1000_u64)).total, Some(1000));
+        assert_eq!(cut(Completion::new(["a"])), Completion::new(["a"]));
+    }
+
+    #[test]
+    fn an_argument_has_one_completer() {
+        let completers = Completers::default();
+        let handler = || completing(|_: &Completing, _: &Context| vec!["a"]);
+        let prompt = CompletionReference::prompt("x");
+        completers.add(&prompt, "a", handler()).expect("free");
+        assert!(completers.add(&prompt, "a", handler()).is_err());
+        let template = CompletionReference::resource("x");
+        completers
+            .add(&template, "a", handler())
+            .expect("another kind");
+    }
+}

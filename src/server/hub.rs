@@ -1,0 +1,415 @@
+//! Who is told of changes, and what.
+//!
+//! One publish reaches both eras. A legacy client is told on its connection, from `notifications/initialized` on; a modern one on each
+//! `subscriptions/listen` stream that asked for it.
+//!
+//! ```text
+//!  publish ──▶ hub ──▶ audience of a connection ──▶ the connection, if it is legacy and initialized
+//!                                              ╰──▶ each listen exchange ──▶ its queue, written by the connection's threads
+//! ```
+//!
+//! **Nobody waits:** publishing only queues. A subscriber for whom [`max_backlog`](crate::transport::Limits::max_backlog) messages wait is
+//! ended: a stream with its final result, a legacy client with its connection. An open stream is a table entry; it occupies no thread and
+//! does not count as a request in hand.
+//!
+//! **Invariant:** an audience is in the hub while its connection lives and somebody on it can be told. Acknowledgement and entry happen
+//! under the audience's lock, so that nothing is told before the one and nothing lost after the other.
+//!
+//! **Locks:** an audience's, then the hub's or those of the connection. Nothing is written, ended or dropped under an audience's lock.
+//!
+//! Spec: Base Protocol, Patterns, "Subscriptions" (2026-07-28); Server Features, "Resources", "Subscriptions" (up to 2025-11-25).
+
+use std::collections::HashSet;
+use std::sync::{Arc, Weak};
+
+use serde::Serialize;
+
+use super::conversation::Terms;
+use super::dispatch::{Link, read, send};
+use super::paging::List;
+use super::{Inner, uri};
+use crate::error::{ErrorCode, Excerpt, RpcError};
+use crate::jsonrpc::{self, Request, RequestId};
+use crate::protocol::{OnTrigger, Peer, Responder};
+use crate::schema::{
+    CancelledNotificationParams, EmptyResult, NotificationMetaObject, NotificationParams,
+    ResourceUpdatedNotificationParams, ServerCapabilities, SubscribeRequestParams,
+    SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams,
+    SubscriptionsListenRequestParams, SubscriptionsListenResult, method,
+};
+use crate::sync::Mutex;
+
+/// What happened.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Event<'a> {
+    ToolsChanged,
+    PromptsChanged,
+    ResourcesChanged,
+    Updated(&'a str),
+}
+
+impl Event<'_> {
+    fn method(self) -> &'static str {
+        match self {
+            Self::ToolsChanged => method::NOTIFICATIONS_TOOLS_LIST_CHANGED,
+            Self::PromptsChanged => method::NOTIFICATIONS_PROMPTS_LIST_CHANGED,
+            Self::ResourcesChanged => method::NOTIFICATIONS_RESOURCES_LIST_CHANGED,
+            Self::Updated(_) => method::NOTIFICATIONS_RESOURCES_UPDATED,
+        }
+    }
+
+    /// The message, on the stream of a subscription or on none.
+    fn text(self, subscription: Option<&RequestId>) -> Vec<u8> {
+        let meta = subscription.map(|id| NotificationMetaObject::of_subscription(id.clone()));
+        match self {
+            Self::Updated(uri) => {
+                let mut params = ResourceUpdatedNotificationParams::new(uri);
+                params.meta = meta;
+                notification(self.method(), &params)
+            }
+            _ => notification(self.method(), &NotificationParams { meta }),
+        }
+    }
+}
+
+fn notification(method: &str, params: &impl Serialize) -> Vec<u8> {
+    jsonrpc::write_notification(method, params).expect("texts and ids are JSON")
+}
+
+/// What a subscriber wants to be told.
+#[derive(Debug, Default)]
+struct Wanted {
+    tools: bool,
+    prompts: bool,
+    resources: bool,
+    uris: HashSet<String>,
+}
+
+impl Wanted {
+    fn wants(&self, event: Event<'_>) -> bool {
+        match event {
+            Event::ToolsChanged => self.tools,
+            Event::PromptsChanged => self.prompts,
+            Event::ResourcesChanged => self.resources,
+            Event::Updated(uri) => self.uris.contains(uri),
+        }
+    }
+
+    fn of(filter: &SubscriptionFilter) -> Self {
+        Self {
+            tools: filter.tools_list_changed == Some(true),
+            prompts: filter.prompts_list_changed == Some(true),
+            resources: filter.resources_list_changed == Some(true),
+            uris: filter
+                .resource_subscriptions
+                .iter()
+                .flatten()
+                .cloned()
+                .collect(),
+        }
+    }
+}
+
+/// All connections on which somebody can be told.
+#[derive(Default)]
+pub(super) struct Hub(Mutex<Vec<Arc<Audience>>>);
+
+impl Hub {
+    pub(super) fn publish(&self, event: Event<'_>) {
+        for audience in self.all() {
+            audience.tell(event);
+        }
+    }
+
+    /// Ends every stream in order.
+    pub(super) fn end_streams(&self) {
+        for audience in self.all() {
+            audience.end_streams();
+        }
+    }
+
+    fn all(&self) -> Vec<Arc<Audience>> {
+        self.0.lock().clone()
+    }
+
+    fn join(&self, audience: &Arc<Audience>) {
+        let mut all = self.0.lock();
+        if !all.iter().any(|other| Arc::ptr_eq(other, audience)) {
+            all.push(Arc::clone(audience));
+        }
+    }
+
+    fn leave(&self, audience: &Arc<Audience>) {
+        self.0.lock().retain(|other| !Arc::ptr_eq(other, audience));
+    }
+}
+
+/// Who can be told on one connection.
+#[derive(Default)]
+pub(super) struct Audience(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// The connection, from the first one who can be told until it ends.
+    peer: Option<Peer>,
+    /// The legacy client is initialized.
+    initialized: bool,
+    legacy: Wanted,
+    legacy_backlog: Arc<()>,
+    streams: Vec<Stream>,
+    /// The connection has ended.
+    gone: bool,
+}
+
+/// A `subscriptions/listen` that is not over.
+struct Stream {
+    responder: Responder,
+    wanted: Wanted,
+    backlog: Arc<()>,
+    /// What it ends with.
+    result: SubscriptionsListenResult,
+    /// Takes the stream out when the client cancels it.
+    _on_cancel: OnTrigger,
+}
+
+impl Stream {
+    fn end(self) {
+        let id = self.responder.id().clone();
+        let mut params =
+            CancelledNotificationParams::new(id.clone()).reason("the server ends the subscription");
+        params.meta = Some(NotificationMetaObject::of_subscription(id));
+        let farewell = notification(method::NOTIFICATIONS_CANCELLED, &params);
+        // It fails when the client has cancelled or gone meanwhile.
+        _ = self.responder.conclude(farewell, &self.result);
+    }
+}
+
+impl State {
+    /// What counts against the limit.
+    fn weight(&self) -> usize {
+        let streams = self
+            .streams
+            .iter()
+            .map(|stream| 1 + stream.wanted.uris.len());
+        streams.sum::<usize>() + self.legacy.uris.len()
+    }
+
+    fn take_cancelled(&mut self) -> Vec<Stream> {
+        let cancelled = |stream: &mut Stream| stream.responder.is_cancelled();
+        self.streams.extract_if(.., cancelled).collect()
+    }
+}
+
+impl Audience {
+    /// What the answer to `initialize` declared, and may be told therefore.
+    pub(super) fn declare(&self, capabilities: &ServerCapabilities) {
+        let mut state = self.0.lock();
+        state.legacy.tools = capabilities.tools.is_some();
+        state.legacy.prompts = capabilities.prompts.is_some();
+        state.legacy.resources = capabilities.resources.is_some();
+    }
+
+    fn tell(&self, event: Event<'_>) {
+        let mut state = self.0.lock();
+        let Some(peer) = state.peer.clone() else {
+            return;
+        };
+        let mut posted = false;
+        let mut stuck = false;
+        if state.initialized && state.legacy.wants(event) {
+            let sent = peer
+                .core()
+                .post(None, event.text(None), &state.legacy_backlog);
+            (posted, stuck) = (true, matches!(sent, Ok(false)));
+        }
+        let full = state.streams.extract_if(.., |stream| {
+            if !stream.wanted.wants(event) {
+                return false;
+            }
+            posted = true;
+            let text = event.text(Some(stream.responder.id()));
+            matches!(stream.responder.post(text, &stream.backlog), Ok(false))
+        });
+        let full: Vec<Stream> = full.collect();
+        let cancelled = state.take_cancelled();
+        drop(state);
+        drop(cancelled);
+        full.into_iter().for_each(Stream::end);
+        if stuck {
+            peer.core().give_up();
+        } else if posted {
+            peer.core().write_soon();
+        }
+    }
+
+    fn end_streams(&self) {
+        let mut state = self.0.lock();
+        let (streams, peer) = (std::mem::take(&mut state.streams), state.peer.clone());
+        drop(state);
+        let any = !streams.is_empty();
+        streams.into_iter().for_each(Stream::end);
+        if let Some(peer) = peer.filter(|_| any) {
+            peer.core().write_soon();
+        }
+    }
+
+    fn forget_cancelled(&self) {
+        let cancelled = self.0.lock().take_cancelled();
+        drop(cancelled);
+    }
+}
+
+fn too_many(max: usize) -> RpcError {
+    let text = format!("the connection has {max} subscriptions already (max_subscriptions)");
+    RpcError::new(ErrorCode::INTERNAL_ERROR, text)
+}
+
+impl Link {
+    /// The legacy client says that it is ready.
+    pub(super) fn initialized(&self, peer: &Peer) {
+        if !self.conversation.is_agreed() {
+            return;
+        }
+        let mut state = self.audience.0.lock();
+        if state.gone {
+            return;
+        }
+        state.initialized = true;
+        state.peer.get_or_insert_with(|| peer.clone());
+        self.server.hub.join(&self.audience);
+    }
+
+    /// The connection has ended, or will in a moment.
+    pub(super) fn leave(&self) {
+        self.server.hub.leave(&self.audience);
+        self.audience.end_streams();
+        let mut state = self.audience.0.lock();
+        let left = State {
+            gone: true,
+            ..State::default()
+        };
+        let left = std::mem::replace(&mut *state, left);
+        drop(state);
+        // One that slipped in meanwhile.
+        left.streams.into_iter().for_each(Stream::end);
+        self.server.hub.leave(&self.audience);
+    }
+
+    pub(super) fn listen(&self, request: &Request, responder: Responder) {
+        match self.open_stream(request, &responder) {
+            Ok((granted, terms)) => self.start_stream(responder, granted, &terms),
+            Err(error) => send::<()>(Err(error), responder),
+        }
+    }
+
+    fn open_stream(
+        &self,
+        request: &Request,
+        responder: &Responder,
+    ) -> Result<(SubscriptionFilter, Arc<Terms>), RpcError> {
+        if responder.is_batched() {
+            return Err(RpcError::invalid_request(
+                "subscriptions/listen must not be part of a batch",
+            ));
+        }
+        let mut params: SubscriptionsListenRequestParams = read(request)?;
+        let terms = self.terms(params.meta.as_mut())?;
+        self.need(request, terms.revision.is_modern())?;
+        Ok((self.server.grant(params.notifications), terms))
+    }
+
+    fn start_stream(&self, mut responder: Responder, granted: SubscriptionFilter, terms: &Terms) {
+        let peer = responder.peer();
+        let max = peer.core().limits().max_subscriptions;
+        let audience: Weak<Audience> = Arc::downgrade(&self.audience);
+        let on_cancel = responder.cancel_token().on_trigger(move || {
+            if let Some(audience) = audience.upgrade() {
+                audience.forget_cancelled();
+            }
+        });
+        let wanted = Wanted::of(&granted);
+        let id = responder.id().clone();
+        let mut result = SubscriptionsListenResult::new(id.clone());
+        self.finish(&mut result.meta, terms);
+        let ack = SubscriptionsAcknowledgedNotificationParams::new(id, granted);
+        let ack = notification(method::NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED, &ack);
+        let backlog = Arc::default();
+        let mut state = self.audience.0.lock();
+        let cancelled = state.take_cancelled();
+        if state.gone || state.weight() + 1 + wanted.uris.len() > max {
+            drop(state);
+            drop(cancelled);
+            return send::<()>(Err(too_many(max)), responder);
+        }
+        responder.stand_aside();
+        let acknowledged = responder.post(ack, &backlog);
+        let stream = Stream {
+            responder,
+            wanted,
+            backlog,
+            result,
+            _on_cancel: on_cancel,
+        };
+        let stream = match acknowledged {
+            Ok(true) => {
+                state.streams.push(stream);
+                state.peer.get_or_insert_with(|| peer.clone());
+                self.server.hub.join(&self.audience);
+                None
+            }
+            _ => Some(stream),
+        };
+        drop(state);
+        drop(cancelled);
+        // There was no room for the acknowledgement even: it ends before it began.
+        if let Some(stream) = stream {
+            stream.end();
+        }
+        peer.core().write_soon();
+    }
+
+    /// `resources/subscribe` and `resources/unsubscribe`.
+    pub(super) fn subscribe(
+        &self,
+        request: &Request,
+        responder: &Responder,
+        wanted: bool,
+    ) -> Result<EmptyResult, RpcError> {
+        self.refuse_modern(request)?;
+        let has = self.server.has(List::Resources) && self.server.resource_updates;
+        self.need(request, has)?;
+        let mut params: SubscribeRequestParams = read(request)?;
+        self.terms(params.meta.as_mut())?;
+        if !uri::is_uri(&params.uri) {
+            let text = format!("uri is not an address: {}", Excerpt(&params.uri));
+            return Err(RpcError::invalid_params(text));
+        }
+        let peer = responder.peer();
+        let max = peer.core().limits().max_subscriptions;
+        let mut state = self.audience.0.lock();
+        if !wanted {
+            state.legacy.uris.remove(&params.uri);
+        } else if state.weight() < max || state.legacy.uris.contains(&params.uri) {
+            state.legacy.uris.insert(params.uri);
+        } else {
+            return Err(too_many(max));
+        }
+        Ok(EmptyResult::default())
+    }
+}
+
+impl Inner {
+    /// What of a filter the server can honour.
+    fn grant(&self, asked: SubscriptionFilter) -> SubscriptionFilter {
+        let mut granted = SubscriptionFilter::default();
+        let both =
+            |asked: Option<bool>, list| (asked == Some(true) && self.has(list)).then_some(true);
+        granted.tools_list_changed = both(asked.tools_list_changed, List::Tools);
+        granted.prompts_list_changed = both(asked.prompts_list_changed, List::Prompts);
+        granted.resources_list_changed = both(asked.resources_list_changed, List::Resources);
+        if self.has(List::Resources) && self.resource_updates {
+            granted.resource_subscriptions = asked.resource_subscriptions;
+        }
+        granted
+    }
+}

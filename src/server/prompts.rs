@@ -1,0 +1,296 @@
+//! The prompts of a server.
+//!
+//! Spec: Server Features, "Prompts" (every revision).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::asking::{Again, Asker};
+use super::catalogue::{self, Catalogue, listed};
+use super::context::Context;
+use super::dispatch::{Link, read, send};
+use super::failure::HandlerError;
+use super::paging::List;
+use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
+use crate::jsonrpc::Request;
+use crate::protocol::Responder;
+use crate::schema::{
+    FitTo, GetPromptRequestParams, GetPromptResult, ListPromptsResult, Prompt, PromptMessage,
+    method,
+};
+
+type Arguments = BTreeMap<String, String>;
+pub(super) type PromptHandler =
+    Arc<dyn Fn(Arguments, &Context) -> Result<GetPromptResult, HandlerError> + Send + Sync>;
+pub(super) type Prompts = Catalogue<Prompt, PromptHandler>;
+type PromptEntry = catalogue::Entry<Prompt, PromptHandler>;
+
+listed!(Prompt in ListPromptsResult, "prompt", name);
+
+/// Adds a prompt if it can be told from others.
+pub(super) fn add(prompts: &Prompts, prompt: Prompt, handler: PromptHandler) -> Result<()> {
+    let mut names: Vec<&str> = declared(&prompt).map(|argument| &*argument.name).collect();
+    names.sort_unstable();
+    let twice = names.windows(2).find(|pair| pair[0] == pair[1]);
+    let problem = match twice {
+        _ if prompt.name.is_empty() => "a prompt needs a name".to_owned(),
+        Some(pair) => format!(
+            "prompt '{}' has two arguments named '{}'",
+            Excerpt(&prompt.name),
+            Excerpt(pair[0])
+        ),
+        None => return prompts.add(prompt, handler),
+    };
+    Err(Error::new(ErrorKind::Invalid, problem))
+}
+
+fn declared(prompt: &Prompt) -> impl Iterator<Item = &crate::schema::PromptArgument> {
+    prompt.arguments.iter().flatten()
+}
+
+/// What the handler of a prompt may give.
+///
+/// A text becomes one message of the user's; [`PromptMessage`], one or several, whole results, and a `Result` of any of these with a
+/// [`HandlerError`]. A result without a description gets that of the prompt.
+pub trait PromptOutput {
+    /// Makes a result of it.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none.
+    fn into_result(self) -> Result<GetPromptResult, HandlerError>;
+}
+
+impl PromptOutput for GetPromptResult {
+    fn into_result(self) -> Result<GetPromptResult, HandlerError> {
+        Ok(self)
+    }
+}
+
+impl PromptOutput for String {
+    fn into_result(self) -> Result<GetPromptResult, HandlerError> {
+        Ok(GetPromptResult::user(self))
+    }
+}
+
+impl PromptOutput for &str {
+    fn into_result(self) -> Result<GetPromptResult, HandlerError> {
+        Ok(GetPromptResult::user(self))
+    }
+}
+
+impl PromptOutput for PromptMessage {
+    fn into_result(self) -> Result<GetPromptResult, HandlerError> {
+        Ok(GetPromptResult::new([self]))
+    }
+}
+
+impl PromptOutput for Vec<PromptMessage> {
+    fn into_result(self) -> Result<GetPromptResult, HandlerError> {
+        Ok(GetPromptResult::new(self))
+    }
+}
+
+impl<T: PromptOutput, E: Into<HandlerError>> PromptOutput for Result<T, E> {
+    fn into_result(self) -> Result<GetPromptResult, HandlerError> {
+        self.map_err(Into::into)?.into_result()
+    }
+}
+
+/// Makes a handler of a function that takes its arguments as `A`.
+pub(super) fn prompting<A: DeserializeOwned, R: PromptOutput>(
+    handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
+) -> PromptHandler {
+    Arc::new(move |arguments, context| handler(typed(arguments)?, context).into_result())
+}
+
+/// Reads arguments, which are all texts. None at all are also read as `()`.
+fn typed<A: DeserializeOwned>(arguments: Arguments) -> Result<A, RpcError> {
+    let none = arguments.is_empty();
+    let object = arguments
+        .into_iter()
+        .map(|(name, value)| (name, Value::String(value)));
+    let read = serde_json::from_value(Value::Object(object.collect()));
+    let read = match read {
+        Err(error) if none => serde_json::from_value(Value::Null).map_err(|_| error),
+        read => read,
+    };
+    read.map_err(|error| {
+        RpcError::invalid_params(format!("arguments: {}", Excerpt(&error.to_string())))
+    })
+}
+
+/// Looks whether the arguments are those that the prompt declares; a prompt that declares none takes any.
+fn check(prompt: &Prompt, arguments: &Arguments) -> Result<(), RpcError> {
+    let missing = declared(prompt)
+        .find(|argument| argument.is_required() && !arguments.contains_key(&argument.name));
+    if let Some(argument) = missing {
+        let text = format!("argument '{}' is required", Excerpt(&argument.name));
+        return Err(RpcError::invalid_params(text));
+    }
+    let is_known = |name: &str| declared(prompt).any(|argument| argument.name == name);
+    let unknown = arguments.keys().find(|name| !is_known(name));
+    match unknown.filter(|_| prompt.arguments.is_some()) {
+        Some(name) => Err(RpcError::invalid_params(format!(
+            "there is no argument '{}'",
+            Excerpt(name)
+        ))),
+        None => Ok(()),
+    }
+}
+
+impl Link {
+    pub(super) fn get_prompt(self: &Arc<Self>, request: &Request, responder: Responder) {
+        let opened = self
+            .need(request, self.server.has(List::Prompts))
+            .and_then(|()| {
+                let mut params: GetPromptRequestParams = read(request)?;
+                let terms = self.terms(params.meta.as_mut())?;
+                Ok((params, terms))
+            });
+        let (params, terms) = match opened {
+            Ok(opened) => opened,
+            Err(error) => return send::<()>(Err(error), responder),
+        };
+        let arguments = params.arguments.unwrap_or_default();
+        let found = self
+            .find_prompt(&params.name, &arguments)
+            .and_then(|entry| {
+                let text = serde_json::value::to_raw_value(&arguments);
+                Ok((
+                    entry,
+                    text.map_err(|_| RpcError::internal("internal error"))?,
+                ))
+            });
+        let (entry, text) = match found {
+            Ok(found) => found,
+            Err(error) => return send::<()>(Err(error), responder),
+        };
+        let prompting = Prompting {
+            link: Arc::clone(self),
+            entry,
+            arguments,
+        };
+        let asker = Asker {
+            server: Arc::clone(&self.server),
+            method: method::PROMPTS_GET,
+            target: params.name,
+            arguments: Some(text),
+            again: Arc::new(prompting),
+        };
+        let context = Context::new(
+            responder,
+            terms,
+            params.meta.unwrap_or_default(),
+            Arc::clone(self),
+        );
+        asker.begin(
+            context,
+            params.request_state.as_deref(),
+            params.input_responses,
+        );
+    }
+
+    fn find_prompt(&self, name: &str, arguments: &Arguments) -> Result<Arc<PromptEntry>, RpcError> {
+        let entry = self.server.prompts.find(name).ok_or_else(|| {
+            RpcError::invalid_params(format!("unknown prompt: {}", Excerpt(name)))
+        })?;
+        check(&entry.item, arguments)?;
+        Ok(entry)
+    }
+}
+
+/// A prompt that is being made.
+struct Prompting {
+    link: Arc<Link>,
+    entry: Arc<PromptEntry>,
+    arguments: Arguments,
+}
+
+impl Again for Prompting {
+    fn run(&self, context: Context) {
+        let Self {
+            link,
+            entry,
+            arguments,
+        } = self;
+        let result = (entry.handler)(arguments.clone(), &context).map(|mut result| {
+            if result.description.is_none() {
+                result.description.clone_from(&entry.item.description);
+            }
+            link.finish(&mut result.meta, context.terms());
+            result.fit_to(context.terms().revision);
+            result
+        });
+        let answer = result.map_err(|error| link.reveal(error.0, "prompt", &entry.item.name));
+        // It fails when nobody waits any more, which is no fault of the handler's.
+        _ = context.conclude(answer);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+    use crate::schema::PromptArgument;
+
+    fn arguments(pairs: &[(&str, &str)]) -> Arguments {
+        let owned = pairs
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.to_string()));
+        owned.collect()
+    }
+
+    // M-PROM-S-09, M-PROM-S-11, L-PROM-S-06, L-PROM-S-07
+    #[test]
+    fn arguments_are_held_against_what_the_prompt_declares() {
+        let prompt = Prompt::new("p")
+            .argument(PromptArgument::new("a").required(true))
+            .argument(PromptArgument::new("b"));
+        let problem = |pairs: &[(&str, &str)]| {
+            let checked = check(&prompt, &arguments(pairs));
+            checked.err().map(|error| error.message)
+        };
+        assert_eq!(problem(&[("a", "1")]), None);
+        assert_eq!(problem(&[("a", "1"), ("b", "")]), None);
+        assert!(problem(&[("b", "1")]).expect("missing").contains("'a'"));
+        assert!(
+            problem(&[("a", "1"), ("c", "1")])
+                .expect("unknown")
+                .contains("'c'")
+        );
+        assert!(check(&Prompt::new("p"), &arguments(&[("x", "1")])).is_ok());
+    }
+
+    #[test]
+    fn arguments_are_read_as_the_handler_wants_them() {
+        #[derive(Debug, Deserialize, PartialEq)]
+        struct Args {
+            a: String,
+            b: Option<String>,
+        }
+        let args: Args = typed(arguments(&[("a", "1")])).expect("an argument");
+        assert_eq!((args.a.as_str(), args.b), ("1", None));
+        assert!(typed::<Args>(Arguments::new()).is_err());
+        typed::<()>(Arguments::new()).expect("none wanted");
+        typed::<Arguments>(Arguments::new()).expect("any wanted");
+        assert!(typed::<()>(arguments(&[("a", "1")])).is_err());
+    }
+
+    #[test]
+    fn a_prompt_has_a_name_and_its_arguments_different_ones() {
+        let prompts = Prompts::default();
+        let handler = || prompting(|(): (), _: &Context| "text");
+        let twice = Prompt::new("p")
+            .argument(PromptArgument::new("a"))
+            .argument(PromptArgument::new("a"));
+        assert!(add(&prompts, twice, handler()).is_err());
+        assert!(add(&prompts, Prompt::new(""), handler()).is_err());
+        add(&prompts, Prompt::new("p"), handler()).expect("free");
+        assert!(add(&prompts, Prompt::new("p"), handler()).is_err(), "taken");
+    }
+}

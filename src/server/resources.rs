@@ -1,0 +1,285 @@
+//! The resources of a server: single ones, and those whose addresses follow a template.
+//!
+//! A read goes to the resource with exactly this address, or else to the first template, in the order in which they were added, that
+//! gives it.
+//!
+//! Spec: Server Features, "Resources" (every revision).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::asking::{Again, Asker};
+use super::catalogue::{Catalogue, listed};
+use super::context::Context;
+use super::dispatch::{Link, read, send};
+use super::failure::{Failure, HandlerError, for_revision, resource_not_found};
+use super::paging::List;
+use super::uri::{UriTemplate, is_uri};
+use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
+use crate::jsonrpc::Request;
+use crate::protocol::Responder;
+use crate::schema::{
+    CacheHint, FitTo, ListResourceTemplatesResult, ListResourcesResult, ReadResourceRequestParams,
+    ReadResourceResult, Resource, ResourceContents, ResourceTemplate, method,
+};
+
+type ReadHandler =
+    Arc<dyn Fn(&ResourceRead, &Context) -> Result<ReadResourceResult, HandlerError> + Send + Sync>;
+pub(super) type Resources = Catalogue<Resource, ReadHandler>;
+pub(super) type Templates = Catalogue<ResourceTemplate, Pattern>;
+
+/// What is behind a template.
+pub(super) struct Pattern {
+    pub(super) addresses: UriTemplate,
+    handler: ReadHandler,
+}
+
+listed!(Resource in ListResourcesResult, "resource", uri);
+listed!(ResourceTemplate in ListResourceTemplatesResult, "resource template", uri_template);
+
+/// Adds a resource if its address is one.
+pub(super) fn add(resources: &Resources, resource: Resource, handler: ReadHandler) -> Result<()> {
+    if !is_uri(&resource.uri) {
+        let uri = Excerpt(&resource.uri);
+        let text = format!("'{uri}' is not the address of a resource: use scheme:rest (RFC 3986)");
+        return Err(Error::new(ErrorKind::Invalid, text));
+    }
+    resources.add(resource, handler)
+}
+
+pub(super) fn add_template(
+    templates: &Templates,
+    template: ResourceTemplate,
+    handler: ReadHandler,
+) -> Result<()> {
+    let addresses = UriTemplate::parse(&template.uri_template)?;
+    templates.add(template, Pattern { addresses, handler })
+}
+
+/// A resource that a client wants to read.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ResourceRead {
+    uri: String,
+    mime_type: Option<String>,
+    variables: BTreeMap<String, String>,
+}
+
+impl ResourceRead {
+    /// The address, as the client gave it.
+    pub fn uri(&self) -> &str {
+        &self.uri
+    }
+
+    /// What kind of data the resource or its template was said to have.
+    pub fn mime_type(&self) -> Option<&str> {
+        self.mime_type.as_deref()
+    }
+
+    /// The value that a variable of the template has in the address; `None` when it has none there.
+    ///
+    /// Values are the client's: those of `{var}` are percent-decoded, so that they may hold `/` and `..` too. Check before one becomes a
+    /// path.
+    pub fn variable(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).map(String::as_str)
+    }
+
+    /// The values of all variables.
+    pub fn variables(&self) -> &BTreeMap<String, String> {
+        &self.variables
+    }
+
+    fn typed(&self, contents: ResourceContents) -> ReadResourceResult {
+        ReadResourceResult::new([match &self.mime_type {
+            Some(mime_type) => contents.mime_type(mime_type),
+            None => contents,
+        }])
+    }
+}
+
+/// What the handler of a resource may give.
+///
+/// A `String` is the text of the resource and a `Vec<u8>` its bytes, both of the address that was asked for and the kind of data that was
+/// registered; [`ResourceContents`], one or several, say both themselves. `None` means that the resource does not exist, [`Cached`] lets
+/// clients keep what it wraps, and a `Result` may hold a [`HandlerError`].
+pub trait ResourceOutput {
+    /// Makes a result of it.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none.
+    fn into_result(self, read: &ResourceRead) -> Result<ReadResourceResult, HandlerError>;
+}
+
+impl ResourceOutput for ReadResourceResult {
+    fn into_result(self, _: &ResourceRead) -> Result<ReadResourceResult, HandlerError> {
+        Ok(self)
+    }
+}
+
+impl ResourceOutput for String {
+    fn into_result(self, read: &ResourceRead) -> Result<ReadResourceResult, HandlerError> {
+        Ok(read.typed(ResourceContents::text(read.uri(), self)))
+    }
+}
+
+impl ResourceOutput for &str {
+    fn into_result(self, read: &ResourceRead) -> Result<ReadResourceResult, HandlerError> {
+        self.to_owned().into_result(read)
+    }
+}
+
+impl ResourceOutput for Vec<u8> {
+    fn into_result(self, read: &ResourceRead) -> Result<ReadResourceResult, HandlerError> {
+        Ok(read.typed(ResourceContents::blob(read.uri(), &self)))
+    }
+}
+
+impl ResourceOutput for ResourceContents {
+    fn into_result(self, _: &ResourceRead) -> Result<ReadResourceResult, HandlerError> {
+        Ok(ReadResourceResult::new([self]))
+    }
+}
+
+impl ResourceOutput for Vec<ResourceContents> {
+    fn into_result(self, _: &ResourceRead) -> Result<ReadResourceResult, HandlerError> {
+        Ok(ReadResourceResult::new(self))
+    }
+}
+
+impl<T: ResourceOutput> ResourceOutput for Option<T> {
+    fn into_result(self, read: &ResourceRead) -> Result<ReadResourceResult, HandlerError> {
+        self.ok_or_else(HandlerError::not_found)?.into_result(read)
+    }
+}
+
+impl<T: ResourceOutput, E: Into<HandlerError>> ResourceOutput for Result<T, E> {
+    fn into_result(self, read: &ResourceRead) -> Result<ReadResourceResult, HandlerError> {
+        self.map_err(Into::into)?.into_result(read)
+    }
+}
+
+/// What a handler of a resource gives, and how long and by whom it may be kept. Since 2026-07-28; left out before.
+///
+/// Without it nothing is kept. **Public means public**: what is marked so may be given to other users by whoever stands between, without
+/// asking this server again. The mark is no access control: check who asks in the handler.
+///
+/// Spec: Server Features, Utilities, "Caching" (2026-07-28).
+#[derive(Clone, Debug)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "it pairs a value with a hint and never holds anything else"
+)]
+pub struct Cached<T>(pub T, pub CacheHint);
+
+impl<T: ResourceOutput> ResourceOutput for Cached<T> {
+    fn into_result(self, read: &ResourceRead) -> Result<ReadResourceResult, HandlerError> {
+        Ok(self.0.into_result(read)?.cached(self.1))
+    }
+}
+
+/// Makes a handler of a function.
+pub(super) fn reading<R: ResourceOutput>(
+    handler: impl Fn(&ResourceRead, &Context) -> R + Send + Sync + 'static,
+) -> ReadHandler {
+    Arc::new(move |read, context| handler(read, context).into_result(read))
+}
+
+impl Link {
+    pub(super) fn read_resource(self: &Arc<Self>, request: &Request, responder: Responder) {
+        let has = self.server.has(List::Resources);
+        let opened = self.need(request, has).and_then(|()| {
+            let mut params: ReadResourceRequestParams = read(request)?;
+            let terms = self.terms(params.meta.as_mut())?;
+            Ok((params, terms))
+        });
+        let (params, terms) = match opened {
+            Ok(opened) => opened,
+            Err(error) => return send::<()>(Err(error), responder),
+        };
+        let (handler, read) = match self.find_resource(params.uri) {
+            Ok(found) => found,
+            Err(error) => {
+                let error = for_revision(error, terms.revision);
+                return send::<()>(Err(error), responder);
+            }
+        };
+        let target = read.uri.clone();
+        let link = Arc::clone(self);
+        let asker = Asker {
+            server: Arc::clone(&self.server),
+            method: method::RESOURCES_READ,
+            target,
+            arguments: None,
+            again: Arc::new(Reading {
+                link,
+                handler,
+                read,
+            }),
+        };
+        let context = Context::new(
+            responder,
+            terms,
+            params.meta.unwrap_or_default(),
+            Arc::clone(self),
+        );
+        asker.begin(
+            context,
+            params.request_state.as_deref(),
+            params.input_responses,
+        );
+    }
+
+    fn find_resource(&self, uri: String) -> Result<(ReadHandler, ResourceRead), RpcError> {
+        if !is_uri(&uri) {
+            let text = format!("uri is not an address: {}", Excerpt(&uri));
+            return Err(RpcError::invalid_params(text));
+        }
+        if let Some(entry) = self.server.resources.find(&uri) {
+            let read = ResourceRead {
+                uri,
+                mime_type: entry.item.mime_type.clone(),
+                variables: BTreeMap::new(),
+            };
+            return Ok((Arc::clone(&entry.handler), read));
+        }
+        for entry in self.server.templates.entries().iter() {
+            if let Some(variables) = entry.handler.addresses.matches(&uri) {
+                let read = ResourceRead {
+                    uri,
+                    mime_type: entry.item.mime_type.clone(),
+                    variables,
+                };
+                return Ok((Arc::clone(&entry.handler.handler), read));
+            }
+        }
+        Err(resource_not_found(&uri))
+    }
+}
+/// A resource that is being read.
+struct Reading {
+    link: Arc<Link>,
+    handler: ReadHandler,
+    read: ResourceRead,
+}
+
+impl Again for Reading {
+    fn run(&self, context: Context) {
+        let Self {
+            link,
+            handler,
+            read,
+        } = self;
+        let result = handler(read, &context).map(|mut result| {
+            link.finish(&mut result.meta, context.terms());
+            result.fit_to(context.terms().revision);
+            result
+        });
+        let answer = result.map_err(|error| match error.0 {
+            Failure::NotFound => resource_not_found(read.uri()),
+            other => link.reveal(other, "resource", read.uri()),
+        });
+        // It fails when nobody waits any more, which is no fault of the handler's.
+        _ = context.conclude(answer);
+    }
+}

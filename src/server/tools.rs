@@ -1,0 +1,171 @@
+//! The tools of a server.
+
+use std::sync::Arc;
+
+use super::catalogue::{self, Catalogue, listed};
+use super::context::ToolCall;
+use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::schema::{ListToolsResult, Tool};
+
+pub(super) type ToolHandler = Arc<dyn Fn(ToolCall) + Send + Sync>;
+pub(super) type Tools = Catalogue<Tool, ToolHandler>;
+/// A tool and what it does.
+pub(super) type Entry = catalogue::Entry<Tool, ToolHandler>;
+
+listed!(Tool in ListToolsResult, "tool", name);
+
+/// Adds a tool if it is well described.
+pub(super) fn add(tools: &Tools, tool: Tool, handler: ToolHandler) -> Result<()> {
+    check_name(&tool.name)?;
+    tool.input_schema
+        .check_input()
+        .map_err(|error| error.context(format_args!("tool '{}'", tool.name)))?;
+    tools.add(tool, handler)
+}
+
+/// Spec: Server Features, Tools, "Tool Names" (2025-11-25 and later).
+fn check_name(name: &str) -> Result<()> {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    if (1..=128).contains(&name.len()) && name.bytes().all(allowed) {
+        return Ok(());
+    }
+    let text = format!(
+        "'{}' is not a tool name: use 1 to 128 of the characters A-Z a-z 0-9 _ - .",
+        Excerpt(name)
+    );
+    Err(Error::new(ErrorKind::Invalid, text))
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::num::NonZeroUsize;
+
+    use serde_json::value::RawValue;
+
+    use super::*;
+    use crate::schema::{CacheHint, JsonSchema, ProtocolVersion};
+    use crate::server::catalogue::Paging;
+    use crate::server::paging::Cursor;
+
+    fn add(tools: &Tools, name: &str) -> Result<()> {
+        super::add(tools, Tool::new(name), Arc::new(|_| {}))
+    }
+
+    // M-TOOL-S-12, M-TOOL-S-14, M-TOOL-S-15, L-TOOL-S-07, L-TOOL-S-09, L-TOOL-S-10
+    #[test]
+    fn odd_names_are_refused() {
+        let tools = Tools::default();
+        for name in ["a", "get_User-2.x", &"x".repeat(128)] {
+            add(&tools, name).expect(name);
+        }
+        for name in ["", "a b", "a,b", "ä", "a/b", &"x".repeat(129)] {
+            assert_eq!(
+                add(&tools, name).expect_err(name).kind(),
+                ErrorKind::Invalid
+            );
+        }
+    }
+
+    // M-TOOL-S-16, L-TOOL-S-11, M-TOOL-B-13, L-TOOL-B-08
+    #[test]
+    fn names_are_unique_and_case_sensitive() {
+        let tools = Tools::default();
+        add(&tools, "get").expect("free");
+        add(&tools, "Get").expect("another one");
+        assert!(add(&tools, "get").is_err());
+        assert!(tools.remove("get"));
+        assert!(!tools.remove("get"));
+        add(&tools, "get").expect("free again");
+    }
+
+    // M-TOOL-S-08, M-TOOL-S-09, L-TOOL-S-05
+    #[test]
+    fn arguments_are_objects() {
+        let tools = Tools::default();
+        for schema in [r#"{"type":"array"}"#, "{}", "true"] {
+            let tool = Tool::new("t").input_schema(JsonSchema::parse(schema).expect("a schema"));
+            let error = super::add(&tools, tool, Arc::new(|_| {})).expect_err(schema);
+            assert!(error.to_string().starts_with("tool 't': "), "{error}");
+        }
+    }
+
+    fn page(tools: &Tools, cursor: Option<&str>, size: usize) -> Arc<RawValue> {
+        let paging = Paging {
+            size: NonZeroUsize::new(size),
+            hint: &CacheHint::default(),
+            server_info: None,
+        };
+        tools
+            .page(ProtocolVersion::LATEST, cursor, &paging)
+            .expect("a page")
+    }
+
+    // M-TOOL-S-06
+    #[test]
+    fn the_list_is_made_once_and_anew_after_a_change() {
+        let tools = Tools::default();
+        add(&tools, "b").expect("free");
+        add(&tools, "a").expect("free");
+        let first = page(&tools, None, 0);
+        assert!(Arc::ptr_eq(&first, &page(&tools, None, 0)));
+        assert!(
+            first.get().find("\"b\"") < first.get().find("\"a\""),
+            "{first}"
+        );
+        tools.remove("b");
+        assert!(!page(&tools, None, 0).get().contains("\"b\""));
+    }
+
+    /// The names on a page, and where the list goes on.
+    fn names(page: &RawValue) -> (Vec<String>, Option<String>) {
+        let page: ListToolsResult = serde_json::from_str(page.get()).expect("a page");
+        let names = page.tools.into_iter().map(|tool| tool.name).collect();
+        (names, page.next_cursor)
+    }
+
+    // M-PAGE-S-02, M-PAGE-S-09, L-PAGE-S-02
+    #[test]
+    fn changes_between_pages_neither_lose_nor_double_what_stays() {
+        let tools = Tools::default();
+        for name in ["a", "b", "c", "d", "e"] {
+            add(&tools, name).expect("free");
+        }
+        let (shown, next) = names(&page(&tools, None, 2));
+        assert_eq!(shown, ["a", "b"]);
+        // The last one shown goes, one before it and one at the end come.
+        tools.remove("b");
+        tools.remove("a");
+        add(&tools, "a").expect("free again");
+        let (shown, next) = names(&page(&tools, next.as_deref(), 2));
+        assert_eq!(shown, ["c", "d"]);
+        let (shown, next) = names(&page(&tools, next.as_deref(), 2));
+        assert_eq!(shown, ["e", "a"]);
+        assert_eq!(next, None);
+    }
+
+    // M-PAGE-S-03
+    #[test]
+    fn a_cursor_past_the_end_is_refused_and_made_up_ones_fill_no_memory() {
+        let tools = Tools::default();
+        for number in 0..100 {
+            add(&tools, &format!("t{number}")).expect("free");
+        }
+        let paging = Paging {
+            size: NonZeroUsize::new(50),
+            hint: &CacheHint::default(),
+            server_info: None,
+        };
+        for number in 0..100 {
+            let cursor = Cursor::after(number).to_string();
+            let page = tools.page(ProtocolVersion::LATEST, Some(&cursor), &paging);
+            assert!(page.is_ok(), "{number}");
+        }
+        assert!(tools.pages_kept() <= 10);
+        let past = Cursor::after(100).to_string();
+        assert!(
+            tools
+                .page(ProtocolVersion::LATEST, Some(&past), &paging)
+                .is_err()
+        );
+    }
+}

@@ -1,0 +1,526 @@
+//! Addresses of resources and patterns of them.
+//!
+//! A pattern is an RFC 6570 template, used backwards: from an address to the values. These expressions are understood:
+//!
+//! | expression | matches |
+//! |---|---|
+//! | `{id}`, `{a,b}` | text without `/`, `?`, `#`; percent-decoded |
+//! | `{+path}` | any text without `?` and `#`, as it stands; one in a template |
+//! | `{/a,b}` | `/` and text, for each; at the end of the path it may be missing |
+//! | `{.ext}` | `.` and text without a further `.`; at the end of the path it may be missing |
+//! | `{?a,b}` | a query with any of these names, in any order, each at most once; percent-decoded; at the end only |
+//!
+//! **Time** is linear in the length of the address: each text between expressions is looked for once. Before the `{+…}` (or else before the
+//! first expression) texts are looked for from the left, after it from the right; since all other values exclude the same characters,
+//! a match that exists is found so.
+//!
+//! Spec: RFC 3986; RFC 6570; Server Features, "Resources" (every revision).
+
+use std::collections::BTreeMap;
+
+use crate::error::{Error, ErrorKind, Excerpt, Result};
+
+/// Whether a text has the form of an absolute address: a scheme, and then only characters that addresses may hold. Letters beyond ASCII
+/// are let through, since many peers send them unencoded.
+pub(super) fn is_uri(text: &str) -> bool {
+    let Some((scheme, rest)) = text.split_once(':') else {
+        return false;
+    };
+    scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
+        && !rest.is_empty()
+        && rest.bytes().all(|b| {
+            !b.is_ascii() || b.is_ascii_alphanumeric() || b"-._~:/?#[]@!$&'()*+,;=%".contains(&b)
+        })
+        && percent_decode(rest, Invalid::Keep).is_some()
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Invalid {
+    /// Bytes that are not UTF-8 are fine where nobody reads them.
+    Keep,
+    Refuse,
+}
+
+/// `None` when a `%` is not followed by two hexadecimal digits, or the bytes are not UTF-8.
+fn percent_decode(text: &str, invalid: Invalid) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let [high, low, after @ ..] = rest else {
+            return None;
+        };
+        let digit = |byte: u8| char::from(byte).to_digit(16);
+        bytes.push(u8::try_from(digit(*high)? * 16 + digit(*low)?).ok()?);
+        rest = after;
+    }
+    match invalid {
+        Invalid::Keep => Some(String::from_utf8_lossy(&bytes).into_owned()),
+        Invalid::Refuse => String::from_utf8(bytes).ok(),
+    }
+}
+
+/// A pattern of addresses.
+#[derive(Debug)]
+pub(super) struct UriTemplate {
+    /// The path with all of its optional ends, then with fewer and fewer of them.
+    paths: Vec<Path>,
+    /// The names that the query may hold; `None` when there is no expression for it.
+    query: Option<Vec<String>>,
+    names: Vec<String>,
+}
+
+/// Texts and variables by turns, cut at the variable that takes what the others leave.
+#[derive(Debug)]
+struct Path {
+    /// Matched from the left.
+    before: Vec<Part>,
+    pivot: Option<Variable>,
+    /// Matched from the right.
+    after: Vec<Part>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Part {
+    Text(String),
+    Variable(Variable),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Variable {
+    name: String,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Simple,
+    /// As simple, without dots.
+    Extension,
+    /// Slashes too, and not decoded.
+    Reserved,
+}
+
+impl Variable {
+    fn value(&self, text: &str) -> Option<String> {
+        let refused: &[char] = match self.kind {
+            Kind::Simple => &['/', '?', '#'],
+            Kind::Extension => &['/', '?', '#', '.'],
+            Kind::Reserved => &['?', '#'],
+        };
+        if text.is_empty() || text.contains(refused) {
+            return None;
+        }
+        match self.kind {
+            Kind::Reserved => Some(text.to_owned()),
+            _ => percent_decode(text, Invalid::Refuse),
+        }
+    }
+}
+
+type Values = BTreeMap<String, String>;
+
+impl UriTemplate {
+    pub(super) fn parse(template: &str) -> Result<Self> {
+        Parser::default().parse(template).map_err(|problem| {
+            let text = format!("uri template '{}': {problem}", Excerpt(template));
+            Error::new(ErrorKind::Invalid, text)
+        })
+    }
+
+    /// The names of all variables.
+    pub(super) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The values with which the template gives this address; `None` when it can't.
+    pub(super) fn matches(&self, uri: &str) -> Option<Values> {
+        let (path, query) = match (&self.query, uri.split_once('?')) {
+            (Some(names), Some((path, query))) => (path, query_values(names, query)?),
+            _ => (uri, Values::new()),
+        };
+        let mut values = self.paths.iter().find_map(|shape| shape.matches(path))?;
+        values.extend(query);
+        Some(values)
+    }
+}
+
+fn query_values(names: &[String], query: &str) -> Option<Values> {
+    let mut values = Values::new();
+    if query.contains('#') {
+        return None;
+    }
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let known = names.iter().find(|known| *known == name)?;
+        let value = percent_decode(value, Invalid::Refuse)?;
+        if values.insert(known.clone(), value).is_some() {
+            return None;
+        }
+    }
+    Some(values)
+}
+
+impl Path {
+    fn new(mut parts: Vec<Part>) -> Self {
+        let is_variable = |part: &Part| matches!(part, Part::Variable(_));
+        let is_reserved = |part: &Part| {
+            matches!(
+                part,
+                Part::Variable(Variable {
+                    kind: Kind::Reserved,
+                    ..
+                })
+            )
+        };
+        let pivot = parts
+            .iter()
+            .position(is_reserved)
+            .or_else(|| parts.iter().position(is_variable));
+        let Some(at) = pivot else {
+            return Self {
+                before: parts,
+                pivot: None,
+                after: Vec::new(),
+            };
+        };
+        let after = parts.split_off(at + 1);
+        let pivot = match parts.pop() {
+            Some(Part::Variable(variable)) => Some(variable),
+            _ => None,
+        };
+        Self {
+            before: parts,
+            pivot,
+            after,
+        }
+    }
+
+    fn matches(&self, path: &str) -> Option<Values> {
+        let mut values = Values::new();
+        let mut rest = path;
+        let mut open: Option<&Variable> = None;
+        for part in &self.before {
+            match part {
+                Part::Variable(variable) => open = Some(variable),
+                Part::Text(text) => {
+                    let at = rest.find(text.as_str())?;
+                    close(open.take(), &rest[..at], &mut values)?;
+                    rest = &rest[at + text.len()..];
+                }
+            }
+        }
+        for part in self.after.iter().rev() {
+            match part {
+                Part::Variable(variable) => open = Some(variable),
+                Part::Text(text) => {
+                    let at = rest.rfind(text.as_str())?;
+                    close(open.take(), &rest[at + text.len()..], &mut values)?;
+                    rest = &rest[..at];
+                }
+            }
+        }
+        close(self.pivot.as_ref(), rest, &mut values)?;
+        Some(values)
+    }
+}
+
+/// What stands between two texts is the value of the variable there; without one it has to be nothing.
+fn close(variable: Option<&Variable>, text: &str, values: &mut Values) -> Option<()> {
+    match variable {
+        None => text.is_empty().then_some(()),
+        Some(variable) => {
+            values.insert(variable.name.clone(), variable.value(text)?);
+            Some(())
+        }
+    }
+}
+
+/// Reads a template into texts and variables.
+#[derive(Default)]
+struct Parser {
+    parts: Vec<Part>,
+    /// Where an end begins that may be missing.
+    ends: Vec<usize>,
+    query: Option<Vec<String>>,
+    names: Vec<String>,
+}
+
+impl Parser {
+    fn parse(mut self, template: &str) -> Result<UriTemplate, String> {
+        let mut rest = template;
+        while let Some((text, after)) = rest.split_once('{') {
+            self.text(text)?;
+            let (expression, after) = after
+                .split_once('}')
+                .ok_or("an expression is not closed with '}'")?;
+            self.expression(expression)?;
+            rest = after;
+        }
+        self.text(rest)?;
+        let sample: String = self
+            .parts
+            .iter()
+            .map(|part| match part {
+                Part::Text(text) => text,
+                Part::Variable(_) => "x",
+            })
+            .collect();
+        if !is_uri(&sample) {
+            return Err(
+                "what it gives is not an absolute address, scheme:rest (RFC 3986)".to_owned(),
+            );
+        }
+        let mut paths = vec![Path::new(self.parts.clone())];
+        for end in self.ends.iter().rev() {
+            self.parts.truncate(*end);
+            paths.push(Path::new(self.parts.clone()));
+        }
+        Ok(UriTemplate {
+            paths,
+            query: self.query,
+            names: self.names,
+        })
+    }
+
+    fn text(&mut self, text: &str) -> Result<(), String> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        if text.contains('}') {
+            return Err("'}' without '{'".to_owned());
+        }
+        if self.query.is_some() {
+            return Err("{?…} has to be at the end".to_owned());
+        }
+        self.ends.clear();
+        self.push_text(text);
+        Ok(())
+    }
+
+    fn push_text(&mut self, more: &str) {
+        match self.parts.last_mut() {
+            Some(Part::Text(text)) => text.push_str(more),
+            _ => self.parts.push(Part::Text(more.to_owned())),
+        }
+    }
+
+    fn expression(&mut self, expression: &str) -> Result<(), String> {
+        let (operator, names) = match expression.chars().next() {
+            Some(first @ ('+' | '/' | '.' | '?')) => (Some(first), &expression[1..]),
+            _ => (None, expression),
+        };
+        if self.query.is_some() {
+            return Err("{?…} has to be at the end".to_owned());
+        }
+        for (index, name) in names.split(',').enumerate() {
+            self.declare(name, expression)?;
+            match operator {
+                Some('?') => self.query.get_or_insert_default().push(name.to_owned()),
+                Some('+') => {
+                    let is_reserved = |part: &Part| {
+                        matches!(
+                            part,
+                            Part::Variable(Variable {
+                                kind: Kind::Reserved,
+                                ..
+                            })
+                        )
+                    };
+                    if self.parts.iter().any(is_reserved) {
+                        return Err("only one variable may be a {+…}".to_owned());
+                    }
+                    self.ends.clear();
+                    self.variable(name, Kind::Reserved)?;
+                }
+                Some(prefix @ ('/' | '.')) => {
+                    // A part of its own, not joined with the text before it: it may be missing.
+                    self.ends.push(self.parts.len());
+                    self.parts.push(Part::Text(prefix.to_string()));
+                    let kind = if prefix == '.' {
+                        Kind::Extension
+                    } else {
+                        Kind::Simple
+                    };
+                    self.variable(name, kind)?;
+                }
+                _ => {
+                    self.ends.clear();
+                    if index > 0 {
+                        self.push_text(",");
+                    }
+                    self.variable(name, Kind::Simple)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn declare(&mut self, name: &str, expression: &str) -> Result<(), String> {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+        if name.is_empty() || !name.chars().all(allowed) {
+            return Err(format!(
+                "{{{}}} is not understood: use {{var}}, {{+var}}, {{/var}}, {{.var}} or {{?var}}",
+                Excerpt(expression)
+            ));
+        }
+        if self.names.iter().any(|known| known == name) {
+            return Err(format!("{name} is there twice"));
+        }
+        self.names.push(name.to_owned());
+        Ok(())
+    }
+
+    fn variable(&mut self, name: &str, kind: Kind) -> Result<(), String> {
+        if let Some(Part::Variable(before)) = self.parts.last() {
+            return Err(format!(
+                "no text tells where {} ends and {name} begins",
+                before.name
+            ));
+        }
+        self.parts.push(Part::Variable(Variable {
+            name: name.to_owned(),
+            kind,
+        }));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // M-RES-S-07, M-RES-S-11, L-RES-S-05, L-RES-S-07
+    #[test]
+    fn addresses_have_a_scheme_and_no_odd_characters() {
+        for good in [
+            "file:///a",
+            "x:y",
+            "git+ssh://h/p?q#f",
+            "a://ä",
+            "urn:isbn:1",
+            "x://[::1]/%20%ff",
+        ] {
+            assert!(is_uri(good), "{good}");
+        }
+        for bad in [
+            "",
+            "a",
+            "a:",
+            "/a",
+            ":a",
+            "my scheme://x",
+            "1a:b",
+            "a:b c",
+            "a:%2",
+            "a:%zz",
+            "a:<b>",
+            "a:\n",
+            "é:a",
+        ] {
+            assert!(!is_uri(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn templates_match_what_they_give() {
+        fn check(template: &str, uri: &str, expected: Option<&[(&str, &str)]>) {
+            let values = UriTemplate::parse(template).expect(template).matches(uri);
+            let expected = expected.map(|pairs| {
+                let owned = pairs
+                    .iter()
+                    .map(|(name, value)| (name.to_string(), value.to_string()));
+                owned.collect::<Values>()
+            });
+            assert_eq!(values, expected, "{template} on {uri}");
+        }
+        check("a://b", "a://b", Some(&[]));
+        check("a://b", "a://bc", None);
+        check("a://{x}", "a://1", Some(&[("x", "1")]));
+        check("a://{x}", "a://", None);
+        check("a://{x}", "a://1/2", None);
+        check("a://{x}", "a://%C3%A4%2F", Some(&[("x", "ä/")]));
+        check("a://{x}", "a://%ff", None);
+        check("a://{x}/c", "a://1/c", Some(&[("x", "1")]));
+        check("a://{x}/c", "a://1/c/c", None);
+        check(
+            "a://{x}/c/{y}",
+            "a://1/c/2",
+            Some(&[("x", "1"), ("y", "2")]),
+        );
+        check("a://{x,y}", "a://1,2", Some(&[("x", "1"), ("y", "2")]));
+        check(
+            "a://{x}-{y}",
+            "a://1-2-3",
+            Some(&[("x", "1-2"), ("y", "3")]),
+        );
+        check("a:///{+p}", "a:///1/2%20", Some(&[("p", "1/2%20")]));
+        check("a:///{+p}", "a:///1?2", None);
+        check(
+            "a:///{x}/{+p}/e",
+            "a:///1/2/3/e",
+            Some(&[("x", "1"), ("p", "2/3")]),
+        );
+        check(
+            "a:///{+p}x{y}",
+            "a:///1x/2x3",
+            Some(&[("p", "1x/2"), ("y", "3")]),
+        );
+        check("a://b{/x,y}", "a://b/1/2", Some(&[("x", "1"), ("y", "2")]));
+        check("a://b{/x,y}", "a://b/1", Some(&[("x", "1")]));
+        check("a://b{/x,y}", "a://b", Some(&[]));
+        check("a://b{/x,y}", "a://b/1/2/3", None);
+        check(
+            "a://{n}{.ext}",
+            "a://b.tar.gz",
+            Some(&[("n", "b.tar"), ("ext", "gz")]),
+        );
+        check("a://{n}{.ext}", "a://b", Some(&[("n", "b")]));
+        check(
+            "a://{n}{?q,r}",
+            "a://b?r=2&q=%31",
+            Some(&[("n", "b"), ("q", "1"), ("r", "2")]),
+        );
+        check("a://{n}{?q,r}", "a://b", Some(&[("n", "b")]));
+        check("a://{n}{?q,r}", "a://b?s=1", None);
+        check("a://{n}{?q,r}", "a://b?q=1&q=2", None);
+        check("a://{n}", "a://b?q=1", None);
+    }
+
+    #[test]
+    fn templates_that_could_be_read_in_two_ways_are_refused() {
+        for template in [
+            "a://{x}{y}",
+            "a://{x",
+            "a://x}",
+            "a://{}",
+            "a://{x*}",
+            "a://{x:3}",
+            "a://{&x}",
+            "a://{?x}/y",
+            "a://{?x}{y}",
+            "a://{+x}/{+y}",
+            "a://{x}/{x}",
+            "{x}",
+            "no scheme/{x}",
+            "a b:{x}",
+        ] {
+            let error = UriTemplate::parse(template).expect_err(template);
+            assert!(error.to_string().starts_with("uri template '"), "{error}");
+        }
+    }
+
+    #[test]
+    fn matching_takes_linear_time() {
+        let template = UriTemplate::parse("a://{a}b{c}b{d}b{e}b{f}b{g}c").expect("a template");
+        let uri = format!("a://{}", "b".repeat(1 << 20));
+        assert_eq!(template.matches(&uri), None);
+    }
+}

@@ -1,0 +1,146 @@
+//! Prompts, given to clients of every revision.
+
+use std::collections::HashMap;
+
+use mcplink::RpcError;
+use mcplink::schema::*;
+use mcplink::server::{Context, HandlerError, Server};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::raw::Raw;
+
+#[derive(Deserialize)]
+struct Review {
+    code: String,
+    style: Option<String>,
+}
+
+fn server() -> Server {
+    let review = Prompt::new("review")
+        .title("Review")
+        .description("Reviews code")
+        .argument(PromptArgument::new("code").title("Code").required(true))
+        .argument(PromptArgument::new("style"));
+    Server::builder("prompts", "1")
+        .prompt(review, |args: Review, _: &Context| {
+            format!("{} ({})", args.code, args.style.as_deref().unwrap_or("any"))
+        })
+        .prompt(Prompt::new("talk"), |(): (), _: &Context| {
+            vec![
+                PromptMessage::new(Role::User, ContentBlock::text("hello")),
+                PromptMessage::new(Role::Assistant, ImageContent::new(b"i", "image/png")),
+            ]
+        })
+        .prompt(
+            Prompt::new("any"),
+            |args: HashMap<String, String>, _: &Context| {
+                GetPromptResult::user(args.len().to_string()).description("counts")
+            },
+        )
+        .prompt(Prompt::new("broken"), |(): (), _: &Context| {
+            "x".parse::<i32>().map(|n| n.to_string())
+        })
+        .prompt(
+            Prompt::new("refused"),
+            |(): (), _: &Context| -> Result<String, HandlerError> {
+                Err(RpcError::invalid_params("not today"))?
+            },
+        )
+        .build()
+        .unwrap()
+}
+
+// M-PROM-S-01, M-PROM-S-02, M-CACHE-S-01, L-PROM-S-01
+#[test]
+fn prompts_are_listed_in_every_revision() {
+    let server = server();
+    for &revision in ProtocolVersion::ALL {
+        let mut client = Raw::open(&server, revision);
+        assert!(client.capabilities()["prompts"].is_object());
+        let list = client.result("prompts/list", json!({}));
+        let prompts = list["prompts"].as_array().unwrap();
+        assert_eq!(prompts.len(), 5);
+        assert_eq!(prompts[0]["arguments"][0]["required"], true);
+        assert_eq!(list.get("ttlMs").is_some(), revision.is_modern());
+    }
+}
+
+// M-PROM-S-05
+#[test]
+fn prompts_become_messages_in_every_revision() {
+    let server = server();
+    for &revision in ProtocolVersion::ALL {
+        let mut client = Raw::open(&server, revision);
+        let arguments = json!({ "code": "1+1", "style": "terse" });
+        let given = client.result(
+            "prompts/get",
+            json!({ "name": "review", "arguments": arguments }),
+        );
+        assert_eq!(given["description"], "Reviews code");
+        let message =
+            json!({ "role": "user", "content": { "type": "text", "text": "1+1 (terse)" } });
+        assert_eq!(given["messages"], json!([message]));
+        let talk = client.result("prompts/get", json!({ "name": "talk" }));
+        assert_eq!(talk["messages"][1]["content"]["mimeType"], "image/png");
+        let any = client.result(
+            "prompts/get",
+            json!({ "name": "any", "arguments": { "a": "", "b": "" } }),
+        );
+        assert_eq!(any["messages"][0]["content"]["text"], "2");
+        assert_eq!(any["description"], "counts");
+    }
+}
+
+// M-PROM-S-08, M-PROM-S-09, M-PROM-S-10, M-PROM-S-11, M-PROM-B-15, L-PROM-S-06, L-PROM-S-07
+#[test]
+fn what_is_wrong_with_a_request_is_told_before_the_handler_runs() {
+    let server = server();
+    for &revision in ProtocolVersion::ALL {
+        let mut client = Raw::open(&server, revision);
+        for (name, arguments, code, word) in [
+            ("other", json!({}), -32602, "other"),
+            ("review", json!({}), -32602, "'code'"),
+            (
+                "review",
+                json!({ "code": "1", "lang": "c" }),
+                -32602,
+                "'lang'",
+            ),
+            ("review", json!({ "code": 1 }), -32602, "prompts/get"),
+            ("talk", json!({ "a": "1" }), -32602, "arguments"),
+            ("broken", json!({}), -32603, "internal error"),
+            ("refused", json!({}), -32602, "not today"),
+        ] {
+            let error = client.error(
+                "prompts/get",
+                json!({ "name": name, "arguments": arguments }),
+            );
+            assert_eq!(error["code"], code, "{name}: {error}");
+            assert!(
+                error["message"].as_str().unwrap().contains(word),
+                "{name}: {error}"
+            );
+        }
+        assert_eq!(client.code("prompts/get", json!({})), -32602);
+    }
+}
+
+// M-PROM-S-02, M-PROM-B-13
+#[test]
+fn prompts_come_and_go_while_serving() {
+    let server = Server::builder("s", "1").build().unwrap();
+    let mut client = Raw::open(&server, ProtocolVersion::LATEST);
+    assert_eq!(client.code("prompts/list", json!({})), -32601);
+    assert_eq!(client.code("prompts/get", json!({ "name": "p" })), -32601);
+    server
+        .add_prompt(Prompt::new("p"), |(): (), _: &Context| "p")
+        .unwrap();
+    client.result("prompts/get", json!({ "name": "p" }));
+    assert!(server.remove_prompt("p"));
+    assert_eq!(
+        client.result("prompts/list", json!({}))["prompts"],
+        json!([])
+    );
+    assert_eq!(client.code("prompts/get", json!({ "name": "p" })), -32602);
+}

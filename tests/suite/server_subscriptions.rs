@@ -1,0 +1,500 @@
+//! Changes, told to clients of both eras.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mcplink::schema::*;
+use mcplink::server::{Context, List, ResourceRead, Server, ServerBuilder};
+use mcplink::transport::Limits;
+use serde_json::{Value, json};
+
+use crate::raw::Raw;
+
+const ID: &str = "io.modelcontextprotocol/subscriptionId";
+
+fn builder() -> ServerBuilder {
+    Server::builder("s", "1")
+        .tool_with(Tool::new("t"), |_: Value, _: &Context| "done")
+        .prompt(Prompt::new("p"), |(): (), _: &Context| "")
+        .resource(
+            Resource::new("a:1", "r"),
+            |_: &ResourceRead, _: &Context| "",
+        )
+}
+
+fn server() -> Server {
+    builder().build().unwrap()
+}
+
+/// Makes one change of every kind.
+fn change_everything(server: &Server) {
+    server
+        .add_tool(Tool::new("more"), |_: Value, _: &Context| "")
+        .unwrap();
+    server.remove_tool("more");
+    server
+        .add_prompt(Prompt::new("more"), |(): (), _: &Context| "")
+        .unwrap();
+    server.remove_prompt("more");
+    server
+        .add_resource(
+            Resource::new("a:2", "r"),
+            |_: &ResourceRead, _: &Context| "",
+        )
+        .unwrap();
+    server.remove_resource("a:2");
+    server.resource_updated("a:1");
+    server.resource_updated("a:3");
+}
+
+/// Opens a stream and takes the acknowledgement, which comes first.
+fn listen(client: &mut Raw, id: Value, filter: Value) -> Value {
+    client.request(
+        id.clone(),
+        "subscriptions/listen",
+        json!({ "notifications": filter }),
+    );
+    let ack = client.next();
+    assert_eq!(
+        ack["method"], "notifications/subscriptions/acknowledged",
+        "{ack}"
+    );
+    assert_eq!(ack["params"]["_meta"][ID], id);
+    ack["params"]["notifications"].clone()
+}
+
+/// What has come: the methods, without their common beginning.
+fn heard(client: &mut Raw) -> Vec<String> {
+    client.settle();
+    let count = client.heard();
+    let short = |message: Value| {
+        let method = message["method"].as_str().unwrap_or("(answer)");
+        method.trim_start_matches("notifications/").to_owned()
+    };
+    (0..count).map(|_| short(client.next())).collect()
+}
+
+const EACH_LIST_TWICE: [&str; 6] = [
+    "tools/list_changed",
+    "tools/list_changed",
+    "prompts/list_changed",
+    "prompts/list_changed",
+    "resources/list_changed",
+    "resources/list_changed",
+];
+
+// M-TOOL-S-07, L-RES-S-02, L-PROM-S-02, L-RES-S-11, L-INIT-S-06
+#[test]
+fn legacy_clients_are_told_when_they_are_initialized() {
+    let server = server();
+    for &revision in ProtocolVersion::LEGACY {
+        let mut client = Raw::silent(&server, revision);
+        client.initialize();
+        assert_eq!(
+            client.capabilities()["resources"],
+            json!({ "subscribe": true, "listChanged": true })
+        );
+        assert_eq!(
+            client.capabilities()["tools"],
+            json!({ "listChanged": true })
+        );
+        assert_eq!(
+            client.capabilities()["prompts"],
+            json!({ "listChanged": true })
+        );
+        client.result("resources/subscribe", json!({ "uri": "a:1" }));
+        change_everything(&server);
+        client.expect_silence();
+        client.notify("notifications/initialized", json!({}));
+        client.settle();
+        change_everything(&server);
+        let mut expected = EACH_LIST_TWICE.to_vec();
+        expected.push("resources/updated");
+        assert_eq!(heard(&mut client), expected, "{revision}");
+        client.result("resources/unsubscribe", json!({ "uri": "a:1" }));
+        change_everything(&server);
+        assert_eq!(heard(&mut client), EACH_LIST_TWICE);
+    }
+}
+
+// L-RES-S-12, L-RES-S-07, L-INIT-B-16
+#[test]
+fn what_was_not_declared_is_not_told() {
+    let server = builder().resource_updates(false).build().unwrap();
+    let mut client = Raw::open(&server, ProtocolVersion::LATEST_LEGACY);
+    assert_eq!(
+        client.capabilities()["resources"],
+        json!({ "listChanged": true })
+    );
+    assert_eq!(
+        client.code("resources/subscribe", json!({ "uri": "a:1" })),
+        -32601
+    );
+    let mut modern = Raw::open(&server, ProtocolVersion::LATEST);
+    let granted = listen(
+        &mut modern,
+        json!(100),
+        json!({ "resourceSubscriptions": ["a:1"] }),
+    );
+    assert_eq!(granted, json!({}));
+    assert_eq!(
+        modern.code("resources/subscribe", json!({ "uri": "a:1" })),
+        -32601
+    );
+    let bare = Server::builder("s", "1").build().unwrap();
+    let mut client = Raw::open(&bare, ProtocolVersion::LATEST_LEGACY);
+    assert_eq!(
+        client.code("resources/subscribe", json!({ "uri": "a:1" })),
+        -32601
+    );
+    change_everything(&bare);
+    client.expect_silence();
+    let mut late = Raw::open(&bare, ProtocolVersion::LATEST_LEGACY);
+    assert_eq!(
+        late.code("resources/subscribe", json!({ "uri": "no address" })),
+        -32602
+    );
+    assert_eq!(
+        late.code("subscriptions/listen", json!({ "notifications": {} })),
+        -32601
+    );
+}
+
+#[test]
+fn what_is_offered_is_declared_before_it_is_there() {
+    let server = Server::builder("s", "1")
+        .offers(List::Tools)
+        .build()
+        .unwrap();
+    let mut client = Raw::open(&server, ProtocolVersion::LATEST_LEGACY);
+    assert_eq!(client.result("tools/list", json!({}))["tools"], json!([]));
+    client.settle();
+    server
+        .add_tool(Tool::new("t"), |_: Value, _: &Context| "")
+        .unwrap();
+    assert_eq!(heard(&mut client), ["tools/list_changed"]);
+}
+
+// M-SUB-S-01, M-SUB-S-05, M-SUB-C-13, M-TOOL-S-07, M-RES-S-04, M-PROM-S-04
+#[test]
+fn a_stream_carries_what_its_filter_asks_for() {
+    for (filter, expected) in [
+        (json!({}), vec![]),
+        (
+            json!({ "toolsListChanged": true }),
+            vec!["tools/list_changed"; 2],
+        ),
+        (
+            json!({ "toolsListChanged": false, "promptsListChanged": true }),
+            vec!["prompts/list_changed"; 2],
+        ),
+        (
+            json!({ "resourcesListChanged": true }),
+            vec!["resources/list_changed"; 2],
+        ),
+        (
+            json!({ "resourceSubscriptions": ["a:1", "a:9"] }),
+            vec!["resources/updated"],
+        ),
+    ] {
+        let server = server();
+        let mut client = Raw::open(&server, ProtocolVersion::LATEST);
+        change_everything(&server);
+        client.expect_silence();
+        listen(&mut client, json!(100), filter);
+        change_everything(&server);
+        assert_eq!(heard(&mut client), expected);
+    }
+}
+
+// M-SUB-S-04, M-SUB-S-16
+#[test]
+fn the_acknowledgement_lists_what_will_be_honoured() {
+    let all = json!({
+        "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true,
+        "resourceSubscriptions": ["a:1"], "somethingLater": true,
+    });
+    let mut client = Raw::open(&server(), ProtocolVersion::LATEST);
+    let granted = listen(&mut client, json!(100), all.clone());
+    assert_eq!(
+        granted,
+        json!({
+            "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true,
+            "resourceSubscriptions": ["a:1"],
+        })
+    );
+    let bare = Server::builder("s", "1").build().unwrap();
+    let mut client = Raw::open(&bare, ProtocolVersion::LATEST);
+    assert_eq!(listen(&mut client, json!(100), all), json!({}));
+    assert_eq!(client.code("subscriptions/listen", json!({})), -32602);
+}
+
+// M-SUB-S-07, M-SUB-S-09, M-SUB-S-10
+#[test]
+fn streams_of_one_connection_are_told_apart_by_their_ids() {
+    let server = server();
+    let mut client = Raw::open(&server, ProtocolVersion::LATEST);
+    let ids = [json!("100"), json!(100)];
+    listen(
+        &mut client,
+        ids[0].clone(),
+        json!({ "toolsListChanged": true }),
+    );
+    listen(
+        &mut client,
+        ids[1].clone(),
+        json!({ "toolsListChanged": true, "resourceSubscriptions": ["a:1"] }),
+    );
+    server.remove_tool("t");
+    server.resource_updated("a:1");
+    for (id, method) in [
+        (&ids[0], "notifications/tools/list_changed"),
+        (&ids[1], "notifications/tools/list_changed"),
+        (&ids[1], "notifications/resources/updated"),
+    ] {
+        let message = client.next();
+        assert_eq!(
+            (&message["params"]["_meta"][ID], &message["method"]),
+            (id, &json!(method))
+        );
+    }
+    server.end_subscriptions();
+    for id in &ids {
+        let farewell = client.next();
+        assert_eq!(farewell["method"], "notifications/cancelled");
+        assert_eq!(farewell["params"]["requestId"], *id);
+        let answer = client.answer_to(id, Some("subscriptions/listen"));
+        assert_eq!(answer["result"]["resultType"], "complete");
+        assert_eq!(answer["result"]["_meta"][ID], *id);
+    }
+    server.resource_updated("a:1");
+    client.expect_silence();
+    listen(&mut client, ids[0].clone(), json!({}));
+}
+
+// M-SUB-S-14
+#[test]
+fn a_cancelled_stream_is_silent_and_its_id_free() {
+    let server = server();
+    let mut client = Raw::open(&server, ProtocolVersion::LATEST);
+    listen(
+        &mut client,
+        json!("a"),
+        json!({ "resourceSubscriptions": ["a:1"] }),
+    );
+    client.notify("notifications/cancelled", json!({ "requestId": "a" }));
+    client.settle();
+    server.resource_updated("a:1");
+    client.expect_silence();
+    listen(
+        &mut client,
+        json!("a"),
+        json!({ "resourceSubscriptions": ["a:1"] }),
+    );
+    server.resource_updated("a:1");
+    assert_eq!(heard(&mut client), ["resources/updated"]);
+}
+
+// M-SUB-S-10, AMB-04
+#[test]
+fn closing_the_connection_ends_its_streams_in_order() {
+    let server = server();
+    let mut client = Raw::open(&server, ProtocolVersion::LATEST);
+    listen(&mut client, json!(100), json!({ "toolsListChanged": true }));
+    let started = Instant::now();
+    client.connection.close();
+    assert!(started.elapsed() < Duration::from_secs(5));
+    assert_eq!(client.next()["method"], "notifications/cancelled");
+    let answer = client.answer_to(&json!(100), Some("subscriptions/listen"));
+    assert_eq!(answer["result"]["_meta"][ID], 100);
+    server.remove_tool("t");
+    assert_eq!(client.receive(Duration::from_millis(50)), None);
+}
+
+#[test]
+fn a_stream_does_not_hold_up_the_end() {
+    let mut client = Raw::open(&server(), ProtocolVersion::LATEST);
+    listen(&mut client, json!(100), json!({ "toolsListChanged": true }));
+    let started = Instant::now();
+    client.hang_up();
+    client.connection.wait();
+    assert!(
+        started.elapsed() < Duration::from_secs(3),
+        "{:?}",
+        started.elapsed()
+    );
+}
+
+// M-SUB-S-02, M-SUB-S-03
+#[test]
+fn the_acknowledgement_comes_first_whatever_happens_meanwhile() {
+    let server = server();
+    let stop = Arc::new(AtomicBool::new(false));
+    let publisher = {
+        let (server, stop) = (server.clone(), Arc::clone(&stop));
+        thread::spawn(move || {
+            while !stop.load(Ordering::Relaxed) {
+                server.resource_updated("a:1");
+                thread::yield_now();
+            }
+        })
+    };
+    for round in 0..50 {
+        let mut client = Raw::open(&server, ProtocolVersion::LATEST);
+        for id in [100, 101] {
+            let params = json!({ "notifications": { "resourceSubscriptions": ["a:1"] } });
+            client.request(json!(id), "subscriptions/listen", params);
+        }
+        let mut acknowledged = Vec::new();
+        while acknowledged.len() < 2 {
+            let message = client.next();
+            let id = message["params"]["_meta"][ID].clone();
+            if message["method"] == "notifications/subscriptions/acknowledged" {
+                acknowledged.push(id);
+            } else {
+                assert!(acknowledged.contains(&id), "round {round}: {message}");
+            }
+        }
+    }
+    stop.store(true, Ordering::Relaxed);
+    publisher.join().unwrap();
+}
+
+fn limits(set: impl FnOnce(&mut Limits)) -> Limits {
+    let mut limits = Limits::default();
+    set(&mut limits);
+    limits
+}
+
+#[test]
+fn streams_take_no_place_of_calls_and_have_a_limit_of_their_own() {
+    let limits = limits(|limits| {
+        limits.max_requests = 1;
+        limits.max_workers = 1;
+        limits.max_subscriptions = 4;
+    });
+    let server = builder().limits(limits).build().unwrap();
+    let mut client = Raw::open(&server, ProtocolVersion::LATEST);
+    listen(&mut client, json!("a"), json!({ "toolsListChanged": true }));
+    listen(
+        &mut client,
+        json!("b"),
+        json!({ "resourceSubscriptions": ["a:1"] }),
+    );
+    client.result("tools/call", json!({ "name": "t" }));
+    let more = json!({ "notifications": { "resourceSubscriptions": ["a:1"] } });
+    let refusal = client.error("subscriptions/listen", more);
+    assert!(
+        refusal["message"]
+            .as_str()
+            .unwrap()
+            .contains("max_subscriptions"),
+        "{refusal}"
+    );
+    listen(&mut client, json!("c"), json!({}));
+    client.notify("notifications/cancelled", json!({ "requestId": "b" }));
+    client.settle();
+    listen(
+        &mut client,
+        json!("d"),
+        json!({ "resourceSubscriptions": ["a:1"] }),
+    );
+    assert_eq!(client.connection.peer().stats().requests_in_hand, 0);
+    let mut legacy = Raw::open(&server, ProtocolVersion::LATEST_LEGACY);
+    for n in 0..4 {
+        legacy.result("resources/subscribe", json!({ "uri": format!("a:{n}") }));
+    }
+    legacy.result("resources/subscribe", json!({ "uri": "a:0" }));
+    legacy.error("resources/subscribe", json!({ "uri": "a:4" }));
+}
+
+#[test]
+fn who_does_not_read_is_ended_and_delays_nobody() {
+    let server = builder()
+        .limits(limits(|limits| limits.max_backlog = 16))
+        .build()
+        .unwrap();
+    let mut slow = Raw::open(&server, ProtocolVersion::LATEST);
+    let mut slow_legacy = Raw::open(&server, ProtocolVersion::LATEST_LEGACY);
+    slow_legacy.result("resources/subscribe", json!({ "uri": "a:1" }));
+    let mut quick = Raw::open(&server, ProtocolVersion::LATEST);
+    let filter = json!({ "resourceSubscriptions": ["a:1"] });
+    listen(&mut slow, json!(100), filter.clone());
+    listen(
+        &mut slow,
+        json!(101),
+        json!({ "resourceSubscriptions": ["a:2"] }),
+    );
+    listen(&mut quick, json!(100), filter);
+    let started = Instant::now();
+    for _ in 0..100 {
+        server.resource_updated("a:1");
+        let message = quick.next();
+        assert_eq!(message["method"], "notifications/resources/updated");
+    }
+    assert!(started.elapsed() < Duration::from_secs(10));
+    let answer = slow.answer_to(&json!(100), Some("subscriptions/listen"));
+    assert_eq!(answer["result"]["_meta"][ID], 100);
+    let told = heard(&mut slow);
+    assert_eq!(told.last().map(String::as_str), Some("cancelled"));
+    assert_eq!(told.len(), 17);
+    // Its other stream goes on.
+    server.resource_updated("a:2");
+    assert_eq!(heard(&mut slow), ["resources/updated"]);
+    assert!(slow_legacy.connection.peer().is_closed());
+    assert!(!quick.connection.peer().is_closed());
+}
+
+// M-SUB-S-14
+#[test]
+fn nothing_is_kept_after_the_connection() {
+    let witness = Arc::new(());
+    let kept = Arc::clone(&witness);
+    let server = builder()
+        .tool_with(Tool::new("w"), move |_: Value, _: &Context| {
+            let _kept = &kept;
+        })
+        .build()
+        .unwrap();
+    for &revision in ProtocolVersion::ALL {
+        let mut client = Raw::open(&server, revision);
+        if revision.is_modern() {
+            listen(
+                &mut client,
+                json!(100),
+                json!({ "resourceSubscriptions": ["a:1"] }),
+            );
+        } else {
+            client.result("resources/subscribe", json!({ "uri": "a:1" }));
+        }
+        client.settle();
+        drop(client);
+        server.resource_updated("a:1");
+    }
+    drop(server);
+    assert_eq!(Arc::strong_count(&witness), 1, "the server lives on");
+}
+
+// One publish reaches both eras, from inside a handler too.
+#[test]
+fn a_handler_may_change_what_there_is() {
+    let server = server();
+    let changing = server.clone();
+    server
+        .add_tool(Tool::new("change"), move |_: Value, _: &Context| {
+            changing.remove_prompt("p");
+            changing.resource_updated("a:1");
+        })
+        .unwrap();
+    let mut modern = Raw::open(&server, ProtocolVersion::LATEST);
+    let filter = json!({ "promptsListChanged": true, "resourceSubscriptions": ["a:1"] });
+    listen(&mut modern, json!(100), filter);
+    let mut legacy = Raw::open(&server, ProtocolVersion::LATEST_LEGACY);
+    legacy.result("resources/subscribe", json!({ "uri": "a:1" }));
+    modern.result("tools/call", json!({ "name": "change" }));
+    for client in [&mut modern, &mut legacy] {
+        assert_eq!(heard(client), ["prompts/list_changed", "resources/updated"]);
+    }
+}
