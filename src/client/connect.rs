@@ -19,7 +19,7 @@ use super::{Client, ClientBuilder, Inner, ServerDescription};
 use crate::error::{Error, ErrorCode, ErrorKind, Result};
 use crate::protocol::{CallOptions, Connection, Peer};
 use crate::schema::{
-    DiscoverResult, EmptyResult, FitTo, InitializeRequestParams, InitializeResult,
+    DiscoverResult, EmptyResult, FitTo, InitializeRequestParams, InitializeResult, JsonObject,
     NotificationParams, ProtocolVersion, method,
 };
 use crate::transport::Transport;
@@ -162,7 +162,7 @@ impl Opening {
             .without_cancelling();
         let answer = peer.request_with(
             method::SERVER_DISCOVER,
-            |id, text| envelope.write(id, "{}", text),
+            |id, text| envelope.write(id, "{}", &JsonObject::new(), text),
             options,
         );
         era::judge(
@@ -188,6 +188,7 @@ impl Opening {
             connection,
             envelope: self.envelope(revision)?,
             server,
+            list_bounds: self.settings.list_bounds,
         }))
     }
 
@@ -249,6 +250,7 @@ impl Opening {
             connection,
             envelope: Envelope::legacy(),
             server,
+            list_bounds: self.settings.list_bounds,
         }))
     }
 

@@ -11,6 +11,7 @@ mod calls;
 mod connect;
 mod envelope;
 mod era;
+mod paging;
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,6 +19,8 @@ use std::sync::Arc;
 pub use self::builder::ClientBuilder;
 use self::envelope::Envelope;
 pub use self::era::{Era, EraMemory};
+use self::paging::ListBounds;
+pub use self::paging::{Items, ListPage, Pages};
 use crate::error::Result;
 use crate::protocol::{Connection, Stats};
 use crate::schema::{Implementation, ProtocolVersion, ServerCapabilities};
@@ -52,6 +55,7 @@ struct Inner {
     connection: Connection,
     envelope: Envelope,
     server: ServerDescription,
+    list_bounds: ListBounds,
 }
 
 /// What the server said of itself when the connection was opened.

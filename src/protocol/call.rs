@@ -13,6 +13,7 @@ use super::outbox::Full;
 use super::outgoing::{Found, Outcome, Progress, Slot};
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::{RawResult, RequestId};
+use crate::schema::{JsonObject, LoggingLevel, meta_key};
 use crate::transport::SessionMessage;
 
 /// How long a caller reads for everybody before it leaves that to a thread of the connection.
@@ -26,6 +27,7 @@ pub struct CallOptions<'a> {
     cancel: Option<CancelToken>,
     on_progress: Option<Box<dyn FnMut(Progress) + 'a>>,
     may_cancel: bool,
+    meta: JsonObject,
 }
 
 impl Default for CallOptions<'_> {
@@ -36,6 +38,7 @@ impl Default for CallOptions<'_> {
             cancel: None,
             on_progress: None,
             may_cancel: true,
+            meta: JsonObject::new(),
         }
     }
 }
@@ -76,6 +79,43 @@ impl<'a> CallOptions<'a> {
         self
     }
 
+    /// Sends a member of `_meta` along, for example a trace context. Members that the library writes itself can't be replaced: the
+    /// progress token, and since 2026-07-28 revision, capabilities and name of the client.
+    ///
+    /// A [`Client`](crate::client::Client) does so; [`Peer::request`](super::Peer::request) sends its params as they are.
+    pub fn meta(mut self, key: impl Into<String>, value: impl Into<serde_json::Value>) -> Self {
+        self.meta.insert(key.into(), value.into());
+        self
+    }
+
+    /// Asks for log messages of this level and more severe ones while the call runs. Defaults to none. Since 2026-07-28: a server of an
+    /// earlier revision is not sent it, see [`Client::set_log_level`](crate::client::Client::set_log_level).
+    ///
+    /// Spec: Server Features, Utilities, "Logging" (2026-07-28; deprecated there).
+    pub fn log_level(self, level: LoggingLevel) -> Self {
+        self.meta(meta_key::LOG_LEVEL, level.as_str())
+    }
+
+    /// What was set with [`meta`](Self::meta).
+    pub(crate) fn take_meta(&mut self) -> JsonObject {
+        std::mem::take(&mut self.meta)
+    }
+
+    /// The same options for one of several calls.
+    pub(crate) fn for_one(&mut self) -> CallOptions<'_> {
+        CallOptions {
+            timeout: self.timeout,
+            max_timeout: self.max_timeout,
+            cancel: self.cancel.clone(),
+            on_progress: match &mut self.on_progress {
+                Some(callback) => Some(Box::new(callback)),
+                None => None,
+            },
+            may_cancel: self.may_cancel,
+            meta: self.meta.clone(),
+        }
+    }
+
     /// Never tells the peer that nobody waits any more: for `initialize`, which must not be cancelled.
     pub(crate) fn without_cancelling(mut self) -> Self {
         self.may_cancel = false;
@@ -90,6 +130,7 @@ impl fmt::Debug for CallOptions<'_> {
             .field("max_timeout", &self.max_timeout)
             .field("cancel", &self.cancel)
             .field("on_progress", &self.on_progress.is_some())
+            .field("meta", &self.meta)
             .finish_non_exhaustive()
     }
 }

@@ -4,7 +4,10 @@
     reason = "a test that can't go on is a test that fails"
 )]
 
+mod client_calls;
+mod client_paging;
 mod layout;
+mod rawserver;
 mod schema_examples;
 mod schema_revisions;
 mod transport;
