@@ -363,7 +363,7 @@ impl Client {
     }
 
     /// The members of `_meta` that a call brings along, as far as the revision knows them.
-    fn own_meta(&self, options: &mut CallOptions<'_>) -> JsonObject {
+    pub(super) fn own_meta(&self, options: &mut CallOptions<'_>) -> JsonObject {
         let mut meta = options.take_meta();
         if self.revision().is_legacy() {
             meta.remove(meta_key::LOG_LEVEL);

@@ -11,10 +11,12 @@
 //!   ╰ known to be legacy, or only legacy revisions allowed ──▶ initialize
 //! ```
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::envelope::Envelope;
 use super::era::{self, Era, Verdict};
+use super::subscription::Subscriptions;
 use super::{Client, ClientBuilder, Inner, ServerDescription};
 use crate::error::{Error, ErrorCode, ErrorKind, Result};
 use crate::protocol::{CallOptions, Connection, Peer};
@@ -33,6 +35,7 @@ pub(super) fn connect(settings: ClientBuilder, transport: Box<dyn Transport>) ->
         deadline: Instant::now().checked_add(settings.connect_timeout),
         spare: transport.again(),
         known: settings.era.or(remembered),
+        subscriptions: Arc::default(),
         settings,
     };
     let client = opening.run(transport)?;
@@ -48,6 +51,7 @@ struct Opening {
     /// To start the server once more with.
     spare: Option<Box<dyn Transport>>,
     known: Option<Era>,
+    subscriptions: Arc<Subscriptions>,
 }
 
 impl Opening {
@@ -128,8 +132,10 @@ impl Opening {
                 // It fails when the server has gone, and then nobody waits for it.
                 drop(responder.respond(&EmptyResult::default()));
             });
+        let subscriptions = Arc::clone(&self.subscriptions);
         let mut connection = Connection::asking()
-            .handlers(handlers)
+            .handlers(self.subscriptions.listen_in(handlers))
+            .on_end(Arc::new(move |peer| subscriptions.connection_ended(peer)))
             .limits(settings.limits.clone());
         if let Some(log) = &settings.log {
             connection = connection.log(log.clone());
@@ -189,6 +195,7 @@ impl Opening {
             envelope: self.envelope(revision)?,
             server,
             list_bounds: self.settings.list_bounds,
+            subscriptions: Arc::clone(&self.subscriptions),
         }))
     }
 
@@ -251,6 +258,7 @@ impl Opening {
             envelope: Envelope::legacy(),
             server,
             list_bounds: self.settings.list_bounds,
+            subscriptions: Arc::clone(&self.subscriptions),
         }))
     }
 

@@ -12,6 +12,7 @@ mod connect;
 mod envelope;
 mod era;
 mod paging;
+mod subscription;
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,6 +22,8 @@ use self::envelope::Envelope;
 pub use self::era::{Era, EraMemory};
 use self::paging::ListBounds;
 pub use self::paging::{Items, ListPage, Pages};
+use self::subscription::Subscriptions;
+pub use self::subscription::{Event, Subscription};
 use crate::error::Result;
 use crate::protocol::{Connection, Stats};
 use crate::schema::{Implementation, ProtocolVersion, ServerCapabilities};
@@ -56,6 +59,7 @@ struct Inner {
     envelope: Envelope,
     server: ServerDescription,
     list_bounds: ListBounds,
+    subscriptions: Arc<Subscriptions>,
 }
 
 /// What the server said of itself when the connection was opened.

@@ -152,8 +152,10 @@ impl<'a, P: ListPage> Pages<'a, P> {
             P::CAPABILITY,
             P::METHOD,
         )?;
-        let mut params = PaginatedRequestParams::default();
-        params.cursor = cursor;
+        let params = PaginatedRequestParams {
+            cursor,
+            ..PaginatedRequestParams::default()
+        };
         let page: P = client.call(P::METHOD, &params, self.options.for_one())?;
         self.course.answered(page.next_cursor()).map_err(|stray| {
             let (kind, text) = stray;

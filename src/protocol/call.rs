@@ -101,6 +101,11 @@ impl<'a> CallOptions<'a> {
         std::mem::take(&mut self.meta)
     }
 
+    /// How long to wait for an answer, and what ends the wait early.
+    pub(crate) fn patience(&self) -> (Option<Duration>, Option<CancelToken>) {
+        (self.timeout, self.cancel.clone())
+    }
+
     /// The same options for one of several calls.
     pub(crate) fn for_one(&mut self) -> CallOptions<'_> {
         CallOptions {
@@ -191,7 +196,7 @@ pub(super) fn request(
         .map(|token| token.on_trigger(move || _ = slot.nudge()));
     let _place = core.leave_worker();
     let outcome = call.wait(&mut options)?;
-    call.judge(outcome)
+    judge(&core.peer(), method, outcome)
 }
 
 fn write_request(
@@ -301,24 +306,25 @@ impl Call<'_> {
         )
         .sent(true)
     }
+}
 
-    fn judge(&self, outcome: Outcome) -> Result<RawResult> {
-        match outcome {
-            Outcome::Response(response) => response
-                .into_result()
-                .map_err(|rpc| Error::peer(self.core.peer(), self.method, rpc)),
-            Outcome::Malformed(malformed) => {
-                let text = format!(
-                    "'{}' answered {} with a message that is invalid: {}",
-                    self.core.peer(),
-                    self.method,
-                    malformed.error.message
-                );
-                Err(Error::new(ErrorKind::Protocol, text).sent(true))
-            }
-            Outcome::Failed(error) => {
-                Err(error.context(format_args!("no answer to {}", self.method)))
-            }
+/// What an outcome means for who asked.
+fn judge(peer: &str, method: &str, outcome: Outcome) -> Result<RawResult> {
+    match outcome {
+        Outcome::Response(response) => response
+            .into_result()
+            .map_err(|rpc| Error::peer(peer, method, rpc)),
+        Outcome::Malformed(malformed) => {
+            let text = format!(
+                "'{peer}' answered {method} with a message that is invalid: {}",
+                malformed.error.message
+            );
+            Err(Error::new(ErrorKind::Protocol, text).sent(true))
+        }
+        Outcome::Failed(error) => Err(error.context(format_args!("no answer to {method}"))),
+        Outcome::Withdrawn => {
+            let text = format!("'{peer}' ended {method} without an answer");
+            Err(Error::new(ErrorKind::Cancelled, text).sent(true))
         }
     }
 }
@@ -328,6 +334,65 @@ impl Drop for Call<'_> {
         self.core.crew.stand_down(self.id);
         if self.core.calls.give_up(self.id) && self.may_cancel {
             self.core.send_cancelled(self.id, self.reason);
+        }
+    }
+}
+
+/// A request that was sent and that nobody waits for. Dropped before it has ended, it is given up, and the peer told.
+pub(crate) struct Started {
+    core: Arc<Core>,
+    id: i64,
+    /// Nobody minds how it goes on.
+    left: bool,
+}
+
+/// Sends a request; `on_end` gets its one outcome, unless the request is given up.
+///
+/// `on_end` runs where the outcome is found, often on the reading thread: it must neither block nor run user code.
+pub(super) fn start(
+    core: &Arc<Core>,
+    method: &str,
+    write: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
+    send_by: Option<Instant>,
+    on_end: impl FnOnce(Result<RawResult>) + Send + 'static,
+) -> Result<Started> {
+    let (peer, name) = (core.peer(), method.to_owned());
+    let hook = Box::new(move |outcome| on_end(judge(&peer, &name, outcome)));
+    let id = core.calls.register_started(hook)?;
+    let started = Started {
+        core: Arc::clone(core),
+        id,
+        left: false,
+    };
+    let text = write_request(id, method, write).map_err(|error| {
+        core.calls.give_up(id);
+        Error::new(
+            ErrorKind::Invalid,
+            format!("params of {method} can't be written as JSON: {error}"),
+        )
+    })?;
+    let message = SessionMessage::new(text).related_to(RequestId::from(id));
+    match core.outbox.push(message, Full::WaitUntil(send_by)) {
+        Ok(()) => core.flush_until(send_by),
+        // It never left, so there is nobody to tell; unless the hook was told of the end first.
+        Err(error) if core.calls.give_up(id) => return Err(error.sent(false)),
+        Err(_) => {}
+    }
+    Ok(started)
+}
+
+impl Started {
+    /// Lets the request go on by itself.
+    pub(crate) fn leave(mut self) {
+        self.left = true;
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        if !self.left && self.core.calls.give_up(self.id) {
+            self.core
+                .send_cancelled(self.id, "nobody waits for it any more");
         }
     }
 }

@@ -72,7 +72,11 @@ pub(crate) struct Settings {
     /// How long a peer may not read before the connection is given up.
     pub(crate) write_timeout: Duration,
     pub(crate) log: Option<LogHook>,
+    pub(crate) on_end: Option<EndHook>,
 }
+
+/// Is told that the connection has ended.
+pub(crate) type EndHook = Arc<dyn Fn(&Peer) + Send + Sync>;
 
 /// Takes what the library has to say to its host, a line at a time, on any thread.
 pub type LogHook = Arc<dyn Fn(&str) + Send + Sync>;
@@ -543,6 +547,9 @@ impl Core {
             CANCELLED => self.cancelled(&notification),
             PROGRESS => self.progressed(&notification),
             method => {
+                if let Some(quick) = self.handlers.for_quick_notification(method) {
+                    quick(&notification);
+                }
                 let Some(handler) = self.handlers.for_notification(method) else {
                     return;
                 };
@@ -566,6 +573,10 @@ impl Core {
         };
         let why = reason.clone();
         let Some((exchange, callbacks)) = self.exchanges.cancel(&request_id, reason) else {
+            // A peer that sends no requests can only mean one of ours.
+            if !self.answers.load(Ordering::Acquire) {
+                self.calls.withdraw(&request_id);
+            }
             return;
         };
         self.log(|| {
@@ -620,6 +631,11 @@ impl Core {
             Ok(hands) => self.provide(hands),
             Err(_) => count(&self.counters.dropped_notifications),
         }
+    }
+
+    pub(super) fn push_serial_always(self: &Arc<Self>, job: Job) {
+        let hands = self.crew.push_serial_always(job);
+        self.provide(hands);
     }
 
     fn refuse_malformed(self: &Arc<Self>, malformed: Malformed, batch: Option<&Arc<Batch>>) {
@@ -877,12 +893,19 @@ impl Core {
         }
         life.ended = Some(error.clone());
         drop(life);
-        self.calls.close(error);
+        self.fail_calls(error);
         self.crew.end_reading();
         if !self.settings.serving {
             self.cancel_requests();
         }
         self.life_changed.notify_all();
+    }
+
+    fn fail_calls(self: &Arc<Self>, error: &Error) {
+        self.calls.close(error);
+        if let Some(on_end) = &self.settings.on_end {
+            on_end(&Peer::new(Arc::clone(self)));
+        }
     }
 
     fn cancel_requests(self: &Arc<Self>) {
@@ -944,7 +967,7 @@ impl Core {
             ErrorKind::Closed,
             format!("the connection to '{}' was closed", self.peer()),
         );
-        self.calls.close(&reason);
+        self.fail_calls(&reason);
         self.cancel_requests();
         self.crew.wait_for_handlers(
             own_handler.max(own_thread),

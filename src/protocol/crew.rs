@@ -342,6 +342,16 @@ impl<R> Crew<R> {
         Ok(self.call_hands(&mut state))
     }
 
+    /// The same for what must not be lost; there is no more of it than there are calls.
+    pub(crate) fn push_serial_always(&self, job: Job) -> Hands {
+        let mut state = self.state.lock();
+        if state.stopped {
+            return Hands::Enough;
+        }
+        state.serial.push_back(job);
+        self.call_hands(&mut state)
+    }
+
     pub(crate) fn serial_done(&self) {
         self.state.lock().serial_busy = false;
         self.quieter.notify_all();

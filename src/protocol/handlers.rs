@@ -9,6 +9,7 @@ use crate::jsonrpc::{Notification, Request};
 
 type RequestFn = dyn Fn(&Request, Responder) + Send + Sync;
 type NotificationFn = dyn Fn(&Peer, &Notification) + Send + Sync;
+type QuickNotificationFn = dyn Fn(&Notification) + Send + Sync;
 
 /// Handlers by method. A request for any other method is answered *method not found*, any other notification is dropped.
 ///
@@ -18,6 +19,8 @@ type NotificationFn = dyn Fn(&Peer, &Notification) + Send + Sync;
 pub struct Handlers {
     requests: HashMap<String, RequestHandler>,
     notifications: HashMap<String, Arc<NotificationFn>>,
+    /// Ours, which never block: run on the reading thread, before the others.
+    quick_notifications: HashMap<String, Arc<QuickNotificationFn>>,
 }
 
 #[derive(Clone)]
@@ -69,6 +72,38 @@ impl Handlers {
         };
         self.requests.insert(method.into(), handler);
         self
+    }
+
+    /// Looks at notifications of a method on the reading thread, before they are handed to the handler.
+    pub(crate) fn quick_notification(
+        mut self,
+        method: impl Into<String>,
+        handler: impl Fn(&Notification) + Send + Sync + 'static,
+    ) -> Self {
+        self.quick_notifications
+            .insert(method.into(), Arc::new(handler));
+        self
+    }
+
+    /// Handles notifications of a method after the handler that is there already.
+    pub(crate) fn notification_too(
+        self,
+        method: &str,
+        handler: impl Fn(&Notification) + Send + Sync + 'static,
+    ) -> Self {
+        let first = self.notifications.get(method).cloned();
+        self.notification(method, move |peer, notification| {
+            if let Some(first) = &first {
+                first(peer, notification);
+            }
+            handler(notification);
+        })
+    }
+
+    pub(crate) fn for_quick_notification(&self, method: &str) -> Option<&QuickNotificationFn> {
+        self.quick_notifications
+            .get(method)
+            .map(|handler| &**handler)
     }
 
     pub(crate) fn for_request(&self, method: &str) -> Option<&RequestHandler> {

@@ -28,9 +28,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::call::CallOptions;
+pub(crate) use self::call::Started;
 pub use self::cancel::{CancelToken, OnTrigger};
 pub use self::core::LogHook;
-use self::core::{Core, Settings};
+use self::core::{Core, EndHook, Settings};
 pub use self::handlers::Handlers;
 pub use self::outgoing::Progress;
 pub use self::peer::Peer;
@@ -69,6 +70,7 @@ impl Connection {
             drain: Duration::from_secs(1),
             write_timeout: Duration::from_secs(30),
             log: None,
+            on_end: None,
         })
     }
 
@@ -81,6 +83,7 @@ impl Connection {
             drain: Duration::from_secs(5),
             write_timeout: Duration::from_secs(30),
             log: None,
+            on_end: None,
         })
     }
 
@@ -146,6 +149,12 @@ impl ConnectionBuilder {
     /// Takes what the library has to say to its host. Defaults to nobody.
     pub fn log(mut self, log: LogHook) -> Self {
         self.settings.log = Some(log);
+        self
+    }
+
+    /// Tells when the connection ends, before its last notifications are handed out. It must not block, and may be told twice.
+    pub(crate) fn on_end(mut self, on_end: EndHook) -> Self {
+        self.settings.on_end = Some(on_end);
         self
     }
 

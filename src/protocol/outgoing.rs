@@ -8,11 +8,15 @@
 //!                           └─ give up (time-out, cancel, dropped) ──▶ retired: a late answer is dropped and counted
 //! ```
 //!
+//! A *started* call has no waiting caller: a hook takes its outcome, on the thread that finds out. The peer may withdraw it, which is how
+//! servers end subscriptions.
+//!
 //! **Invariant:** a slot is in the table exactly while it is *waiting*, and whoever takes it out of the table, under the table's lock,
 //! is the one who decides its outcome. So there is one outcome, and nothing is delivered for a call after it returned.
 //!
 //! **Locks:** the table's before a slot's.
 use std::collections::{HashMap, VecDeque};
+use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -30,7 +34,12 @@ pub(crate) enum Outcome {
     /// A response that can't be read.
     Malformed(Malformed),
     Failed(Error),
+    /// The peer says that it will not answer. Only for started calls.
+    Withdrawn,
 }
+
+/// Takes the outcome of a started call. It runs where the outcome is found, often on the reading thread: it must not block.
+pub(crate) type OnOutcome = Box<dyn FnOnce(Outcome) + Send>;
 
 /// Progress of a request, as the peer reported it.
 #[derive(Clone, Debug, PartialEq)]
@@ -153,6 +162,30 @@ pub(crate) enum Delivery {
     Unknown,
 }
 
+/// Who gets the outcome of a call.
+enum Owed {
+    Caller(Arc<Slot>),
+    Hook(OnOutcome),
+}
+
+impl Owed {
+    fn complete(self, outcome: Outcome) {
+        match self {
+            Self::Caller(slot) => slot.complete(outcome),
+            Self::Hook(hook) => hook(outcome),
+        }
+    }
+}
+
+impl fmt::Debug for Owed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Caller(slot) => f.debug_tuple("Caller").field(slot).finish(),
+            Self::Hook(_) => f.write_str("Hook"),
+        }
+    }
+}
+
 /// All calls in flight.
 #[derive(Debug)]
 pub(crate) struct Calls {
@@ -164,7 +197,7 @@ pub(crate) struct Calls {
 #[derive(Debug)]
 struct Table {
     last_id: i64,
-    slots: HashMap<i64, Arc<Slot>>,
+    owed: HashMap<i64, Owed>,
     retired: VecDeque<i64>,
     closed: Option<Error>,
 }
@@ -173,7 +206,7 @@ impl Calls {
     pub(crate) fn new(max_calls: usize, max_events: usize) -> Self {
         let table = Table {
             last_id: 0,
-            slots: HashMap::new(),
+            owed: HashMap::new(),
             retired: VecDeque::new(),
             closed: None,
         };
@@ -186,11 +219,22 @@ impl Calls {
 
     /// Opens a slot under an id that was never used on this connection.
     pub(crate) fn register(&self) -> Result<(i64, Arc<Slot>)> {
+        let slot = Arc::new(Slot::default());
+        let id = self.owe(Owed::Caller(Arc::clone(&slot)))?;
+        Ok((id, slot))
+    }
+
+    /// The same for a call that nobody waits for.
+    pub(crate) fn register_started(&self, hook: OnOutcome) -> Result<i64> {
+        self.owe(Owed::Hook(hook))
+    }
+
+    fn owe(&self, owed: Owed) -> Result<i64> {
         let mut table = self.table.lock();
         if let Some(error) = &table.closed {
             return Err(error.clone().sent(false));
         }
-        if table.slots.len() >= self.max_calls {
+        if table.owed.len() >= self.max_calls {
             let max = self.max_calls;
             return Err(Error::new(
                 ErrorKind::Busy,
@@ -199,9 +243,8 @@ impl Calls {
         }
         table.last_id += 1;
         let id = table.last_id;
-        let slot = Arc::new(Slot::default());
-        table.slots.insert(id, Arc::clone(&slot));
-        Ok((id, slot))
+        table.owed.insert(id, owed);
+        Ok(id)
     }
 
     /// Ends a call with what the peer sent for it.
@@ -210,7 +253,7 @@ impl Calls {
             return Delivery::Unknown;
         };
         let mut table = self.table.lock();
-        let Some(slot) = table.slots.remove(&number) else {
+        let Some(owed) = table.owed.remove(&number) else {
             return if table.retired.contains(&number) {
                 Delivery::Late
             } else {
@@ -219,8 +262,26 @@ impl Calls {
         };
         table.retire(number);
         drop(table);
-        slot.complete(outcome);
+        owed.complete(outcome);
         Delivery::Delivered
+    }
+
+    /// The peer will not answer a started call. Returns whether there was one; callers wait on, since only their own patience ends a call.
+    pub(crate) fn withdraw(&self, id: &RequestId) -> bool {
+        let Some(number) = id.as_i64() else {
+            return false;
+        };
+        let mut table = self.table.lock();
+        if !matches!(table.owed.get(&number), Some(Owed::Hook(_))) {
+            return false;
+        }
+        let owed = table.owed.remove(&number);
+        table.retire(number);
+        drop(table);
+        if let Some(owed) = owed {
+            owed.complete(Outcome::Withdrawn);
+        }
+        true
     }
 
     /// Hands progress to the call whose token it names. Returns where it went, and whether older progress gave way.
@@ -229,8 +290,11 @@ impl Calls {
             return (Delivery::Unknown, false);
         };
         let table = self.table.lock();
-        match table.slots.get(&number) {
-            Some(slot) => (Delivery::Delivered, slot.report(progress, self.max_events)),
+        match table.owed.get(&number) {
+            Some(Owed::Hook(_)) => (Delivery::Delivered, false),
+            Some(Owed::Caller(slot)) => {
+                (Delivery::Delivered, slot.report(progress, self.max_events))
+            }
             None if table.retired.contains(&number) => (Delivery::Late, false),
             None => (Delivery::Unknown, false),
         }
@@ -239,11 +303,12 @@ impl Calls {
     /// The caller stops waiting. Returns whether the peer has to be told, which is so unless an outcome was there first.
     pub(crate) fn give_up(&self, id: i64) -> bool {
         let mut table = self.table.lock();
-        let was_waiting = table.slots.remove(&id).is_some();
-        if was_waiting {
+        let owed = table.owed.remove(&id);
+        if owed.is_some() {
             table.retire(id);
         }
-        was_waiting
+        drop(table);
+        owed.is_some()
     }
 
     /// Fails every call, now and from now on, with what ended the connection. The first reason stays.
@@ -252,15 +317,15 @@ impl Calls {
         if table.closed.is_none() {
             table.closed = Some(error.clone());
         }
-        let slots = std::mem::take(&mut table.slots);
+        let owed = std::mem::take(&mut table.owed);
         drop(table);
-        for slot in slots.into_values() {
-            slot.complete(Outcome::Failed(error.clone().sent(true)));
+        for owed in owed.into_values() {
+            owed.complete(Outcome::Failed(error.clone().sent(true)));
         }
     }
 
     pub(crate) fn in_flight(&self) -> usize {
-        self.table.lock().slots.len()
+        self.table.lock().owed.len()
     }
 }
 
@@ -309,6 +374,38 @@ mod tests {
             Delivery::Unknown
         );
         assert!(!calls.give_up(id));
+    }
+
+    // M-CANC-S-02
+    #[test]
+    fn a_started_call_has_one_outcome_too() {
+        fn check(end: impl Fn(&Calls, &RequestId) -> bool, expected: &str) {
+            let calls = Calls::new(10, 10);
+            let (told, outcomes) = std::sync::mpsc::channel();
+            let hook = Box::new(move |outcome| told.send(format!("{outcome:?}")).expect("open"));
+            let id = calls.register_started(hook).expect("open");
+            let token = RequestId::from(id);
+            assert_eq!(
+                calls.report(&token, progress(1)),
+                (Delivery::Delivered, false)
+            );
+            assert!(end(&calls, &token), "{expected}");
+            let seen: Vec<String> = outcomes.iter().collect();
+            assert_eq!(seen.len(), usize::from(!expected.is_empty()));
+            assert!(
+                seen.iter().all(|outcome| outcome.contains(expected)),
+                "{seen:?}"
+            );
+            assert_eq!(calls.complete(&token, response(id)), Delivery::Late);
+            assert!(!calls.withdraw(&token));
+            assert_eq!(calls.in_flight(), 0);
+        }
+        check(|calls, id| calls.withdraw(id), "Withdrawn");
+        check(|calls, id| calls.give_up(id.as_i64().expect("ours")), "");
+        let calls = Calls::new(10, 10);
+        let (id, slot) = calls.register().expect("open");
+        assert!(!calls.withdraw(&RequestId::from(id)), "a caller waits");
+        assert!(slot.take().is_none());
     }
 
     // M-BASE-C-05, L-BASE-B-05

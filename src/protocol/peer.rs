@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Instant;
 
 use serde::Serialize;
 
-use super::call::{self, CallOptions};
+use super::call::{self, CallOptions, Started};
 use super::core::Core;
 use super::stats::Stats;
 use crate::error::{Error, ErrorKind, Result};
@@ -60,6 +61,24 @@ impl Peer {
         options: CallOptions<'_>,
     ) -> Result<RawResult> {
         call::request(&self.0, method, write_params, options)
+    }
+
+    /// Sends a request without waiting for its result, which `on_end` gets; it waits only for a peer that does not read, until `send_by`.
+    ///
+    /// `on_end` runs where the outcome is found, often on the reading thread: it must neither block nor run user code.
+    pub(crate) fn start_request(
+        &self,
+        method: &str,
+        write_params: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
+        send_by: Option<Instant>,
+        on_end: impl FnOnce(Result<RawResult>) + Send + 'static,
+    ) -> Result<Started> {
+        call::start(&self.0, method, write_params, send_by, on_end)
+    }
+
+    /// Runs user code behind the notifications that came so far, whatever waits already.
+    pub(crate) fn run_in_order(&self, job: impl FnOnce() + Send + 'static) {
+        self.0.push_serial_always(Box::new(job));
     }
 
     /// Sends a notification. Waits only for a peer that does not read while

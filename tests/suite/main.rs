@@ -6,6 +6,7 @@
 
 mod client_calls;
 mod client_paging;
+mod client_subscriptions;
 mod layout;
 mod rawserver;
 mod schema_examples;
