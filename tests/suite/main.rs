@@ -8,6 +8,8 @@ mod client_calls;
 mod client_paging;
 mod client_subscriptions;
 mod layout;
+#[cfg(feature = "schemars")]
+mod mcp_cli;
 mod rawserver;
 mod schema_examples;
 mod schema_revisions;
