@@ -92,7 +92,8 @@ impl Opening {
 
     /// The server left or fell silent because of the probe: once more without it.
     fn start_again(&mut self, connection: Connection, error: Error) -> Result<Client> {
-        let Some(spare) = self.spare.take() else {
+        let spare = self.spare.take().filter(|_| !self.left().is_zero());
+        let Some(spare) = spare else {
             return Err(self.explain(error, &connection));
         };
         connection.close();
