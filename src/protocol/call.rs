@@ -18,6 +18,8 @@ use crate::transport::SessionMessage;
 
 /// How long a caller reads for everybody before it leaves that to a thread of the connection.
 const STINT: Duration = Duration::from_millis(10);
+/// How long a caller writes before it leaves the rest to such a thread, so that it can be cancelled meanwhile.
+const TURN: Duration = Duration::from_millis(20);
 
 /// How one call waits. The default waits 60 s for a sign of life and 10 min in all.
 #[must_use]
@@ -230,7 +232,12 @@ impl Call<'_> {
                 _ => error.sent(false),
             });
         }
-        self.core.flush_until(self.deadline.at());
+        let turn = Instant::now() + TURN;
+        self.core.flush_until(Some(
+            self.deadline
+                .at()
+                .map_or(turn, |deadline| deadline.min(turn)),
+        ));
         Ok(())
     }
 

@@ -30,9 +30,6 @@ use crate::transport::{Control, Halves, Limits, Received, Receiver, SessionMessa
 const CANCELLED: &str = "notifications/cancelled";
 const PROGRESS: &str = "notifications/progress";
 
-/// After so many answers they are written, even if more requests have been read already.
-const ANSWERS_TOGETHER: usize = 16;
-
 /// How long a thread tries to write before another one goes on for it.
 const WRITE_TURN: Duration = Duration::from_secs(5);
 
@@ -55,6 +52,8 @@ pub(crate) struct Core {
     answers: AtomicBool,
     /// The first line that was no message.
     noise: OnceLock<Box<str>>,
+    /// Set before `life` says so, for those who end a request.
+    ending: AtomicBool,
     life: Mutex<Life>,
     life_changed: Condvar,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -146,6 +145,7 @@ impl Core {
             batches: AtomicBool::new(false),
             answers: AtomicBool::new(true),
             noise: OnceLock::new(),
+            ending: AtomicBool::new(false),
             life: Mutex::new(Life::default()),
             life_changed: Condvar::new(),
             threads: Mutex::new(Vec::new()),
@@ -274,11 +274,8 @@ impl Core {
 
     /// Holds the reading role until it is lost or the connection ends.
     fn lead(self: &Arc<Self>, mut receiver: Box<dyn Receiver>) {
-        let mut answers = 0;
         loop {
-            if answers >= ANSWERS_TOGETHER || (!receiver.has_message() && self.outbox.has_queued())
-            {
-                answers = 0;
+            if self.outbox.is_due(receiver.has_message()) {
                 match self.flush_aside(receiver) {
                     Some(taken_back) => receiver = taken_back,
                     None => return,
@@ -307,9 +304,7 @@ impl Core {
                 Ok((park, hands)) => {
                     self.provide(hands);
                     self.run_inline(job, park);
-                    answers += 1;
-                    if !more || answers >= ANSWERS_TOGETHER {
-                        answers = 0;
+                    if self.outbox.is_due(more) {
                         self.flush_until(Instant::now().checked_add(WRITE_TURN));
                     }
                     match self.crew.end_inline(park) {
@@ -370,7 +365,7 @@ impl Core {
                     return Stint::Ended;
                 }
             }
-            if self.outbox.has_queued() {
+            if self.outbox.is_due(false) {
                 let hands = self.crew.want_flush();
                 self.provide(hands);
             }
@@ -794,7 +789,7 @@ impl Core {
     fn is_written_later(self: &Arc<Self>) -> bool {
         match STANDING.get() {
             Standing::Inline(address, park) if address == self.address() => {
-                self.outbox.queued_messages() < ANSWERS_TOGETHER && self.crew.is_parked(park)
+                self.outbox.is_short() && self.crew.is_parked(park)
             }
             _ => false,
         }
@@ -887,6 +882,7 @@ impl Core {
 impl Core {
     /// Nothing is read any more, for this reason. Wakes every caller; requests in hand may finish if this side serves.
     pub(super) fn end(self: &Arc<Self>, error: &Error) {
+        self.ending.store(true, Ordering::SeqCst);
         let mut life = self.life.lock();
         if life.ended.is_some() {
             return;
@@ -914,9 +910,12 @@ impl Core {
         }
     }
 
-    /// A request in hand has ended: somebody may wait for the last one.
+    /// A request in hand has ended, and is no longer counted: somebody may wait for the last one.
+    ///
+    /// The waiter has set `ending` before it looks at the count, and looks holding `life`: so it either sees the new count, or is told.
     pub(super) fn request_ended(&self) {
-        if self.crew.is_over() {
+        if self.ending.load(Ordering::SeqCst) {
+            drop(self.life.lock());
             self.life_changed.notify_all();
         }
     }
@@ -932,11 +931,9 @@ impl Core {
             life = self.life_changed.wait(life);
         }
         let drained = Instant::now() + self.settings.drain;
-        while self.admitted.load(Ordering::Acquire) > 0 && !life.closing && Instant::now() < drained
+        while self.admitted.load(Ordering::SeqCst) > 0 && !life.closing && Instant::now() < drained
         {
-            // The last responder may go between the look and the wait: look again soon.
-            let soon = Instant::now() + Duration::from_millis(20);
-            life = self.life_changed.wait_until(life, Some(soon.min(drained)));
+            life = self.life_changed.wait_until(life, Some(drained));
         }
         let error = life.ended.clone().expect("the wait ended with it");
         drop(life);

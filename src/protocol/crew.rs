@@ -436,10 +436,6 @@ impl<R> Crew<R> {
         self.quieter.notify_all();
     }
 
-    pub(crate) fn is_over(&self) -> bool {
-        self.state.lock().over
-    }
-
     pub(crate) fn threads(&self) -> usize {
         self.state.lock().threads
     }

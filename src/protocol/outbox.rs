@@ -15,6 +15,9 @@ use crate::transport::{Sender, SessionMessage};
 
 /// How often one thread writes what others queued meanwhile before it passes the duty on.
 const ROUNDS: usize = 16;
+/// So many answers, or bytes of them, are written even if more requests have been read already.
+const TOGETHER: usize = 16;
+const TOGETHER_BYTES: usize = 64 << 10;
 
 #[derive(Debug)]
 pub(crate) struct Outbox {
@@ -193,19 +196,24 @@ impl Outbox {
         }
     }
 
-    pub(crate) fn has_queued(&self) -> bool {
+    /// Whether the reading thread has to see to what is queued, since nobody writes: at once when it will wait for input next, a little
+    /// later while there is `more_input` to answer, so that several answers leave together.
+    pub(crate) fn is_due(&self, more_input: bool) -> bool {
         let state = self.state.lock();
-        !state.queue.is_empty() || state.cut
+        let waits = state.sender.is_some() && (state.cut || !state.queue.is_empty());
+        waits && (!more_input || state.queue.len() >= TOGETHER || state.bytes >= TOGETHER_BYTES)
+    }
+
+    /// Whether few messages are queued: there is no hurry to write them.
+    pub(crate) fn is_short(&self) -> bool {
+        let state = self.state.lock();
+        state.queue.len() < TOGETHER && state.bytes < TOGETHER_BYTES
     }
 
     /// Refuses what comes from now on and forgets what is queued.
     pub(crate) fn close(&self, error: &Error) {
         self.state.lock().close(error);
         self.changed.notify_all();
-    }
-
-    pub(crate) fn queued_messages(&self) -> usize {
-        self.state.lock().queue.len()
     }
 
     pub(crate) fn queued_bytes(&self) -> usize {
@@ -363,5 +371,46 @@ mod tests {
                 .kind(),
             ErrorKind::Io
         );
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Counting(Arc<loom::sync::Mutex<usize>>);
+
+    impl Sender for Counting {
+        fn send(&mut self, queue: &mut VecDeque<SessionMessage>, _deadline: Instant) -> Result<()> {
+            *self.0.lock().expect("no panic") += queue.len();
+            queue.clear();
+            Ok(())
+        }
+    }
+
+    /// Two threads queue and flush: whoever finds the other one writing may leave, and yet everything is written.
+    #[test]
+    fn loom_nothing_stays_behind() {
+        loom::model(|| {
+            let sent = Arc::new(loom::sync::Mutex::new(0));
+            let outbox = Arc::new(Outbox::new(Box::new(Counting(Arc::clone(&sent))), 1000));
+            let write = |outbox: &Outbox| {
+                outbox
+                    .push(SessionMessage::new("x".into()), Full::Exceed)
+                    .expect("room");
+                assert!(matches!(outbox.flush(Instant::now()), Flush::Done));
+            };
+            let other = {
+                let outbox = Arc::clone(&outbox);
+                loom::thread::spawn(move || write(&outbox))
+            };
+            write(&outbox);
+            other.join().expect("no panic");
+            assert_eq!(*sent.lock().expect("no panic"), 2);
+            assert!(!outbox.is_due(false));
+        });
     }
 }

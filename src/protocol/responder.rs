@@ -149,7 +149,7 @@ impl Drop for Responder {
                     .log(|| format!("the error answer could not be sent: {error}"));
             }
         }
-        self.core.admitted.fetch_sub(1, Ordering::AcqRel);
+        self.core.admitted.fetch_sub(1, Ordering::SeqCst);
         self.core.request_ended();
     }
 }
