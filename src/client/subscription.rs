@@ -209,10 +209,7 @@ impl Client {
                 self.0.envelope.write(id, &params, &meta, text)
             },
             deadline,
-            move |outcome| {
-                all.remove(&told);
-                told.end(&peer, outcome.map(drop));
-            },
+            move |outcome| told.end(&all, &peer, outcome.map(drop)),
         )?;
         subscription.calls.push(call);
         Ok(())
@@ -311,11 +308,12 @@ impl Subscriptions {
     }
 
     /// The connection has ended.
-    pub(super) fn connection_ended(&self, peer: &Peer) {
-        let all = std::mem::take(&mut *self.table.lock());
+    pub(super) fn connection_ended(self: &Arc<Self>, peer: &Peer) {
+        let all = self.table.lock().clone();
         for (_, told) in all {
             let text = format!("the connection to '{}' has ended", peer.name());
-            told.end(peer, Err(Error::new(ErrorKind::Closed, text).sent(true)));
+            let error = Error::new(ErrorKind::Closed, text).sent(true);
+            told.end(self, peer, Err(error));
         }
     }
 
@@ -506,7 +504,7 @@ impl Told {
     }
 
     /// Nothing more comes. Runs where that was found out.
-    fn end(self: &Arc<Self>, peer: &Peer, outcome: Result<()>) {
+    fn end(self: &Arc<Self>, all: &Arc<Subscriptions>, peer: &Peer, outcome: Result<()>) {
         let mut state = self.state.lock();
         match state.phase {
             Phase::Opening => {
@@ -531,8 +529,10 @@ impl Told {
                 // On stdio a server may take its request back instead of answering it.
                 let clean =
                     outcome.map_or_else(|error| error.kind() == ErrorKind::Cancelled, |()| true);
-                let told = Arc::clone(self);
+                // Events that came before are still to be told: it is in the table until then.
+                let (told, all) = (Arc::clone(self), Arc::clone(all));
                 peer.run_in_order(move || {
+                    all.remove(&told);
                     let mut state = told.state.lock();
                     let was_open = state.phase == Phase::Open;
                     state.phase = Phase::Over;
