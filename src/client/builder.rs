@@ -5,13 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::era::{Era, EraMemory};
+use super::input::InputHandlers;
 use super::paging::ListBounds;
 use super::{Client, connect};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, RpcError};
 use crate::jsonrpc::{Notification, Request};
 use crate::protocol::{Handlers, LogHook, Peer, Responder};
 use crate::schema::{
-    ClientCapabilities, Implementation, LoggingMessageNotificationParams, ProtocolVersion, method,
+    ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams,
+    ElicitRequestURLParams, ElicitResult, Implementation, LoggingMessageNotificationParams,
+    ProtocolVersion, Root, method,
 };
 use crate::transport::{Limits, Transport};
 
@@ -27,6 +30,7 @@ pub struct ClientBuilder {
     pub(super) probe_timeout: Duration,
     pub(super) connect_timeout: Duration,
     pub(super) handlers: Handlers,
+    pub(super) inputs: InputHandlers,
     pub(super) limits: Limits,
     pub(super) log: Option<LogHook>,
     pub(super) list_bounds: ListBounds,
@@ -44,6 +48,7 @@ impl ClientBuilder {
             probe_timeout: Duration::from_secs(5),
             connect_timeout: Duration::from_secs(60),
             handlers: Handlers::new(),
+            inputs: InputHandlers::default(),
             limits: Limits::default(),
             log: None,
             list_bounds: ListBounds::default(),
@@ -62,7 +67,62 @@ impl ClientBuilder {
         self
     }
 
-    /// What the client can do for the server. Defaults to nothing; what is declared needs its handler, see
+    /// Answers questions to the user that a form can ask (`elicitation/create`), and declares that it does.
+    ///
+    /// The handler decides how the form is shown; it may take its time, no deadline runs meanwhile. It runs on the thread of the call
+    /// that is asked for, or, in the legacy era, on a thread of the connection.
+    pub fn on_elicit(
+        mut self,
+        handler: impl Fn(&ElicitRequestFormParams) -> ElicitResult + Send + Sync + 'static,
+    ) -> Self {
+        self.inputs.form = Some(Arc::new(handler));
+        self
+    }
+
+    /// Opens pages that the server wants the user to see (`elicitation/create` with a URL), and declares that it does. Since 2025-11-25.
+    ///
+    /// The handler has to show the whole URL and ask before it opens it. Threads and time as for [`on_elicit`](Self::on_elicit).
+    pub fn on_elicit_url(
+        mut self,
+        handler: impl Fn(&ElicitRequestURLParams) -> ElicitResult + Send + Sync + 'static,
+    ) -> Self {
+        self.inputs.url = Some(Arc::new(handler));
+        self
+    }
+
+    /// Lets the server use the client's model (`sampling/createMessage`), and declares that it does. Threads and time as for
+    /// [`on_elicit`](Self::on_elicit).
+    ///
+    /// An error refuses: a legacy server is told, a call of the modern era fails with [`ErrorKind::Unsupported`].
+    pub fn on_sample(
+        mut self,
+        handler: impl Fn(&CreateMessageRequestParams) -> Result<CreateMessageResult, RpcError>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        self.inputs.sample = Some(Arc::new(handler));
+        self
+    }
+
+    /// Whether the model may use tools that the server names, and declares so. Defaults to no; needs [`on_sample`](Self::on_sample).
+    /// Since 2025-11-25.
+    pub fn sampling_tools(mut self, allowed: bool) -> Self {
+        self.inputs.sampling_tools = allowed;
+        self
+    }
+
+    /// Tells the server which places it may work in (`roots/list`), and declares that it does. Threads as for
+    /// [`on_elicit`](Self::on_elicit).
+    pub fn on_list_roots(
+        mut self,
+        handler: impl Fn() -> Vec<Root> + Send + Sync + 'static,
+    ) -> Self {
+        self.inputs.roots = Some(Arc::new(handler));
+        self
+    }
+
+    /// What the client can do beyond what it has handlers for. Defaults to nothing; what is declared here needs its handler, see
     /// [`on_request`](Self::on_request).
     pub fn capabilities(mut self, capabilities: ClientCapabilities) -> Self {
         self.capabilities = capabilities;

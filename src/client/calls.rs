@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 
 use super::envelope::params_text;
 use super::paging::Pages;
@@ -14,7 +15,7 @@ use crate::schema::{
     FitTo, GetPromptRequestParams, GetPromptResult, JsonObject, ListPromptsResult,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel, Prompt,
     ProtocolVersion, ReadResourceRequestParams, ReadResourceResult, Resource, ResourceTemplate,
-    ResultType, SetLevelRequestParams, Tool, meta_key, method,
+    SetLevelRequestParams, Tool, meta_key, method,
 };
 
 impl Client {
@@ -60,7 +61,7 @@ impl Client {
     ///
     /// [`ErrorKind::Unsupported`] when the server has no tools (nothing is sent), [`ErrorKind::Peer`] when it refuses,
     /// [`ErrorKind::Timeout`] (the server is told), [`ErrorKind::Closed`] when it has gone, [`ErrorKind::Protocol`] when its answer is no
-    /// result of a tool, [`ErrorKind::Invalid`] when the arguments are no JSON object.
+    /// result of a tool, [`ErrorKind::Invalid`] when the arguments are written neither as a JSON object nor as nothing.
     pub fn call_tool(&self, name: &str, arguments: &impl Serialize) -> Result<CallToolResult> {
         self.call_tool_with(name, arguments, CallOptions::new())
     }
@@ -81,7 +82,15 @@ impl Client {
             "tools",
             method::TOOLS_CALL,
         )?;
-        let params = CallToolRequestParams::new(name).arguments(arguments)?;
+        let mut params = CallToolRequestParams::new(name).arguments(arguments)?;
+        match params.arguments.as_deref().map(RawValue::get) {
+            Some("null") => params.arguments = None,
+            Some(arguments) if !arguments.starts_with('{') => {
+                let text = format!("arguments of tool '{}' have to be an object", Excerpt(name));
+                return Err(Error::new(ErrorKind::Invalid, text));
+            }
+            _ => {}
+        }
         self.call(method::TOOLS_CALL, &params, options)
     }
 
@@ -352,19 +361,12 @@ impl Client {
         params: &impl Serialize,
         mut options: CallOptions<'_>,
     ) -> Result<RawResult> {
-        let params = params_text(method, params)?;
-        let envelope = &self.0.envelope;
-        let meta = self.own_meta(&mut options);
-        self.0.connection.peer().request_with(
-            method,
-            |id, text| envelope.write(id, &params, &meta, text),
-            options,
-        )
+        self.request_text(method, &params_text(method, params)?, &mut options)
     }
 
     /// The members of `_meta` that a call brings along, as far as the revision knows them.
-    pub(super) fn own_meta(&self, options: &mut CallOptions<'_>) -> JsonObject {
-        let mut meta = options.take_meta();
+    pub(super) fn own_meta(&self, options: &CallOptions<'_>) -> JsonObject {
+        let mut meta = options.own_meta().clone();
         if self.revision().is_legacy() {
             meta.remove(meta_key::LOG_LEVEL);
         }
@@ -385,12 +387,9 @@ impl Client {
         &self,
         method: &str,
         params: &impl Serialize,
-        options: CallOptions<'_>,
+        mut options: CallOptions<'_>,
     ) -> Result<R> {
-        let text = self.request(method, params, options)?;
-        if self.revision().is_modern() {
-            self.check_type(method, &text)?;
-        }
+        let text = self.call_in_rounds(method, params_text(method, params)?, &mut options)?;
         serde_json::from_str(&text).map_err(|error| {
             let text = format!(
                 "the result of {method} of '{}' can't be read: {error}",
@@ -398,34 +397,6 @@ impl Client {
             );
             Error::new(ErrorKind::Protocol, text).sent(true)
         })
-    }
-
-    fn check_type(&self, method: &str, result: &str) -> Result<()> {
-        let server = self.server_name();
-        let kind = ResultType::of(result).map_err(|error| {
-            error
-                .context(format_args!("{method} of '{server}'"))
-                .sent(true)
-        })?;
-        let (fault, text) = match kind {
-            ResultType::Complete => return Ok(()),
-            ResultType::InputRequired => (
-                ErrorKind::Unsupported,
-                format!(
-                    "'{server}' asks for input during {method}, which this client does not give"
-                ),
-            ),
-            other => {
-                let other = Excerpt(other.as_str()).to_string();
-                (
-                    ErrorKind::Protocol,
-                    format!(
-                        "'{server}' answered {method} with resultType '{other}', which was not agreed on"
-                    ),
-                )
-            }
-        };
-        Err(Error::new(fault, text).sent(true))
     }
 
     /// Fails at once when the server did not advertise what a method needs.

@@ -26,7 +26,11 @@ use crate::schema::{
 };
 use crate::transport::Transport;
 
-pub(super) fn connect(settings: ClientBuilder, transport: Box<dyn Transport>) -> Result<Client> {
+pub(super) fn connect(
+    mut settings: ClientBuilder,
+    transport: Box<dyn Transport>,
+) -> Result<Client> {
+    settings.inputs.declare(&mut settings.capabilities);
     let place = settings.memory.clone().zip(transport.address());
     let remembered = place
         .as_ref()
@@ -38,11 +42,15 @@ pub(super) fn connect(settings: ClientBuilder, transport: Box<dyn Transport>) ->
         subscriptions: Arc::default(),
         settings,
     };
-    let client = opening.run(transport)?;
+    let connected = opening.run(transport);
     if let Some((memory, address)) = place {
-        memory.remember(address, client.era());
+        match &connected {
+            Ok(client) => memory.remember(address, client.era()),
+            // What was remembered may be why: the next connection finds out anew.
+            Err(_) => memory.forget(&address),
+        }
     }
-    Ok(client)
+    connected
 }
 
 struct Opening {
@@ -59,7 +67,7 @@ impl Opening {
         let connection = self.open(transport)?;
         let (Some(revision), false) = (self.newest(Era::Modern), self.known == Some(Era::Legacy))
         else {
-            let done = self.initialize(&connection);
+            let done = self.initialize(&connection, self.left());
             return self.after_initialize(connection, done);
         };
         let error = match self.probe(&connection, revision) {
@@ -81,25 +89,33 @@ impl Opening {
         if connection.peer().is_closed() {
             return self.start_again(connection, error);
         }
-        match self.initialize(&connection) {
-            // It may have choked on the probe.
+        // It may have choked on the probe: then a fresh one needs its time too.
+        let patience = match self.spare {
+            Some(_) => self.left() / 2,
+            None => self.left(),
+        };
+        match self.initialize(&connection, patience) {
             Err(error) if matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Closed) => {
                 self.start_again(connection, error)
             }
-            done => self.legacy(connection, done),
+            // One that was too slow to answer the probe may refuse this.
+            done => self.after_initialize(connection, done),
         }
     }
 
     /// The server left or fell silent because of the probe: once more without it.
     fn start_again(&mut self, connection: Connection, error: Error) -> Result<Client> {
-        let spare = self.spare.take().filter(|_| !self.left().is_zero());
-        let Some(spare) = spare else {
+        let Some(spare) = self.spare.take() else {
             return Err(self.explain(error, &connection));
         };
         connection.close();
+        // Ending the first one may have taken what was left of the time.
+        if self.left().is_zero() {
+            return Err(self.explain(error, &connection));
+        }
         let connection = self.open(spare)?;
-        let done = self.initialize(&connection);
-        self.legacy(connection, done)
+        let done = self.initialize(&connection, self.left());
+        self.after_initialize(connection, done)
     }
 
     /// A server that was taken for a legacy one may prove to be modern after all.
@@ -135,7 +151,10 @@ impl Opening {
             });
         let subscriptions = Arc::clone(&self.subscriptions);
         let mut connection = Connection::asking()
-            .handlers(self.subscriptions.listen_in(handlers))
+            .handlers(
+                self.subscriptions
+                    .listen_in(settings.inputs.serve(handlers)),
+            )
             .on_end(Arc::new(move |peer| subscriptions.connection_ended(peer)))
             .limits(settings.limits.clone());
         if let Some(log) = &settings.log {
@@ -163,14 +182,18 @@ impl Opening {
             Ok(envelope) => envelope,
             Err(error) => return Verdict::Hopeless(error),
         };
+        let patience = match self.newest(Era::Legacy) {
+            Some(_) => self.left() / 2,
+            None => self.left(),
+        };
         // A server that does not know the probe may not know how to cancel it either.
-        let options = CallOptions::new()
-            .timeout(self.left().min(self.settings.probe_timeout))
+        let mut options = CallOptions::new()
+            .timeout(patience.min(self.settings.probe_timeout))
             .without_cancelling();
         let answer = peer.request_with(
             method::SERVER_DISCOVER,
             |id, text| envelope.write(id, "{}", &JsonObject::new(), text),
-            options,
+            &mut options,
         );
         era::judge(
             answer.as_deref().map_err(Clone::clone),
@@ -194,13 +217,14 @@ impl Opening {
         Ok(Client::new(Inner {
             connection,
             envelope: self.envelope(revision)?,
+            inputs: self.settings.inputs.clone(),
             server,
             list_bounds: self.settings.list_bounds,
             subscriptions: Arc::clone(&self.subscriptions),
         }))
     }
 
-    fn initialize(&self, connection: &Connection) -> Result<InitializeResult> {
+    fn initialize(&self, connection: &Connection, patience: Duration) -> Result<InitializeResult> {
         let Some(revision) = self.newest(Era::Legacy) else {
             return Err(Error::new(
                 ErrorKind::Unsupported,
@@ -215,8 +239,8 @@ impl Opening {
         );
         params.fit_to(revision);
         let options = CallOptions::new()
-            .timeout(self.left())
-            .max_timeout(self.left())
+            .timeout(patience)
+            .max_timeout(patience)
             .without_cancelling();
         let answer = connection
             .peer()
@@ -247,7 +271,8 @@ impl Opening {
         peer.notify(
             method::NOTIFICATIONS_INITIALIZED,
             &NotificationParams::default(),
-        )?;
+        )
+        .map_err(|error| self.explain(error, &connection))?;
         let server = ServerDescription {
             revision,
             info: Some(result.server_info),
@@ -257,6 +282,7 @@ impl Opening {
         Ok(Client::new(Inner {
             connection,
             envelope: Envelope::legacy(),
+            inputs: self.settings.inputs.clone(),
             server,
             list_bounds: self.settings.list_bounds,
             subscriptions: Arc::clone(&self.subscriptions),

@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::schema::{
-    ClientCapabilities, FitTo, Implementation, JsonObject, ProtocolVersion, RequestMetaObject,
-    meta_key,
+    ClientCapabilities, FitTo, Implementation, InputResponses, JsonObject, ProtocolVersion,
+    RequestMetaObject, meta_key,
 };
 
 /// What every request of one connection carries.
@@ -125,6 +125,34 @@ fn write_member(
     serde_json::to_writer(&mut *text, value)
 }
 
+/// Params once more, with the answers to what the server asked and the state that it wants back.
+pub(super) fn with_answers(
+    params: &str,
+    responses: Option<&InputResponses>,
+    state: Option<&str>,
+) -> serde_json::Result<String> {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Answers<'a> {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        input_responses: Option<&'a InputResponses>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        request_state: Option<&'a str>,
+    }
+    let added = serde_json::to_string(&Answers {
+        input_responses: responses,
+        request_state: state,
+    })?;
+    let own = params.trim_ascii();
+    let (own, added) = (&own[..own.len() - 1], &added[1..]);
+    let comma = if own.trim_ascii_end().ends_with('{') || added == "}" {
+        ""
+    } else {
+        ","
+    };
+    Ok(format!("{own}{comma}{added}"))
+}
+
 /// Whether an object has a member `_meta` of its own; the text search spares most requests the parsing.
 fn has_meta(params: &str) -> bool {
     #[derive(serde::Deserialize)]
@@ -156,7 +184,7 @@ pub(super) fn params_text(method: &str, params: &impl Serialize) -> Result<Strin
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::{Map, Value, json};
 
     use super::*;
 
@@ -232,6 +260,31 @@ mod tests {
             }
             assert_eq!(value["_meta"], expected, "{text}");
             assert_eq!(text.contains("1.50"), params.contains("1.50"), "{text}");
+        }
+    }
+
+    // M-MRTR-C-18, M-MRTR-C-20, M-MRTR-C-23
+    #[test]
+    fn a_retry_repeats_the_params_and_adds_what_was_asked() {
+        let responses: InputResponses =
+            serde_json::from_str(r#"{"k":{"action":"decline"}}"#).expect("JSON");
+        let state = "\u{1f980} \"quoted\" \\";
+        for params in [r#"{"name":"x"}"#, "{}", "{ }"] {
+            let written = with_answers(params, Some(&responses), Some(state)).expect("JSON");
+            let mut value: Map<String, Value> = serde_json::from_str(&written).expect(&written);
+            assert_eq!(
+                value.remove("inputResponses"),
+                Some(json!({"k": {"action": "decline"}}))
+            );
+            assert_eq!(value.remove("requestState"), Some(json!(state)));
+            assert_eq!(
+                Value::Object(value),
+                serde_json::from_str::<Value>(params).expect("JSON")
+            );
+            assert_eq!(
+                with_answers(params, None, None).expect("JSON").trim(),
+                params
+            );
         }
     }
 

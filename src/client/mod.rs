@@ -11,7 +11,9 @@ mod calls;
 mod connect;
 mod envelope;
 mod era;
+mod input;
 mod paging;
+mod rounds;
 mod subscription;
 
 use std::fmt;
@@ -20,6 +22,7 @@ use std::sync::Arc;
 pub use self::builder::ClientBuilder;
 use self::envelope::Envelope;
 pub use self::era::{Era, EraMemory};
+use self::input::InputHandlers;
 use self::paging::ListBounds;
 pub use self::paging::{Items, ListPage, Pages};
 use self::subscription::Subscriptions;
@@ -57,6 +60,7 @@ pub struct Client(Arc<Inner>);
 struct Inner {
     connection: Connection,
     envelope: Envelope,
+    inputs: InputHandlers,
     server: ServerDescription,
     list_bounds: ListBounds,
     subscriptions: Arc<Subscriptions>,

@@ -26,7 +26,7 @@ use super::Client;
 use super::envelope::params_text;
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::Notification;
-use crate::protocol::{CallOptions, CancelToken, Handlers, Peer, Started};
+use crate::protocol::{CallOptions, CancelToken, Handlers, Peer, StartedCall};
 use crate::schema::{
     JsonObject, NotificationMetaObject, ServerCapabilities, SubscribeRequestParams,
     SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams,
@@ -65,7 +65,7 @@ pub struct Subscription {
     peer: Peer,
     granted: SubscriptionFilter,
     /// The request that is kept open, or those that opened it.
-    calls: Vec<Started>,
+    calls: Vec<StartedCall>,
     /// The resources to be unsubscribed, in the legacy era.
     uris: Vec<String>,
 }
@@ -86,6 +86,9 @@ impl Drop for Subscription {
     fn drop(&mut self) {
         self.told.state.lock().phase = Phase::Over;
         self.all.remove(&self.told);
+        for call in &self.calls {
+            call.cancel("the subscription is no longer wanted");
+        }
         if !self.uris.is_empty() {
             self.all.unsubscribe(&self.peer, &self.uris);
         }
@@ -147,7 +150,7 @@ impl Client {
     pub fn subscribe_with(
         &self,
         filter: SubscriptionFilter,
-        mut options: CallOptions<'_>,
+        options: CallOptions<'_>,
         on_event: impl Fn(Event) + Send + Sync + 'static,
     ) -> Result<Subscription> {
         let modern = self.revision().is_modern();
@@ -175,9 +178,9 @@ impl Client {
             uris: Vec::new(),
         };
         if modern {
-            self.listen(&mut subscription, &mut options, wait.deadline)?;
+            self.listen(&mut subscription, &options)?;
         } else {
-            self.subscribe_resources(&mut subscription, uris, wait.deadline)?;
+            self.subscribe_resources(&mut subscription, uris)?;
         }
         let agreed = subscription.told.wait(&wait, &self.server_name())?;
         if let Some(granted) = agreed {
@@ -186,12 +189,7 @@ impl Client {
         Ok(subscription)
     }
 
-    fn listen(
-        &self,
-        subscription: &mut Subscription,
-        options: &mut CallOptions<'_>,
-        deadline: Option<Instant>,
-    ) -> Result<()> {
+    fn listen(&self, subscription: &mut Subscription, options: &CallOptions<'_>) -> Result<()> {
         let filter = subscription.told.filter.clone();
         let params = SubscriptionsListenRequestParams::new(filter);
         let params = params_text(method::SUBSCRIPTIONS_LISTEN, &params)?;
@@ -201,14 +199,13 @@ impl Client {
             Arc::clone(&subscription.told),
         );
         let peer = subscription.peer.clone();
-        let call = subscription.peer.start_request(
+        let call = subscription.peer.start_quick_request(
             method::SUBSCRIPTIONS_LISTEN,
             |id, text| {
                 // The acknowledgement may come before the sending returns.
                 subscription.all.add(id, &subscription.told);
                 self.0.envelope.write(id, &params, &meta, text)
             },
-            deadline,
             move |outcome| told.end(&all, &peer, outcome.map(drop)),
         )?;
         subscription.calls.push(call);
@@ -219,7 +216,6 @@ impl Client {
         &self,
         subscription: &mut Subscription,
         uris: Vec<String>,
-        deadline: Option<Instant>,
     ) -> Result<()> {
         let all = Arc::clone(&subscription.all);
         all.add(0, &subscription.told);
@@ -235,10 +231,9 @@ impl Client {
             *counts.entry(uri.clone()).or_default() += 1;
             subscription.uris.push(uri);
             let told = Arc::clone(&subscription.told);
-            let call = subscription.peer.start_request(
+            let call = subscription.peer.start_quick_request(
                 method::RESOURCES_SUBSCRIBE,
                 |id, text| self.0.envelope.write(id, &params, &own, text),
-                deadline,
                 move |outcome| told.agree(None, outcome.err()),
             )?;
             subscription.calls.push(call);
@@ -385,16 +380,13 @@ impl Subscriptions {
                 counts.remove(uri);
             }
             let params = SubscribeRequestParams::new(&**uri);
-            let call = peer.start_request(
+            let call = peer.start_quick_request(
                 method::RESOURCES_UNSUBSCRIBE,
                 |_, text| serde_json::to_writer(text, &params),
-                Some(Instant::now()),
                 drop,
             );
-            // If it can't be sent, the server has gone or does not read: either way it has other worries.
-            if let Ok(call) = call {
-                call.leave();
-            }
+            // If it can't be sent, the server has gone.
+            drop(call);
         }
     }
 }

@@ -9,8 +9,7 @@ use serde::Serialize;
 use super::cancel::CancelToken;
 use super::core::{Core, Stint};
 use super::deadline::{Bound, Deadline};
-use super::outbox::Full;
-use super::outgoing::{Found, Outcome, Progress, Slot};
+use super::outgoing::{Found, OnEnd, Outcome, Progress, Slot};
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::{RawResult, RequestId};
 use crate::schema::{JsonObject, LoggingLevel, meta_key};
@@ -18,8 +17,6 @@ use crate::transport::SessionMessage;
 
 /// How long a caller reads for everybody before it leaves that to a thread of the connection.
 const STINT: Duration = Duration::from_millis(10);
-/// How long a caller writes before it leaves the rest to such a thread, so that it can be cancelled meanwhile.
-const TURN: Duration = Duration::from_millis(20);
 
 /// How one call waits. The default waits 60 s for a sign of life and 10 min in all.
 #[must_use]
@@ -81,6 +78,11 @@ impl<'a> CallOptions<'a> {
         self
     }
 
+    /// Waits for `span`, or until the call is cancelled; returns whether it is.
+    pub(crate) fn pause(&self, span: Duration) -> bool {
+        self.cancel.clone().unwrap_or_default().wait(span)
+    }
+
     /// Sends a member of `_meta` along, for example a trace context. Members that the library writes itself can't be replaced: the
     /// progress token, and since 2026-07-28 revision, capabilities and name of the client.
     ///
@@ -99,8 +101,8 @@ impl<'a> CallOptions<'a> {
     }
 
     /// What was set with [`meta`](Self::meta).
-    pub(crate) fn take_meta(&mut self) -> JsonObject {
-        std::mem::take(&mut self.meta)
+    pub(crate) fn own_meta(&self) -> &JsonObject {
+        &self.meta
     }
 
     /// How long to wait for an answer, and what ends the wait early.
@@ -159,7 +161,7 @@ pub(super) fn request(
     core: &Arc<Core>,
     method: &str,
     write: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
-    mut options: CallOptions<'_>,
+    options: &mut CallOptions<'_>,
 ) -> Result<RawResult> {
     let deadline = Deadline::new(Instant::now(), options.timeout, options.max_timeout);
     if options
@@ -190,15 +192,15 @@ pub(super) fn request(
             format!("params of {method} can't be written as JSON: {error}"),
         )
     })?;
-    call.send(text)?;
+    call.send(text, options)?;
     let slot = Arc::clone(&call.slot);
     let _nudge = options
         .cancel
         .as_ref()
         .map(|token| token.on_trigger(move || _ = slot.nudge()));
     let _place = core.leave_worker();
-    let outcome = call.wait(&mut options)?;
-    judge(&core.peer(), method, outcome)
+    let outcome = call.wait(options)?;
+    judge(core, method, outcome)
 }
 
 fn write_request(
@@ -218,27 +220,29 @@ fn write_request(
 }
 
 impl Call<'_> {
-    fn send(&mut self, text: Vec<u8>) -> Result<()> {
+    fn send(&mut self, text: Vec<u8>, options: &CallOptions<'_>) -> Result<()> {
         let message = SessionMessage::new(text).related_to(RequestId::from(self.id));
-        let full = Full::WaitUntil(self.deadline.at());
-        if let Err(error) = self.core.outbox.push(message, full) {
+        let sent = self
+            .core
+            .send_request(message, self.deadline.at(), options.cancel.as_ref());
+        sent.map_err(|error| {
             self.forget();
-            return Err(match error.kind() {
-                ErrorKind::Timeout => error.context(format_args!(
-                    "{} to '{}' was not sent",
-                    self.method,
-                    self.core.peer()
-                )),
+            let (method, peer) = (self.method, self.core.peer());
+            match error.kind() {
+                ErrorKind::Timeout => {
+                    let bound = self.deadline.passed(Instant::now());
+                    let time = self.time(bound.unwrap_or(Bound::Timeout), options);
+                    error.context(format_args!(
+                        "{method} to '{peer}' was not sent after {time}"
+                    ))
+                }
+                ErrorKind::Cancelled => Error::new(
+                    ErrorKind::Cancelled,
+                    format!("{method} to '{peer}' was cancelled before it was sent"),
+                ),
                 _ => error.sent(false),
-            });
-        }
-        let turn = Instant::now() + TURN;
-        self.core.flush_until(Some(
-            self.deadline
-                .at()
-                .map_or(turn, |deadline| deadline.min(turn)),
-        ));
-        Ok(())
+            }
+        })
     }
 
     /// The request never left: there is nobody to tell.
@@ -250,16 +254,19 @@ impl Call<'_> {
     fn wait(&mut self, options: &mut CallOptions<'_>) -> Result<Outcome> {
         let mut may_lead = self.core.patient;
         loop {
-            while let Some(found) = self.slot.take() {
-                match found {
-                    Found::Outcome(outcome) => return Ok(outcome),
-                    Found::Progress(progress) => {
-                        self.deadline.extend(Instant::now());
-                        if let Some(callback) = &mut options.on_progress {
-                            callback(progress);
-                        }
+            // A nudge that is left over would end each turn of reading before it began.
+            self.slot.look_up();
+            let found = self.slot.take();
+            let more = found.is_some();
+            match found {
+                Some(Found::Outcome(outcome)) => return Ok(outcome),
+                Some(Found::Progress(progress)) => {
+                    self.deadline.extend(Instant::now());
+                    if let Some(callback) = &mut options.on_progress {
+                        callback(progress);
                     }
                 }
+                None => {}
             }
             if options
                 .cancel
@@ -273,6 +280,10 @@ impl Call<'_> {
             if let Some(bound) = self.deadline.passed(Instant::now()) {
                 self.reason = "timed out";
                 return Err(self.timed_out(bound, options));
+            }
+            // Progress that never ends must not keep the caller from the two looks above.
+            if more {
+                continue;
             }
             let receiver = if may_lead {
                 self.core.crew.take_or_stand_by(self.id, &self.slot)
@@ -300,39 +311,26 @@ impl Call<'_> {
     }
 
     fn timed_out(&self, bound: Bound, options: &CallOptions<'_>) -> Error {
+        let (method, peer) = (self.method, self.core.peer());
+        let time = self.time(bound, options);
+        Error::new(
+            ErrorKind::Timeout,
+            format!("no answer to {method} from '{peer}' after {time}"),
+        )
+        .sent(true)
+    }
+
+    /// How long the call took, and the setting that bounds it.
+    fn time(&self, bound: Bound, options: &CallOptions<'_>) -> String {
         let (setting, span) = match bound {
             Bound::Timeout => ("timeout", options.timeout),
             Bound::Cap => ("max_timeout", options.max_timeout),
         };
-        let (method, peer) = (self.method, self.core.peer());
         let elapsed = Span(self.deadline.elapsed(Instant::now()));
-        let setting = format!("{setting} is {}", Span(span.unwrap_or_default()));
-        Error::new(
-            ErrorKind::Timeout,
-            format!("no answer to {method} from '{peer}' after {elapsed} ({setting})"),
+        format!(
+            "{elapsed} ({setting} is {})",
+            Span(span.unwrap_or_default())
         )
-        .sent(true)
-    }
-}
-
-/// What an outcome means for who asked.
-fn judge(peer: &str, method: &str, outcome: Outcome) -> Result<RawResult> {
-    match outcome {
-        Outcome::Response(response) => response
-            .into_result()
-            .map_err(|rpc| Error::peer(peer, method, rpc)),
-        Outcome::Malformed(malformed) => {
-            let text = format!(
-                "'{peer}' answered {method} with a message that is invalid: {}",
-                malformed.error.message
-            );
-            Err(Error::new(ErrorKind::Protocol, text).sent(true))
-        }
-        Outcome::Failed(error) => Err(error.context(format_args!("no answer to {method}"))),
-        Outcome::Withdrawn => {
-            let text = format!("'{peer}' ended {method} without an answer");
-            Err(Error::new(ErrorKind::Cancelled, text).sent(true))
-        }
     }
 }
 
@@ -345,31 +343,68 @@ impl Drop for Call<'_> {
     }
 }
 
-/// A request that was sent and that nobody waits for. Dropped before it has ended, it is given up, and the peer told.
-pub(crate) struct Started {
-    core: Arc<Core>,
-    id: i64,
-    /// Nobody minds how it goes on.
-    left: bool,
+/// What an outcome means to who is owed it.
+fn judge(core: &Core, method: &str, outcome: Outcome) -> Result<RawResult> {
+    match outcome {
+        Outcome::Response(response) => response
+            .into_result()
+            .map_err(|rpc| Error::peer(core.peer(), method, rpc)),
+        Outcome::Malformed(malformed) => {
+            let (peer, why) = (core.peer(), malformed.error.message);
+            let text = format!("'{peer}' answered {method} with a message that is invalid: {why}");
+            Err(Error::new(ErrorKind::Protocol, text).sent(true))
+        }
+        Outcome::Failed(error) => Err(error.context(format_args!("no answer to {method}"))),
+        Outcome::Withdrawn => {
+            let text = format!("'{}' ended {method} without an answer", core.peer());
+            Err(Error::new(ErrorKind::Cancelled, text).sent(true))
+        }
+    }
 }
 
-/// Sends a request; `on_end` gets its one outcome, unless the request is given up.
+/// A request that was sent without a caller who waits.
+pub(crate) struct StartedCall {
+    core: Arc<Core>,
+    id: i64,
+}
+
+impl StartedCall {
+    /// Nobody wants the answer any more: the peer is told, and the callback is dropped. Does nothing once the outcome is there.
+    pub(crate) fn cancel(&self, reason: &str) {
+        if self.core.calls.give_up(self.id) {
+            self.core.send_cancelled(self.id, reason);
+        }
+    }
+}
+
+/// Where a callback gets its outcome.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Turn {
+    /// On the connection's thread for notifications, in order with these.
+    InOrder,
+    /// Where it is found, before what is read next: for ours, which never block and run no user code.
+    Quick,
+}
+
+/// Sends a request whose outcome goes to a callback: once.
 ///
-/// `on_end` runs where the outcome is found, often on the reading thread: it must neither block nor run user code.
-pub(super) fn start(
+/// Nothing but the peer, [`StartedCall::cancel`] and the end of the connection ends it: who starts it sees to that.
+pub(super) fn start_request(
     core: &Arc<Core>,
-    method: &str,
+    method: &'static str,
     write: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
-    send_by: Option<Instant>,
+    turn: Turn,
     on_end: impl FnOnce(Result<RawResult>) + Send + 'static,
-) -> Result<Started> {
-    let (peer, name) = (core.peer(), method.to_owned());
-    let hook = Box::new(move |outcome| on_end(judge(&peer, &name, outcome)));
-    let id = core.calls.register_started(hook)?;
-    let started = Started {
+) -> Result<StartedCall> {
+    let judging = Arc::clone(core);
+    let on_end = Box::new(move |outcome| on_end(judge(&judging, method, outcome)));
+    let id = core.calls.register_callback(match turn {
+        Turn::InOrder => OnEnd::InOrder(on_end),
+        Turn::Quick => OnEnd::Quick(on_end),
+    })?;
+    let started = StartedCall {
         core: Arc::clone(core),
         id,
-        left: false,
     };
     let text = write_request(id, method, write).map_err(|error| {
         core.calls.give_up(id);
@@ -379,27 +414,7 @@ pub(super) fn start(
         )
     })?;
     let message = SessionMessage::new(text).related_to(RequestId::from(id));
-    match core.outbox.push(message, Full::WaitUntil(send_by)) {
-        Ok(()) => core.flush_until(send_by),
-        // It never left, so there is nobody to tell; unless the hook was told of the end first.
-        Err(error) if core.calls.give_up(id) => return Err(error.sent(false)),
-        Err(_) => {}
-    }
+    core.send_started(message)
+        .inspect_err(|_| _ = core.calls.give_up(id))?;
     Ok(started)
-}
-
-impl Started {
-    /// Lets the request go on by itself.
-    pub(crate) fn leave(mut self) {
-        self.left = true;
-    }
-}
-
-impl Drop for Started {
-    fn drop(&mut self) {
-        if !self.left && self.core.calls.give_up(self.id) {
-            self.core
-                .send_cancelled(self.id, "nobody waits for it any more");
-        }
-    }
 }

@@ -11,11 +11,12 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::cancel::{Callback, CancelToken};
 use super::crew::{Crew, Duty, Hands, Job};
 use super::handlers::{Handlers, RequestHandler};
-use super::incoming::{Batch, Exchange, Exchanges};
-use super::outbox::{Flush, Full, Outbox};
-use super::outgoing::{Calls, Delivery, Outcome, Progress, Slot};
+use super::incoming::{Batch, Exchange, Exchanges, Refusal};
+use super::outbox::{Flush, Outbox};
+use super::outgoing::{Calls, Delivery, Due, OnEnd, Outcome, Progress, Slot};
 use super::peer::Peer;
 use super::responder::{Responder, response_of};
 use super::stats::{Counters, Stats, count};
@@ -30,8 +31,14 @@ use crate::transport::{Control, Halves, Limits, Received, Receiver, SessionMessa
 const CANCELLED: &str = "notifications/cancelled";
 const PROGRESS: &str = "notifications/progress";
 
+/// How long a peer that no longer takes anything may still be read.
+const FAREWELL: Duration = Duration::from_millis(300);
+
 /// How long a thread tries to write before another one goes on for it.
 const WRITE_TURN: Duration = Duration::from_secs(5);
+
+/// How long a caller writes before it leaves the rest to a thread of the connection, so that it can be cancelled meanwhile.
+const CALL_TURN: Duration = Duration::from_millis(20);
 
 pub(crate) struct Core {
     pub(super) crew: Crew<Box<dyn Receiver>>,
@@ -131,7 +138,7 @@ impl Core {
             control,
         } = halves;
         let core = Self {
-            crew: Crew::new(limits.max_workers, limits.max_notifications),
+            crew: Crew::new(limits.max_workers),
             calls: Calls::new(limits.max_calls, limits.max_call_events),
             exchanges: Exchanges::default(),
             outbox: Outbox::new(sender, limits.max_queued_bytes),
@@ -163,7 +170,8 @@ impl Core {
 
     pub(crate) fn log(&self, message: impl FnOnce() -> String) {
         if let Some(log) = &self.settings.log {
-            log(&message());
+            // A panic of the host's must not end reading, nor the process when it comes while another one unwinds.
+            _ = catch_unwind(AssertUnwindSafe(|| log(&message())));
         }
     }
 
@@ -211,7 +219,7 @@ impl Core {
                 threads.push(handle);
             }
             Err(error) => {
-                self.crew.thread_left();
+                self.crew.thread_failed();
                 self.log(|| format!("a thread could not be started: {error}"));
                 if self.crew.threads() == 0 {
                     self.end(&error);
@@ -222,8 +230,9 @@ impl Core {
 
     fn serve_duties(self: Arc<Self>) {
         CREW_OF.set(self.address());
+        let mut has_come = true;
         loop {
-            let (duty, hands) = self.crew.next_duty();
+            let (duty, hands) = self.crew.next_duty(std::mem::take(&mut has_come));
             self.provide(hands);
             match duty {
                 Duty::Leave => break,
@@ -307,7 +316,9 @@ impl Core {
                     if self.outbox.is_due(more) {
                         self.flush_until(Instant::now().checked_add(WRITE_TURN));
                     }
-                    match self.crew.end_inline(park) {
+                    let (taken_back, hands) = self.crew.end_inline(park);
+                    self.provide(hands);
+                    match taken_back {
                         Some(taken_back) => receiver = taken_back,
                         None => {
                             self.flush_until(Instant::now().checked_add(WRITE_TURN));
@@ -352,13 +363,7 @@ impl Core {
                     let hands = self.crew.push_job(job);
                     self.provide(hands);
                 }
-                Ok(Some(_)) => {}
-                Ok(None) if Instant::now() < until => {}
-                Ok(None) => {
-                    let hands = self.crew.hand_over(receiver);
-                    self.provide(hands);
-                    return Stint::Quiet;
-                }
+                Ok(_) => {}
                 Err(error) => {
                     drop(receiver);
                     self.end(&error);
@@ -368,6 +373,12 @@ impl Core {
             if self.outbox.is_due(false) {
                 let hands = self.crew.want_flush();
                 self.provide(hands);
+            }
+            // Messages for others, however many, must not keep the caller past its time.
+            if Instant::now() >= until && !slot.has_something() {
+                let hands = self.crew.hand_over(receiver);
+                self.provide(hands);
+                return Stint::Quiet;
             }
         }
         let hands = self.crew.pass_on(receiver);
@@ -394,7 +405,12 @@ impl Core {
         receiver: &mut dyn Receiver,
         patience: Option<Duration>,
     ) -> Result<Option<Taken>> {
-        let received = receiver.receive(patience)?;
+        // A transport may be the host's. When it panics, the connection ends like for any other failure.
+        let received = catch_unwind(AssertUnwindSafe(|| receiver.receive(patience)))
+            .unwrap_or_else(|panic| {
+                let text = format!("the transport panicked: {}", panic_text(&*panic));
+                Err(Error::new(ErrorKind::Io, text))
+            })?;
         let outer = STANDING.replace(Standing::Reading(self.address()));
         let taken = match received {
             Received::Message(message) => Some(self.take_in(message)),
@@ -440,7 +456,7 @@ impl Core {
     fn take_batch(self: &Arc<Self>, members: Vec<Result<Message, Malformed>>) {
         let is_answered = |member: &Result<Message, Malformed>| match member {
             Ok(message) => matches!(message, Message::Request(_)),
-            Err(malformed) => malformed.form == Form::Request,
+            Err(malformed) => malformed.form != Form::Notification,
         };
         let batch = Arc::new(Batch::new(
             members.iter().filter(|member| is_answered(member)).count(),
@@ -479,8 +495,8 @@ impl Core {
         }
     }
 
-    fn deliver(&self, id: &RequestId, outcome: Outcome) -> Taken {
-        match self.calls.complete(id, outcome) {
+    fn deliver(self: &Arc<Self>, id: &RequestId, outcome: Outcome) -> Taken {
+        match self.complete(id, outcome) {
             Delivery::Delivered => return Taken::Delivered,
             Delivery::Late => count(&self.counters.late_responses),
             Delivery::Unknown => {
@@ -494,6 +510,22 @@ impl Core {
             }
         }
         Taken::Done
+    }
+
+    fn complete(self: &Arc<Self>, id: &RequestId, outcome: Outcome) -> Delivery {
+        let (delivery, due) = self.calls.complete(id, outcome);
+        self.settle(due);
+        delivery
+    }
+
+    /// Has callbacks run that are owed an outcome: none of them is ever dropped.
+    fn settle(self: &Arc<Self>, due: impl IntoIterator<Item = Due>) {
+        for (callback, outcome) in due {
+            match callback {
+                OnEnd::Quick(on_end) => self.run_guarded(Box::new(move || on_end(outcome))),
+                OnEnd::InOrder(on_end) => self.push_owed(Box::new(move || on_end(outcome))),
+            }
+        }
     }
 
     fn accept(self: &Arc<Self>, request: Request, batch: Option<&Arc<Batch>>) -> Taken {
@@ -510,6 +542,7 @@ impl Core {
                     request.method()
                 )
             });
+            self.end_batch_member(batch);
             return Taken::Done;
         }
         let Some(RequestHandler { call, quick }) = self.handlers.for_request(request.method())
@@ -520,11 +553,15 @@ impl Core {
             count(&self.counters.refused_busy);
             return refuse(busy(self.limits.max_requests));
         }
-        let Some(exchange) = self.exchanges.open(request.id(), batch.map(Arc::clone)) else {
-            return refuse(RpcError::invalid_request(format!(
-                "id {} is in use by a request that is not answered yet",
-                request.id()
-            )));
+        let exchange = match self.exchanges.open(request.id(), batch.map(Arc::clone)) {
+            Ok(exchange) => exchange,
+            Err(Refusal::InUse) => {
+                return refuse(RpcError::invalid_request(format!(
+                    "id {} is in use by a request that is not answered yet",
+                    request.id()
+                )));
+            }
+            Err(Refusal::Closed) => return Taken::Done,
         };
         self.admitted.fetch_add(1, Ordering::AcqRel);
         let responder = Responder::new(Arc::clone(self), exchange, request.method());
@@ -570,7 +607,7 @@ impl Core {
         let Some((exchange, callbacks)) = self.exchanges.cancel(&request_id, reason) else {
             // A peer that sends no requests can only mean one of ours.
             if !self.answers.load(Ordering::Acquire) {
-                self.calls.withdraw(&request_id);
+                self.settle(self.calls.withdraw(&request_id));
             }
             return;
         };
@@ -581,10 +618,8 @@ impl Core {
                 why.as_deref().unwrap_or("no reason given")
             )
         });
-        for callback in callbacks {
-            self.push_serial(callback);
-        }
-        self.end_batch_member(&exchange);
+        self.push_callbacks(callbacks);
+        self.end_batch_member(exchange.batch.as_ref());
     }
 
     fn progressed(&self, notification: &Notification) {
@@ -621,16 +656,35 @@ impl Core {
         }
     }
 
+    /// Runs a handler, which was left before, on a thread of the connection.
+    pub(crate) fn run_later(self: &Arc<Self>, handler: Job) {
+        let hands = self.crew.push_job(handler);
+        self.provide(hands);
+    }
+
+    /// What handlers want to have run when their request is cancelled: in order with notifications, but never dropped.
+    fn push_callbacks(self: &Arc<Self>, callbacks: Vec<Callback>) {
+        for callback in callbacks {
+            if let Ok(hands) = self.crew.push_serial(callback, usize::MAX) {
+                self.provide(hands);
+            }
+        }
+    }
+
     fn push_serial(self: &Arc<Self>, job: Job) {
-        match self.crew.push_serial(job) {
+        match self.crew.push_serial(job, self.limits.max_notifications) {
             Ok(hands) => self.provide(hands),
             Err(_) => count(&self.counters.dropped_notifications),
         }
     }
 
-    pub(super) fn push_serial_always(self: &Arc<Self>, job: Job) {
-        let hands = self.crew.push_serial_always(job);
-        self.provide(hands);
+    /// Queues what must not be lost, however much waits: there is no more of it than there are calls.
+    pub(super) fn push_owed(self: &Arc<Self>, job: Job) {
+        match self.crew.push_serial(job, usize::MAX) {
+            Ok(hands) => self.provide(hands),
+            // Nobody is left to run it, but it must know that it is over.
+            Err(job) => self.run_guarded(job),
+        }
     }
 
     fn refuse_malformed(self: &Arc<Self>, malformed: Malformed, batch: Option<&Arc<Batch>>) {
@@ -651,27 +705,23 @@ impl Core {
             )
         });
         let answerable = match form {
-            Form::Notification => false,
+            Form::Notification => return,
             Form::Request => {
                 self.settings.serving
                     || (malformed.id.is_some() && self.answers.load(Ordering::Acquire))
             }
             Form::Noise => self.settings.serving,
             Form::Response => {
-                let error = malformed.error.clone();
                 let delivered = malformed.id.clone().is_some_and(|id| {
-                    self.calls
-                        .complete(&id, Outcome::Malformed(malformed.clone()))
-                        == Delivery::Delivered
+                    self.complete(&id, Outcome::Malformed(malformed.clone())) == Delivery::Delivered
                 });
-                if !delivered && self.settings.serving {
-                    self.reply(malformed.id.as_ref(), &error, batch);
-                }
-                return;
+                !delivered && self.settings.serving
             }
         };
         if answerable {
             self.reply(malformed.id.as_ref(), &malformed.error, batch);
+        } else {
+            self.end_batch_member(batch);
         }
     }
 
@@ -712,10 +762,16 @@ impl Core {
         let Some(text) = text else { return };
         let mut message = SessionMessage::new(text);
         message.related = id.cloned();
-        if let Err(error) = self.queue(message) {
-            self.log(|| format!("an error answer could not be sent: {error}"));
+        match self.queue(message) {
+            Ok(()) => self.write_answers(),
+            Err(error) => self.log(|| format!("an error answer could not be sent: {error}")),
         }
     }
+}
+
+fn turn_of_call(deadline: Option<Instant>) -> Option<Instant> {
+    let turn = Instant::now() + CALL_TURN;
+    Some(deadline.map_or(turn, |deadline| deadline.min(turn)))
 }
 
 fn busy(max: usize) -> RpcError {
@@ -735,8 +791,8 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
 
 /// Sending.
 impl Core {
-    /// Sends the answer of an exchange, which the caller has the right to.
-    pub(super) fn send_response(
+    /// Queues the answer of an exchange, which the caller has the right to. It is written by [`write_answers`](Self::write_answers).
+    pub(super) fn queue_response(
         self: &Arc<Self>,
         exchange: &Exchange,
         text: Vec<u8>,
@@ -751,16 +807,14 @@ impl Core {
         }
     }
 
-    fn end_batch_member(self: &Arc<Self>, exchange: &Exchange) {
-        let Some(text) = exchange
-            .batch
-            .as_ref()
-            .and_then(|batch| batch.end_one(None))
-        else {
+    /// A message gets no answer: if it was the last of its batch, the answers of the others go out.
+    fn end_batch_member(self: &Arc<Self>, batch: Option<&Arc<Batch>>) {
+        let Some(text) = batch.and_then(|batch| batch.end_one(None)) else {
             return;
         };
-        if let Err(error) = self.queue(SessionMessage::new(text)) {
-            self.log(|| format!("the answer of a batch could not be sent: {error}"));
+        match self.queue(SessionMessage::new(text)) {
+            Ok(()) => self.write_answers(),
+            Err(error) => self.log(|| format!("the answer of a batch could not be sent: {error}")),
         }
     }
 
@@ -770,14 +824,11 @@ impl Core {
         exchange: &Exchange,
         text: Vec<u8>,
     ) -> Result<()> {
-        let mut message = Some(response_of(exchange, text));
-        let deadline = Instant::now().checked_add(self.settings.write_timeout);
-        loop {
-            // Waiting for room happens outside of the exchange's lock: a cancellation must not wait for a peer that does not read.
-            exchange.while_open(|| self.outbox.try_push(&mut message))?;
-            let Some(message) = &message else { break };
-            self.outbox.wait_for_room(message.text.len(), deadline)?;
-        }
+        let deadline = self.write_deadline();
+        // Waiting for room happens outside of the exchange's lock: a cancellation must not wait for a peer that does not read.
+        self.push(response_of(exchange, text), deadline, None, |message| {
+            exchange.while_open(|| self.outbox.try_push(message))
+        })?;
         if !self.is_written_later() {
             self.flush_until(deadline);
         }
@@ -795,10 +846,72 @@ impl Core {
         }
     }
 
+    /// Queues a request that nobody waits for, and has it written.
+    pub(super) fn send_started(self: &Arc<Self>, message: SessionMessage) -> Result<()> {
+        self.outbox.push_over(message)?;
+        let hands = self.crew.want_flush();
+        self.provide(hands);
+        Ok(())
+    }
+
+    /// Queues a message with `try_push` when there is room; until then it waits, at most until the deadline or for the token.
+    fn push(
+        self: &Arc<Self>,
+        message: SessionMessage,
+        deadline: Option<Instant>,
+        cancel: Option<&CancelToken>,
+        try_push: impl Fn(&mut Option<SessionMessage>) -> Result<()>,
+    ) -> Result<()> {
+        let mut message = Some(message);
+        loop {
+            try_push(&mut message)?;
+            let Some(message) = &message else {
+                return Ok(());
+            };
+            if cancel.is_some_and(CancelToken::is_triggered) {
+                return Err(Error::new(ErrorKind::Cancelled, "cancelled"));
+            }
+            let turn = if cancel.is_some() {
+                turn_of_call(deadline)
+            } else {
+                deadline
+            };
+            // What fills the queue may wait for a thread that is about to write it, but runs a handler first.
+            self.flush_until(turn);
+            match self.outbox.wait_for_room(message.text.len(), turn) {
+                Err(error) if error.kind() == ErrorKind::Timeout && turn != deadline => {}
+                waited => waited?,
+            }
+        }
+    }
+
+    /// Sends a request: queues it, waiting for room until the deadline or for the token, and writes it.
+    pub(super) fn send_request(
+        self: &Arc<Self>,
+        message: SessionMessage,
+        deadline: Option<Instant>,
+        cancel: Option<&CancelToken>,
+    ) -> Result<()> {
+        self.push(message, deadline, cancel, |message| {
+            self.outbox.try_push(message)
+        })?;
+        self.flush_until(turn_of_call(deadline));
+        Ok(())
+    }
+
+    fn push_until(
+        self: &Arc<Self>,
+        message: SessionMessage,
+        deadline: Option<Instant>,
+    ) -> Result<()> {
+        self.push(message, deadline, None, |message| {
+            self.outbox.try_push(message)
+        })
+    }
+
     pub(super) fn send_notification(self: &Arc<Self>, text: Vec<u8>) -> Result<()> {
-        let deadline = Instant::now().checked_add(self.settings.write_timeout);
-        self.outbox
-            .push(SessionMessage::new(text), Full::WaitUntil(deadline))?;
+        let deadline = self.write_deadline();
+        self.push_until(SessionMessage::new(text), deadline)?;
         self.flush_until(deadline);
         Ok(())
     }
@@ -820,7 +933,7 @@ impl Core {
         )
         .expect("a number and a string");
         let message = SessionMessage::new(text).related_to(RequestId::from(id));
-        match self.outbox.push(message, Full::Exceed) {
+        match self.outbox.push_over(message) {
             Ok(()) => {
                 let hands = self.crew.want_flush();
                 self.provide(hands);
@@ -834,27 +947,30 @@ impl Core {
         }
     }
 
-    /// Queues an answer, and writes it unless this thread has to read or will write soon.
+    /// Queues an answer. It is written by [`write_answers`](Self::write_answers).
     fn queue(self: &Arc<Self>, message: SessionMessage) -> Result<()> {
-        let here = self.address();
-        let (full, write) = match STANDING.get() {
-            Standing::Reading(address) if address == here => (Full::Exceed, false),
-            Standing::Inline(address, _) if address == here => {
-                (Full::WaitUntil(self.write_deadline()), false)
+        let pushed = match STANDING.get() {
+            Standing::Reading(address) if address == self.address() => {
+                self.outbox.push_over(message)
             }
-            _ => (Full::WaitUntil(self.write_deadline()), true),
+            _ => self.push_until(message, self.write_deadline()),
         };
-        if let Err(error) = self.outbox.push(message, full) {
-            if matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Limit) {
-                // An answer must not get lost while the connection lives on.
-                self.end(&error.clone().with_kind(ErrorKind::Closed));
-            }
-            return Err(error);
+        if let Err(error) = &pushed
+            && matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Limit)
+        {
+            // An answer must not get lost while the connection lives on.
+            self.end(&error.clone().with_kind(ErrorKind::Closed));
         }
-        if write {
+        pushed
+    }
+
+    /// Writes what is queued, unless this thread has to read or will write soon.
+    pub(super) fn write_answers(self: &Arc<Self>) {
+        let here = self.address();
+        if !matches!(STANDING.get(), Standing::Reading(address) | Standing::Inline(address, _) if address == here)
+        {
             self.flush_until(self.write_deadline());
         }
-        Ok(())
     }
 
     fn write_deadline(&self) -> Option<Instant> {
@@ -873,7 +989,7 @@ impl Core {
                 let hands = self.crew.want_flush();
                 self.provide(hands);
             }
-            Flush::Failed(error) => self.end(&error.context("writing failed")),
+            Flush::Failed(error) => self.end_by_writing(error.context("writing failed")),
         }
     }
 }
@@ -898,16 +1014,32 @@ impl Core {
     }
 
     fn fail_calls(self: &Arc<Self>, error: &Error) {
-        self.calls.close(error);
+        self.settle(self.calls.close(error));
         if let Some(on_end) = &self.settings.on_end {
             on_end(&Peer::new(Arc::clone(self)));
         }
     }
 
-    fn cancel_requests(self: &Arc<Self>) {
-        for callback in self.exchanges.close() {
-            self.push_serial(callback);
+    /// Nothing can be written any more. A peer that has gone may have left an answer, or its last words: they are read first.
+    fn end_by_writing(self: &Arc<Self>, error: Error) {
+        if self.settings.serving || error.kind() != ErrorKind::Closed {
+            return self.end(&error);
         }
+        let core = Arc::clone(self);
+        let hands = self.crew.push_job(Box::new(move || {
+            let until = Instant::now() + FAREWELL;
+            let mut life = core.life.lock();
+            while life.ended.is_none() && Instant::now() < until {
+                life = core.life_changed.wait_until(life, Some(until));
+            }
+            drop(life);
+            core.end(&error);
+        }));
+        self.provide(hands);
+    }
+
+    fn cancel_requests(self: &Arc<Self>) {
+        self.push_callbacks(self.exchanges.close());
     }
 
     /// A request in hand has ended, and is no longer counted: somebody may wait for the last one.
@@ -936,7 +1068,11 @@ impl Core {
             life = self.life_changed.wait_until(life, Some(drained));
         }
         let error = life.ended.clone().expect("the wait ended with it");
+        let closing = life.closing;
         drop(life);
+        if !closing {
+            self.outbox.drain(drained);
+        }
         self.close();
         error
     }
@@ -970,9 +1106,8 @@ impl Core {
             own_handler.max(own_thread),
             Instant::now() + self.settings.drain.min(Duration::from_secs(1)),
         );
-        _ = self
-            .outbox
-            .flush(Instant::now() + Duration::from_millis(500));
+        self.outbox
+            .drain(Instant::now() + Duration::from_millis(500));
         self.control.close();
         self.end(&reason);
         self.outbox.close(&reason);

@@ -69,7 +69,6 @@ pub(crate) struct Crew<R> {
     /// A thread has left, or a handler has ended.
     quieter: Condvar,
     max_workers: usize,
-    max_serial: usize,
 }
 
 struct State<R> {
@@ -90,6 +89,8 @@ struct State<R> {
     handlers: usize,
     slow_streak: u32,
     threads: usize,
+    /// A thread was called that has not come yet. It looks what there is to do when it comes: one at a time is enough.
+    starting: bool,
     idle: usize,
     watchdog: Watchdog,
     /// Nobody reads any more.
@@ -107,7 +108,7 @@ enum Watchdog {
 }
 
 impl<R> Crew<R> {
-    pub(crate) fn new(max_workers: usize, max_serial: usize) -> Self {
+    pub(crate) fn new(max_workers: usize) -> Self {
         let state = State {
             receiver: None,
             parks: 0,
@@ -121,6 +122,7 @@ impl<R> Crew<R> {
             handlers: 0,
             slow_streak: 0,
             threads: 0,
+            starting: false,
             idle: 0,
             watchdog: Watchdog::Absent,
             over: false,
@@ -132,13 +134,14 @@ impl<R> Crew<R> {
             watch: Condvar::new(),
             quieter: Condvar::new(),
             max_workers: max_workers.max(1),
-            max_serial,
         }
     }
 
     /// Waits for something to do. For threads of the crew; ends when there is something, the thread idled too long, or all is over.
-    pub(crate) fn next_duty(&self) -> (Duty<R>, Hands) {
+    /// `has_come` tells that the thread was called and comes for the first time.
+    pub(crate) fn next_duty(&self, has_come: bool) -> (Duty<R>, Hands) {
         let mut state = self.state.lock();
+        state.starting &= !has_come;
         let mut idle_until = None;
         loop {
             if let Some(duty) = state.pick(self.max_workers) {
@@ -203,8 +206,9 @@ impl<R> Crew<R> {
             self.work.notify_one();
         } else if state.watchdog != Watchdog::Absent {
             self.watch.notify_one();
-        } else if !state.stopped {
+        } else if !state.stopped && !state.starting {
             state.threads += 1;
+            state.starting = true;
             return Hands::StartOne;
         }
         Hands::Enough
@@ -212,17 +216,17 @@ impl<R> Crew<R> {
 
     /// Gives the receiver up for a while, or for good: whoever comes next may take it.
     pub(crate) fn park(&self, receiver: R) -> Hands {
-        let mut state = self.state.lock();
-        self.park_locked(&mut state, receiver)
+        let mut receiver = Some(receiver);
+        self.park_locked(&mut self.state.lock(), &mut receiver)
     }
 
-    fn park_locked(&self, state: &mut State<R>, receiver: R) -> Hands {
+    /// Leaves the receiver where it is when nobody reads any more: it is dropped outside of the lock.
+    fn park_locked(&self, state: &mut State<R>, receiver: &mut Option<R>) -> Hands {
         if state.over {
-            self.quieter.notify_all();
             return Hands::Enough;
         }
         debug_assert!(state.receiver.is_none(), "there is one receiver");
-        state.receiver = Some(receiver);
+        state.receiver = receiver.take();
         state.parks += 1;
         match state.watchdog {
             Watchdog::Asleep => self.watch.notify_one(),
@@ -234,8 +238,9 @@ impl<R> Crew<R> {
 
     /// Parks the receiver for good: a waiting caller goes on if there is one, the crew after a tick.
     pub(crate) fn pass_on(&self, receiver: R) -> Hands {
+        let mut receiver = Some(receiver);
         let mut state = self.state.lock();
-        let hands = self.park_locked(&mut state, receiver);
+        let hands = self.park_locked(&mut state, &mut receiver);
         while let Some((_, slot)) = state.standby.pop_first() {
             if slot.nudge() {
                 break;
@@ -248,7 +253,6 @@ impl<R> Crew<R> {
     pub(crate) fn hand_over(&self, receiver: R) -> Hands {
         let mut state = self.state.lock();
         if state.over {
-            self.quieter.notify_all();
             return Hands::Enough;
         }
         state.receiver = Some(receiver);
@@ -266,7 +270,9 @@ impl<R> Crew<R> {
     pub(crate) fn take_or_stand_by(&self, id: i64, slot: &Arc<Slot>) -> Option<R> {
         let mut state = self.state.lock();
         let receiver = state.take();
-        if receiver.is_none() && !state.over {
+        if receiver.is_some() {
+            state.standby.remove(&id);
+        } else if !state.over {
             state.standby.insert(id, Arc::clone(slot));
         }
         receiver
@@ -289,7 +295,7 @@ impl<R> Crew<R> {
         }
         state.running += 1;
         state.handlers += 1;
-        let hands = self.park_locked(&mut state, receiver);
+        let hands = self.park_locked(&mut state, &mut Some(receiver));
         Ok((state.parks, hands))
     }
 
@@ -299,8 +305,8 @@ impl<R> Crew<R> {
         state.receiver.is_some() && state.parks == park
     }
 
-    /// The handler is done: takes the receiver back, unless somebody reads.
-    pub(crate) fn end_inline(&self, park: u64) -> Option<R> {
+    /// The handler is done: takes the receiver back, unless somebody reads. A handler that waited for its place has it now.
+    pub(crate) fn end_inline(&self, park: u64) -> (Option<R>, Hands) {
         let mut state = self.state.lock();
         state.running -= 1;
         state.handlers -= 1;
@@ -308,7 +314,8 @@ impl<R> Crew<R> {
             state.slow_streak = 0;
         }
         self.quieter.notify_all();
-        state.take()
+        let receiver = state.take();
+        (receiver, self.call_hands(&mut state))
     }
 
     /// Queues a handler for another thread.
@@ -332,24 +339,14 @@ impl<R> Crew<R> {
         self.quieter.notify_all();
     }
 
-    /// Queues a callback that runs in order with others of its kind. Refused when too many wait.
-    pub(crate) fn push_serial(&self, job: Job) -> Result<Hands, Job> {
+    /// Queues a callback that runs in order with others of its kind. Refused when so many wait already.
+    pub(crate) fn push_serial(&self, job: Job, max: usize) -> Result<Hands, Job> {
         let mut state = self.state.lock();
-        if state.serial.len() >= self.max_serial || state.stopped {
+        if state.serial.len() >= max || state.stopped {
             return Err(job);
         }
         state.serial.push_back(job);
         Ok(self.call_hands(&mut state))
-    }
-
-    /// The same for what must not be lost; there is no more of it than there are calls.
-    pub(crate) fn push_serial_always(&self, job: Job) -> Hands {
-        let mut state = self.state.lock();
-        if state.stopped {
-            return Hands::Enough;
-        }
-        state.serial.push_back(job);
-        self.call_hands(&mut state)
     }
 
     pub(crate) fn serial_done(&self) {
@@ -430,10 +427,16 @@ impl<R> Crew<R> {
         true
     }
 
-    /// A thread has left, or could not be started.
+    /// A thread has left.
     pub(crate) fn thread_left(&self) {
         self.state.lock().threads -= 1;
         self.quieter.notify_all();
+    }
+
+    /// A thread that was called could not be started.
+    pub(crate) fn thread_failed(&self) {
+        self.state.lock().starting = false;
+        self.thread_left();
     }
 
     pub(crate) fn threads(&self) -> usize {
@@ -480,6 +483,55 @@ impl<R> State<R> {
     }
 }
 
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// Left over, such a nudge would end the caller's next turn of reading before it began, again and again.
+    #[test]
+    fn a_caller_that_reads_is_not_asked_to() {
+        let (crew, slot) = (Crew::<u32>::new(4), Arc::new(Slot::default()));
+        assert_eq!(crew.take_or_stand_by(1, &slot), None);
+        let _ = crew.park(7);
+        assert_eq!(crew.take_or_stand_by(1, &slot), Some(7));
+        let _ = crew.pass_on(7);
+        assert!(!slot.has_something());
+        slot.nudge();
+        slot.look_up();
+        assert!(!slot.has_something());
+    }
+
+    #[test]
+    fn one_thread_is_called_at_a_time() {
+        let crew = Crew::<u32>::new(4);
+        assert_eq!(crew.push_job(Box::new(|| {})), Hands::StartOne);
+        assert_eq!(crew.push_job(Box::new(|| {})), Hands::Enough);
+        assert!(matches!(
+            crew.next_duty(true),
+            (Duty::Run(_), Hands::StartOne)
+        ));
+        assert!(matches!(
+            crew.next_duty(true),
+            (Duty::Run(_), Hands::Enough)
+        ));
+    }
+
+    /// The thread that read it parks the receiver, the one that ran meanwhile takes it, and a handler waits for the place left.
+    #[test]
+    fn a_place_that_is_left_is_offered_to_who_waits_for_it() {
+        let crew = Crew::<u32>::new(1);
+        let Ok((park, Hands::StartOne)) = crew.begin_inline(7) else {
+            panic!("there is a place, and nobody watches")
+        };
+        crew.state.lock().starting = false;
+        assert_eq!(crew.take(), Some(7));
+        assert_eq!(crew.push_job(Box::new(|| {})), Hands::Enough);
+        let _ = crew.park(7);
+        crew.state.lock().starting = false;
+        assert_eq!(crew.end_inline(park), (Some(7), Hands::StartOne));
+    }
+}
+
 #[cfg(all(test, loom))]
 mod loom_tests {
     use super::*;
@@ -488,7 +540,7 @@ mod loom_tests {
     #[test]
     fn loom_the_receiver_has_one_holder() {
         loom::model(|| {
-            let crew = Arc::new(Crew::<u32>::new(4, 4));
+            let crew = Arc::new(Crew::<u32>::new(4));
             let thief = {
                 let crew = Arc::clone(&crew);
                 loom::thread::spawn(move || crew.take())
@@ -497,7 +549,7 @@ mod loom_tests {
             let kept = match inline {
                 Ok((park, hands)) => {
                     assert_eq!(hands, Hands::StartOne);
-                    crew.end_inline(park)
+                    crew.end_inline(park).0
                 }
                 Err(receiver) => Some(receiver),
             };
@@ -513,7 +565,7 @@ mod loom_tests {
     #[test]
     fn loom_a_waiting_caller_is_not_forgotten() {
         loom::model(|| {
-            let crew = Arc::new(Crew::<u32>::new(4, 4));
+            let crew = Arc::new(Crew::<u32>::new(4));
             let slot = Arc::new(Slot::default());
             let leaving = {
                 let crew = Arc::clone(&crew);
@@ -537,7 +589,7 @@ mod loom_tests {
     #[test]
     fn loom_the_end_takes_the_receiver() {
         loom::model(|| {
-            let crew = Arc::new(Crew::<Arc<()>>::new(4, 4));
+            let crew = Arc::new(Crew::<Arc<()>>::new(4));
             let receiver = Arc::new(());
             let watch = Arc::clone(&receiver);
             let parking = {

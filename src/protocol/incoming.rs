@@ -13,6 +13,7 @@
 //!
 //! **Locks:** an exchange's, then the outbox's. The table's is never held together with another.
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use super::cancel::{Callback, CancelToken};
@@ -92,28 +93,52 @@ impl Exchange {
 
 /// All requests in hand.
 #[derive(Debug, Default)]
-pub(crate) struct Exchanges(Mutex<HashMap<RequestId, Arc<Exchange>>>);
+pub(crate) struct Exchanges(Mutex<Table>);
+
+#[derive(Debug, Default)]
+struct Table {
+    open: HashMap<RequestId, Arc<Exchange>>,
+    closed: bool,
+}
+
+/// Why a request is not entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// Its id is in use.
+    InUse,
+    /// The connection closes: nobody waits for an answer.
+    Closed,
+}
 
 impl Exchanges {
-    /// Enters a request; `None` when its id is in use.
-    pub(crate) fn open(&self, id: &RequestId, batch: Option<Arc<Batch>>) -> Option<Arc<Exchange>> {
+    /// Enters a request.
+    pub(crate) fn open(
+        &self,
+        id: &RequestId,
+        batch: Option<Arc<Batch>>,
+    ) -> Result<Arc<Exchange>, Refusal> {
         let mut table = self.0.lock();
-        if table.contains_key(id) {
-            return None;
+        if table.closed {
+            return Err(Refusal::Closed);
         }
-        let exchange = Arc::new(Exchange::new(id.clone(), batch));
-        table.insert(id.clone(), Arc::clone(&exchange));
-        Some(exchange)
+        match table.open.entry(id.clone()) {
+            Entry::Occupied(_) => Err(Refusal::InUse),
+            Entry::Vacant(place) => {
+                let exchange = Arc::new(Exchange::new(id.clone(), batch));
+                Ok(Arc::clone(place.insert(exchange)))
+            }
+        }
     }
 
     /// Forgets a request, before its response goes out: from then on the peer may use the id again.
     pub(crate) fn forget(&self, exchange: &Arc<Exchange>) {
         let mut table = self.0.lock();
         if table
+            .open
             .get(&exchange.id)
             .is_some_and(|held| Arc::ptr_eq(held, exchange))
         {
-            table.remove(&exchange.id);
+            table.open.remove(&exchange.id);
         }
     }
 
@@ -123,16 +148,20 @@ impl Exchanges {
         id: &RequestId,
         reason: Option<String>,
     ) -> Option<(Arc<Exchange>, Vec<Callback>)> {
-        let exchange = self.0.lock().remove(id)?;
+        let exchange = self.0.lock().open.remove(id)?;
         exchange.step(Phase::Cancelled).ok()?;
         let callbacks = exchange.cancel.fire(reason);
         Some((exchange, callbacks))
     }
 
-    /// The connection ends: every request is closed and its handler told. Gives what the handlers want to have run.
+    /// The connection ends: every request is closed and its handler told, and no other one is entered. Gives what the handlers want to
+    /// have run.
     pub(crate) fn close(&self) -> Vec<Callback> {
-        let table = std::mem::take(&mut *self.0.lock());
-        let closed = table
+        let mut table = self.0.lock();
+        table.closed = true;
+        let open = std::mem::take(&mut table.open);
+        drop(table);
+        let closed = open
             .into_values()
             .filter(|exchange| exchange.step(Phase::Closed).is_ok());
         closed
@@ -191,7 +220,10 @@ mod tests {
         let exchanges = Exchanges::default();
         let id = RequestId::from(1);
         let exchange = exchanges.open(&id, None).expect("free");
-        assert!(exchanges.open(&id, None).is_none(), "in use");
+        assert_eq!(
+            exchanges.open(&id, None).expect_err("in use"),
+            Refusal::InUse
+        );
         exchange.begin_answer().expect("first");
         exchanges.forget(&exchange);
         assert_eq!(
@@ -199,7 +231,12 @@ mod tests {
             ErrorKind::State
         );
         assert!(exchanges.cancel(&id, None).is_none(), "nothing to cancel");
-        assert!(exchanges.open(&id, None).is_some(), "free again");
+        exchanges.open(&id, None).expect("free again");
+        exchanges.close();
+        assert_eq!(
+            exchanges.open(&RequestId::from(2), None).expect_err("over"),
+            Refusal::Closed
+        );
     }
 
     #[test]

@@ -7,10 +7,11 @@
 //! queue empty, or says that something is left ([`Flush::Unfinished`]), and then somebody has to flush again.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::sync::{Condvar, Mutex, MutexGuard};
+use crate::sync::{Condvar, Mutex};
 use crate::transport::{Sender, SessionMessage};
 
 /// How often one thread writes what others queued meanwhile before it passes the duty on.
@@ -22,7 +23,7 @@ const TOGETHER_BYTES: usize = 64 << 10;
 #[derive(Debug)]
 pub(crate) struct Outbox {
     state: Mutex<State>,
-    /// The queue got shorter, or the outbox was closed.
+    /// The queue got shorter, a thread stopped writing, or the outbox was closed.
     changed: Condvar,
     max_bytes: usize,
 }
@@ -50,15 +51,6 @@ pub(crate) enum Flush {
     Failed(Error),
 }
 
-/// What to do when the queue is full.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Full {
-    /// Wait for room.
-    WaitUntil(Option<Instant>),
-    /// Go over the limit, up to twice of it: for the reading thread, which waits for nothing.
-    Exceed,
-}
-
 impl Outbox {
     pub(crate) fn new(sender: Box<dyn Sender>, max_bytes: usize) -> Self {
         let state = State {
@@ -75,18 +67,19 @@ impl Outbox {
         }
     }
 
-    /// Queues a message. Nothing is written before [`flush`](Self::flush).
+    /// Queues a message that can't wait for room: over the limit, up to twice of it. For the reading thread, which waits for nothing.
+    /// Nothing is written before [`flush`](Self::flush).
     ///
     /// # Errors
     ///
-    /// `Timeout` when there was no room until the deadline, `Limit` when there is none for a message that can't wait, or what closed
-    /// the outbox. Nothing was queued then.
-    pub(crate) fn push(&self, message: SessionMessage, full: Full) -> Result<()> {
-        let len = message.text.len();
-        let mut state = self.lock_with_room(len, full)?;
-        state.bytes += len;
-        state.queue.push_back(message);
-        Ok(())
+    /// `Limit` when there is no room, or what closed the outbox. Nothing was queued then.
+    pub(crate) fn push_over(&self, message: SessionMessage) -> Result<()> {
+        let (mut message, max) = (Some(message), self.max_bytes.saturating_mul(2));
+        self.push_up_to(&mut message, max)?;
+        match message {
+            None => Ok(()),
+            Some(_) => Err(Error::new(ErrorKind::Limit, stuck(self.queued_bytes()))),
+        }
     }
 
     /// Queues the message if there is room, and takes it out of its place then.
@@ -95,12 +88,16 @@ impl Outbox {
     ///
     /// What closed the outbox.
     pub(crate) fn try_push(&self, message: &mut Option<SessionMessage>) -> Result<()> {
+        self.push_up_to(message, self.max_bytes)
+    }
+
+    fn push_up_to(&self, message: &mut Option<SessionMessage>, max_bytes: usize) -> Result<()> {
         let mut state = self.state.lock();
         if let Some(error) = &state.closed {
             return Err(error.clone());
         }
         let len = message.as_ref().map_or(0, |message| message.text.len());
-        if state.has_room(len, self.max_bytes)
+        if state.has_room(len, max_bytes)
             && let Some(message) = message.take()
         {
             state.bytes += len;
@@ -109,41 +106,36 @@ impl Outbox {
         Ok(())
     }
 
-    /// Waits until the queue has room, if only for a small message.
+    /// Waits until the queue has room for a message of this length.
     ///
     /// # Errors
     ///
     /// `Timeout` when there was none until the deadline, or what closed the outbox.
     pub(crate) fn wait_for_room(&self, len: usize, deadline: Option<Instant>) -> Result<()> {
-        drop(self.lock_with_room(len, Full::WaitUntil(deadline))?);
-        Ok(())
-    }
-
-    fn lock_with_room(&self, len: usize, full: Full) -> Result<MutexGuard<'_, State>> {
-        let room = match full {
-            Full::WaitUntil(_) => self.max_bytes,
-            Full::Exceed => self.max_bytes.saturating_mul(2),
-        };
         let mut state = self.state.lock();
         loop {
             if let Some(error) = &state.closed {
                 return Err(error.clone());
             }
-            if state.has_room(len, room) {
-                return Ok(state);
+            if state.has_room(len, self.max_bytes) {
+                return Ok(());
             }
-            let stuck = || {
-                format!(
-                    "the peer does not read: {} bytes wait to be written (max_queued_bytes)",
-                    state.bytes
-                )
-            };
-            match full {
-                Full::Exceed => return Err(Error::new(ErrorKind::Limit, stuck())),
-                Full::WaitUntil(Some(deadline)) if Instant::now() >= deadline => {
-                    return Err(Error::new(ErrorKind::Timeout, stuck()));
-                }
-                Full::WaitUntil(deadline) => state = self.changed.wait_until(state, deadline),
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Err(Error::new(ErrorKind::Timeout, stuck(state.bytes)));
+            }
+            state = self.changed.wait_until(state, deadline);
+        }
+    }
+
+    /// Writes what is queued, and waits for another thread that is writing it already.
+    pub(crate) fn drain(&self, deadline: Instant) {
+        while let Flush::Done | Flush::Unfinished = self.flush(deadline) {
+            let mut state = self.state.lock();
+            while state.is_writing() && Instant::now() < deadline {
+                state = self.changed.wait_until(state, Some(deadline));
+            }
+            if (state.queue.is_empty() && !state.cut) || Instant::now() >= deadline {
+                return;
             }
         }
     }
@@ -162,22 +154,29 @@ impl Outbox {
             std::mem::swap(&mut state.queue, &mut batch);
             let taken = bytes_of(&batch);
             drop(state);
-            let sent = sender.send(&mut batch, deadline);
+            // A transport may be the host's. When it panics, the connection ends like for any other failure.
+            let sent = catch_unwind(AssertUnwindSafe(|| sender.send(&mut batch, deadline)))
+                .unwrap_or_else(|_| Err(Error::new(ErrorKind::Io, "the transport panicked")));
             state = self.state.lock();
             state.bytes = state.bytes.saturating_sub(taken - bytes_of(&batch));
             self.changed.notify_all();
             match sent {
                 Ok(()) => state.cut = false,
-                Err(error) if error.kind() == ErrorKind::Timeout => {
+                Err(error) if error.kind() == ErrorKind::Timeout && state.closed.is_none() => {
                     // What came in meanwhile goes behind what is left.
                     batch.append(&mut state.queue);
                     state.queue = batch;
                     state.cut = true;
                     state.sender = Some(sender);
+                    drop(state);
+                    self.changed.notify_all();
                     return Flush::Unfinished;
                 }
+                Err(_) if state.closed.is_some() => {}
                 Err(error) => {
                     state.close(&error);
+                    drop(state);
+                    self.changed.notify_all();
                     return Flush::Failed(error);
                 }
             }
@@ -189,7 +188,10 @@ impl Outbox {
             }
         }
         state.sender = Some(sender);
-        if state.queue.is_empty() {
+        let is_empty = state.queue.is_empty();
+        drop(state);
+        self.changed.notify_all();
+        if is_empty {
             Flush::Done
         } else {
             Flush::Unfinished
@@ -227,6 +229,10 @@ impl State {
         self.bytes == 0 || self.bytes.saturating_add(len) <= max
     }
 
+    fn is_writing(&self) -> bool {
+        self.sender.is_none() && self.closed.is_none()
+    }
+
     fn close(&mut self, error: &Error) {
         if self.closed.is_none() {
             self.closed = Some(error.clone());
@@ -236,6 +242,10 @@ impl State {
         self.bytes = 0;
         self.sender = None;
     }
+}
+
+fn stuck(bytes: usize) -> String {
+    format!("the peer does not read: {bytes} bytes wait to be written (max_queued_bytes)")
 }
 
 fn bytes_of(messages: &VecDeque<SessionMessage>) -> usize {
@@ -291,7 +301,7 @@ mod tests {
 
     fn push(outbox: &Outbox, text: &str) {
         outbox
-            .push(SessionMessage::new(text.into()), Full::Exceed)
+            .push_over(SessionMessage::new(text.into()))
             .expect("room");
     }
 
@@ -326,21 +336,15 @@ mod tests {
         push(&outbox, "abc");
         let message = || SessionMessage::new("de".into());
         let soon = Instant::now() + Duration::from_millis(5);
-        let error = outbox
-            .push(message(), Full::WaitUntil(Some(soon)))
-            .expect_err("full");
+        let mut waiting = Some(message());
+        outbox.try_push(&mut waiting).expect("open");
+        assert!(waiting.is_some(), "full");
+        let error = outbox.wait_for_room(2, Some(soon)).expect_err("full");
         assert_eq!(error.kind(), ErrorKind::Timeout);
-        outbox
-            .push(message(), Full::Exceed)
-            .expect("twice the limit");
+        outbox.push_over(message()).expect("twice the limit");
         push(&outbox, "fgh");
-        assert_eq!(
-            outbox
-                .push(message(), Full::Exceed)
-                .expect_err("full")
-                .kind(),
-            ErrorKind::Limit
-        );
+        let error = outbox.push_over(message()).expect_err("full");
+        assert_eq!(error.kind(), ErrorKind::Limit);
     }
 
     #[test]
@@ -358,8 +362,7 @@ mod tests {
         push(&outbox, "a");
         let waiting = {
             let outbox = Arc::clone(&outbox);
-            let message = SessionMessage::new("b".into());
-            std::thread::spawn(move || outbox.push(message, Full::WaitUntil(None)))
+            std::thread::spawn(move || outbox.wait_for_room(1, None))
         };
         assert!(matches!(outbox.flush(Instant::now()), Flush::Failed(_)));
         // It either waited for room and was woken, or came after the end.
@@ -399,7 +402,7 @@ mod loom_tests {
             let outbox = Arc::new(Outbox::new(Box::new(Counting(Arc::clone(&sent))), 1000));
             let write = |outbox: &Outbox| {
                 outbox
-                    .push(SessionMessage::new("x".into()), Full::Exceed)
+                    .push_over(SessionMessage::new("x".into()))
                     .expect("room");
                 assert!(matches!(outbox.flush(Instant::now()), Flush::Done));
             };
@@ -411,6 +414,25 @@ mod loom_tests {
             other.join().expect("no panic");
             assert_eq!(*sent.lock().expect("no panic"), 2);
             assert!(!outbox.is_due(false));
+        });
+    }
+
+    /// Draining does not end while another thread writes.
+    #[test]
+    fn loom_draining_waits_for_the_writer() {
+        loom::model(|| {
+            let sent = Arc::new(loom::sync::Mutex::new(0));
+            let outbox = Arc::new(Outbox::new(Box::new(Counting(Arc::clone(&sent))), 1000));
+            outbox
+                .push_over(SessionMessage::new("x".into()))
+                .expect("room");
+            let writer = {
+                let outbox = Arc::clone(&outbox);
+                loom::thread::spawn(move || _ = outbox.flush(Instant::now()))
+            };
+            outbox.drain(Instant::now() + std::time::Duration::from_secs(3600));
+            assert_eq!(*sent.lock().expect("no panic"), 1);
+            writer.join().expect("no panic");
         });
     }
 }

@@ -8,9 +8,6 @@
 //!                           └─ give up (time-out, cancel, dropped) ──▶ retired: a late answer is dropped and counted
 //! ```
 //!
-//! A *started* call has no waiting caller: a hook takes its outcome, on the thread that finds out. The peer may withdraw it, which is how
-//! servers end subscriptions.
-//!
 //! **Invariant:** a slot is in the table exactly while it is *waiting*, and whoever takes it out of the table, under the table's lock,
 //! is the one who decides its outcome. So there is one outcome, and nothing is delivered for a call after it returned.
 //!
@@ -34,12 +31,9 @@ pub(crate) enum Outcome {
     /// A response that can't be read.
     Malformed(Malformed),
     Failed(Error),
-    /// The peer says that it will not answer. Only for started calls.
+    /// The peer says that it will not answer. Only for callbacks.
     Withdrawn,
 }
-
-/// Takes the outcome of a started call. It runs where the outcome is found, often on the reading thread: it must not block.
-pub(crate) type OnOutcome = Box<dyn FnOnce(Outcome) + Send>;
 
 /// Progress of a request, as the peer reported it.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,6 +97,11 @@ impl Slot {
         state.outcome.is_some() || !state.progress.is_empty() || state.nudged
     }
 
+    /// Forgets a nudge: the caller is looking. One that comes later is for its next look.
+    pub(crate) fn look_up(&self) {
+        self.state.lock().nudged = false;
+    }
+
     /// Waits until something is there, the slot is nudged, or `deadline`.
     pub(crate) fn wait(&self, deadline: Option<Instant>) {
         let mut state = self.state.lock();
@@ -152,6 +151,32 @@ impl Slot {
     }
 }
 
+/// What a call without a waiting caller does with its outcome.
+pub(crate) enum OnEnd {
+    /// It runs in order with notifications.
+    InOrder(Box<dyn FnOnce(Outcome) + Send>),
+    /// It is ours and never blocks: it runs where the outcome is found, before what is read next.
+    Quick(Box<dyn FnOnce(Outcome) + Send>),
+}
+
+/// Who is owed an outcome.
+enum Owed {
+    Caller(Arc<Slot>),
+    Callback(OnEnd),
+}
+
+impl fmt::Debug for Owed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Caller(_) => "Caller",
+            Self::Callback(_) => "Callback",
+        })
+    }
+}
+
+/// A callback and the outcome that it is owed, for the thread that runs callbacks.
+pub(crate) type Due = (OnEnd, Outcome);
+
 /// Where an answer went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Delivery {
@@ -160,30 +185,6 @@ pub(crate) enum Delivery {
     Late,
     /// No request of ours had that id.
     Unknown,
-}
-
-/// Who gets the outcome of a call.
-enum Owed {
-    Caller(Arc<Slot>),
-    Hook(OnOutcome),
-}
-
-impl Owed {
-    fn complete(self, outcome: Outcome) {
-        match self {
-            Self::Caller(slot) => slot.complete(outcome),
-            Self::Hook(hook) => hook(outcome),
-        }
-    }
-}
-
-impl fmt::Debug for Owed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Caller(slot) => f.debug_tuple("Caller").field(slot).finish(),
-            Self::Hook(_) => f.write_str("Hook"),
-        }
-    }
 }
 
 /// All calls in flight.
@@ -220,68 +221,71 @@ impl Calls {
     /// Opens a slot under an id that was never used on this connection.
     pub(crate) fn register(&self) -> Result<(i64, Arc<Slot>)> {
         let slot = Arc::new(Slot::default());
-        let id = self.owe(Owed::Caller(Arc::clone(&slot)))?;
+        let id = self.enter(|| Owed::Caller(Arc::clone(&slot)))?;
         Ok((id, slot))
     }
 
-    /// The same for a call that nobody waits for.
-    pub(crate) fn register_started(&self, hook: OnOutcome) -> Result<i64> {
-        self.owe(Owed::Hook(hook))
+    /// Promises the outcome of a request under such an id to a callback.
+    pub(crate) fn register_callback(&self, on_end: OnEnd) -> Result<i64> {
+        self.enter(|| Owed::Callback(on_end))
     }
 
-    fn owe(&self, owed: Owed) -> Result<i64> {
+    fn enter(&self, owed: impl FnOnce() -> Owed) -> Result<i64> {
         let mut table = self.table.lock();
         if let Some(error) = &table.closed {
             return Err(error.clone().sent(false));
         }
         if table.owed.len() >= self.max_calls {
             let max = self.max_calls;
-            return Err(Error::new(
-                ErrorKind::Busy,
-                format!("{max} calls are in flight already (max_calls)"),
-            ));
+            let text = format!("{max} calls are in flight already (max_calls)");
+            return Err(Error::new(ErrorKind::Busy, text));
         }
         table.last_id += 1;
         let id = table.last_id;
-        table.owed.insert(id, owed);
+        table.owed.insert(id, owed());
         Ok(id)
     }
 
-    /// Ends a call with what the peer sent for it.
-    pub(crate) fn complete(&self, id: &RequestId, outcome: Outcome) -> Delivery {
+    /// Ends a call with what the peer sent for it. A callback is not run but given back.
+    pub(crate) fn complete(&self, id: &RequestId, outcome: Outcome) -> (Delivery, Option<Due>) {
         let Some(number) = id.as_i64() else {
-            return Delivery::Unknown;
+            return (Delivery::Unknown, None);
         };
         let mut table = self.table.lock();
         let Some(owed) = table.owed.remove(&number) else {
-            return if table.retired.contains(&number) {
+            let is_late = table.retired.contains(&number);
+            let delivery = if is_late {
                 Delivery::Late
             } else {
                 Delivery::Unknown
             };
+            return (delivery, None);
         };
         table.retire(number);
         drop(table);
-        owed.complete(outcome);
-        Delivery::Delivered
+        match owed {
+            Owed::Caller(slot) => {
+                slot.complete(outcome);
+                (Delivery::Delivered, None)
+            }
+            Owed::Callback(on_end) => (Delivery::Delivered, Some((on_end, outcome))),
+        }
     }
 
-    /// The peer will not answer a started call. Returns whether there was one; callers wait on, since only their own patience ends a call.
-    pub(crate) fn withdraw(&self, id: &RequestId) -> bool {
-        let Some(number) = id.as_i64() else {
-            return false;
-        };
+    /// The peer will not answer. That ends what a callback is owed; a caller waits on, since only its own patience ends its call.
+    pub(crate) fn withdraw(&self, id: &RequestId) -> Option<Due> {
+        let number = id.as_i64()?;
         let mut table = self.table.lock();
-        if !matches!(table.owed.get(&number), Some(Owed::Hook(_))) {
-            return false;
+        match table.owed.remove(&number)? {
+            Owed::Callback(on_end) => {
+                table.retire(number);
+                Some((on_end, Outcome::Withdrawn))
+            }
+            caller => {
+                table.owed.insert(number, caller);
+                None
+            }
         }
-        let owed = table.owed.remove(&number);
-        table.retire(number);
-        drop(table);
-        if let Some(owed) = owed {
-            owed.complete(Outcome::Withdrawn);
-        }
-        true
     }
 
     /// Hands progress to the call whose token it names. Returns where it went, and whether older progress gave way.
@@ -291,10 +295,10 @@ impl Calls {
         };
         let table = self.table.lock();
         match table.owed.get(&number) {
-            Some(Owed::Hook(_)) => (Delivery::Delivered, false),
             Some(Owed::Caller(slot)) => {
                 (Delivery::Delivered, slot.report(progress, self.max_events))
             }
+            Some(Owed::Callback(_)) => (Delivery::Delivered, false),
             None if table.retired.contains(&number) => (Delivery::Late, false),
             None => (Delivery::Unknown, false),
         }
@@ -303,25 +307,30 @@ impl Calls {
     /// The caller stops waiting. Returns whether the peer has to be told, which is so unless an outcome was there first.
     pub(crate) fn give_up(&self, id: i64) -> bool {
         let mut table = self.table.lock();
-        let owed = table.owed.remove(&id);
-        if owed.is_some() {
+        let was_waiting = table.owed.remove(&id).is_some();
+        if was_waiting {
             table.retire(id);
         }
-        drop(table);
-        owed.is_some()
+        was_waiting
     }
 
-    /// Fails every call, now and from now on, with what ended the connection. The first reason stays.
-    pub(crate) fn close(&self, error: &Error) {
+    /// Fails every call, now and from now on, with what ended the connection. The first reason stays. Callbacks are given back.
+    pub(crate) fn close(&self, error: &Error) -> Vec<Due> {
         let mut table = self.table.lock();
         if table.closed.is_none() {
             table.closed = Some(error.clone());
         }
         let owed = std::mem::take(&mut table.owed);
         drop(table);
+        let mut due = Vec::new();
         for owed in owed.into_values() {
-            owed.complete(Outcome::Failed(error.clone().sent(true)));
+            let outcome = Outcome::Failed(error.clone().sent(true));
+            match owed {
+                Owed::Caller(slot) => slot.complete(outcome),
+                Owed::Callback(on_end) => due.push((on_end, outcome)),
+            }
         }
+        due
     }
 
     pub(crate) fn in_flight(&self) -> usize {
@@ -362,50 +371,35 @@ mod tests {
         let (id, _slot) = calls.register().expect("open");
         assert!(calls.give_up(id));
         assert_eq!(
-            calls.complete(&RequestId::from(id), response(id)),
+            calls.complete(&RequestId::from(id), response(id)).0,
             Delivery::Late
         );
         assert_eq!(
-            calls.complete(&RequestId::from(99), response(99)),
+            calls.complete(&RequestId::from(99), response(99)).0,
             Delivery::Unknown
         );
         assert_eq!(
-            calls.complete(&RequestId::from("1"), response(1)),
+            calls.complete(&RequestId::from("1"), response(1)).0,
             Delivery::Unknown
         );
         assert!(!calls.give_up(id));
     }
 
-    // M-CANC-S-02
+    // M-CANC-S-02 (the client's side)
     #[test]
-    fn a_started_call_has_one_outcome_too() {
-        fn check(end: impl Fn(&Calls, &RequestId) -> bool, expected: &str) {
-            let calls = Calls::new(10, 10);
-            let (told, outcomes) = std::sync::mpsc::channel();
-            let hook = Box::new(move |outcome| told.send(format!("{outcome:?}")).expect("open"));
-            let id = calls.register_started(hook).expect("open");
-            let token = RequestId::from(id);
-            assert_eq!(
-                calls.report(&token, progress(1)),
-                (Delivery::Delivered, false)
-            );
-            assert!(end(&calls, &token), "{expected}");
-            let seen: Vec<String> = outcomes.iter().collect();
-            assert_eq!(seen.len(), usize::from(!expected.is_empty()));
-            assert!(
-                seen.iter().all(|outcome| outcome.contains(expected)),
-                "{seen:?}"
-            );
-            assert_eq!(calls.complete(&token, response(id)), Delivery::Late);
-            assert!(!calls.withdraw(&token));
-            assert_eq!(calls.in_flight(), 0);
-        }
-        check(|calls, id| calls.withdraw(id), "Withdrawn");
-        check(|calls, id| calls.give_up(id.as_i64().expect("ours")), "");
+    fn only_what_a_callback_waits_for_can_be_withdrawn() {
         let calls = Calls::new(10, 10);
+        let on_end = OnEnd::Quick(Box::new(|_| {}));
+        let id = calls.register_callback(on_end).expect("open");
+        let token = RequestId::from(id);
+        let due = calls.withdraw(&token).expect("a callback");
+        assert!(matches!(due, (OnEnd::Quick(_), Outcome::Withdrawn)));
+        assert!(calls.withdraw(&token).is_none());
+        assert_eq!(calls.complete(&token, response(id)).0, Delivery::Late);
         let (id, slot) = calls.register().expect("open");
-        assert!(!calls.withdraw(&RequestId::from(id)), "a caller waits");
+        assert!(calls.withdraw(&RequestId::from(id)).is_none());
         assert!(slot.take().is_none());
+        assert_eq!(calls.in_flight(), 1);
     }
 
     // M-BASE-C-05, L-BASE-B-05
@@ -479,7 +473,9 @@ mod loom_tests {
             };
             let closing = {
                 let calls = Arc::clone(&calls);
-                loom::thread::spawn(move || calls.close(&Error::new(ErrorKind::Closed, "gone")))
+                loom::thread::spawn(move || {
+                    calls.close(&Error::new(ErrorKind::Closed, "gone")).len()
+                })
             };
             slot.wait(None);
             assert!(matches!(slot.take(), Some(Found::Outcome(_))));
@@ -502,7 +498,7 @@ mod loom_tests {
                 loom::thread::spawn(move || calls.complete(&RequestId::from(id), response(id)))
             };
             let tell_peer = calls.give_up(id);
-            let delivery = answering.join().expect("answered");
+            let (delivery, _) = answering.join().expect("answered");
             assert_eq!(tell_peer, delivery == Delivery::Late);
             assert_eq!(slot.take().is_some(), !tell_peer);
         });

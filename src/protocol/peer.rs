@@ -2,11 +2,10 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Instant;
 
 use serde::Serialize;
 
-use super::call::{self, CallOptions, Started};
+use super::call::{self, CallOptions, StartedCall, Turn};
 use super::core::Core;
 use super::stats::Stats;
 use crate::error::{Error, ErrorKind, Result};
@@ -44,12 +43,12 @@ impl Peer {
         &self,
         method: &str,
         params: &impl Serialize,
-        options: CallOptions<'_>,
+        mut options: CallOptions<'_>,
     ) -> Result<RawResult> {
         self.request_with(
             method,
             |_, text| serde_json::to_writer(text, params),
-            options,
+            &mut options,
         )
     }
 
@@ -58,27 +57,34 @@ impl Peer {
         &self,
         method: &str,
         write_params: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
-        options: CallOptions<'_>,
+        options: &mut CallOptions<'_>,
     ) -> Result<RawResult> {
         call::request(&self.0, method, write_params, options)
     }
 
-    /// Sends a request without waiting for its result, which `on_end` gets; it waits only for a peer that does not read, until `send_by`.
-    ///
-    /// `on_end` runs where the outcome is found, often on the reading thread: it must neither block nor run user code.
+    /// Sends a request without waiting for its outcome. See [`call::start_request`].
     pub(crate) fn start_request(
         &self,
-        method: &str,
+        method: &'static str,
         write_params: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
-        send_by: Option<Instant>,
         on_end: impl FnOnce(Result<RawResult>) + Send + 'static,
-    ) -> Result<Started> {
-        call::start(&self.0, method, write_params, send_by, on_end)
+    ) -> Result<StartedCall> {
+        call::start_request(&self.0, method, write_params, Turn::InOrder, on_end)
     }
 
-    /// Runs user code behind the notifications that came so far, whatever waits already.
+    /// The same; `on_end` runs where the outcome is found, often on the reading thread: it must neither block nor run user code.
+    pub(crate) fn start_quick_request(
+        &self,
+        method: &'static str,
+        write_params: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
+        on_end: impl FnOnce(Result<RawResult>) + Send + 'static,
+    ) -> Result<StartedCall> {
+        call::start_request(&self.0, method, write_params, Turn::Quick, on_end)
+    }
+
+    /// Runs user code behind the notifications that came so far, however many wait.
     pub(crate) fn run_in_order(&self, job: impl FnOnce() + Send + 'static) {
-        self.0.push_serial_always(Box::new(job));
+        self.0.push_owed(Box::new(job));
     }
 
     /// Sends a notification. Waits only for a peer that does not read while

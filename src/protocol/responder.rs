@@ -24,6 +24,7 @@ pub struct Responder {
     exchange: Arc<Exchange>,
     method: Box<str>,
     answered: bool,
+    admitted: bool,
 }
 
 impl Responder {
@@ -34,6 +35,7 @@ impl Responder {
             exchange,
             method: method.into(),
             answered: false,
+            admitted: true,
         }
     }
 
@@ -132,7 +134,19 @@ impl Responder {
         self.answered = true;
         self.exchange.begin_answer()?;
         self.core.exchanges.forget(&self.exchange);
-        self.core.send_response(&self.exchange, text)
+        self.core.queue_response(&self.exchange, text)?;
+        // A peer that has read the answer may send its next request at once.
+        self.release();
+        self.core.write_answers();
+        Ok(())
+    }
+
+    /// The request is in hand no longer.
+    fn release(&mut self) {
+        if std::mem::take(&mut self.admitted) {
+            self.core.admitted.fetch_sub(1, Ordering::SeqCst);
+            self.core.request_ended();
+        }
     }
 }
 
@@ -149,8 +163,7 @@ impl Drop for Responder {
                     .log(|| format!("the error answer could not be sent: {error}"));
             }
         }
-        self.core.admitted.fetch_sub(1, Ordering::SeqCst);
-        self.core.request_ended();
+        self.release();
     }
 }
 

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use super::context::{Context, ToolCall};
 use super::output::{self, ToolOutput};
 use super::registry::Registry;
+use super::state::{KeyRing, StateKey};
 use super::{Inner, Server};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::Request;
@@ -25,6 +26,11 @@ pub struct ServerBuilder {
 
 impl ServerBuilder {
     pub(super) fn new(info: Implementation) -> Self {
+        let (keys, fault) = match StateKey::random() {
+            Ok(key) => (vec![key], None),
+            // It is never used: building says what is wrong.
+            Err(error) => (vec![StateKey::new([0; 32])], Some(error)),
+        };
         let inner = Inner {
             info,
             instructions: None,
@@ -35,8 +41,10 @@ impl ServerBuilder {
             limits: Limits::default(),
             drain: Duration::from_secs(5),
             log: None,
+            keys: KeyRing::new(keys).expect("there is one key"),
+            state_lifetime: Duration::from_secs(600),
         };
-        Self { inner, fault: None }
+        Self { inner, fault }
     }
 
     /// Says who the server is: title, description, icons, home page. Replaces name and version too.
@@ -82,6 +90,32 @@ impl ServerBuilder {
     /// How long calls in hand may go on when the peer's input has ended. Defaults to 5 s.
     pub fn drain(mut self, drain: Duration) -> Self {
         self.inner.drain = drain;
+        self
+    }
+
+    /// The keys that seal what a call knows between the rounds of the modern era: the first one seals, all of them open. Defaults to one
+    /// that is made for this server.
+    ///
+    /// Replicas that serve the same clients need the same keys. To change the key, put the new one in front, and take the old one out when
+    /// the states that it sealed have expired.
+    pub fn state_keys(mut self, keys: &[StateKey]) -> Self {
+        match KeyRing::new(keys.to_vec()) {
+            Some(keys) => self.inner.keys = keys,
+            None => {
+                return self.noting(Err(Error::new(
+                    ErrorKind::Invalid,
+                    "a server needs at least one state key",
+                )));
+            }
+        }
+        self
+    }
+
+    /// How long a client may take to answer what a call asks, since 2026-07-28. Defaults to 10 minutes.
+    ///
+    /// Within this time a sealed state can be presented again; what must not happen twice has to be guarded by the server itself.
+    pub fn state_lifetime(mut self, lifetime: Duration) -> Self {
+        self.inner.state_lifetime = lifetime;
         self
     }
 

@@ -4,16 +4,20 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
 
 use super::Inner;
+use super::asking::{self, Asker};
 use super::conversation::Terms;
 use super::output::{ToolError, ToolOutput};
 use super::progress::Pace;
+use super::rounds::Rounds;
 use crate::error::{Result, RpcError, without_position};
 use crate::protocol::{CancelToken, Peer, Progress, Responder};
-use crate::schema::{CallToolResult, FitTo, ProgressNotificationParams, RequestMetaObject, method};
+use crate::schema::{
+    FitTo, ProgressNotificationParams, RequestMetaObject, ResultMetaObject, method,
+};
 use crate::sync::Mutex;
 
 /// The call that a handler serves.
@@ -22,16 +26,43 @@ pub struct Context {
     terms: Arc<Terms>,
     meta: RequestMetaObject,
     pace: Mutex<Pace>,
+    server: Arc<Inner>,
+    rounds: Mutex<Rounds>,
+    /// `None` for a request that must not ask.
+    asker: Option<Asker>,
 }
 
 impl Context {
-    pub(super) fn new(responder: Responder, terms: Arc<Terms>, meta: RequestMetaObject) -> Self {
+    pub(super) fn new(
+        server: Arc<Inner>,
+        responder: Responder,
+        terms: Arc<Terms>,
+        meta: RequestMetaObject,
+    ) -> Self {
         Self {
             responder,
             terms,
             meta,
             pace: Mutex::new(Pace::new(Instant::now())),
+            server,
+            rounds: Mutex::default(),
+            asker: None,
         }
+    }
+
+    /// Lets the handler ask, and gives it the answers of earlier rounds.
+    pub(super) fn asking(mut self, asker: Asker, rounds: Rounds) -> Self {
+        self.asker = Some(asker);
+        self.rounds = Mutex::new(rounds);
+        self
+    }
+
+    pub(super) fn rounds(&self) -> &Mutex<Rounds> {
+        &self.rounds
+    }
+
+    pub(super) fn asker(&self) -> Option<&Asker> {
+        self.asker.as_ref()
     }
 
     /// Who asks, in which revision, and what the client can do.
@@ -89,6 +120,32 @@ impl Context {
             .notify(method::NOTIFICATIONS_PROGRESS, &params);
     }
 
+    /// What travels beside each result.
+    pub(super) fn result_meta(&self) -> Option<ResultMetaObject> {
+        self.server.result_meta(self.terms.revision)
+    }
+
+    /// Answers with a result, unless the handler has to be run again first.
+    pub(super) fn conclude(self, answer: Result<impl Serialize, RpcError>) -> Result<()> {
+        if self.rounds.lock().needs_input() {
+            return asking::ask_client(self);
+        }
+        match answer {
+            Ok(result) => self.give(&result),
+            Err(error) => self.refuse(&error),
+        }
+    }
+
+    pub(super) fn give(self, result: &impl Serialize) -> Result<()> {
+        self.finish_progress();
+        self.responder.respond(result)
+    }
+
+    pub(super) fn refuse(self, error: &RpcError) -> Result<()> {
+        self.finish_progress();
+        self.responder.refuse(error)
+    }
+
     fn finish_progress(&self) {
         if let Some(progress) = self.pace.lock().finish() {
             self.send(progress);
@@ -108,21 +165,11 @@ impl fmt::Debug for Context {
 /// A call of a tool that still has to be answered, from any thread. Dropped, it answers with an internal error.
 pub struct ToolCall {
     context: Context,
-    arguments: Option<Box<RawValue>>,
-    server: Arc<Inner>,
 }
 
 impl ToolCall {
-    pub(super) fn new(
-        context: Context,
-        arguments: Option<Box<RawValue>>,
-        server: Arc<Inner>,
-    ) -> Self {
-        Self {
-            context,
-            arguments,
-            server,
-        }
+    pub(super) fn new(context: Context) -> Self {
+        Self { context }
     }
 
     /// What is known of the call.
@@ -132,9 +179,7 @@ impl ToolCall {
 
     /// The arguments as JSON text; `{}` when there are none.
     pub fn raw_arguments(&self) -> &str {
-        self.arguments
-            .as_ref()
-            .map_or("{}", |arguments| arguments.get())
+        self.context.asker().map_or("{}", Asker::arguments)
     }
 
     /// Reads the arguments.
@@ -155,10 +200,15 @@ impl ToolCall {
     /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) or [`ErrorKind::Closed`](crate::ErrorKind::Closed) when nobody waits any
     /// more, [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the result can't be written as JSON.
     pub fn respond(self, output: impl ToolOutput) -> Result<()> {
-        match output.into_result() {
-            Ok(result) => self.give(result),
-            Err(error) => self.refuse(&error),
-        }
+        let context = self.context;
+        let result = output.into_result().map(|mut result| {
+            if let Some(meta) = context.result_meta() {
+                result.meta.get_or_insert_default().server_info = meta.server_info;
+            }
+            result.fit_to(context.terms.revision);
+            result
+        });
+        context.conclude(result)
     }
 
     /// Answers with a protocol error. What went wrong in the tool is better said with a [`ToolError`], for the model to read.
@@ -167,18 +217,7 @@ impl ToolCall {
     ///
     /// As [`respond`](Self::respond).
     pub fn refuse(self, error: &RpcError) -> Result<()> {
-        self.context.finish_progress();
-        self.context.responder.refuse(error)
-    }
-
-    fn give(self, mut result: CallToolResult) -> Result<()> {
-        let revision = self.context.terms.revision;
-        if let Some(meta) = self.server.result_meta(revision) {
-            result.meta.get_or_insert_default().server_info = meta.server_info;
-        }
-        result.fit_to(revision);
-        self.context.finish_progress();
-        self.context.responder.respond(&result)
+        self.context.conclude(Err::<(), _>(error.clone()))
     }
 }
 

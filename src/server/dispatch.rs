@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::Inner;
+use super::asking::{Again, Asker};
 use super::context::{Context, ToolCall};
 use super::conversation::{Conversation, Terms, is_modern, unsupported_version};
 use super::registry::Entry;
@@ -179,15 +180,29 @@ impl Link {
     }
 
     fn call_tool(&self, request: &Request, responder: Responder) {
-        match self.find_tool(request) {
+        let found = self
+            .find_tool(request)
+            .and_then(|(entry, mut params, terms)| {
+                let asker = Asker {
+                    server: Arc::clone(&self.server),
+                    method: method::TOOLS_CALL,
+                    target: params.name,
+                    arguments: params.arguments,
+                    again: Arc::clone(&entry) as Arc<dyn Again>,
+                };
+                let log = |line: String| responder.peer().core().log(|| line);
+                let rounds = asker.resume(
+                    params.request_state.as_deref(),
+                    params.input_responses.take(),
+                    log,
+                )?;
+                Ok((entry, params.meta.unwrap_or_default(), terms, asker, rounds))
+            });
+        match found {
             Err(error) => send::<()>(Err(error), responder),
-            Ok((entry, params, terms)) => {
-                let context = Context::new(responder, terms, params.meta.unwrap_or_default());
-                (entry.handler)(ToolCall::new(
-                    context,
-                    params.arguments,
-                    Arc::clone(&self.server),
-                ));
+            Ok((entry, meta, terms, asker, rounds)) => {
+                let context = Context::new(Arc::clone(&self.server), responder, terms, meta);
+                entry.run(context.asking(asker, rounds));
             }
         }
     }
@@ -217,10 +232,10 @@ impl Link {
 
     /// A method whose capability is not advertised is not there.
     fn need_tools(&self, request: &Request) -> Result<(), RpcError> {
-        if self.server.registry.is_empty() {
-            return Err(RpcError::method_not_found(request.method()));
+        if self.server.registry.is_offered() {
+            return Ok(());
         }
-        Ok(())
+        Err(RpcError::method_not_found(request.method()))
     }
 
     fn terms(&self, meta: Option<&mut RequestMetaObject>) -> Result<Arc<Terms>, RpcError> {
@@ -228,13 +243,19 @@ impl Link {
     }
 }
 
+impl Again for Entry {
+    fn run(&self, context: Context) {
+        (self.handler)(ToolCall::new(context));
+    }
+}
+
 impl Inner {
     fn capabilities(&self) -> ServerCapabilities {
         let capabilities = ServerCapabilities::default();
-        if self.registry.is_empty() {
-            capabilities
-        } else {
+        if self.registry.is_offered() {
             capabilities.tools(ToolsCapability::default())
+        } else {
+            capabilities
         }
     }
 

@@ -8,13 +8,17 @@
 //! [`max_workers`](crate::transport::Limits::max_workers); a handler that keeps its [`ToolCall`] and returns occupies none. Listing and
 //! opening never wait for a handler.
 
+mod asking;
 mod builder;
 mod context;
 mod conversation;
 mod dispatch;
 mod output;
 mod progress;
+mod questions;
 mod registry;
+mod rounds;
+mod state;
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,11 +26,14 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 
+pub use self::asking::AskError;
 pub use self::builder::ServerBuilder;
 pub use self::context::{Context, ToolCall};
 pub use self::conversation::Terms;
 pub use self::output::{Json, ToolError, ToolOutput};
 use self::registry::Registry;
+use self::state::KeyRing;
+pub use self::state::StateKey;
 use crate::error::{ErrorKind, Result};
 use crate::protocol::{Connection, Handlers, LogHook};
 use crate::schema::{Implementation, ProtocolVersion, Tool};
@@ -47,6 +54,9 @@ struct Inner {
     limits: Limits,
     drain: Duration,
     log: Option<LogHook>,
+    /// Seal what calls know between rounds.
+    keys: KeyRing,
+    state_lifetime: Duration,
 }
 
 impl Server {

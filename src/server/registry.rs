@@ -29,6 +29,8 @@ pub(super) struct Registry(Mutex<Tools>);
 struct Tools {
     entries: Vec<Arc<Entry>>,
     by_name: HashMap<String, Arc<Entry>>,
+    /// There has been a tool: what was advertised to a client once stays served, with an empty list if need be.
+    offered: bool,
     /// The list as each revision sees it, made when it is first asked for, dropped when the tools change.
     listings: HashMap<ProtocolVersion, Arc<RawValue>>,
 }
@@ -52,6 +54,7 @@ impl Registry {
             .by_name
             .insert(entry.tool.name.clone(), Arc::clone(&entry));
         tools.entries.push(entry);
+        tools.offered = true;
         tools.listings.clear();
         Ok(())
     }
@@ -72,8 +75,9 @@ impl Registry {
         self.0.lock().by_name.get(name).cloned()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.lock().entries.is_empty()
+    /// Whether the server has tools, be it none at the moment.
+    pub(super) fn is_offered(&self) -> bool {
+        self.0.lock().offered
     }
 
     /// The whole result of `tools/list`, equal for everyone who speaks the revision.

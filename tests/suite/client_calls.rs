@@ -1,258 +1,371 @@
-//! Calls with types, and what travels beside them.
+//! What a client makes of the answers to its calls, and of their absence.
 
 use std::sync::mpsc;
+use std::time::Duration;
 
+use mcplink::ErrorKind;
 use mcplink::client::Client;
-use mcplink::protocol::CallOptions;
-use mcplink::schema::{
-    CompleteRequestParams, CompletionReference, LoggingLevel, ProtocolVersion, method,
-};
-use mcplink::{ErrorKind, Result};
+use mcplink::protocol::{CallOptions, CancelToken};
+use mcplink::schema::ProtocolVersion;
 use serde_json::{Value, json};
 
-use crate::rawserver::{LONG, connect, connect_with};
+use crate::scripted::{LONG, Scripted, ScriptedServer, asker, connect, in_time, script, take};
 
-const MODERN: ProtocolVersion = ProtocolVersion::V2026_07_28;
-const LEGACY: ProtocolVersion = ProtocolVersion::V2025_11_25;
-const FIRST: ProtocolVersion = ProtocolVersion::V2024_11_05;
-
-fn everything() -> Value {
-    json!({ "tools": {}, "resources": {}, "prompts": {}, "completions": {}, "logging": {} })
+/// A client of the newest revision whose server goes on with a script.
+fn modern<T: Send + 'static>(
+    then: impl FnOnce(&mut ScriptedServer) -> T + Send + 'static,
+) -> (Client, Scripted<T>) {
+    speaking(ProtocolVersion::LATEST, then)
 }
 
-/// Checks what a call sends, besides `_meta`, and hands out what it gives for an answer.
-fn check<T>(
+fn speaking<T: Send + 'static>(
     revision: ProtocolVersion,
-    call: impl Fn(&Client) -> Result<T>,
-    method: &str,
-    params: Value,
-    result: Value,
-) -> Result<T> {
-    let (client, mut server) = connect(revision, &everything());
-    server.serve(
-        || call(&client),
-        |server| {
-            let mut request = server.asked(method);
-            request["params"].as_object_mut().unwrap().remove("_meta");
-            assert_eq!(request["params"], params, "{revision}");
-            server.answer(&request, result);
-        },
-    )
-}
-
-#[test]
-fn a_resource_is_read() {
-    for revision in [FIRST, LEGACY, MODERN] {
-        let result = check(
-            revision,
-            |client| client.read_resource("a:b"),
-            method::RESOURCES_READ,
-            json!({ "uri": "a:b" }),
-            json!({ "contents": [{ "uri": "a:b", "text": "hello" }] }),
-        );
-        assert_eq!(result.unwrap().contents[0].as_text(), Some("hello"));
-    }
-}
-
-// M-ERR-C-08
-#[test]
-fn a_resource_that_is_not_there_is_told_in_both_eras() {
-    fn check(code: i64, not_found: bool) {
-        let (client, mut server) = connect(MODERN, &everything());
-        let error = server.serve(
-            || client.read_resource("a:b").unwrap_err(),
-            |server| {
-                let request = server.asked(method::RESOURCES_READ);
-                server.refuse(&request, code, "no");
-            },
-        );
-        assert_eq!(error.kind(), ErrorKind::Peer);
-        assert_eq!(error.is_not_found(), not_found, "{code}");
-    }
-    check(-32002, true);
-    check(-32602, true);
-    check(-32603, false);
-    let (client, mut server) = connect(MODERN, &everything());
-    let error = server.serve(
-        || client.get_prompt("p", &[]).unwrap_err(),
-        |server| {
-            let request = server.asked(method::PROMPTS_GET);
-            server.refuse(&request, -32602, "no such argument");
-        },
-    );
-    assert!(!error.is_not_found());
-}
-
-#[test]
-fn a_prompt_is_got_with_its_arguments() {
-    for revision in [FIRST, LEGACY, MODERN] {
-        let result = check(
-            revision,
-            |client| client.get_prompt("review", &[("language", "rust"), ("code", "")]),
-            method::PROMPTS_GET,
-            json!({ "name": "review", "arguments": { "code": "", "language": "rust" } }),
-            json!({ "messages": [{ "role": "user", "content": { "type": "text", "text": "Look" } }] }),
-        );
-        assert_eq!(result.unwrap().messages[0].content.as_text(), Some("Look"));
-    }
-}
-
-// M-COMP-C-18, M-COMP-C-12
-#[test]
-fn an_argument_is_completed_as_the_revision_knows_it() {
-    let ask = |client: &Client| {
-        let prompt = CompletionReference::prompt("review");
-        let params = CompleteRequestParams::new(prompt, "framework", "fl");
-        client.complete(params.known("language", "python"))
-    };
-    let mut params = json!({
-        "ref": { "type": "ref/prompt", "name": "review" },
-        "argument": { "name": "framework", "value": "fl" },
-        "context": { "arguments": { "language": "python" } },
-    });
-    let result = json!({ "completion": { "values": ["flask"] } });
-    let modern = check(
-        MODERN,
-        ask,
-        method::COMPLETION_COMPLETE,
-        params.clone(),
-        result.clone(),
-    );
-    let completion = modern.unwrap().completion;
-    assert_eq!(completion.values, ["flask"]);
-    assert_eq!((completion.total, completion.has_more), (None, None));
-    params.as_object_mut().unwrap().remove("context");
-    check(FIRST, ask, method::COMPLETION_COMPLETE, params, result).unwrap();
-    check(
-        MODERN,
-        |client| {
-            let template = CompletionReference::resource("file:///{path}");
-            client.complete(CompleteRequestParams::new(template, "path", ""))
-        },
-        method::COMPLETION_COMPLETE,
-        json!({
-            "ref": { "type": "ref/resource", "uri": "file:///{path}" },
-            "argument": { "name": "path", "value": "" },
-        }),
-        json!({ "completion": { "values": [], "total": 0, "hasMore": false } }),
-    )
-    .unwrap();
-}
-
-// L-PROM-B-09; data model, section 1 (capability gates)
-#[test]
-fn what_was_not_advertised_is_not_sent() {
-    let ask = || CompleteRequestParams::new(CompletionReference::prompt("p"), "a", "");
-    for revision in [LEGACY, MODERN] {
-        let (client, mut server) = connect(revision, &json!({}));
-        for (error, capability) in [
-            (client.read_resource("a:b").unwrap_err(), "'resources'"),
-            (client.get_prompt("p", &[]).unwrap_err(), "'prompts'"),
-            (client.complete(ask()).unwrap_err(), "'completions'"),
-        ] {
-            assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
-            assert!(error.to_string().contains(capability), "{error}");
-            assert!(!error.was_sent());
+    then: impl FnOnce(&mut ScriptedServer) -> T + Send + 'static,
+) -> (Client, Scripted<T>) {
+    let (transport, script) = script(move |server| {
+        if revision.is_modern() {
+            server.open_modern();
+        } else {
+            server.open_legacy(revision);
         }
-        server.has_heard_nothing(&client);
+        then(server)
+    });
+    (connect(asker(), transport).unwrap(), script)
+}
+
+/// Answers the next request with each of the results.
+fn answering(results: Vec<Value>) -> impl FnOnce(&mut ScriptedServer) -> Vec<Value> + Send {
+    move |server| {
+        let answered = results.into_iter().map(|result| {
+            let request = server.next().expect("a request");
+            server.answer(&request, result);
+            request
+        });
+        answered.collect()
     }
-    // The first revision has no word for completions, so they are tried.
-    let (client, mut server) = connect(FIRST, &json!({}));
-    let error = server.serve(
-        || client.complete(ask()).unwrap_err(),
-        |server| {
-            let request = server.asked(method::COMPLETION_COMPLETE);
-            server.refuse(&request, -32601, "method not found");
-        },
+}
+
+fn page(names: &[&str], next: Option<Value>) -> Value {
+    let tools: Vec<Value> = names
+        .iter()
+        .map(|name| json!({ "name": name, "inputSchema": { "type": "object" } }))
+        .collect();
+    let mut page =
+        json!({ "resultType": "complete", "tools": tools, "ttlMs": 0, "cacheScope": "private" });
+    if let Some(next) = next {
+        page["nextCursor"] = next;
+    }
+    page
+}
+
+// M-PAGE-C-01, M-PAGE-C-04, M-PAGE-C-05, M-PAGE-C-06, M-PAGE-C-07, L-PAGE-C-01, L-PAGE-C-03, L-PAGE-C-04
+#[test]
+fn pages_are_followed_whatever_their_size_and_cursor() {
+    let odd = "a\"\\\u{2028} \t=?";
+    for revision in [ProtocolVersion::LATEST, ProtocolVersion::V2024_11_05] {
+        for end in [None, Some(json!(null))] {
+            let pages = vec![
+                page(&["a"], Some(json!(""))),
+                page(&["b", "c", "d", "e", "f", "g", "h"], Some(json!(odd))),
+                page(&[], Some(json!("0"))),
+                page(&["i"], end),
+            ];
+            let (client, script) = speaking(revision, answering(pages));
+            let names: String = client
+                .list_tools()
+                .unwrap()
+                .into_iter()
+                .map(|tool| tool.name)
+                .collect();
+            assert_eq!(names, "abcdefghi");
+            let cursors: Vec<Value> = script
+                .end()
+                .iter()
+                .map(|request| request["params"]["cursor"].clone())
+                .collect();
+            assert_eq!(cursors, [json!(null), json!(""), json!(odd), json!("0")]);
+        }
+    }
+}
+
+// M-PAGE-C-08
+#[test]
+fn pages_that_never_end_are_given_up() {
+    let (client, script) = modern(|server| {
+        let mut count = 0;
+        while let Some(request) = server.next() {
+            server.answer(&request, page(&["a"], Some(json!("again"))));
+            count += 1;
+        }
+        count
+    });
+    let error = client.list_tools().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Protocol);
+    let text = error.to_string();
+    assert!(
+        text.contains("tools/list") && text.contains("again"),
+        "{text}"
     );
-    assert_eq!(error.kind(), ErrorKind::Peer);
+    drop(client);
+    assert_eq!(script.end(), 2);
+}
+
+// M-BASE-C-09, M-BASE-C-10, M-BASE-C-11, M-MRTR-S-05
+#[test]
+fn a_result_is_taken_only_when_its_type_is_understood() {
+    let result = |kind: Option<Value>| {
+        let mut result = json!({ "content": [{ "type": "text", "text": "secret" }] });
+        if let Some(kind) = kind {
+            result["resultType"] = kind;
+        }
+        result
+    };
+    for (kind, expected) in [
+        (None, None),
+        (Some(json!("complete")), None),
+        (Some(json!("zzz")), Some(ErrorKind::Protocol)),
+        (Some(json!("task")), Some(ErrorKind::Protocol)),
+        (Some(json!("Complete")), Some(ErrorKind::Protocol)),
+        (Some(json!("")), Some(ErrorKind::Protocol)),
+        (Some(json!(1)), Some(ErrorKind::Protocol)),
+        (Some(json!(null)), None),
+        // It names no input.
+        (Some(json!("input_required")), Some(ErrorKind::Protocol)),
+    ] {
+        let (client, script) = modern(answering(vec![result(kind.clone())]));
+        let called = client.call_tool("t", &json!({}));
+        match (&called, expected) {
+            (Ok(result), None) => assert_eq!(result.content[0].as_text(), Some("secret")),
+            (Err(error), Some(expected)) => {
+                assert_eq!(error.kind(), expected, "{error}");
+                assert!(error.was_sent());
+                let text = error.to_string();
+                assert!(
+                    text.contains("tools/call") && !text.contains("secret"),
+                    "{text}"
+                );
+            }
+            other => panic!("{kind:?}: {other:?}"),
+        }
+        script.end();
+    }
+    // The legacy era has no such member, so that it means nothing there.
+    let (client, script) = speaking(
+        ProtocolVersion::V2025_11_25,
+        answering(vec![result(Some(json!("zzz")))]),
+    );
+    client.call_tool("t", &json!({})).unwrap();
+    script.end();
+}
+
+// M-BASE-B-20, M-META-B-01, M-TOOL-B-36; lessons 13.1, 13.2
+#[test]
+fn results_are_read_as_their_methods_say_and_keep_what_is_unknown() {
+    // Each is a superset of the other's.
+    let everything = json!({
+        "resultType": "complete",
+        "content": [{ "type": "text", "text": "a", "later": [1] }],
+        "structuredContent": null,
+        "tools": [{ "name": "t", "inputSchema": { "type": "object", "$defs": {} }, "later": {} }],
+        "supportedVersions": ["2026-07-28"],
+        "capabilities": {},
+        "nextCursor": null,
+        "ttlMs": 5,
+        "cacheScope": "public",
+        "later": { "a": null },
+        "_meta": { "com.example/a": 1, "io.modelcontextprotocol/later": [] },
+    });
+    let (client, script) = modern(answering(vec![everything.clone(); 2]));
+    let tools = client.list_tools().unwrap();
+    assert_eq!(serde_json::to_value(&tools).unwrap(), everything["tools"]);
+    let result = client.call_tool("t", &json!({})).unwrap();
+    let mut written = serde_json::to_value(&result).unwrap();
+    for member in everything.as_object().unwrap().keys() {
+        let kept = written.as_object_mut().unwrap().remove(member);
+        if member != "nextCursor" {
+            assert_eq!(kept.as_ref(), Some(&everything[member]), "{member}");
+        }
+    }
+    assert!(!result.is_error());
+    script.end();
 }
 
 #[test]
-fn the_log_level_is_set_in_the_legacy_era_only() {
-    check(
-        LEGACY,
-        |client| client.set_log_level(LoggingLevel::Warning),
-        method::LOGGING_SET_LEVEL,
-        json!({ "level": "warning" }),
-        json!({}),
-    )
-    .unwrap();
-    let (client, mut server) = connect(MODERN, &everything());
-    let error = client.set_log_level(LoggingLevel::Warning).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unsupported);
+fn results_of_another_shape_are_errors_of_the_protocol() {
+    for result in [json!([]), json!(null), json!("x"), json!({ "content": 7 })] {
+        let (client, script) = modern(answering(vec![result]));
+        let error = client.call_tool("t", &json!({})).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Protocol);
+        let text = error.to_string();
+        assert!(
+            text.contains("tools/call") && text.contains("'scripted'"),
+            "{text}"
+        );
+        script.end();
+    }
+}
+
+// M-TOOL-C-26, L-TOOL-C-16, M-TOOL-B-36
+#[test]
+fn that_a_tool_failed_is_a_result() {
+    let failed = json!({ "content": [{ "type": "text", "text": "no disk" }], "isError": true });
+    let (client, script) = modern(answering(vec![failed]));
+    let result = client.call_tool("t", &json!({})).unwrap();
+    assert!(result.is_error());
+    assert_eq!(result.content[0].as_text(), Some("no disk"));
+    script.end();
+}
+
+// M-ERR-B-03, M-ERR-B-10
+#[test]
+fn refusals_keep_their_code_and_are_no_local_failures() {
+    for code in [-32000, -32001, -32002, -32003, -32004, -32602, -32042, 7] {
+        let (client, script) = modern(move |server| {
+            let call = server.expect("tools/call");
+            server.refuse(
+                &call,
+                json!({ "code": code, "message": "timed out", "data": [1] }),
+            );
+        });
+        let error = client.call_tool("t", &json!({})).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Peer);
+        let rpc = error.rpc().unwrap();
+        assert_eq!(rpc.code.value(), code);
+        assert_eq!(rpc.data.as_ref().unwrap().get(), "[1]");
+        script.end();
+    }
+}
+
+// M-CANC-C-01, M-CANC-C-05, M-CANC-C-13, M-CANC-B-18, M-CANC-B-19, M-CANC-B-20, M-ERR-B-10, M-TOOL-C-34, L-CANC-B-01, L-CANC-B-05, L-INIT-B-18,
+// L-INIT-B-19, L-INIT-B-20; lessons 9.3, 9.4
+#[test]
+fn a_call_that_times_out_tells_the_server_and_its_late_answer_is_dropped() {
+    for revision in [ProtocolVersion::LATEST, ProtocolVersion::V2024_11_05] {
+        let (client, script) = speaking(revision, |server| {
+            let slow = server.expect("tools/call");
+            let cancelled = server.expect("notifications/cancelled");
+            assert_eq!(cancelled["params"]["requestId"], slow["id"]);
+            assert!(cancelled["params"]["reason"].is_string());
+            server.answer(
+                &slow,
+                json!({ "content": [{ "type": "text", "text": "late" }] }),
+            );
+            let next = server.expect("tools/call");
+            assert_ne!(next["id"], slow["id"]);
+            server.answer(
+                &next,
+                json!({ "content": [{ "type": "text", "text": "next" }] }),
+            );
+            server.expect_end();
+        });
+        let options = CallOptions::new().timeout(Duration::from_millis(50));
+        let error = client
+            .call_tool_with("slow", &json!({}), options)
+            .unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Timeout);
+        assert!(error.was_sent() && error.rpc().is_none());
+        let text = error.to_string();
+        for part in ["tools/call", "the in-memory peer", "timeout is 50 ms"] {
+            assert!(text.contains(part), "{text}");
+        }
+        let result = client.call_tool("next", &json!({})).unwrap();
+        assert_eq!(result.content[0].as_text(), Some("next"));
+        assert_eq!(client.stats().late_responses, 1);
+        drop(client);
+        script.end();
+    }
+}
+
+// M-CANC-C-05, M-CANC-C-07, L-CANC-B-01
+#[test]
+fn only_calls_in_flight_are_cancelled() {
+    let (called, calls) = mpsc::channel();
+    let (client, script) = modern(move |server| {
+        let call = server.expect("tools/call");
+        called.send(()).unwrap();
+        let cancelled = server.expect("notifications/cancelled");
+        assert_eq!(cancelled["params"]["requestId"], call["id"]);
+        let done = server.expect("tools/call");
+        server.answer(&done, json!({ "content": [] }));
+        server.expect_end();
+    });
+    let token = CancelToken::new();
+    let calling = {
+        let (client, token) = (client.clone(), token.clone());
+        std::thread::spawn(move || {
+            let options = CallOptions::new().cancel_with(&token);
+            client.call_tool_with("t", &json!({}), options)
+        })
+    };
+    take(&calls);
+    token.trigger();
+    let error = in_time(move || calling.join().unwrap()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Cancelled);
+    let token = CancelToken::new();
+    let options = CallOptions::new().cancel_with(&token);
+    client.call_tool_with("t", &json!({}), options).unwrap();
+    token.trigger();
+    // Cancelled before it is sent, it is not sent.
+    let options = CallOptions::new().cancel_with(&token);
+    let error = client.call_tool_with("t", &json!({}), options).unwrap_err();
+    assert_eq!(
+        (error.kind(), error.was_sent()),
+        (ErrorKind::Cancelled, false)
+    );
+    drop(client);
+    script.end();
+}
+
+// M-PROG-B-06, M-PROG-B-09, L-PROG-B-09, M-CANC-B-21, L-INIT-B-21; lessons 9.1, 10.1, 10.2
+#[test]
+fn progress_reaches_its_call_and_extends_it_up_to_a_cap() {
+    let (step, steps) = mpsc::channel::<()>();
+    let (client, script) = modern(move |server| {
+        let call = server.expect("tools/call");
+        let token = &call["params"]["_meta"]["progressToken"];
+        let progress = |token: &Value, progress: f64| {
+            let params = json!({ "progressToken": token, "progress": progress, "total": 1.5, "message": "m" });
+            json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params })
+        };
+        server.send(&progress(&json!("stranger"), 9.0));
+        server.send(&progress(&json!(null), 9.0));
+        for value in [0.25, 0.5, 1.0] {
+            server.send(&progress(token, value));
+        }
+        server.answer(&call, json!({ "content": [] }));
+        server.send(&progress(token, 1.25));
+        // A call whose progress never ends.
+        let endless = server.expect("tools/call");
+        let token = &endless["params"]["_meta"]["progressToken"];
+        let mut value = 0.0;
+        while steps.recv_timeout(LONG).is_ok() {
+            value += 1.0;
+            server.send(&progress(token, value));
+        }
+        server.expect("notifications/cancelled");
+    });
+    let mut seen = Vec::new();
+    let options = CallOptions::new().on_progress(|progress| {
+        assert_eq!(
+            (progress.total, progress.message.as_deref()),
+            (Some(1.5), Some("m"))
+        );
+        seen.push(progress.progress);
+    });
+    client.call_tool_with("t", &json!({}), options).unwrap();
+    assert_eq!(seen, [0.25, 0.5, 1.0]);
+    step.send(()).unwrap();
+    let options = CallOptions::new()
+        .timeout(Duration::from_secs(20))
+        .max_timeout(Duration::from_millis(200))
+        .on_progress(|_| _ = step.send(()));
+    let error = client.call_tool_with("t", &json!({}), options).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout);
     assert!(
-        error.to_string().contains("CallOptions::log_level"),
+        error.to_string().contains("max_timeout is 200 ms"),
         "{error}"
     );
-    server.has_heard_nothing(&client);
-    let (client, mut server) = connect(LEGACY, &json!({}));
-    let error = client.set_log_level(LoggingLevel::Warning).unwrap_err();
-    assert!(error.to_string().contains("'logging'"), "{error}");
-    server.has_heard_nothing(&client);
-}
-
-// M-META-C-07
-#[test]
-fn a_call_brings_members_of_meta_along() {
-    fn check(revision: ProtocolVersion, level: Option<&str>) {
-        let (client, mut server) = connect(revision, &everything());
-        let options = CallOptions::new()
-            .meta(
-                "traceparent",
-                "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
-            )
-            .meta("progressToken", "not mine to choose")
-            .log_level(LoggingLevel::Debug);
-        server.serve(
-            || client.call_tool_with("t", &json!({}), options).unwrap(),
-            |server| {
-                let request = server.asked(method::TOOLS_CALL);
-                let meta = &request["params"]["_meta"];
-                assert!(meta["traceparent"].as_str().unwrap().starts_with("00-"));
-                assert_eq!(meta["progressToken"], request["id"]);
-                assert_eq!(
-                    meta.get("io.modelcontextprotocol/logLevel")
-                        .and_then(Value::as_str),
-                    level
-                );
-                server.answer(&request, json!({ "content": [] }));
-            },
-        );
-    }
-    check(MODERN, Some("debug"));
-    check(LEGACY, None);
-}
-
-// M-LOG-B-12
-#[test]
-fn log_messages_come_with_their_type() {
-    for revision in [LEGACY, MODERN] {
-        let (told, messages) = mpsc::channel();
-        let (noted, notes) = mpsc::channel();
-        let builder = Client::builder("test", "1")
-            .on_log_message(move |message| {
-                let data = message.data.get().to_owned();
-                told.send((message.level.clone(), message.logger.clone(), data))
-                    .unwrap();
-            })
-            .on_log(move |line| _ = noted.send(line.to_owned()));
-        let (_client, mut server) = connect_with(builder, revision, &everything());
-        server.notify("notifications/message", json!({ "level": 7, "data": "?" }));
-        for params in [
-            json!({ "level": "info", "logger": "db", "data": { "rows": 3 } }),
-            json!({ "level": "loud", "data": null }),
-        ] {
-            server.notify("notifications/message", params);
-        }
-        let (level, logger, data) = messages.recv_timeout(LONG).unwrap();
-        assert_eq!(
-            (level, logger.as_deref(), &*data),
-            (LoggingLevel::Info, Some("db"), r#"{"rows":3}"#)
-        );
-        let (level, _, data) = messages.recv_timeout(LONG).unwrap();
-        assert_eq!((level.as_str(), &*data), ("loud", "null"));
-        let note = notes.recv_timeout(LONG).unwrap();
-        assert!(note.contains("a log message of"), "{note}");
-    }
+    drop(step);
+    script.end();
+    drop(client);
 }

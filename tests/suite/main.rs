@@ -4,13 +4,37 @@
     reason = "a test that can't go on is a test that fails"
 )]
 
+mod asking;
 mod client_calls;
+mod client_children;
+mod client_fallback;
+mod client_opening;
 mod client_paging;
+mod client_peers;
 mod client_subscriptions;
+mod client_typed;
+mod common;
+mod engine_answers;
+mod engine_calls;
+mod engine_deadlocks;
+mod engine_end;
+mod engine_fuzz;
+mod engine_odd_input;
+mod engine_progress;
+mod engine_threads;
+mod engine_workers;
 mod layout;
 #[cfg(feature = "schemars")]
 mod mcp_cli;
 mod rawserver;
 mod schema_examples;
 mod schema_revisions;
+mod scripted;
+mod served_process;
+mod server_batches;
+mod server_meta;
+mod server_opening;
+mod server_progress;
+mod server_results;
+mod server_tools;
 mod transport;

@@ -7,6 +7,8 @@ mod memory;
 mod stdio;
 mod stream;
 
+pub(crate) use guest::helper;
+
 use std::collections::VecDeque;
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -16,4 +16,4 @@ compile_error!(
 mod unix;
 
 #[cfg(unix)]
-pub(crate) use unix::{fd, process, read, spawn, standard, thread, write};
+pub(crate) use unix::{fd, process, random, read, spawn, standard, thread, write};

@@ -9,7 +9,7 @@ use mcplink::transport::{Child, Stream};
 use super::{is_reaped, open, receive, receive_end, send, wait_until};
 
 /// Runs an ignored test of this binary in a process of its own.
-pub(super) fn helper(name: &str) -> Command {
+pub(crate) fn helper(name: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args([
         "--exact",

@@ -2,6 +2,7 @@
 
 pub(crate) mod fd;
 pub(crate) mod process;
+pub(crate) mod random;
 pub(crate) mod read;
 pub(crate) mod signal;
 pub(crate) mod spawn;

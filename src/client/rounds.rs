@@ -1,0 +1,138 @@
+//! A call with all its rounds: sent again, with answers, for as long as the server asks.
+//!
+//! Spec: Base Protocol, Patterns, "Multi Round-Trip Requests" (2026-07-28).
+
+use std::time::Duration;
+
+use super::Client;
+use super::envelope::with_answers;
+use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::jsonrpc::RawResult;
+use crate::protocol::CallOptions;
+use crate::schema::{InputRequiredResult, ResultType, method};
+
+/// After so many rounds of questions a server gets no more answers.
+const MAX_ROUNDS: u32 = 10;
+/// How long to wait before giving back a state that nothing was asked with: the first time, and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(250));
+
+impl Client {
+    /// Sends a request once, with what every request carries.
+    pub(super) fn request_text(
+        &self,
+        method: &str,
+        params: &str,
+        options: &mut CallOptions<'_>,
+    ) -> Result<RawResult> {
+        let envelope = &self.0.envelope;
+        let meta = self.own_meta(options);
+        let peer = self.0.connection.peer();
+        peer.request_with(
+            method,
+            |id, text| envelope.write(id, params, &meta, text),
+            options,
+        )
+    }
+
+    /// Sends a request until its result is complete. Each round has its own deadline, so that none runs while a person answers.
+    pub(super) fn call_in_rounds(
+        &self,
+        method: &str,
+        params: String,
+        options: &mut CallOptions<'_>,
+    ) -> Result<RawResult> {
+        let mut result = self.request_text(method, &params, options)?;
+        let mut pause = PAUSES.0;
+        for _ in 0..MAX_ROUNDS {
+            let Some(asked) = self.input_required(method, &result)? else {
+                return Ok(result);
+            };
+            let answers = asked
+                .input_requests
+                .as_ref()
+                .map(|asked| self.0.inputs.fulfil(asked));
+            let answers = answers
+                .transpose()
+                .map_err(|error| error.context(self.during(method)))?;
+            if answers.is_none() {
+                if options.pause(pause) {
+                    let text = format!("{} was cancelled between two rounds", self.during(method));
+                    return Err(Error::new(ErrorKind::Cancelled, text).sent(true));
+                }
+                pause = (pause * 2).min(PAUSES.1);
+            }
+            let state = asked.request_state.as_deref();
+            let again = with_answers(&params, answers.as_ref(), state).map_err(|error| {
+                let text = format!(
+                    "the answers for {} are not JSON: {error}",
+                    self.during(method)
+                );
+                Error::new(ErrorKind::Invalid, text).sent(true)
+            })?;
+            result = self.request_text(method, &again, options)?;
+        }
+        match self.input_required(method, &result)? {
+            None => Ok(result),
+            Some(_) => {
+                let text = format!(
+                    "{}: the server asks on after {MAX_ROUNDS} rounds",
+                    self.during(method)
+                );
+                Err(Error::new(ErrorKind::Limit, text).sent(true))
+            }
+        }
+    }
+
+    /// What the server needs first; `None` when the result is complete.
+    fn input_required(&self, method: &str, result: &str) -> Result<Option<InputRequiredResult>> {
+        if self.revision().is_legacy() {
+            return Ok(None);
+        }
+        let broken = |text: String| Error::new(ErrorKind::Protocol, text).sent(true);
+        let kind = ResultType::of(result)
+            .map_err(|error| error.context(self.during(method)).sent(true))?;
+        match kind {
+            ResultType::Complete => Ok(None),
+            ResultType::InputRequired if may_ask(method) => {
+                let asked =
+                    serde_json::from_str::<InputRequiredResult>(result).map_err(|error| {
+                        broken(format!(
+                            "{}: the questions can't be read: {error}",
+                            self.during(method)
+                        ))
+                    })?;
+                if asked.is_valid() {
+                    Ok(Some(asked))
+                } else {
+                    Err(broken(format!(
+                        "{}: input is required, but none is named",
+                        self.during(method)
+                    )))
+                }
+            }
+            other => {
+                let other = Excerpt(other.as_str()).to_string();
+                let text = format!(
+                    "{} was answered with resultType '{other}', which was not agreed on",
+                    self.during(method)
+                );
+                Err(broken(text))
+            }
+        }
+    }
+
+    /// What was going on, for errors.
+    fn during(&self, method: &str) -> String {
+        format!("{method} of '{}'", self.server_name())
+    }
+}
+
+/// Whether a server may ask during a call of this method (M-MRTR-S-02).
+fn may_ask(method: &str) -> bool {
+    [
+        method::TOOLS_CALL,
+        method::PROMPTS_GET,
+        method::RESOURCES_READ,
+    ]
+    .contains(&method)
+}

@@ -1,0 +1,392 @@
+//! Asking the client during a call, in one way for both eras.
+//!
+//! See `rounds` for how a handler comes to be run again. Here is what a handler calls, and what happens with its questions when it has
+//! returned: since 2026-07-28 they go out as an `input_required` result that ends the request, and the client's retry brings the answers;
+//! in the legacy era they go out as `questions`.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use super::Inner;
+use super::context::Context;
+use super::conversation::Terms;
+use super::questions;
+use super::rounds::{MAX_ROUNDS, Rounds};
+use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
+use crate::schema::{
+    CallToolResult, ClientCapabilities, CreateMessageRequestParams, CreateMessageResult,
+    ElicitRequestParams, ElicitResult, ElicitationMode, FitTo, InputRequest, InputRequests,
+    InputRequiredResult, InputResponse, InputResponses, ListRootsResult, ProtocolVersion,
+    RootsCapability, method,
+};
+
+/// A state larger than this is not sent.
+const MAX_STATE_BYTES: usize = 64 << 10;
+
+/// A request whose handler may ask: how to run it again, and what its state is good for.
+pub(super) struct Asker {
+    pub(super) server: Arc<Inner>,
+    pub(super) method: &'static str,
+    /// The name or URI of what is called.
+    pub(super) target: String,
+    /// As they came; none is the same as `{}`.
+    pub(super) arguments: Option<Box<RawValue>>,
+    pub(super) again: Arc<dyn Again>,
+}
+
+/// Runs a handler from its start.
+pub(super) trait Again: Send + Sync {
+    fn run(&self, context: Context);
+}
+
+impl Asker {
+    /// The arguments as JSON text.
+    pub(super) fn arguments(&self) -> &str {
+        self.arguments.as_deref().map_or("{}", RawValue::get)
+    }
+
+    /// Goes on where the state left off; a request without one starts anew.
+    ///
+    /// What is wrong with a state is for the log; the client is told one thing.
+    pub(super) fn resume(
+        &self,
+        state: Option<&str>,
+        responses: Option<InputResponses>,
+        log: impl Fn(String),
+    ) -> Result<Rounds, RpcError> {
+        let Some(state) = state else {
+            return Ok(Rounds::default());
+        };
+        let refused = |why: &dyn fmt::Display| {
+            log(format!(
+                "requestState of {} '{}' was refused: {why}",
+                self.method, self.target
+            ));
+            RpcError::invalid_params(
+                "requestState is not valid (any more): send the request anew, without it",
+            )
+        };
+        let content = self
+            .server
+            .keys
+            .open(state, &self.binding(), now())
+            .map_err(|why| refused(&why))?;
+        Rounds::resume(&content, responses.unwrap_or_default())
+            .ok_or_else(|| refused(&"its content can't be read"))
+    }
+
+    fn seal(&self, rounds: &Rounds, asked: &InputRequests) -> Result<String> {
+        let content = rounds.to_content(asked)?;
+        let expiry = now() + self.server.state_lifetime.as_secs();
+        let state = self.server.keys.seal(&content, &self.binding(), expiry)?;
+        if state.len() > MAX_STATE_BYTES {
+            let text = format!(
+                "the state of {} '{}' has {} bytes, more than {MAX_STATE_BYTES}: ask and remember less",
+                self.method,
+                self.target,
+                state.len()
+            );
+            return Err(Error::new(ErrorKind::Limit, text));
+        }
+        Ok(state)
+    }
+
+    /// What a state is good for: this server, method, target and these arguments, however they are written.
+    fn binding(&self) -> Vec<u8> {
+        let arguments = serde_json::from_str::<serde_json::Value>(self.arguments());
+        let arguments =
+            arguments.map_or_else(|_| self.arguments().to_owned(), |value| value.to_string());
+        let parts = [
+            self.server.info.name.as_str(),
+            self.method,
+            &self.target,
+            &arguments,
+        ];
+        parts.join("\u{0}").into_bytes()
+    }
+}
+
+impl fmt::Debug for Asker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Asker")
+            .field("method", &self.method)
+            .field("target", &self.target)
+            .finish_non_exhaustive()
+    }
+}
+
+fn now() -> u64 {
+    SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or(Duration::ZERO)
+        .as_secs()
+}
+
+/// Why a question has no answer.
+#[derive(Clone, Debug)]
+pub struct AskError(Reason);
+
+#[derive(Clone, Debug)]
+enum Reason {
+    Needed,
+    Refused(RpcError),
+    Failed(Error),
+}
+
+impl AskError {
+    /// Whether the answer is not there *yet*: the handler should return, and is run again when it is.
+    pub fn is_pending(&self) -> bool {
+        matches!(self.0, Reason::Needed)
+    }
+
+    /// What the client said when it refused to answer, which it can in the legacy era.
+    pub fn refusal(&self) -> Option<&RpcError> {
+        match &self.0 {
+            Reason::Refused(refusal) => Some(refusal),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for AskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Reason::Needed => f.write_str("input of the client is needed first"),
+            Reason::Refused(refusal) => write!(f, "the client refused to answer: {refusal}"),
+            Reason::Failed(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl StdError for AskError {}
+
+impl From<Error> for AskError {
+    fn from(error: Error) -> Self {
+        Self(Reason::Failed(error))
+    }
+}
+
+/// Asking.
+///
+/// A handler that asks is run again from its start when the answers have come, in every revision: what it does before its last question is
+/// done once a round. Side effects belong behind the questions, or into [`once`](Self::once).
+impl Context {
+    /// Gives the answer to a question, or notes that it has to be asked.
+    ///
+    /// `key` names the question among those of the call. If the answer is not there yet the error is
+    /// [pending](AskError::is_pending): leave the handler, with `?` for example; whatever it returns then is not sent. To ask several
+    /// questions in one round, ask them all before returning. An answer belongs to the very question that was shown: a handler that asks
+    /// something else under the same key asks anew.
+    ///
+    /// # Errors
+    ///
+    /// See [`AskError`].
+    pub fn ask(
+        &self,
+        key: &str,
+        question: impl Into<InputRequest>,
+    ) -> Result<InputResponse, AskError> {
+        let answer = self.rounds().lock().ask(key, question.into())?;
+        match answer {
+            Some(Ok(response)) => Ok(response),
+            Some(Err(refusal)) => Err(AskError(Reason::Refused(refusal))),
+            None => Err(AskError(Reason::Needed)),
+        }
+    }
+
+    /// Asks the user. See [`ask`](Self::ask).
+    ///
+    /// # Errors
+    ///
+    /// See [`AskError`].
+    pub fn elicit(
+        &self,
+        key: &str,
+        question: ElicitRequestParams,
+    ) -> Result<ElicitResult, AskError> {
+        Ok(self.ask(key, question)?.elicit_result()?)
+    }
+
+    /// Asks the client's model. See [`ask`](Self::ask).
+    ///
+    /// # Errors
+    ///
+    /// See [`AskError`].
+    pub fn sample(
+        &self,
+        key: &str,
+        question: CreateMessageRequestParams,
+    ) -> Result<CreateMessageResult, AskError> {
+        Ok(self.ask(key, question)?.create_message_result()?)
+    }
+
+    /// Asks for the places the server may work in. See [`ask`](Self::ask).
+    ///
+    /// # Errors
+    ///
+    /// See [`AskError`].
+    pub fn list_roots(&self, key: &str) -> Result<ListRootsResult, AskError> {
+        Ok(self
+            .ask(key, InputRequest::list_roots())?
+            .list_roots_result()?)
+    }
+
+    /// Runs `effect` once for the whole call, however often the handler is run, and gives what it gave.
+    ///
+    /// What it gave is remembered between the rounds by the client, sealed. A client that repeats a round of old, though, has that round
+    /// run again.
+    ///
+    /// # Errors
+    ///
+    /// When the value can't be written as JSON, or was remembered under this key as another type.
+    pub fn once<T: Serialize + DeserializeOwned>(
+        &self,
+        key: &str,
+        effect: impl FnOnce() -> T,
+    ) -> Result<T, AskError> {
+        if let Some(value) = self.recall(key)? {
+            return Ok(value);
+        }
+        let value = effect();
+        self.remember(key, &value)?;
+        Ok(value)
+    }
+
+    /// Remembers a value for the rounds to come.
+    ///
+    /// # Errors
+    ///
+    /// When it can't be written as JSON.
+    pub fn remember(&self, key: &str, value: &impl Serialize) -> Result<(), AskError> {
+        Ok(self.rounds().lock().remember(key, value)?)
+    }
+
+    /// Gives what an earlier round, or this one, remembered under a key.
+    ///
+    /// # Errors
+    ///
+    /// When it was remembered as another type.
+    pub fn recall<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, AskError> {
+        Ok(self.rounds().lock().recall(key)?)
+    }
+}
+
+/// Sends what the handler asked, instead of what it returned.
+pub(super) fn ask_client(context: Context) -> Result<()> {
+    let asked = context.rounds().lock().next();
+    let Some(asked) = asked else {
+        return fail(
+            context,
+            &format!("the call asked for input in more than {MAX_ROUNDS} rounds"),
+        );
+    };
+    let missing = missing_capabilities(&asked, context.terms());
+    if missing != ClientCapabilities::default() {
+        return refuse_for_lack_of(context, &missing);
+    }
+    if context.terms().revision.is_legacy() {
+        questions::send(context, asked);
+        return Ok(());
+    }
+    let sealed = match context.asker() {
+        Some(asker) => asker.seal(&context.rounds().lock(), &asked),
+        None => Err(Error::new(
+            ErrorKind::State,
+            "this request can't ask for input",
+        )),
+    };
+    match sealed {
+        Ok(state) => {
+            let mut result = InputRequiredResult::new()
+                .input_requests(asked)
+                .request_state(state);
+            result.meta = context.result_meta();
+            context.give(&result)
+        }
+        Err(error) => {
+            context.refuse(&RpcError::internal("internal error"))?;
+            Err(error)
+        }
+    }
+}
+
+/// Fails the call in the way that its method has for it.
+fn fail(context: Context, text: &str) -> Result<()> {
+    if context
+        .asker()
+        .is_some_and(|asker| asker.method == method::TOOLS_CALL)
+    {
+        let mut result = CallToolResult::error(text);
+        result.meta = context.result_meta();
+        result.fit_to(context.terms().revision);
+        context.give(&result)
+    } else {
+        context.refuse(&RpcError::invalid_request(text))
+    }
+}
+
+fn refuse_for_lack_of(context: Context, missing: &ClientCapabilities) -> Result<()> {
+    let names = serde_json::to_value(missing).unwrap_or_default();
+    let names = names
+        .as_object()
+        .map(|names| names.keys().cloned().collect::<Vec<_>>().join(", "));
+    let text = format!(
+        "the call needs input, for which the client has to declare: {}",
+        names.unwrap_or_default()
+    );
+    if context.terms().revision.is_legacy() {
+        return fail(context, &text);
+    }
+    let error = RpcError::new(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY, text);
+    let error = error.with_data(&serde_json::json!({ "requiredCapabilities": missing }))?;
+    context.refuse(&error)
+}
+
+/// What the client would have had to declare for a whole round of questions.
+fn missing_capabilities(asked: &InputRequests, terms: &Terms) -> ClientCapabilities {
+    let mut missing = ClientCapabilities::default();
+    let knows = |revision| terms.revision >= revision;
+    for question in asked.values() {
+        match question {
+            InputRequest::Elicit(request) => {
+                let mode = match &request.params {
+                    ElicitRequestParams::Url(_) => ElicitationMode::Url,
+                    _ => ElicitationMode::Form,
+                };
+                if !terms.capabilities.supports_elicitation(mode)
+                    || !knows(ProtocolVersion::V2025_06_18)
+                {
+                    let elicitation = missing.elicitation.take().unwrap_or_default();
+                    missing.elicitation = Some(match mode {
+                        // "{}" means forms, and is what clients declare.
+                        ElicitationMode::Form => elicitation,
+                        _ => elicitation.with(mode),
+                    });
+                }
+            }
+            InputRequest::CreateMessage(request) => {
+                let tools =
+                    request.params.tools.is_some() && !terms.capabilities.supports_sampling_tools();
+                if terms.capabilities.sampling.is_none() || tools {
+                    let sampling = missing.sampling.take().unwrap_or_default();
+                    missing.sampling = Some(if tools {
+                        sampling.with_tools()
+                    } else {
+                        sampling
+                    });
+                }
+            }
+            InputRequest::ListRoots(_) if terms.capabilities.roots.is_none() => {
+                missing.roots.get_or_insert_with(RootsCapability::default);
+            }
+            _ => {}
+        }
+    }
+    missing
+}

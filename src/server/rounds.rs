@@ -1,0 +1,331 @@
+//! What a call knows of its client's answers: the part of asking that decides, the same in both eras.
+//!
+//! A handler is run, asks by key, and is left early when an answer is missing. What it asked is noted here, not only in the error that it
+//! gets, so that a handler which swallows the error still asks. When the answers have come it is run again from the start, and finds them
+//! here. Nothing waits in between.
+//!
+//! ```text
+//!  run ──▶ asked nothing ──▶ answered
+//!   ▲   ╲▶ asked ──▶ [modern: input_required, state sealed │ legacy: requests of ours] ──▶ answers ──╮
+//!   ╰──────────────────────────────────────────────────────────────────────────────────────────────╯
+//! ```
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use orion::hazardous::hash::sha2::sha256::Sha256;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::error::{Error, ErrorKind, Result, RpcError};
+use crate::schema::{InputRequest, InputRequests, InputResponse, InputResponses};
+
+/// After so many rounds a call is not asked any further.
+pub(super) const MAX_ROUNDS: u32 = 10;
+
+/// Questions, answers and what is remembered of one call.
+#[derive(Debug, Default)]
+pub(super) struct Rounds {
+    /// How often the client was asked.
+    round: u32,
+    answers: BTreeMap<String, Answer>,
+    memory: BTreeMap<String, Box<RawValue>>,
+    /// What this run of the handler asked and found no answer to.
+    asked: InputRequests,
+}
+
+/// An answer, tied to the question that was shown: to another question it is none.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Answer {
+    #[serde(rename = "q")]
+    question: String,
+    #[serde(rename = "a", skip_serializing_if = "Option::is_none")]
+    response: Option<InputResponse>,
+    /// The client refused to answer, which only the legacy era can say.
+    #[serde(rename = "e", skip_serializing_if = "Option::is_none")]
+    refusal: Option<RpcError>,
+}
+
+/// What travels between the rounds of the modern era.
+#[derive(Serialize, Deserialize)]
+struct Content {
+    #[serde(rename = "r")]
+    round: u32,
+    #[serde(rename = "a")]
+    answers: BTreeMap<String, Answer>,
+    #[serde(rename = "m")]
+    memory: BTreeMap<String, Box<RawValue>>,
+    /// The digests of the questions that are shown now.
+    #[serde(rename = "q")]
+    asked: BTreeMap<String, String>,
+}
+
+impl Rounds {
+    /// The answer to a question, or `None` after noting that it has to be asked.
+    pub(super) fn ask(
+        &mut self,
+        key: &str,
+        question: InputRequest,
+    ) -> Result<Option<Result<InputResponse, RpcError>>> {
+        let digest = digest(&question)?;
+        let answer = self
+            .answers
+            .get(key)
+            .filter(|answer| answer.question == digest);
+        if let Some(Answer {
+            response, refusal, ..
+        }) = answer
+        {
+            return Ok(match (response, refusal) {
+                (Some(response), _) => Some(Ok(response.clone())),
+                (None, refusal) => refusal.clone().map(Err),
+            });
+        }
+        if let Some(other) = self.asked.get(key)
+            && self::digest(other)? != digest
+        {
+            let text = format!(
+                "two different questions were asked under the key '{key}': give each its own"
+            );
+            return Err(Error::new(ErrorKind::Invalid, text));
+        }
+        self.asked.insert(key.to_owned(), question);
+        Ok(None)
+    }
+
+    /// What is remembered under a key.
+    pub(super) fn recall<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>> {
+        let Some(value) = self.memory.get(key) else {
+            return Ok(None);
+        };
+        serde_json::from_str(value.get())
+            .map(Some)
+            .map_err(|error| {
+                Error::new(
+                    ErrorKind::Invalid,
+                    format!("what is remembered under '{key}' is of another type: {error}"),
+                )
+            })
+    }
+
+    /// Remembers a value for the rounds to come.
+    pub(super) fn remember(&mut self, key: &str, value: &impl Serialize) -> Result<()> {
+        let value = serde_json::value::to_raw_value(value).map_err(|error| {
+            Error::new(
+                ErrorKind::Invalid,
+                format!("'{key}' can't be remembered as JSON: {error}"),
+            )
+        })?;
+        self.memory.insert(key.to_owned(), value);
+        Ok(())
+    }
+
+    /// Whether the handler has to be run again.
+    pub(super) fn needs_input(&self) -> bool {
+        !self.asked.is_empty()
+    }
+
+    /// Begins the next round: what has to be asked, or `None` after too many rounds.
+    pub(super) fn next(&mut self) -> Option<InputRequests> {
+        self.round += 1;
+        let asked = std::mem::take(&mut self.asked);
+        (self.round <= MAX_ROUNDS).then_some(asked)
+    }
+
+    /// What has to be kept until the answers to `asked` come.
+    pub(super) fn to_content(&self, asked: &InputRequests) -> Result<Vec<u8>> {
+        let digests = asked
+            .iter()
+            .map(|(key, question)| Ok((key.clone(), digest(question)?)));
+        let content = Content {
+            round: self.round,
+            answers: self.answers.clone(),
+            memory: self.memory.clone(),
+            asked: digests.collect::<Result<_>>()?,
+        };
+        serde_json::to_vec(&content).map_err(|error| not_json(&error))
+    }
+
+    /// Goes on from what was kept, with the answers that came. Answers to what was not asked are ignored.
+    pub(super) fn resume(content: &[u8], responses: InputResponses) -> Option<Self> {
+        let Content {
+            round,
+            mut answers,
+            memory,
+            asked,
+        } = serde_json::from_slice(content).ok()?;
+        for (key, response) in responses {
+            if let Some(question) = asked.get(&key) {
+                let answer = Answer {
+                    question: question.clone(),
+                    response: Some(response),
+                    refusal: None,
+                };
+                answers.insert(key, answer);
+            }
+        }
+        Some(Self {
+            round,
+            answers,
+            memory,
+            asked: InputRequests::new(),
+        })
+    }
+
+    /// Takes an answer that came as the response to a request of ours.
+    pub(super) fn answer(
+        &mut self,
+        key: String,
+        question: &InputRequest,
+        answer: Result<InputResponse, RpcError>,
+    ) -> Result<()> {
+        let question = digest(question)?;
+        let (response, refusal) = match answer {
+            Ok(response) => (Some(response), None),
+            Err(refusal) => (None, Some(refusal)),
+        };
+        self.answers.insert(
+            key,
+            Answer {
+                question,
+                response,
+                refusal,
+            },
+        );
+        Ok(())
+    }
+}
+
+/// Tells one question from another, short enough to travel.
+fn digest(question: &InputRequest) -> Result<String> {
+    let text = serde_json::to_vec(question).map_err(|error| not_json(&error))?;
+    let digest = Sha256::digest(&text)
+        .map_err(|_| Error::new(ErrorKind::Limit, "the question is too long"))?;
+    Ok(STANDARD_NO_PAD.encode(&digest.as_ref()[..16]))
+}
+
+fn not_json(error: &serde_json::Error) -> Error {
+    Error::new(
+        ErrorKind::Invalid,
+        format!("the question can't be written as JSON: {error}"),
+    )
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::schema::{ElicitRequestParams, ElicitResult, JsonSchema};
+
+    fn question(text: &str) -> InputRequest {
+        ElicitRequestParams::form(text, JsonSchema::any_object()).into()
+    }
+
+    fn response() -> InputResponse {
+        InputResponse::new(&ElicitResult::decline()).expect("JSON")
+    }
+
+    fn is_answered(rounds: &mut Rounds, key: &str, text: &str) -> bool {
+        rounds
+            .ask(key, question(text))
+            .expect("a question")
+            .is_some()
+    }
+
+    /// The next round of the modern era, with answers under these keys.
+    fn again(rounds: &mut Rounds, keys: &[&str]) -> Rounds {
+        let asked = rounds.next().expect("not too many");
+        let content = rounds.to_content(&asked).expect("JSON");
+        let responses = keys
+            .iter()
+            .map(|key| ((*key).to_owned(), response()))
+            .collect();
+        Rounds::resume(&content, responses).expect("our own content")
+    }
+
+    // Lesson 11.5, 11.6, M-MRTR-S-27, M-MRTR-S-28
+    #[test]
+    fn answers_of_all_rounds_are_kept_and_missing_ones_asked_again() {
+        let mut rounds = Rounds::default();
+        assert!(!is_answered(&mut rounds, "a", "A?"));
+        assert!(!is_answered(&mut rounds, "b", "B?"));
+        let mut rounds = again(&mut rounds, &["a", "unasked"]);
+        assert!(is_answered(&mut rounds, "a", "A?"));
+        assert!(!is_answered(&mut rounds, "b", "B?"));
+        assert!(!is_answered(&mut rounds, "unasked", "C?"));
+        let mut rounds = again(&mut rounds, &["b", "unasked"]);
+        for (key, text) in [("a", "A?"), ("b", "B?"), ("unasked", "C?")] {
+            assert!(is_answered(&mut rounds, key, text), "{key}");
+        }
+        assert!(!rounds.needs_input());
+    }
+
+    // Lesson 12.3
+    #[test]
+    fn an_answer_to_another_question_is_none() {
+        let mut rounds = Rounds::default();
+        is_answered(&mut rounds, "a", "Delete the file?");
+        let mut rounds = again(&mut rounds, &["a"]);
+        assert!(!is_answered(&mut rounds, "a", "Delete the disk?"));
+        assert!(rounds.needs_input());
+    }
+
+    // M-MRTR-S-03
+    #[test]
+    fn two_questions_under_one_key_are_refused() {
+        let mut rounds = Rounds::default();
+        assert!(!is_answered(&mut rounds, "a", "one"));
+        assert!(!is_answered(&mut rounds, "a", "one"));
+        assert_eq!(
+            rounds
+                .ask("a", question("other"))
+                .expect_err("refused")
+                .kind(),
+            ErrorKind::Invalid
+        );
+    }
+
+    // Lesson 11.9
+    #[test]
+    fn the_rounds_are_bounded() {
+        let mut rounds = Rounds::default();
+        for round in 0..MAX_ROUNDS {
+            is_answered(&mut rounds, &round.to_string(), "more?");
+            rounds = again(&mut rounds, &[&round.to_string()]);
+        }
+        is_answered(&mut rounds, "last", "more?");
+        assert!(rounds.next().is_none());
+    }
+
+    // Lesson 11.2
+    #[test]
+    fn what_is_remembered_travels_along() {
+        let mut rounds = Rounds::default();
+        rounds.remember("paid", &7).expect("JSON");
+        is_answered(&mut rounds, "a", "A?");
+        let rounds = again(&mut rounds, &[]);
+        assert_eq!(rounds.recall::<u32>("paid").expect("a number"), Some(7));
+        assert_eq!(rounds.recall::<u32>("other").expect("nothing"), None);
+        assert!(rounds.recall::<String>("paid").is_err());
+    }
+
+    #[test]
+    fn a_refusal_is_an_answer_too() {
+        let mut rounds = Rounds::default();
+        is_answered(&mut rounds, "a", "A?");
+        let asked = rounds.next().expect("one");
+        for (key, question) in &asked {
+            rounds
+                .answer(key.clone(), question, Err(RpcError::invalid_params("no")))
+                .expect("JSON");
+        }
+        assert!(
+            rounds
+                .ask("a", question("A?"))
+                .expect("a question")
+                .expect("answered")
+                .is_err()
+        );
+    }
+}

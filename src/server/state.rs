@@ -1,0 +1,232 @@
+//! Sealed `requestState`: what a call knows so far, carried by the client, who can neither read nor change it.
+//!
+//! ```text
+//!  base64url( version 1 │ key id 4 │ nonce 24 │ sealed( expiry 8 │ content ) + tag 16 )
+//! ```
+//!
+//! Sealing is XChaCha20-Poly1305 with a random nonce. What the state was made for (server, method, target, arguments, principal) is
+//! authenticated beside it, so that it opens for the same request only.
+//!
+//! Spec: Base Protocol, Patterns, "Multi Round-Trip Requests" (2026-07-28).
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use orion::hazardous::aead::xchacha20poly1305::{Nonce, SecretKey, XChaCha20Poly1305};
+use orion::hazardous::hash::sha2::sha256::Sha256;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::transport::sys::random;
+
+const VERSION: u8 = 1;
+const KEY_ID: usize = 4;
+const NONCE: usize = 24;
+const TAG: usize = 16;
+const EXPIRY: usize = 8;
+const HEAD: usize = 1 + KEY_ID + NONCE;
+
+/// A secret key that seals the state of calls between rounds. Replicas that serve the same clients share their keys.
+#[derive(Clone, PartialEq, Eq)]
+pub struct StateKey([u8; 32]);
+
+impl StateKey {
+    /// Uses 32 secret bytes as the key: as random as those of [`random`](Self::random).
+    pub fn new(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// Makes a new key.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`] when the system has no randomness to give.
+    pub fn random() -> Result<Self> {
+        let mut bytes = [0; 32];
+        random::fill(&mut bytes)?;
+        Ok(Self(bytes))
+    }
+
+    /// Tells keys apart, and says nothing about them.
+    fn id(&self) -> [u8; KEY_ID] {
+        let digest = Sha256::digest(&self.0).expect("32 bytes can be hashed");
+        let mut id = [0; KEY_ID];
+        id.copy_from_slice(&digest.as_ref()[..KEY_ID]);
+        id
+    }
+
+    fn secret(&self) -> SecretKey {
+        SecretKey::try_from(&self.0[..]).expect("the key is as long as it has to be")
+    }
+}
+
+impl fmt::Debug for StateKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StateKey")
+    }
+}
+
+/// Why a state was refused: for the log only, the client is told one thing for all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    Malformed,
+    UnknownKey,
+    /// It was altered, or made for another request, server or principal.
+    NotGenuine,
+    Expired,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Malformed => "it is not one of this library's",
+            Self::UnknownKey => "its key is not in the ring (any more)",
+            Self::NotGenuine => "it was altered, or made for another request, server or principal",
+            Self::Expired => "it has expired",
+        })
+    }
+}
+
+/// Keys, the newest first: that one seals, all of them open.
+#[derive(Clone, Debug)]
+pub(super) struct KeyRing(Vec<StateKey>);
+
+impl KeyRing {
+    /// The ring must not be empty.
+    pub(super) fn new(keys: Vec<StateKey>) -> Option<Self> {
+        (!keys.is_empty()).then_some(Self(keys))
+    }
+
+    /// Seals `content` until `expiry`, in seconds since 1970, for what `binding` names.
+    pub(super) fn seal(&self, content: &[u8], binding: &[u8], expiry: u64) -> Result<String> {
+        let key = &self.0[0];
+        let mut nonce = [0; NONCE];
+        random::fill(&mut nonce)?;
+        let plain = [&expiry.to_be_bytes(), content].concat();
+        let mut sealed = vec![0; HEAD + plain.len() + TAG];
+        sealed[0] = VERSION;
+        sealed[1..=KEY_ID].copy_from_slice(&key.id());
+        sealed[1 + KEY_ID..HEAD].copy_from_slice(&nonce);
+        let nonce = Nonce::try_from(&nonce[..]).map_err(|_| unsealable())?;
+        XChaCha20Poly1305::seal(
+            &key.secret(),
+            &nonce,
+            &plain,
+            Some(binding),
+            &mut sealed[HEAD..],
+        )
+        .map_err(|_| unsealable())?;
+        Ok(URL_SAFE_NO_PAD.encode(sealed))
+    }
+
+    /// Opens what was sealed for the same binding. `now` is in seconds since 1970.
+    pub(super) fn open(&self, state: &str, binding: &[u8], now: u64) -> Result<Vec<u8>, Refused> {
+        let sealed = URL_SAFE_NO_PAD
+            .decode(state)
+            .map_err(|_| Refused::Malformed)?;
+        if sealed.len() < HEAD + EXPIRY + TAG || sealed[0] != VERSION {
+            return Err(Refused::Malformed);
+        }
+        let key = self
+            .0
+            .iter()
+            .find(|key| sealed[1..=KEY_ID] == key.id())
+            .ok_or(Refused::UnknownKey)?;
+        let nonce = Nonce::try_from(&sealed[1 + KEY_ID..HEAD]).map_err(|_| Refused::Malformed)?;
+        let mut plain = vec![0; sealed.len() - HEAD - TAG];
+        XChaCha20Poly1305::open(
+            &key.secret(),
+            &nonce,
+            &sealed[HEAD..],
+            Some(binding),
+            &mut plain,
+        )
+        .map_err(|_| Refused::NotGenuine)?;
+        let content = plain.split_off(EXPIRY);
+        let expiry = u64::from_be_bytes(plain.try_into().map_err(|_| Refused::Malformed)?);
+        if now >= expiry {
+            Err(Refused::Expired)
+        } else {
+            Ok(content)
+        }
+    }
+}
+
+fn unsealable() -> Error {
+    Error::new(
+        ErrorKind::Limit,
+        "the state of the call is too large to be sealed",
+    )
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn ring(keys: &[u8]) -> KeyRing {
+        KeyRing::new(keys.iter().map(|&key| StateKey::new([key; 32])).collect()).expect("keys")
+    }
+
+    // Lesson 12.1, M-MRTR-S-09, M-MRTR-S-10
+    #[test]
+    fn a_state_that_was_altered_in_any_bit_is_refused() {
+        let state = ring(&[1])
+            .seal(b"content", b"binding", 100)
+            .expect("sealed");
+        assert_eq!(
+            ring(&[1]).open(&state, b"binding", 99).as_deref(),
+            Ok(&b"content"[..])
+        );
+        let sealed = URL_SAFE_NO_PAD.decode(&state).expect("base64");
+        for bit in 0..sealed.len() * 8 {
+            let mut altered = sealed.clone();
+            altered[bit / 8] ^= 1 << (bit % 8);
+            let altered = URL_SAFE_NO_PAD.encode(altered);
+            assert!(
+                ring(&[1]).open(&altered, b"binding", 99).is_err(),
+                "bit {bit}"
+            );
+        }
+        for short in 0..state.len() {
+            assert!(
+                ring(&[1]).open(&state[..short], b"binding", 99).is_err(),
+                "{short} characters"
+            );
+        }
+    }
+
+    // Lesson 12.1, M-MRTR-S-11, M-MRTR-S-12, M-MRTR-S-13
+    #[test]
+    fn a_state_is_good_for_its_time_its_request_and_its_keys() {
+        let state = ring(&[1])
+            .seal(b"content", b"binding", 100)
+            .expect("sealed");
+        let open = |keys: &[u8], binding: &[u8], now| ring(keys).open(&state, binding, now);
+        assert_eq!(open(&[1], b"binding", 100), Err(Refused::Expired));
+        assert_eq!(open(&[1], b"another", 99), Err(Refused::NotGenuine));
+        assert_eq!(open(&[2], b"binding", 99), Err(Refused::UnknownKey));
+        assert!(
+            open(&[2, 1], b"binding", 99).is_ok(),
+            "the previous key of the ring"
+        );
+        assert!(KeyRing::new(Vec::new()).is_none());
+    }
+
+    // Lesson 12.4
+    #[test]
+    fn the_content_can_not_be_read_and_never_looks_the_same() {
+        let seal = || {
+            ring(&[1])
+                .seal(b"a secret answer", b"", 100)
+                .expect("sealed")
+        };
+        let (one, other) = (seal(), seal());
+        assert_ne!(one, other);
+        let bytes = URL_SAFE_NO_PAD.decode(&one).expect("base64");
+        assert!(!bytes.windows(6).any(|window| window == b"secret"));
+        assert_ne!(
+            StateKey::random().expect("random"),
+            StateKey::random().expect("random")
+        );
+    }
+}

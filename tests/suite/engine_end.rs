@@ -1,0 +1,145 @@
+//! The end of a connection: everybody who waits is woken, and closing takes its time and no more.
+
+use std::io::Read;
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mcplink::ErrorKind;
+use mcplink::protocol::{CallOptions, Connection, Handlers};
+use mcplink::transport::Stream;
+use serde_json::json;
+
+use crate::common::{Gate, LONG, play, within};
+
+const SHORT: Duration = Duration::from_millis(100);
+
+// Lesson 1.2
+#[test]
+fn the_end_of_the_peer_wakes_a_thousand_waiting_calls() {
+    let gate = Gate::default();
+    let (connection, mut script) =
+        play(Connection::asking().handlers(crate::common::handlers(&gate)));
+    let (sender, ended) = mpsc::channel();
+    for _ in 0..1000 {
+        let (peer, sender) = (connection.peer(), sender.clone());
+        let call = move || {
+            let error = peer
+                .request("wait", &json!({}), CallOptions::new())
+                .unwrap_err();
+            sender
+                .send((error.kind(), error.was_sent(), Instant::now()))
+                .unwrap();
+        };
+        thread::Builder::new()
+            .stack_size(128 << 10)
+            .spawn(call)
+            .unwrap();
+    }
+    for _ in 0..1000 {
+        script.receive_request("wait");
+    }
+    script.request(1, "block");
+    script.request(2, "block");
+    gate.wait_for(2);
+    let left = Instant::now();
+    script.leave();
+    for _ in 0..1000 {
+        let (kind, sent, at) = ended.recv_timeout(LONG).unwrap();
+        assert!(kind == ErrorKind::Closed && sent);
+        assert!(at - left < Duration::from_secs(1), "{:?}", at - left);
+    }
+    gate.open();
+}
+
+// Lesson 1.3
+#[test]
+fn closing_fails_the_question_of_a_handler_before_it_waits_for_the_handler() {
+    let (sender, outcome) = mpsc::channel();
+    let handlers = Handlers::new().request("ask", move |_, responder| {
+        let options = CallOptions::new().no_timeout();
+        let answer = responder.peer().request("question", &json!({}), options);
+        sender.send(answer.unwrap_err().kind()).unwrap();
+    });
+    let (connection, mut script) = play(Connection::serving().handlers(handlers).drain(LONG));
+    script.request(1, "ask");
+    script.receive_request("question");
+    within(Duration::from_millis(900), move || connection.close());
+    assert_eq!(outcome.recv_timeout(LONG).unwrap(), ErrorKind::Closed);
+}
+
+// Lesson 1.3
+#[test]
+fn the_end_of_the_peer_fails_the_question_of_a_handler() {
+    let handlers = Handlers::new().request("ask", move |_, responder| {
+        let options = CallOptions::new().no_timeout();
+        let answer = responder.peer().request("question", &json!({}), options);
+        assert_eq!(answer.unwrap_err().kind(), ErrorKind::Closed);
+    });
+    let (connection, mut script) = play(Connection::serving().handlers(handlers).drain(LONG));
+    script.request(1, "ask");
+    script.receive_request("question");
+    script.leave();
+    let error = within(Duration::from_secs(2), move || connection.wait());
+    assert_eq!(error.kind(), ErrorKind::Closed);
+}
+
+// Lesson 1.6
+#[test]
+fn closing_is_bounded_although_a_handler_never_returns() {
+    let (connection, mut script, gate) = crate::common::serve();
+    script.request(1, "block");
+    gate.wait_for(1);
+    let again = connection.clone();
+    within(Duration::from_secs(6), move || connection.close());
+    within(SHORT, move || again.close());
+    assert_eq!(script.next(), None);
+    gate.open();
+}
+
+// Lesson 1.6
+#[test]
+fn closing_is_bounded_although_the_peer_does_not_read() {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let connection = Connection::serving().open(Stream::unix(ours)).unwrap();
+    let peer = connection.peer();
+    thread::spawn(move || peer.notify("large", &json!("x".repeat(10 << 20))));
+    crate::common::wait_until("it is written", || {
+        connection.peer().stats().queued_bytes > 0
+    });
+    within(Duration::from_secs(2), move || connection.close());
+    drop(theirs);
+}
+
+#[test]
+fn what_another_thread_is_writing_gets_out_before_the_connection_ends() {
+    const LENGTH: usize = 10 << 20;
+    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    let handlers = Handlers::new().request("large", |_, responder| {
+        thread::spawn(move || responder.respond(&json!("x".repeat(LENGTH))));
+    });
+    let connection = Connection::serving()
+        .handlers(handlers)
+        .open(Stream::unix(ours))
+        .unwrap();
+    let peer = connection.peer();
+    std::io::Write::write_all(
+        &mut theirs,
+        b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"large\"}\n",
+    )
+    .unwrap();
+    theirs.shutdown(std::net::Shutdown::Write).unwrap();
+    let waiting = thread::spawn(move || connection.wait());
+    crate::common::wait_until("it is written", || {
+        peer.stats().queued_bytes > 0 && peer.is_closed()
+    });
+    let mut text = String::new();
+    theirs.read_to_string(&mut text).unwrap();
+    assert!(
+        text.len() > LENGTH && text.ends_with("}\n"),
+        "{} bytes",
+        text.len()
+    );
+    waiting.join().unwrap();
+}

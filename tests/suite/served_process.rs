@@ -1,0 +1,276 @@
+//! Clients and servers in processes of their own: this test binary, started again as a server.
+
+use std::path::Path;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use mcplink::ErrorKind;
+use mcplink::client::Client;
+use mcplink::protocol::CallOptions;
+use mcplink::schema::{ProtocolVersion, Tool};
+use mcplink::server::{Context, Server, ServerBuilder, ToolCall};
+use mcplink::transport::{Child, StderrTail};
+use serde_json::{Value, json};
+
+use crate::scripted::{LONG, asker, connect, greeter, in_time, take};
+
+/// The lines of the test harness that reach the wire before the server takes it.
+const BANNER: u64 = 1;
+
+fn process(name: &str) -> Child {
+    Child::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            name,
+            "--ignored",
+            "--quiet",
+            "--nocapture",
+            "--test-threads=1",
+        ])
+        .grace(Duration::from_secs(20))
+}
+
+fn server() -> ServerBuilder {
+    greeter()
+        .tool_with(Tool::new("pid"), |_: Value, _: &Context| {
+            std::process::id().to_string()
+        })
+        .tool_with(Tool::new("noisy"), noisy)
+        .tool_with(Tool::new("linger"), linger)
+        .tool_with(Tool::new("stay"), |_: Value, context: &Context| {
+            context.progress(1.0, None, None);
+            // It never looks whether it is cancelled.
+            loop {
+                std::thread::park();
+            }
+            #[expect(unreachable_code, reason = "it gives the handler a type")]
+            ()
+        })
+}
+
+/// Writes to standard output in every way there is.
+fn noisy(_: Value, _: &Context) -> &'static str {
+    let line = c"stray printf\n";
+    let raw = b"stray write\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n";
+    // SAFETY: the format ends in NUL and has no directives; the bytes are as many as said.
+    unsafe {
+        libc::printf(line.as_ptr());
+        libc::fflush(std::ptr::null_mut());
+        libc::write(1, raw.as_ptr().cast(), raw.len());
+    }
+    let echo = std::process::Command::new("sh")
+        .args(["-c", "echo stray child; cat"])
+        .status();
+    assert!(echo.unwrap().success());
+    "quiet"
+}
+
+/// Tells that it runs, goes on until it is cancelled, and notes that in a file.
+fn linger(arguments: Value, context: &Context) {
+    context.progress(1.0, None, None);
+    if context.cancel_token().wait(LONG) {
+        std::fs::write(arguments["note"].as_str().unwrap(), "cancelled").unwrap();
+    }
+}
+
+#[test]
+#[ignore = "takes the standard streams: run by the tests below"]
+fn serving() {
+    server().serve_stdio().unwrap();
+}
+
+#[test]
+#[ignore = "takes the standard streams: run by the tests below"]
+fn serving_with_a_short_drain() {
+    let drain = Duration::from_millis(300);
+    server().drain(drain).serve_stdio().unwrap();
+}
+
+#[test]
+#[ignore = "takes the standard streams: run by the tests below"]
+fn serving_slowly() {
+    let (keep, kept) = mpsc::channel::<ToolCall>();
+    std::thread::spawn(move || {
+        // The answer is given while the connection drains.
+        let call = kept.recv().unwrap();
+        call.context().progress(1.0, None, None);
+        let note = call.arguments::<Value>().unwrap()["note"].clone();
+        let peer = call.context().peer();
+        while !peer.is_closed() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(!call.context().is_cancelled());
+        std::fs::write(note.as_str().unwrap(), "finished").unwrap();
+        call.respond("done").unwrap();
+    });
+    Server::builder("s", "1")
+        .deferred_tool(Tool::new("linger"), move |call| drop(keep.send(call)))
+        .serve_stdio()
+        .unwrap();
+}
+
+fn open(name: &str) -> (Client, StderrTail) {
+    let child = process(name);
+    let stderr = child.stderr_tail();
+    (connect(asker(), child).unwrap(), stderr)
+}
+
+fn pid(client: &Client) -> String {
+    let result = client.call_tool("pid", &json!({})).unwrap();
+    result.content[0].as_text().unwrap().to_owned()
+}
+
+/// Starts a call and returns once its handler runs.
+fn begin(
+    client: &Client,
+    tool: &'static str,
+    arguments: Value,
+) -> std::thread::JoinHandle<mcplink::Error> {
+    let (running, runs) = mpsc::channel();
+    let client = client.clone();
+    let call = std::thread::spawn(move || {
+        let options = CallOptions::new().on_progress(|_| _ = running.send(()));
+        client
+            .call_tool_with(tool, &arguments, options)
+            .unwrap_err()
+    });
+    take(&runs);
+    call
+}
+
+/// Closes a client and tells how long that took.
+fn close(client: Client) -> Duration {
+    let begun = Instant::now();
+    in_time(move || client.close());
+    begun.elapsed()
+}
+
+// M-STDIO-S-04, M-STDIO-S-07, L-STDIO-S-05, M-VER-B-17, M-STDIO-B-01; lesson 4.1
+#[test]
+fn a_handler_that_prints_disturbs_nobody_in_any_era() {
+    for revisions in [&[ProtocolVersion::LATEST][..], ProtocolVersion::LEGACY] {
+        let child = process("served_process::serving");
+        let stderr = child.stderr_tail();
+        let client = connect(asker().revisions(revisions), child).unwrap();
+        assert_eq!(client.revision(), *revisions.iter().max().unwrap());
+        for _ in 0..3 {
+            let quiet = client.call_tool("noisy", &json!({})).unwrap();
+            assert_eq!(quiet.content[0].as_text(), Some("quiet"));
+        }
+        let lines = json!({ "name": "a\nb\r\nc\u{2028}" });
+        let greeted = client.call_tool("greet", &lines).unwrap();
+        assert_eq!(
+            greeted.content[0].as_text(),
+            Some("Hello, a\nb\r\nc\u{2028}!")
+        );
+        let stats = client.stats();
+        assert_eq!(
+            (stats.noise, stats.unknown_responses),
+            (BANNER, 0),
+            "{stats:?}"
+        );
+        close(client);
+        let printed = stderr.text();
+        for stray in ["stray printf", "stray write", "stray child"] {
+            assert_eq!(printed.matches(stray).count(), 3, "{printed}");
+        }
+    }
+}
+
+// M-STDIO-S-09; lesson 2.4
+#[test]
+fn an_idle_server_leaves_at_once_when_its_input_ends() {
+    let (client, _) = open("served_process::serving");
+    let pid = pid(&client);
+    let took = close(client);
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    assert!(!Path::new("/proc").join(pid).exists());
+}
+
+fn note() -> std::path::PathBuf {
+    let name = format!(
+        "mcplink-note-{}-{:?}",
+        std::process::id(),
+        std::thread::current().id()
+    );
+    let path = std::env::temp_dir().join(name);
+    drop(std::fs::remove_file(&path));
+    path
+}
+
+// M-STDIO-S-09; lesson 2.4
+#[test]
+fn a_server_that_drains_cancels_what_takes_too_long() {
+    let (client, _) = open("served_process::serving_with_a_short_drain");
+    let note = note();
+    let call = begin(&client, "linger", json!({ "note": note }));
+    let took = close(client);
+    assert!(
+        (Duration::from_millis(300)..Duration::from_secs(3)).contains(&took),
+        "{took:?}"
+    );
+    assert_eq!(call.join().unwrap().kind(), ErrorKind::Closed);
+    assert_eq!(std::fs::read_to_string(&note).unwrap(), "cancelled");
+    std::fs::remove_file(note).unwrap();
+}
+
+// M-STDIO-S-09; lesson 2.4
+#[test]
+fn a_handler_that_never_returns_does_not_keep_the_server() {
+    let (client, _) = open("served_process::serving_with_a_short_drain");
+    let call = begin(&client, "stay", json!({}));
+    let took = close(client);
+    assert!(took < Duration::from_secs(6), "{took:?}");
+    assert_eq!(call.join().unwrap().kind(), ErrorKind::Closed);
+}
+
+// lesson 2.4
+#[test]
+fn a_call_in_hand_may_finish_while_the_server_drains() {
+    let (client, _) = open("served_process::serving_slowly");
+    let note = note();
+    let call = begin(&client, "linger", json!({ "note": note }));
+    let took = close(client);
+    assert!(took < Duration::from_secs(3), "{took:?}");
+    assert_eq!(call.join().unwrap().kind(), ErrorKind::Closed);
+    assert_eq!(std::fs::read_to_string(&note).unwrap(), "finished");
+    std::fs::remove_file(note).unwrap();
+}
+
+/// CPU time of a process so far.
+fn cpu(pid: &str) -> Duration {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let nanos = tasks.map(|task| {
+        let text = std::fs::read_to_string(task.unwrap().path().join("schedstat")).unwrap();
+        text.split(' ').next().unwrap().parse::<u64>().unwrap()
+    });
+    Duration::from_nanos(nanos.sum())
+}
+
+fn library_threads(pid: &str) -> usize {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    tasks
+        .filter(|task| {
+            let name = task.as_ref().unwrap().path().join("comm");
+            std::fs::read_to_string(name).is_ok_and(|name| name.starts_with("mcplink"))
+        })
+        .count()
+}
+
+// lessons 2.5, 19.3
+#[test]
+fn an_idle_server_has_few_threads_and_uses_no_time() {
+    let (client, _) = open("served_process::serving");
+    let pid = pid(&client);
+    // With the one that serves these are three. A worker that has nothing to do any more may stay for a while.
+    let begun = Instant::now();
+    while library_threads(&pid) > 2 {
+        assert!(begun.elapsed() < LONG, "they all stay");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let before = cpu(&pid);
+    std::thread::sleep(Duration::from_secs(1));
+    let used = cpu(&pid).saturating_sub(before);
+    assert!(used < Duration::from_millis(20), "{used:?}");
+    close(client);
+}
