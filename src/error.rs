@@ -28,6 +28,7 @@ struct Inner {
     source: Option<Arc<dyn StdError + Send + Sync>>,
     rpc: Option<RpcError>,
     sent: bool,
+    not_found: bool,
     os_code: Option<i32>,
     stderr_tail: Option<String>,
 }
@@ -70,6 +71,7 @@ impl Error {
             source: None,
             rpc: None,
             sent: false,
+            not_found: false,
             os_code: None,
             stderr_tail: None,
         }))
@@ -86,6 +88,9 @@ impl Error {
     /// The peer's refusal of a request of ours.
     pub(crate) fn peer(peer: impl fmt::Display, method: &str, rpc: RpcError) -> Self {
         let mut this = Self::new(ErrorKind::Peer, format!("'{peer}' refused {method}: {rpc}"));
+        // Since 2026-07-28 a resource that does not exist is an invalid param; older servers have a code of its own.
+        this.0.not_found = rpc.code == ErrorCode::RESOURCE_NOT_FOUND
+            || (rpc.code == ErrorCode::INVALID_PARAMS && method == "resources/read");
         this.0.rpc = Some(rpc);
         this.0.sent = true;
         this
@@ -131,6 +136,11 @@ impl Error {
     /// What the peer said, when it is the peer who said no.
     pub fn rpc(&self) -> Option<&RpcError> {
         self.0.rpc.as_ref()
+    }
+
+    /// Whether the peer said that the resource asked for does not exist: -32002, or -32602 in answer to `resources/read`.
+    pub fn is_not_found(&self) -> bool {
+        self.0.not_found
     }
 
     /// Whether the request had been handed to the transport, so that it can have had an effect on the peer.

@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use super::era::{Era, EraMemory};
 use super::input::InputHandlers;
+use super::paging::ListBounds;
 use super::{Client, connect};
 use crate::error::{Error, ErrorKind, Result, RpcError};
 use crate::jsonrpc::{Notification, Request};
 use crate::protocol::{Handlers, LogHook, Peer, Responder};
 use crate::schema::{
     ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams,
-    ElicitRequestURLParams, ElicitResult, Implementation, ProtocolVersion, Root,
+    ElicitRequestURLParams, ElicitResult, Implementation, LoggingMessageNotificationParams,
+    ProtocolVersion, Root, method,
 };
 use crate::transport::{Limits, Transport};
 
@@ -31,6 +33,7 @@ pub struct ClientBuilder {
     pub(super) inputs: InputHandlers,
     pub(super) limits: Limits,
     pub(super) log: Option<LogHook>,
+    pub(super) list_bounds: ListBounds,
 }
 
 impl ClientBuilder {
@@ -48,6 +51,7 @@ impl ClientBuilder {
             inputs: InputHandlers::default(),
             limits: Limits::default(),
             log: None,
+            list_bounds: ListBounds::default(),
         }
     }
 
@@ -176,9 +180,43 @@ impl ClientBuilder {
         self
     }
 
+    /// Takes the log messages of the server: one at a time, in order, on a thread of the connection. One that can't be read is told to
+    /// [`on_log`](Self::on_log), which takes what this library has to say. Replaces a handler of `notifications/message`.
+    ///
+    /// A server says which messages it sends: see [`Client::set_log_level`] and
+    /// [`CallOptions::log_level`](crate::protocol::CallOptions::log_level).
+    ///
+    /// Spec: Server Features, Utilities, "Logging" (every revision; deprecated in 2026-07-28).
+    pub fn on_log_message(
+        self,
+        handler: impl Fn(&LoggingMessageNotificationParams) + Send + Sync + 'static,
+    ) -> Self {
+        self.on_notification(method::NOTIFICATIONS_MESSAGE, move |peer, notification| {
+            match serde_json::from_str(notification.params()) {
+                Ok(params) => handler(&params),
+                Err(error) => peer
+                    .core()
+                    .log(|| format!("a log message of '{}' can't be read: {error}", peer.name())),
+            }
+        })
+    }
+
     /// Upper bounds of the connection.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// How many pages one list may have. Defaults to 10 000. Reading more fails with [`ErrorKind::Limit`].
+    pub fn max_list_pages(mut self, max_list_pages: usize) -> Self {
+        self.list_bounds.max_list_pages = max_list_pages;
+        self
+    }
+
+    /// How many items a list that is read as a whole may have. Defaults to 100 000. More fail with [`ErrorKind::Limit`]; a list of any
+    /// length can be read page by page.
+    pub fn max_list_items(mut self, max_list_items: usize) -> Self {
+        self.list_bounds.max_list_items = max_list_items;
         self
     }
 

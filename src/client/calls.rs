@@ -5,17 +5,18 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::envelope::params_text;
+use super::paging::Pages;
 use super::{Client, Inner};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::RawResult;
 use crate::protocol::CallOptions;
 use crate::schema::{
-    CallToolRequestParams, CallToolResult, EmptyResult, ListToolsResult, PaginatedRequestParams,
-    Tool, method,
+    CallToolRequestParams, CallToolResult, CompleteRequestParams, CompleteResult, EmptyResult,
+    FitTo, GetPromptRequestParams, GetPromptResult, JsonObject, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel, Prompt,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResult, Resource, ResourceTemplate,
+    SetLevelRequestParams, Tool, meta_key, method,
 };
-
-/// More pages than this no honest list has.
-const MAX_PAGES: usize = 10_000;
 
 impl Client {
     pub(super) fn new(inner: Inner) -> Self {
@@ -28,33 +29,25 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// As [`call_tool`](Self::call_tool); [`ErrorKind::Protocol`] when the pages don't end.
+    /// As [`call_tool`](Self::call_tool), [`ErrorKind::Unsupported`] without the capability `tools`; [`ErrorKind::Protocol`] when a cursor
+    /// comes again; [`ErrorKind::Limit`] above [`max_list_pages`](super::ClientBuilder::max_list_pages) or
+    /// [`max_list_items`](super::ClientBuilder::max_list_items).
     pub fn list_tools(&self) -> Result<Vec<Tool>> {
-        self.need(
-            self.capabilities().tools.is_some(),
-            "tools",
-            method::TOOLS_LIST,
-        )?;
-        let mut tools = Vec::new();
-        let mut cursor: Option<String> = None;
-        for _ in 0..MAX_PAGES {
-            let mut params = PaginatedRequestParams::default();
-            params.cursor.clone_from(&cursor);
-            let page: ListToolsResult =
-                self.call(method::TOOLS_LIST, &params, CallOptions::new())?;
-            tools.extend(page.tools);
-            match page.next_cursor {
-                None => return Ok(tools),
-                next if next == cursor => break,
-                next => cursor = next,
-            }
-        }
-        let text = format!(
-            "the pages of {} of '{}' don't end: cursor {cursor:?}",
-            method::TOOLS_LIST,
-            self.server_name()
-        );
-        Err(Error::new(ErrorKind::Protocol, text).sent(true))
+        self.list_tools_with(CallOptions::new())
+    }
+
+    /// The same with options of one's own, which hold for each page.
+    ///
+    /// # Errors
+    ///
+    /// As [`list_tools`](Self::list_tools).
+    pub fn list_tools_with(&self, options: CallOptions<'_>) -> Result<Vec<Tool>> {
+        self.tool_pages(options).into_all()
+    }
+
+    /// The pages of the list of tools, each asked for when it is come to.
+    pub fn tool_pages<'a>(&self, options: CallOptions<'a>) -> Pages<'a, ListToolsResult> {
+        Pages::new(self.clone(), options)
     }
 
     /// Calls a tool and waits for its result.
@@ -101,6 +94,246 @@ impl Client {
         self.call(method::TOOLS_CALL, &params, options)
     }
 
+    /// Lists the resources, all pages of them.
+    ///
+    /// Blocks for each page at most as long as a call does by default.
+    ///
+    /// # Errors
+    ///
+    /// As [`call_tool`](Self::call_tool), [`ErrorKind::Unsupported`] without the capability `resources`; [`ErrorKind::Protocol`] when a cursor
+    /// comes again; [`ErrorKind::Limit`] above [`max_list_pages`](super::ClientBuilder::max_list_pages) or
+    /// [`max_list_items`](super::ClientBuilder::max_list_items).
+    pub fn list_resources(&self) -> Result<Vec<Resource>> {
+        self.list_resources_with(CallOptions::new())
+    }
+
+    /// The same with options of one's own, which hold for each page.
+    ///
+    /// # Errors
+    ///
+    /// As [`list_resources`](Self::list_resources).
+    pub fn list_resources_with(&self, options: CallOptions<'_>) -> Result<Vec<Resource>> {
+        self.resource_pages(options).into_all()
+    }
+
+    /// The pages of the list of resources, each asked for when it is come to.
+    pub fn resource_pages<'a>(&self, options: CallOptions<'a>) -> Pages<'a, ListResourcesResult> {
+        Pages::new(self.clone(), options)
+    }
+
+    /// Lists the resource templates, all pages of them.
+    ///
+    /// Blocks for each page at most as long as a call does by default.
+    ///
+    /// # Errors
+    ///
+    /// As [`call_tool`](Self::call_tool), [`ErrorKind::Unsupported`] without the capability `resources`; [`ErrorKind::Protocol`] when a cursor
+    /// comes again; [`ErrorKind::Limit`] above [`max_list_pages`](super::ClientBuilder::max_list_pages) or
+    /// [`max_list_items`](super::ClientBuilder::max_list_items).
+    pub fn list_resource_templates(&self) -> Result<Vec<ResourceTemplate>> {
+        self.list_resource_templates_with(CallOptions::new())
+    }
+
+    /// The same with options of one's own, which hold for each page.
+    ///
+    /// # Errors
+    ///
+    /// As [`list_resource_templates`](Self::list_resource_templates).
+    pub fn list_resource_templates_with(
+        &self,
+        options: CallOptions<'_>,
+    ) -> Result<Vec<ResourceTemplate>> {
+        self.resource_template_pages(options).into_all()
+    }
+
+    /// The pages of the list of resource templates, each asked for when it is come to.
+    pub fn resource_template_pages<'a>(
+        &self,
+        options: CallOptions<'a>,
+    ) -> Pages<'a, ListResourceTemplatesResult> {
+        Pages::new(self.clone(), options)
+    }
+
+    /// Reads a resource.
+    ///
+    /// Blocks as [`call_tool`](Self::call_tool) does.
+    ///
+    /// Spec: Server Features, Resources, "Reading Resources" (every revision).
+    ///
+    /// # Errors
+    ///
+    /// As [`call_tool`](Self::call_tool). [`Error::is_not_found`] tells that there is no such resource, in each revision's way.
+    pub fn read_resource(&self, uri: &str) -> Result<ReadResourceResult> {
+        self.read_resource_with(uri, CallOptions::new())
+    }
+
+    /// The same with options of one's own.
+    ///
+    /// # Errors
+    ///
+    /// As [`read_resource`](Self::read_resource).
+    pub fn read_resource_with(
+        &self,
+        uri: &str,
+        options: CallOptions<'_>,
+    ) -> Result<ReadResourceResult> {
+        self.need(
+            self.capabilities().resources.is_some(),
+            "resources",
+            method::RESOURCES_READ,
+        )?;
+        let params = ReadResourceRequestParams::new(uri);
+        self.call(method::RESOURCES_READ, &params, options)
+    }
+
+    /// Lists the prompts, all pages of them.
+    ///
+    /// Blocks for each page at most as long as a call does by default.
+    ///
+    /// # Errors
+    ///
+    /// As [`call_tool`](Self::call_tool), [`ErrorKind::Unsupported`] without the capability `prompts`; [`ErrorKind::Protocol`] when a cursor
+    /// comes again; [`ErrorKind::Limit`] above [`max_list_pages`](super::ClientBuilder::max_list_pages) or
+    /// [`max_list_items`](super::ClientBuilder::max_list_items).
+    pub fn list_prompts(&self) -> Result<Vec<Prompt>> {
+        self.list_prompts_with(CallOptions::new())
+    }
+
+    /// The same with options of one's own, which hold for each page.
+    ///
+    /// # Errors
+    ///
+    /// As [`list_prompts`](Self::list_prompts).
+    pub fn list_prompts_with(&self, options: CallOptions<'_>) -> Result<Vec<Prompt>> {
+        self.prompt_pages(options).into_all()
+    }
+
+    /// The pages of the list of prompts, each asked for when it is come to.
+    pub fn prompt_pages<'a>(&self, options: CallOptions<'a>) -> Pages<'a, ListPromptsResult> {
+        Pages::new(self.clone(), options)
+    }
+
+    /// Gets a prompt, with the values of its arguments.
+    ///
+    /// Blocks as [`call_tool`](Self::call_tool) does.
+    ///
+    /// Spec: Server Features, Prompts, "Getting a Prompt" (every revision).
+    ///
+    /// # Errors
+    ///
+    /// As [`call_tool`](Self::call_tool).
+    pub fn get_prompt(&self, name: &str, arguments: &[(&str, &str)]) -> Result<GetPromptResult> {
+        self.get_prompt_with(name, arguments, CallOptions::new())
+    }
+
+    /// The same with options of one's own.
+    ///
+    /// # Errors
+    ///
+    /// As [`get_prompt`](Self::get_prompt).
+    pub fn get_prompt_with(
+        &self,
+        name: &str,
+        arguments: &[(&str, &str)],
+        options: CallOptions<'_>,
+    ) -> Result<GetPromptResult> {
+        self.need(
+            self.capabilities().prompts.is_some(),
+            "prompts",
+            method::PROMPTS_GET,
+        )?;
+        let params = arguments
+            .iter()
+            .fold(GetPromptRequestParams::new(name), |params, (key, value)| {
+                params.argument(*key, *value)
+            });
+        self.call(method::PROMPTS_GET, &params, options)
+    }
+
+    /// Asks how an argument of a prompt or of a resource template can be completed.
+    ///
+    /// Blocks as [`call_tool`](Self::call_tool) does. What is sent while a user types is better sent when the typing pauses, and kept:
+    /// the library asks each time.
+    ///
+    /// Spec: Server Features, Utilities, "Completion" (every revision; the capability since 2025-03-26).
+    ///
+    /// # Errors
+    ///
+    /// As [`call_tool`](Self::call_tool).
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn f(client: &mcplink::client::Client) -> mcplink::Result<()> {
+    /// use mcplink::schema::{CompleteRequestParams, CompletionReference};
+    ///
+    /// let prompt = CompletionReference::prompt("review");
+    /// let result = client.complete(CompleteRequestParams::new(prompt, "language", "ru"))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn complete(&self, params: CompleteRequestParams) -> Result<CompleteResult> {
+        self.complete_with(params, CallOptions::new())
+    }
+
+    /// The same with options of one's own.
+    ///
+    /// # Errors
+    ///
+    /// As [`complete`](Self::complete).
+    pub fn complete_with(
+        &self,
+        mut params: CompleteRequestParams,
+        options: CallOptions<'_>,
+    ) -> Result<CompleteResult> {
+        // The first revision has completion and no word for it.
+        let may_try = self.revision() == ProtocolVersion::V2024_11_05;
+        self.need(
+            may_try || self.capabilities().completions.is_some(),
+            "completions",
+            method::COMPLETION_COMPLETE,
+        )?;
+        params.fit_to(self.revision());
+        self.call(method::COMPLETION_COMPLETE, &params, options)
+    }
+
+    /// Sets the least severe level of log messages that the server sends. Only the legacy era knows this; since 2026-07-28 each call asks
+    /// for itself, with [`CallOptions::log_level`].
+    ///
+    /// Spec: Server Features, Utilities, "Logging" (up to 2025-11-25).
+    ///
+    /// # Errors
+    ///
+    /// As [`call_tool`](Self::call_tool); [`ErrorKind::Unsupported`] in the modern era.
+    pub fn set_log_level(&self, level: LoggingLevel) -> Result<()> {
+        self.set_log_level_with(level, CallOptions::new())
+    }
+
+    /// The same with options of one's own.
+    ///
+    /// # Errors
+    ///
+    /// As [`set_log_level`](Self::set_log_level).
+    pub fn set_log_level_with(&self, level: LoggingLevel, options: CallOptions<'_>) -> Result<()> {
+        if self.revision().is_modern() {
+            let text = format!(
+                "'{}' speaks {}, which has no {}: each call asks for log messages with CallOptions::log_level",
+                self.server_name(),
+                self.revision(),
+                method::LOGGING_SET_LEVEL
+            );
+            return Err(Error::new(ErrorKind::Unsupported, text));
+        }
+        self.need(
+            self.capabilities().logging.is_some(),
+            "logging",
+            method::LOGGING_SET_LEVEL,
+        )?;
+        let params = SetLevelRequestParams::new(level);
+        self.call::<EmptyResult>(method::LOGGING_SET_LEVEL, &params, options)
+            .map(drop)
+    }
+
     /// Asks whether the server is there. Only the legacy era knows this; a modern server is asked with `server/discover`.
     ///
     /// # Errors
@@ -131,6 +364,15 @@ impl Client {
         self.request_text(method, &params_text(method, params)?, &mut options)
     }
 
+    /// The members of `_meta` that a call brings along, as far as the revision knows them.
+    pub(super) fn own_meta(&self, options: &CallOptions<'_>) -> JsonObject {
+        let mut meta = options.own_meta().clone();
+        if self.revision().is_legacy() {
+            meta.remove(meta_key::LOG_LEVEL);
+        }
+        meta
+    }
+
     /// Sends a notification of any method.
     ///
     /// # Errors
@@ -141,13 +383,13 @@ impl Client {
     }
 
     /// A call whose result is decoded as that of its method, never by its shape.
-    fn call<R: DeserializeOwned>(
+    pub(super) fn call<R: DeserializeOwned>(
         &self,
         method: &str,
         params: &impl Serialize,
         mut options: CallOptions<'_>,
     ) -> Result<R> {
-        let text = self.complete(method, params_text(method, params)?, &mut options)?;
+        let text = self.call_in_rounds(method, params_text(method, params)?, &mut options)?;
         serde_json::from_str(&text).map_err(|error| {
             let text = format!(
                 "the result of {method} of '{}' can't be read: {error}",
@@ -158,7 +400,7 @@ impl Client {
     }
 
     /// Fails at once when the server did not advertise what a method needs.
-    fn need(&self, has: bool, capability: &str, method: &str) -> Result<()> {
+    pub(super) fn need(&self, has: bool, capability: &str, method: &str) -> Result<()> {
         if has {
             return Ok(());
         }

@@ -11,15 +11,17 @@
 //!   ╰ known to be legacy, or only legacy revisions allowed ──▶ initialize
 //! ```
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::envelope::Envelope;
 use super::era::{self, Era, Verdict};
+use super::subscription::Subscriptions;
 use super::{Client, ClientBuilder, Inner, ServerDescription};
 use crate::error::{Error, ErrorCode, ErrorKind, Result};
 use crate::protocol::{CallOptions, Connection, Peer};
 use crate::schema::{
-    DiscoverResult, EmptyResult, FitTo, InitializeRequestParams, InitializeResult,
+    DiscoverResult, EmptyResult, FitTo, InitializeRequestParams, InitializeResult, JsonObject,
     NotificationParams, ProtocolVersion, method,
 };
 use crate::transport::Transport;
@@ -37,6 +39,7 @@ pub(super) fn connect(
         deadline: Instant::now().checked_add(settings.connect_timeout),
         spare: transport.again(),
         known: settings.era.or(remembered),
+        subscriptions: Arc::default(),
         settings,
     };
     let connected = opening.run(transport);
@@ -56,6 +59,7 @@ struct Opening {
     /// To start the server once more with.
     spare: Option<Box<dyn Transport>>,
     known: Option<Era>,
+    subscriptions: Arc<Subscriptions>,
 }
 
 impl Opening {
@@ -105,6 +109,10 @@ impl Opening {
             return Err(self.explain(error, &connection));
         };
         connection.close();
+        // Ending the first one may have taken what was left of the time.
+        if self.left().is_zero() {
+            return Err(self.explain(error, &connection));
+        }
         let connection = self.open(spare)?;
         let done = self.initialize(&connection, self.left());
         self.after_initialize(connection, done)
@@ -142,7 +150,10 @@ impl Opening {
                 drop(responder.respond(&EmptyResult::default()));
             });
         let mut connection = Connection::asking()
-            .handlers(settings.inputs.serve(handlers))
+            .handlers(
+                self.subscriptions
+                    .listen_in(settings.inputs.serve(handlers)),
+            )
             .limits(settings.limits.clone());
         if let Some(log) = &settings.log {
             connection = connection.log(log.clone());
@@ -179,7 +190,7 @@ impl Opening {
             .without_cancelling();
         let answer = peer.request_with(
             method::SERVER_DISCOVER,
-            |id, text| envelope.write(id, "{}", text),
+            |id, text| envelope.write(id, "{}", &JsonObject::new(), text),
             &mut options,
         );
         era::judge(
@@ -206,6 +217,8 @@ impl Opening {
             envelope: self.envelope(revision)?,
             inputs: self.settings.inputs.clone(),
             server,
+            list_bounds: self.settings.list_bounds,
+            subscriptions: Arc::clone(&self.subscriptions),
         }))
     }
 
@@ -269,6 +282,8 @@ impl Opening {
             envelope: Envelope::legacy(),
             inputs: self.settings.inputs.clone(),
             server,
+            list_bounds: self.settings.list_bounds,
+            subscriptions: Arc::clone(&self.subscriptions),
         }))
     }
 

@@ -2,13 +2,16 @@
 //!
 //! It is the same for all requests of a connection but for the progress token, so it is written once and copied.
 
+use std::collections::BTreeMap;
+use std::io::Write;
+
 use serde::Serialize;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::schema::{
-    ClientCapabilities, FitTo, Implementation, InputResponses, ProtocolVersion, RequestMetaObject,
+    ClientCapabilities, FitTo, Implementation, InputResponses, JsonObject, ProtocolVersion,
+    RequestMetaObject, meta_key,
 };
 
 /// What every request of one connection carries.
@@ -46,19 +49,24 @@ impl Envelope {
         })
     }
 
-    /// Writes params with the `_meta` of a request. Members that the params' own `_meta` has stay, those of the envelope win.
+    /// Writes params with the `_meta` of a request. `own` are members for this request alone; the params may have a `_meta` of their own
+    /// too, whose members stay. Those of the envelope win over both.
     pub(super) fn write(
         &self,
         id: i64,
         params: &str,
+        own: &JsonObject,
         text: &mut Vec<u8>,
     ) -> serde_json::Result<()> {
-        let token = format!("{{\"progressToken\":{id}{}}}", self.members);
-        if has_meta(params) {
-            return self.merge(&token, params, text);
+        write!(text, "{{\"_meta\":{{\"progressToken\":{id}{}", self.members)
+            .expect("memory takes all");
+        for (key, value) in own.iter().filter(|(key, _)| !is_ours(key)) {
+            write_member(key, value, text)?;
         }
-        text.extend_from_slice(b"{\"_meta\":");
-        text.extend_from_slice(token.as_bytes());
+        if has_meta(params) {
+            return merge(params, own, text);
+        }
+        text.push(b'}');
         let rest = params
             .trim_ascii_start()
             .strip_prefix('{')
@@ -70,17 +78,51 @@ impl Envelope {
         text.extend_from_slice(rest.as_bytes());
         Ok(())
     }
+}
 
-    fn merge(&self, meta: &str, params: &str, text: &mut Vec<u8>) -> serde_json::Result<()> {
-        let mut params: Map<String, Value> = serde_json::from_str(params)?;
-        let mut own: Map<String, Value> = match params.remove("_meta") {
-            Some(Value::Object(own)) => own,
-            _ => Map::new(),
-        };
-        own.extend(serde_json::from_str::<Map<String, Value>>(meta)?);
-        params.insert("_meta".to_owned(), Value::Object(own));
-        serde_json::to_writer(text, &params)
+/// Goes on with what the params' own `_meta` has, and then with the params.
+fn merge(params: &str, own: &JsonObject, text: &mut Vec<u8>) -> serde_json::Result<()> {
+    let mut params: Members<'_> = serde_json::from_str(params)?;
+    let meta = match params.remove("_meta") {
+        Some(meta) if meta.get().starts_with('{') => serde_json::from_str(meta.get())?,
+        _ => Members::new(),
+    };
+    for (key, value) in meta {
+        if !is_ours(&key) && !own.contains_key(&key) {
+            write_member(&key, value, text)?;
+        }
     }
+    text.push(b'}');
+    for (key, value) in params {
+        write_member(&key, value, text)?;
+    }
+    text.push(b'}');
+    Ok(())
+}
+
+/// An object whose values stay as they were written.
+type Members<'a> = BTreeMap<String, &'a RawValue>;
+
+/// Whether the library writes this key of `_meta` itself.
+fn is_ours(key: &str) -> bool {
+    [
+        meta_key::PROGRESS_TOKEN,
+        meta_key::PROTOCOL_VERSION,
+        meta_key::CLIENT_CAPABILITIES,
+        meta_key::CLIENT_INFO,
+    ]
+    .contains(&key)
+}
+
+fn write_member(
+    key: &str,
+    value: &(impl Serialize + ?Sized),
+    text: &mut Vec<u8>,
+) -> serde_json::Result<()> {
+    text.push(b',');
+    serde_json::to_writer(&mut *text, key)?;
+    text.push(b':');
+    serde_json::to_writer(&mut *text, value)
 }
 
 /// Params once more, with the answers to what the server asked and the state that it wants back.
@@ -142,13 +184,17 @@ pub(super) fn params_text(method: &str, params: &impl Serialize) -> Result<Strin
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Map, Value, json};
 
     use super::*;
 
     fn written(envelope: &Envelope, params: &str) -> String {
+        written_with(envelope, params, &JsonObject::new())
+    }
+
+    fn written_with(envelope: &Envelope, params: &str, own: &JsonObject) -> String {
         let mut text = Vec::new();
-        envelope.write(7, params, &mut text).expect("JSON");
+        envelope.write(7, params, own, &mut text).expect("JSON");
         String::from_utf8(text).expect("UTF-8")
     }
 
@@ -194,6 +240,27 @@ mod tests {
             written(&Envelope::legacy(), r#"{"a":"\"_meta\""}"#),
             r#"{"_meta":{"progressToken":7},"a":"\"_meta\""}"#
         );
+    }
+
+    // M-META-C-07
+    #[test]
+    fn a_call_adds_members_but_does_not_replace_those_of_the_library() {
+        let own = json!({"a.example/b": 1, "progressToken": "mine", "io.modelcontextprotocol/clientInfo": 2});
+        let own = own.as_object().expect("object");
+        for params in [
+            "{}",
+            r#"{"x":1.50}"#,
+            r#"{"_meta":{"a.example/b":2,"c":3.0},"x":1.50}"#,
+        ] {
+            let text = written_with(&Envelope::legacy(), params, own);
+            let value: Value = serde_json::from_str(&text).expect("JSON");
+            let mut expected = json!({"progressToken": 7, "a.example/b": 1});
+            if params.contains("_meta") {
+                expected["c"] = json!(3.0);
+            }
+            assert_eq!(value["_meta"], expected, "{text}");
+            assert_eq!(text.contains("1.50"), params.contains("1.50"), "{text}");
+        }
     }
 
     // M-MRTR-C-18, M-MRTR-C-20, M-MRTR-C-23

@@ -12,7 +12,9 @@ mod connect;
 mod envelope;
 mod era;
 mod input;
+mod paging;
 mod rounds;
+mod subscription;
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,6 +23,10 @@ pub use self::builder::ClientBuilder;
 use self::envelope::Envelope;
 pub use self::era::{Era, EraMemory};
 use self::input::InputHandlers;
+use self::paging::ListBounds;
+pub use self::paging::{Items, ListPage, Pages};
+use self::subscription::Subscriptions;
+pub use self::subscription::{Event, Subscription};
 use crate::error::Result;
 use crate::protocol::{Connection, Stats};
 use crate::schema::{Implementation, ProtocolVersion, ServerCapabilities};
@@ -56,6 +62,8 @@ struct Inner {
     envelope: Envelope,
     inputs: InputHandlers,
     server: ServerDescription,
+    list_bounds: ListBounds,
+    subscriptions: Arc<Subscriptions>,
 }
 
 /// What the server said of itself when the connection was opened.

@@ -25,12 +25,17 @@ impl Client {
         options: &mut CallOptions<'_>,
     ) -> Result<RawResult> {
         let envelope = &self.0.envelope;
+        let meta = self.own_meta(options);
         let peer = self.0.connection.peer();
-        peer.request_with(method, |id, text| envelope.write(id, params, text), options)
+        peer.request_with(
+            method,
+            |id, text| envelope.write(id, params, &meta, text),
+            options,
+        )
     }
 
     /// Sends a request until its result is complete. Each round has its own deadline, so that none runs while a person answers.
-    pub(super) fn complete(
+    pub(super) fn call_in_rounds(
         &self,
         method: &str,
         params: String,

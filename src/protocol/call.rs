@@ -9,9 +9,10 @@ use serde::Serialize;
 use super::cancel::CancelToken;
 use super::core::{Core, Stint};
 use super::deadline::{Bound, Deadline};
-use super::outgoing::{Found, Outcome, Progress, Slot};
+use super::outgoing::{Found, OnEnd, Outcome, Progress, Slot};
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::{RawResult, RequestId};
+use crate::schema::{JsonObject, LoggingLevel, meta_key};
 use crate::transport::SessionMessage;
 
 /// How long a caller reads for everybody before it leaves that to a thread of the connection.
@@ -25,6 +26,7 @@ pub struct CallOptions<'a> {
     cancel: Option<CancelToken>,
     on_progress: Option<Box<dyn FnMut(Progress) + 'a>>,
     may_cancel: bool,
+    meta: JsonObject,
 }
 
 impl Default for CallOptions<'_> {
@@ -35,6 +37,7 @@ impl Default for CallOptions<'_> {
             cancel: None,
             on_progress: None,
             may_cancel: true,
+            meta: JsonObject::new(),
         }
     }
 }
@@ -80,6 +83,48 @@ impl<'a> CallOptions<'a> {
         self.cancel.clone().unwrap_or_default().wait(span)
     }
 
+    /// Sends a member of `_meta` along, for example a trace context. Members that the library writes itself can't be replaced: the
+    /// progress token, and since 2026-07-28 revision, capabilities and name of the client.
+    ///
+    /// A [`Client`](crate::client::Client) does so; [`Peer::request`](super::Peer::request) sends its params as they are.
+    pub fn meta(mut self, key: impl Into<String>, value: impl Into<serde_json::Value>) -> Self {
+        self.meta.insert(key.into(), value.into());
+        self
+    }
+
+    /// Asks for log messages of this level and more severe ones while the call runs. Defaults to none. Since 2026-07-28: a server of an
+    /// earlier revision is not sent it, see [`Client::set_log_level`](crate::client::Client::set_log_level).
+    ///
+    /// Spec: Server Features, Utilities, "Logging" (2026-07-28; deprecated there).
+    pub fn log_level(self, level: LoggingLevel) -> Self {
+        self.meta(meta_key::LOG_LEVEL, level.as_str())
+    }
+
+    /// What was set with [`meta`](Self::meta).
+    pub(crate) fn own_meta(&self) -> &JsonObject {
+        &self.meta
+    }
+
+    /// How long to wait for an answer, and what ends the wait early.
+    pub(crate) fn patience(&self) -> (Option<Duration>, Option<CancelToken>) {
+        (self.timeout, self.cancel.clone())
+    }
+
+    /// The same options for one of several calls.
+    pub(crate) fn for_one(&mut self) -> CallOptions<'_> {
+        CallOptions {
+            timeout: self.timeout,
+            max_timeout: self.max_timeout,
+            cancel: self.cancel.clone(),
+            on_progress: match &mut self.on_progress {
+                Some(callback) => Some(Box::new(callback)),
+                None => None,
+            },
+            may_cancel: self.may_cancel,
+            meta: self.meta.clone(),
+        }
+    }
+
     /// Never tells the peer that nobody waits any more: for `initialize`, which must not be cancelled.
     pub(crate) fn without_cancelling(mut self) -> Self {
         self.may_cancel = false;
@@ -94,6 +139,7 @@ impl fmt::Debug for CallOptions<'_> {
             .field("max_timeout", &self.max_timeout)
             .field("cancel", &self.cancel)
             .field("on_progress", &self.on_progress.is_some())
+            .field("meta", &self.meta)
             .finish_non_exhaustive()
     }
 }
@@ -309,6 +355,10 @@ fn judge(core: &Core, method: &str, outcome: Outcome) -> Result<RawResult> {
             Err(Error::new(ErrorKind::Protocol, text).sent(true))
         }
         Outcome::Failed(error) => Err(error.context(format_args!("no answer to {method}"))),
+        Outcome::Withdrawn => {
+            let text = format!("'{}' ended {method} without an answer", core.peer());
+            Err(Error::new(ErrorKind::Cancelled, text).sent(true))
+        }
     }
 }
 
@@ -327,18 +377,31 @@ impl StartedCall {
     }
 }
 
-/// Sends a request whose outcome goes to a callback: once, on the connection's thread for notifications and in order with these.
+/// Where a callback gets its outcome.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Turn {
+    /// On the connection's thread for notifications, in order with these.
+    InOrder,
+    /// Where it is found, before what is read next: for ours, which never block and run no user code.
+    Quick,
+}
+
+/// Sends a request whose outcome goes to a callback: once.
 ///
 /// Nothing but the peer, [`StartedCall::cancel`] and the end of the connection ends it: who starts it sees to that.
 pub(super) fn start_request(
     core: &Arc<Core>,
     method: &'static str,
     write: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
+    turn: Turn,
     on_end: impl FnOnce(Result<RawResult>) + Send + 'static,
 ) -> Result<StartedCall> {
     let judging = Arc::clone(core);
-    let on_end = move |outcome| on_end(judge(&judging, method, outcome));
-    let id = core.calls.register_callback(Box::new(on_end))?;
+    let on_end = Box::new(move |outcome| on_end(judge(&judging, method, outcome)));
+    let id = core.calls.register_callback(match turn {
+        Turn::InOrder => OnEnd::InOrder(on_end),
+        Turn::Quick => OnEnd::Quick(on_end),
+    })?;
     let started = StartedCall {
         core: Arc::clone(core),
         id,

@@ -16,7 +16,7 @@ use super::crew::{Crew, Duty, Hands, Job};
 use super::handlers::{Handlers, RequestHandler};
 use super::incoming::{Batch, Exchange, Exchanges, Refusal};
 use super::outbox::{Flush, Outbox};
-use super::outgoing::{Calls, Delivery, Due, Outcome, Progress, Slot};
+use super::outgoing::{Calls, Delivery, Due, OnEnd, Outcome, Progress, Slot};
 use super::peer::Peer;
 use super::responder::{Responder, response_of};
 use super::stats::{Counters, Stats, count};
@@ -516,14 +516,10 @@ impl Core {
 
     /// Has callbacks run that are owed an outcome: none of them is ever dropped.
     fn settle(self: &Arc<Self>, due: impl IntoIterator<Item = Due>) {
-        for (on_end, outcome) in due {
-            match self
-                .crew
-                .push_serial(Box::new(move || on_end(outcome)), usize::MAX)
-            {
-                Ok(hands) => self.provide(hands),
-                // Nobody is left to run it, but it must know that it is over.
-                Err(job) => self.run_guarded(job),
+        for (callback, outcome) in due {
+            match callback {
+                OnEnd::Quick(on_end) => self.run_guarded(Box::new(move || on_end(outcome))),
+                OnEnd::InOrder(on_end) => self.push_owed(Box::new(move || on_end(outcome))),
             }
         }
     }
@@ -579,15 +575,13 @@ impl Core {
             CANCELLED => self.cancelled(&notification),
             PROGRESS => self.progressed(&notification),
             method => {
-                let Some(handler) = self.handlers.for_notification(method) else {
-                    return;
-                };
-                let (call, peer) = (Arc::clone(&handler.call), Peer::new(Arc::clone(self)));
-                let job: Job = Box::new(move || call(&peer, &notification));
-                if handler.quick {
-                    self.run_guarded(job);
-                } else {
-                    self.push_serial(job);
+                let peer = Peer::new(Arc::clone(self));
+                if let Some(quick) = self.handlers.for_quick_notification(method) {
+                    quick(&peer, &notification);
+                }
+                if let Some(handler) = self.handlers.for_notification(method) {
+                    let handler = Arc::clone(handler);
+                    self.push_serial(Box::new(move || handler(&peer, &notification)));
                 }
             }
         }
@@ -607,6 +601,10 @@ impl Core {
         };
         let why = reason.clone();
         let Some((exchange, callbacks)) = self.exchanges.cancel(&request_id, reason) else {
+            // A peer that sends no requests can only mean one of ours.
+            if !self.answers.load(Ordering::Acquire) {
+                self.settle(self.calls.withdraw(&request_id));
+            }
             return;
         };
         self.log(|| {
@@ -673,6 +671,15 @@ impl Core {
         match self.crew.push_serial(job, self.limits.max_notifications) {
             Ok(hands) => self.provide(hands),
             Err(_) => count(&self.counters.dropped_notifications),
+        }
+    }
+
+    /// Queues what must not be lost, however much waits: there is no more of it than there are calls.
+    pub(super) fn push_owed(self: &Arc<Self>, job: Job) {
+        match self.crew.push_serial(job, usize::MAX) {
+            Ok(hands) => self.provide(hands),
+            // Nobody is left to run it, but it must know that it is over.
+            Err(job) => self.run_guarded(job),
         }
     }
 
@@ -1046,13 +1053,17 @@ impl Core {
         }
         life.ended = Some(error.clone());
         drop(life);
-        self.settle(self.calls.close(error));
-        self.handlers.say_farewell();
+        self.fail_calls(error);
         self.crew.end_reading();
         if !self.settings.serving {
             self.cancel_requests();
         }
         self.life_changed.notify_all();
+    }
+
+    fn fail_calls(self: &Arc<Self>, error: &Error) {
+        self.settle(self.calls.close(error));
+        self.handlers.say_farewell(&Peer::new(Arc::clone(self)));
     }
 
     /// Nothing can be written any more. A peer that has gone may have left an answer, or its last words: they are read first.
@@ -1135,8 +1146,7 @@ impl Core {
             ErrorKind::Closed,
             format!("the connection to '{}' was closed", self.peer()),
         );
-        self.settle(self.calls.close(&reason));
-        self.handlers.say_farewell();
+        self.fail_calls(&reason);
         self.cancel_requests();
         self.crew.wait_for_handlers(
             own_handler.max(own_thread),

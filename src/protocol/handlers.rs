@@ -1,4 +1,5 @@
 //! What a side does with what its peer sends: one handler a method.
+
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use crate::jsonrpc::{Notification, Request};
 
 type RequestFn = dyn Fn(&Request, Responder) + Send + Sync;
 type NotificationFn = dyn Fn(&Peer, &Notification) + Send + Sync;
+type FarewellFn = dyn Fn(&Peer) + Send + Sync;
 
 /// Handlers by method. A request for any other method is answered *method not found*, any other notification is dropped.
 ///
@@ -17,21 +19,16 @@ type NotificationFn = dyn Fn(&Peer, &Notification) + Send + Sync;
 #[derive(Clone, Default)]
 pub struct Handlers {
     requests: HashMap<String, RequestHandler>,
-    notifications: HashMap<String, NotificationHandler>,
-    farewell: Option<Arc<dyn Fn() + Send + Sync>>,
+    notifications: HashMap<String, Arc<NotificationFn>>,
+    /// Ours, which never block: run on the reading thread, before the others.
+    quick_notifications: HashMap<String, Arc<NotificationFn>>,
+    farewell: Option<Arc<FarewellFn>>,
 }
 
 #[derive(Clone)]
 pub(crate) struct RequestHandler {
     pub(crate) call: Arc<RequestFn>,
     /// It is ours and never blocks, so that it runs on the reading thread.
-    pub(crate) quick: bool,
-}
-
-#[derive(Clone)]
-pub(crate) struct NotificationHandler {
-    pub(crate) call: Arc<NotificationFn>,
-    /// As for requests.
     pub(crate) quick: bool,
 }
 
@@ -61,37 +58,19 @@ impl Handlers {
         method: impl Into<String>,
         handler: impl Fn(&Peer, &Notification) + Send + Sync + 'static,
     ) -> Self {
-        let handler = NotificationHandler {
-            call: Arc::new(handler),
-            quick: false,
-        };
-        self.notifications.insert(method.into(), handler);
-        self
-    }
-
-    /// Handles notifications of a method on the reading thread, in order with the requests around them.
-    pub(crate) fn quick_notification(
-        mut self,
-        method: impl Into<String>,
-        handler: impl Fn(&Peer, &Notification) + Send + Sync + 'static,
-    ) -> Self {
-        let handler = NotificationHandler {
-            call: Arc::new(handler),
-            quick: true,
-        };
-        self.notifications.insert(method.into(), handler);
+        self.notifications.insert(method.into(), Arc::new(handler));
         self
     }
 
     /// Runs when the peer has gone and when the connection is closed, each time before what is left is written. It never blocks.
-    pub(crate) fn farewell(mut self, farewell: impl Fn() + Send + Sync + 'static) -> Self {
+    pub(crate) fn farewell(mut self, farewell: impl Fn(&Peer) + Send + Sync + 'static) -> Self {
         self.farewell = Some(Arc::new(farewell));
         self
     }
 
-    pub(crate) fn say_farewell(&self) {
+    pub(crate) fn say_farewell(&self, peer: &Peer) {
         if let Some(farewell) = &self.farewell {
-            farewell();
+            farewell(peer);
         }
     }
 
@@ -109,11 +88,41 @@ impl Handlers {
         self
     }
 
+    /// Looks at notifications of a method on the reading thread, before they are handed to the handler.
+    pub(crate) fn quick_notification(
+        mut self,
+        method: impl Into<String>,
+        handler: impl Fn(&Peer, &Notification) + Send + Sync + 'static,
+    ) -> Self {
+        self.quick_notifications
+            .insert(method.into(), Arc::new(handler));
+        self
+    }
+
+    /// Handles notifications of a method after the handler that is there already.
+    pub(crate) fn notification_too(
+        self,
+        method: &str,
+        handler: impl Fn(&Notification) + Send + Sync + 'static,
+    ) -> Self {
+        let first = self.notifications.get(method).cloned();
+        self.notification(method, move |peer, notification| {
+            if let Some(first) = &first {
+                first(peer, notification);
+            }
+            handler(notification);
+        })
+    }
+
+    pub(crate) fn for_quick_notification(&self, method: &str) -> Option<&Arc<NotificationFn>> {
+        self.quick_notifications.get(method)
+    }
+
     pub(crate) fn for_request(&self, method: &str) -> Option<&RequestHandler> {
         self.requests.get(method)
     }
 
-    pub(crate) fn for_notification(&self, method: &str) -> Option<&NotificationHandler> {
+    pub(crate) fn for_notification(&self, method: &str) -> Option<&Arc<NotificationFn>> {
         self.notifications.get(method)
     }
 }

@@ -28,6 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::call::CallOptions;
+pub(crate) use self::call::StartedCall;
 pub use self::cancel::{CancelToken, OnTrigger};
 pub use self::core::LogHook;
 use self::core::{Core, Settings};

@@ -31,6 +31,8 @@ pub(crate) enum Outcome {
     /// A response that can't be read.
     Malformed(Malformed),
     Failed(Error),
+    /// The peer says that it will not answer. Only for callbacks.
+    Withdrawn,
 }
 
 /// Progress of a request, as the peer reported it.
@@ -150,7 +152,12 @@ impl Slot {
 }
 
 /// What a call without a waiting caller does with its outcome.
-pub(crate) type OnEnd = Box<dyn FnOnce(Outcome) + Send>;
+pub(crate) enum OnEnd {
+    /// It runs in order with notifications.
+    InOrder(Box<dyn FnOnce(Outcome) + Send>),
+    /// It is ours and never blocks: it runs where the outcome is found, before what is read next.
+    Quick(Box<dyn FnOnce(Outcome) + Send>),
+}
 
 /// Who is owed an outcome.
 enum Owed {
@@ -265,6 +272,22 @@ impl Calls {
         }
     }
 
+    /// The peer will not answer. That ends what a callback is owed; a caller waits on, since only its own patience ends its call.
+    pub(crate) fn withdraw(&self, id: &RequestId) -> Option<Due> {
+        let number = id.as_i64()?;
+        let mut table = self.table.lock();
+        match table.owed.remove(&number)? {
+            Owed::Callback(on_end) => {
+                table.retire(number);
+                Some((on_end, Outcome::Withdrawn))
+            }
+            caller => {
+                table.owed.insert(number, caller);
+                None
+            }
+        }
+    }
+
     /// Hands progress to the call whose token it names. Returns where it went, and whether older progress gave way.
     pub(crate) fn report(&self, token: &RequestId, progress: Progress) -> (Delivery, bool) {
         let Some(number) = token.as_i64() else {
@@ -360,6 +383,23 @@ mod tests {
             Delivery::Unknown
         );
         assert!(!calls.give_up(id));
+    }
+
+    // M-CANC-S-02 (the client's side)
+    #[test]
+    fn only_what_a_callback_waits_for_can_be_withdrawn() {
+        let calls = Calls::new(10, 10);
+        let on_end = OnEnd::Quick(Box::new(|_| {}));
+        let id = calls.register_callback(on_end).expect("open");
+        let token = RequestId::from(id);
+        let due = calls.withdraw(&token).expect("a callback");
+        assert!(matches!(due, (OnEnd::Quick(_), Outcome::Withdrawn)));
+        assert!(calls.withdraw(&token).is_none());
+        assert_eq!(calls.complete(&token, response(id)).0, Delivery::Late);
+        let (id, slot) = calls.register().expect("open");
+        assert!(calls.withdraw(&RequestId::from(id)).is_none());
+        assert!(slot.take().is_none());
+        assert_eq!(calls.in_flight(), 1);
     }
 
     // M-BASE-C-05, L-BASE-B-05

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::call::{self, CallOptions, StartedCall};
+use super::call::{self, CallOptions, StartedCall, Turn};
 use super::core::Core;
 use super::stats::Stats;
 use crate::error::{Error, ErrorKind, Result};
@@ -69,7 +69,22 @@ impl Peer {
         write_params: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
         on_end: impl FnOnce(Result<RawResult>) + Send + 'static,
     ) -> Result<StartedCall> {
-        call::start_request(&self.0, method, write_params, on_end)
+        call::start_request(&self.0, method, write_params, Turn::InOrder, on_end)
+    }
+
+    /// The same; `on_end` runs where the outcome is found, often on the reading thread: it must neither block nor run user code.
+    pub(crate) fn start_quick_request(
+        &self,
+        method: &'static str,
+        write_params: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
+        on_end: impl FnOnce(Result<RawResult>) + Send + 'static,
+    ) -> Result<StartedCall> {
+        call::start_request(&self.0, method, write_params, Turn::Quick, on_end)
+    }
+
+    /// Runs user code behind the notifications that came so far, however many wait.
+    pub(crate) fn run_in_order(&self, job: impl FnOnce() + Send + 'static) {
+        self.0.push_owed(Box::new(job));
     }
 
     /// Sends a notification. Waits only for a peer that does not read while

@@ -102,7 +102,7 @@ pub(super) fn handlers(server: &Arc<Inner>) -> Handlers {
         .quick_notification(method::NOTIFICATIONS_INITIALIZED, move |peer, _| {
             ready.initialized(peer);
         })
-        .farewell(move || leaving.leave())
+        .farewell(move |_| leaving.leave())
         .quick_request(
             method::LOGGING_SET_LEVEL,
             on(|link, request, responder| send(link.set_level(request), responder)),

@@ -1,0 +1,202 @@
+//! What the command line asks for.
+
+use std::time::Duration;
+
+use mcplink::schema::{LoggingLevel, ProtocolVersion};
+
+pub(crate) const HELP: &str = "\
+usage: mcp [OPTION ...] ACTION ... -- SERVER [ARGUMENT ...]
+
+actions
+  info                              who the server is and what it can do
+  tools                             list the tools
+  call NAME '{JSON}'                call a tool
+  call NAME KEY=VALUE ...           the same; a value is JSON, or else text
+  resources                         list the resources
+  templates                         list the resource templates
+  read URI                          read a resource
+  prompts                           list the prompts
+  prompt NAME '{JSON}'              get a prompt
+  prompt NAME KEY=VALUE ...
+  complete prompt NAME ARGUMENT [TEXT [KEY=VALUE ...]]
+  complete resource TEMPLATE ARGUMENT [TEXT [KEY=VALUE ...]]
+                                    how an argument can be completed; KEY=VALUE are other arguments
+  listen [URI ...]                  tell what changes: lists, and these resources
+  ping                              see whether the server answers
+  shell                             the same actions, line by line
+
+options, anywhere before --
+  --json              print the bare result as JSON
+  --era ERA           legacy, modern or auto (the default)
+  --revision DATE     speak this revision only
+  --timeout SECONDS   for connecting, and for each call
+  --log LEVEL         have the server send log messages from this level on
+  --help, --version
+
+exit code: 0 done, 1 the tool said error, 2 usage, 3 the server refused,
+4 connection or protocol failure, 5 timed out
+";
+
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    pub(crate) json: bool,
+    pub(crate) revisions: Vec<ProtocolVersion>,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) log: Option<LoggingLevel>,
+    pub(crate) server: Vec<String>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Action {
+    Info,
+    Tools,
+    Call(String, Vec<String>),
+    Resources,
+    Templates,
+    Read(String),
+    Prompts,
+    Prompt(String, Vec<String>),
+    Complete(Completing),
+    Listen(Vec<String>),
+    Ping,
+    Shell,
+}
+
+#[derive(Debug)]
+pub(crate) struct Completing {
+    pub(crate) of_prompt: bool,
+    pub(crate) name: String,
+    pub(crate) argument: String,
+    pub(crate) text: String,
+    pub(crate) known: Vec<String>,
+}
+
+pub(crate) enum Asked {
+    Help,
+    Version,
+    Run(Options, Action),
+}
+
+pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Asked, String> {
+    let mut words = words.peekable();
+    let mut action = Vec::new();
+    let (mut era, mut revision) = (ProtocolVersion::ALL.to_vec(), None);
+    let mut options = Options {
+        json: false,
+        revisions: Vec::new(),
+        timeout: None,
+        log: None,
+        server: Vec::new(),
+    };
+    if words.peek().is_none() {
+        return Err("there is nothing to do".to_owned());
+    }
+    while let Some(word) = words.next() {
+        let (name, given) = match word.split_once('=') {
+            Some((name, value)) if name.starts_with("--") => (name, Some(value.to_owned())),
+            _ => (&*word, None),
+        };
+        let mut value = || {
+            let value = given.clone().or_else(|| words.next());
+            value.ok_or_else(|| format!("{name} takes a value"))
+        };
+        match name {
+            "--help" | "-h" => return Ok(Asked::Help),
+            "--version" | "-V" => return Ok(Asked::Version),
+            "--json" => options.json = true,
+            "--era" => era = read_era(&value()?)?,
+            "--revision" => revision = Some(read_revision(&value()?)?),
+            "--timeout" => options.timeout = Some(read_timeout(&value()?)?),
+            "--log" => options.log = Some(read_level(&value()?)?),
+            "--" => options.server = words.by_ref().collect(),
+            name if name.starts_with('-') && name.len() > 1 => {
+                return Err(format!("there is no option {name}"));
+            }
+            _ => action.push(word),
+        }
+    }
+    era.retain(|known| revision.is_none_or(|revision| *known == revision));
+    if era.is_empty() {
+        return Err("--era and --revision contradict each other".to_owned());
+    }
+    options.revisions = era;
+    let action = read_action(action)?;
+    Ok(Asked::Run(options, action))
+}
+
+pub(crate) fn read_action(words: Vec<String>) -> Result<Action, String> {
+    let mut words = words.into_iter();
+    let name = words
+        .next()
+        .ok_or("the action is missing, such as 'tools'")?;
+    let mut take = |what: &str| words.next().ok_or_else(|| format!("{name} takes {what}"));
+    let action = match &*name {
+        "info" => Action::Info,
+        "tools" => Action::Tools,
+        "resources" => Action::Resources,
+        "templates" => Action::Templates,
+        "prompts" => Action::Prompts,
+        "ping" => Action::Ping,
+        "shell" => Action::Shell,
+        "read" => Action::Read(take("the address of a resource")?),
+        "call" => Action::Call(take("the name of a tool")?, words.by_ref().collect()),
+        "prompt" => Action::Prompt(take("the name of a prompt")?, words.by_ref().collect()),
+        "listen" => Action::Listen(words.by_ref().collect()),
+        "complete" => {
+            let of_prompt = match &*take("'prompt' or 'resource'")? {
+                "prompt" => true,
+                "resource" => false,
+                other => return Err(format!("complete takes prompt or resource, not {other}")),
+            };
+            Action::Complete(Completing {
+                of_prompt,
+                name: take("the name of a prompt, or a template")?,
+                argument: take("the name of an argument")?,
+                text: words.next().unwrap_or_default(),
+                known: words.by_ref().collect(),
+            })
+        }
+        other => return Err(format!("there is no action {other}")),
+    };
+    match words.next() {
+        Some(word) => Err(format!("{name} does not take '{word}'")),
+        None => Ok(action),
+    }
+}
+
+fn read_era(text: &str) -> Result<Vec<ProtocolVersion>, String> {
+    let all = ProtocolVersion::ALL.iter().copied();
+    match text {
+        "auto" => Ok(all.collect()),
+        "legacy" => Ok(ProtocolVersion::LEGACY.to_vec()),
+        "modern" => Ok(all.filter(|revision| revision.is_modern()).collect()),
+        other => Err(format!("--era takes legacy, modern or auto, not {other}")),
+    }
+}
+
+fn read_revision(text: &str) -> Result<ProtocolVersion, String> {
+    text.parse().map_err(|_| {
+        let known: Vec<&str> = ProtocolVersion::ALL
+            .iter()
+            .map(|revision| revision.as_str())
+            .collect();
+        format!("--revision takes one of {}, not {text}", known.join(", "))
+    })
+}
+
+fn read_timeout(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok();
+    seconds
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .filter(|timeout| !timeout.is_zero())
+        .ok_or_else(|| format!("--timeout takes seconds, not {text}"))
+}
+
+fn read_level(text: &str) -> Result<LoggingLevel, String> {
+    match LoggingLevel::from(text) {
+        LoggingLevel::Other(_) => Err(format!(
+            "--log takes a level such as debug, info, warning or error, not {text}"
+        )),
+        level => Ok(level),
+    }
+}

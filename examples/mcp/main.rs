@@ -1,0 +1,82 @@
+//! A command line for servers: `mcp [OPTION ...] ACTION ... -- SERVER COMMAND ...`
+//!
+//! Try `cargo run --example mcp -- tools -- target/debug/examples/hello_server`, or `mcp --help`.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program of its own"
+)]
+
+mod actions;
+mod args;
+mod failure;
+mod print;
+mod shell;
+mod values;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use mcplink::client::Client;
+use mcplink::schema::LoggingMessageNotificationParams;
+use mcplink::transport::Child;
+
+use crate::actions::Session;
+use crate::args::{Action, Asked, Options};
+use crate::failure::Failure;
+
+fn main() -> ExitCode {
+    let words = std::env::args().skip(1);
+    let done = match args::read(words) {
+        Ok(Asked::Help) => print::out(args::HELP).map_err(Failure::from),
+        Ok(Asked::Version) => {
+            print::out(&format!("mcp {}\n", env!("CARGO_PKG_VERSION"))).map_err(Failure::from)
+        }
+        Ok(Asked::Run(options, action)) => run(&options, action),
+        Err(text) => Err(Failure::usage(text)),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            failure.report();
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+fn run(options: &Options, action: Action) -> Result<(), Failure> {
+    let client = connect(options)?;
+    let mut session = Session::new(client, options.clone());
+    let done = match action {
+        Action::Shell => shell::run(&mut session),
+        action => session.run(action),
+    };
+    session.close();
+    done
+}
+
+fn connect(options: &Options) -> Result<Client, Failure> {
+    let (program, arguments) = options.server.split_first().ok_or_else(|| {
+        Failure::usage("the server's command is missing: it stands behind --".to_owned())
+    })?;
+    let mut builder = Client::builder("mcp", env!("CARGO_PKG_VERSION"))
+        .revisions(&options.revisions)
+        .on_log_message(show_log_message);
+    if let Some(timeout) = options.timeout {
+        // A silent server is asked twice, in both eras, within the time.
+        builder = builder
+            .connect_timeout(timeout)
+            .probe_timeout((timeout / 2).min(Duration::from_secs(5)));
+    }
+    builder
+        .connect(Child::new(program).args(arguments))
+        .map_err(Failure::of_connecting)
+}
+
+fn show_log_message(message: &LoggingMessageNotificationParams) {
+    let data = message.data.get();
+    let text = serde_json::from_str::<String>(data).unwrap_or_else(|_| data.to_owned());
+    let logger = message.logger.as_deref().unwrap_or("server");
+    let line = format!("[{}] {logger}: {text}", message.level);
+    eprintln!("{}", print::clean(&line));
+}

@@ -1,0 +1,88 @@
+//! The actions line by line.
+
+use std::io::{self, BufRead, IsTerminal};
+
+use crate::actions::Session;
+use crate::args::{self, Action};
+use crate::failure::{Failure, LOST};
+use crate::print;
+
+/// Runs until the input ends. A script goes on after a failure, and tells the first one at its end.
+pub(crate) fn run(session: &mut Session) -> Result<(), Failure> {
+    let is_interactive = io::stdin().is_terminal();
+    let mut first_failure = None;
+    if is_interactive {
+        print::out("The actions of 'mcp', one a line; 'help' lists them, 'quit' ends.\n")?;
+    }
+    let mut line = String::new();
+    loop {
+        if is_interactive {
+            print::out("mcp> ")?;
+        }
+        line.clear();
+        let length = io::stdin().lock().read_line(&mut line)?;
+        if length == 0 {
+            if is_interactive {
+                print::out("\n")?;
+            }
+            break;
+        }
+        match words(&line).as_deref() {
+            Ok([]) => {}
+            Ok([word]) if word == "quit" || word == "exit" => break,
+            Ok([word]) if word == "help" => print::out(args::HELP)?,
+            Ok(words) => {
+                let done = args::read_action(words.to_vec())
+                    .map_err(Failure::usage)
+                    .and_then(|action| match action {
+                        Action::Listen(uris) => session.listen_aside(uris),
+                        action => session.run(action),
+                    });
+                if let Err(failure) = done {
+                    failure.report();
+                    first_failure.get_or_insert(failure.code);
+                }
+            }
+            Err(text) => eprintln!("mcp: {text}"),
+        }
+        if session.is_lost() {
+            return Err(Failure::new(LOST, "the server has gone"));
+        }
+    }
+    match first_failure {
+        Some(code) if !is_interactive => Err(Failure::new(code, "")),
+        _ => Ok(()),
+    }
+}
+
+/// Splits a line at its spaces. Quotes at the beginning of a word or a value keep it together; what begins with a brace is JSON, and goes to the end of the line.
+fn words(line: &str) -> Result<Vec<String>, String> {
+    let mut words = Vec::new();
+    let mut rest = line.trim();
+    while !rest.is_empty() {
+        if rest.starts_with('{') {
+            words.push(rest.to_owned());
+            break;
+        }
+        let mut word = String::new();
+        let mut quote = None;
+        let mut end = rest.len();
+        for (at, c) in rest.char_indices() {
+            match (c, quote) {
+                (c, Some(open)) if c == open => quote = None,
+                ('"' | '\'', None) if word.is_empty() || word.ends_with('=') => quote = Some(c),
+                (c, None) if c.is_whitespace() => {
+                    end = at;
+                    break;
+                }
+                (c, _) => word.push(c),
+            }
+        }
+        if quote.is_some() {
+            return Err("a quote is not closed".to_owned());
+        }
+        words.push(word);
+        rest = rest[end..].trim_start();
+    }
+    Ok(words)
+}

@@ -1,0 +1,341 @@
+//! Lists that come in pages.
+//!
+//! A page may have any number of items, none too. A cursor is opaque and goes back as it came, an empty one too; a page without one is
+//! the last. A cursor that came before means that the list has no end.
+//!
+//! Spec: Server Features, Utilities, "Pagination" (every revision).
+
+use std::collections::HashSet;
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::iter::FusedIterator;
+
+use serde::de::DeserializeOwned;
+
+use super::Client;
+use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::protocol::CallOptions;
+use crate::schema::{
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, Prompt, Resource, ResourceTemplate, ServerCapabilities, Tool, method,
+};
+
+/// How long a list may be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ListBounds {
+    pub(super) max_list_pages: usize,
+    pub(super) max_list_items: usize,
+}
+
+impl Default for ListBounds {
+    fn default() -> Self {
+        Self {
+            max_list_pages: 10_000,
+            max_list_items: 100_000,
+        }
+    }
+}
+
+/// The result of a method that lists: [`ListToolsResult`] and its like. The set of these types is closed.
+pub trait ListPage: sealed::Sealed + DeserializeOwned {
+    /// What is listed.
+    type Item;
+
+    /// The method that lists it.
+    const METHOD: &'static str;
+
+    /// Takes the items out of the page.
+    fn into_items(self) -> Vec<Self::Item>;
+}
+
+mod sealed {
+    use super::ServerCapabilities;
+
+    pub trait Sealed {
+        /// What the server has to advertise.
+        const CAPABILITY: &'static str;
+
+        fn is_advertised(capabilities: &ServerCapabilities) -> bool;
+
+        fn next_cursor(&self) -> Option<&str>;
+    }
+}
+
+macro_rules! list_page {
+    ($page:ty, $field:ident: $item:ty, $method:expr, $capability:ident) => {
+        impl ListPage for $page {
+            type Item = $item;
+
+            const METHOD: &'static str = $method;
+
+            fn into_items(self) -> Vec<$item> {
+                self.$field
+            }
+        }
+
+        impl sealed::Sealed for $page {
+            const CAPABILITY: &'static str = stringify!($capability);
+
+            fn is_advertised(capabilities: &ServerCapabilities) -> bool {
+                capabilities.$capability.is_some()
+            }
+
+            fn next_cursor(&self) -> Option<&str> {
+                self.next_cursor.as_deref()
+            }
+        }
+    };
+}
+
+list_page!(ListToolsResult, tools: Tool, method::TOOLS_LIST, tools);
+list_page!(ListResourcesResult, resources: Resource, method::RESOURCES_LIST, resources);
+list_page!(
+    ListResourceTemplatesResult,
+    resource_templates: ResourceTemplate,
+    method::RESOURCES_TEMPLATES_LIST,
+    resources
+);
+list_page!(ListPromptsResult, prompts: Prompt, method::PROMPTS_LIST, prompts);
+
+/// The pages of a list, each asked for when the iterator comes to it. It ends with the last page, or after the first error.
+///
+/// Each step blocks as a call does.
+#[must_use = "nothing is asked for before the first page is taken"]
+pub struct Pages<'a, P> {
+    client: Client,
+    options: CallOptions<'a>,
+    course: Course,
+    page: std::marker::PhantomData<fn() -> P>,
+}
+
+impl<'a, P: ListPage> Pages<'a, P> {
+    pub(super) fn new(client: Client, options: CallOptions<'a>) -> Self {
+        let course = Course::new(client.0.list_bounds.max_list_pages);
+        Self {
+            client,
+            options,
+            course,
+            page: std::marker::PhantomData,
+        }
+    }
+
+    /// Goes through the items of all pages.
+    pub fn items(self) -> Items<'a, P> {
+        Items {
+            pages: self,
+            page: Vec::new().into_iter(),
+        }
+    }
+
+    /// Reads the list to its end.
+    pub(super) fn into_all(self) -> Result<Vec<P::Item>> {
+        let server = self.client.server_name();
+        let max = self.client.0.list_bounds.max_list_items;
+        let mut all = Vec::new();
+        for page in self {
+            all.extend(page?.into_items());
+            if all.len() > max {
+                let text = format!(
+                    "the list of {} of '{server}' exceeds max_list_items ({max})",
+                    P::METHOD
+                );
+                return Err(Error::new(ErrorKind::Limit, text).sent(true));
+            }
+        }
+        Ok(all)
+    }
+
+    fn ask(&mut self, cursor: Option<String>) -> Result<P> {
+        let client = &self.client;
+        client.need(
+            P::is_advertised(client.capabilities()),
+            P::CAPABILITY,
+            P::METHOD,
+        )?;
+        let params = PaginatedRequestParams {
+            cursor,
+            ..PaginatedRequestParams::default()
+        };
+        let page: P = client.call(P::METHOD, &params, self.options.for_one())?;
+        self.course.answered(page.next_cursor()).map_err(|stray| {
+            let (kind, text) = stray;
+            let text = format!(
+                "the pages of {} of '{}' {text}",
+                P::METHOD,
+                client.server_name()
+            );
+            Error::new(kind, text).sent(true)
+        })?;
+        Ok(page)
+    }
+}
+
+impl<P: ListPage> Iterator for Pages<'_, P> {
+    type Item = Result<P>;
+
+    fn next(&mut self) -> Option<Result<P>> {
+        let cursor = self.course.ask()?;
+        let page = self.ask(cursor);
+        if page.is_err() {
+            self.course.end();
+        }
+        Some(page)
+    }
+}
+
+impl<P: ListPage> FusedIterator for Pages<'_, P> {}
+
+impl<P> fmt::Debug for Pages<'_, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pages")
+            .field("client", &self.client)
+            .field("course", &self.course)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The items of a list, page after page: see [`Pages::items`].
+#[must_use = "nothing is asked for before the first item is taken"]
+pub struct Items<'a, P: ListPage> {
+    pages: Pages<'a, P>,
+    page: std::vec::IntoIter<P::Item>,
+}
+
+impl<P: ListPage> Iterator for Items<'_, P> {
+    type Item = Result<P::Item>;
+
+    fn next(&mut self) -> Option<Result<P::Item>> {
+        loop {
+            if let Some(item) = self.page.next() {
+                return Some(Ok(item));
+            }
+            match self.pages.next()? {
+                Ok(page) => self.page = page.into_items().into_iter(),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}
+
+impl<P: ListPage> FusedIterator for Items<'_, P> {}
+
+impl<P: ListPage> fmt::Debug for Items<'_, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Items")
+            .field("pages", &self.pages)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where the reading of a list is.
+#[derive(Debug)]
+struct Course {
+    next: Next,
+    pages: usize,
+    max_pages: usize,
+    /// The cursors that came, hashed: a server may make them as long as it likes.
+    seen: HashSet<u64>,
+    hasher: RandomState,
+}
+
+#[derive(Debug)]
+enum Next {
+    First,
+    At(String),
+    End,
+}
+
+impl Course {
+    fn new(max_pages: usize) -> Self {
+        Self {
+            next: Next::First,
+            pages: 0,
+            max_pages,
+            seen: HashSet::new(),
+            hasher: RandomState::new(),
+        }
+    }
+
+    /// The cursor to ask with, or nothing when the list has ended.
+    fn ask(&mut self) -> Option<Option<String>> {
+        match std::mem::replace(&mut self.next, Next::End) {
+            Next::First => Some(None),
+            Next::At(cursor) => Some(Some(cursor)),
+            Next::End => None,
+        }
+    }
+
+    /// A page came.
+    fn answered(&mut self, cursor: Option<&str>) -> Result<(), (ErrorKind, String)> {
+        self.pages += 1;
+        let Some(cursor) = cursor else { return Ok(()) };
+        if !self.seen.insert(self.hasher.hash_one(cursor)) {
+            let text = format!("don't end: cursor \"{}\" came before", Excerpt(cursor));
+            return Err((ErrorKind::Protocol, text));
+        }
+        if self.pages >= self.max_pages {
+            let text = format!("exceed max_list_pages ({})", self.max_pages);
+            return Err((ErrorKind::Limit, text));
+        }
+        self.next = Next::At(cursor.to_owned());
+        Ok(())
+    }
+
+    fn end(&mut self) {
+        self.next = Next::End;
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// Walks through pages with these cursors; gives the cursors asked with, and how it ended.
+    fn walk(cursors: &[Option<&str>], max: usize) -> (Vec<Option<String>>, Option<ErrorKind>) {
+        let mut course = Course::new(max);
+        let mut asked = Vec::new();
+        let mut pages = cursors.iter();
+        while let Some(cursor) = course.ask() {
+            asked.push(cursor);
+            let page = pages.next().expect("a page");
+            if let Err((kind, _)) = course.answered(*page) {
+                return (asked, Some(kind));
+            }
+        }
+        (asked, None)
+    }
+
+    // M-PAGE-C-04, M-PAGE-C-06, M-PAGE-C-07, L-PAGE-C-03, L-PAGE-C-04
+    #[test]
+    fn cursors_go_back_as_they_came_until_there_is_none() {
+        fn check(cursors: &[Option<&str>]) {
+            let (asked, fault) = walk(cursors, 100);
+            let mut expected = vec![None];
+            let given = cursors.iter().flatten();
+            expected.extend(given.map(|cursor| Some((*cursor).to_owned())));
+            assert_eq!(asked, expected, "{cursors:?}");
+            assert_eq!(fault, None, "{cursors:?}");
+        }
+        check(&[None]);
+        check(&[Some(""), None]);
+        check(&[Some("a"), Some("A"), Some(" a\n"), Some("{}"), None]);
+    }
+
+    // M-PAGE-C-08
+    #[test]
+    fn a_list_without_end_is_given_up() {
+        fn check(cursors: &[Option<&str>], max: usize, asked: usize, kind: ErrorKind) {
+            let (seen, fault) = walk(cursors, max);
+            assert_eq!((seen.len(), fault), (asked, Some(kind)), "{cursors:?}");
+        }
+        check(&[Some("a"), Some("a")], 9, 2, ErrorKind::Protocol);
+        check(
+            &[Some("a"), Some("b"), Some("a")],
+            9,
+            3,
+            ErrorKind::Protocol,
+        );
+        check(&[Some(""), Some("")], 9, 2, ErrorKind::Protocol);
+        check(&[Some("a"), Some("b"), Some("c")], 2, 2, ErrorKind::Limit);
+    }
+}

@@ -1,0 +1,191 @@
+//! The command-line client, `examples/mcp`, against `examples/interop_server`.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+struct Ran {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+/// An example, which is built beside this test.
+fn example(name: &str) -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let folder = test.parent().and_then(Path::parent).unwrap();
+    let path = folder.join("examples").join(name);
+    assert!(
+        path.exists(),
+        "{} is missing: cargo build --examples",
+        path.display()
+    );
+    path
+}
+
+/// Runs a command that is split at spaces, against the server.
+fn mcp(line: &str) -> Ran {
+    mcp_with(&line.split_whitespace().collect::<Vec<_>>(), "")
+}
+
+fn mcp_with(words: &[&str], input: &str) -> Ran {
+    let server = example("interop_server");
+    mcp_against(words, &[server.to_str().unwrap()], input)
+}
+
+fn mcp_against(words: &[&str], server: &[&str], input: &str) -> Ran {
+    let mut child = Command::new(example("mcp"))
+        .args(words)
+        .arg("--")
+        .args(server)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    // Not all actions read it, and then it is closed early.
+    _ = stdin.write_all(input.as_bytes());
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    Ran {
+        code: output.status.code().unwrap(),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// The one line of JSON that is all there is on standard output.
+fn json_of(line: &str) -> (i32, Value) {
+    let ran = mcp(line);
+    assert_eq!(ran.out.lines().count(), 1, "{line}: {}", ran.out);
+    (ran.code, serde_json::from_str(&ran.out).unwrap())
+}
+
+#[test]
+fn it_tells_who_the_server_is() {
+    for (era, revision) in [
+        ("legacy", "2025-11-25"),
+        ("modern", "2026-07-28"),
+        ("auto", "2026-07-28"),
+    ] {
+        let (code, info) = json_of(&format!("info --json --era {era}"));
+        assert_eq!(code, 0);
+        assert_eq!(
+            (&info["name"], &info["version"]),
+            (&json!("interop"), &json!("1.0"))
+        );
+        assert_eq!(info["protocolVersion"], revision);
+        assert!(info["capabilities"]["tools"].is_object());
+        assert!(info.as_object().unwrap().contains_key("instructions"));
+    }
+    let (_, info) = json_of("--revision=2025-03-26 info --json");
+    assert_eq!(info["protocolVersion"], "2025-03-26");
+    let ran = mcp("info");
+    assert!(ran.out.contains("interop 1.0"), "{}", ran.out);
+}
+
+#[test]
+fn it_lists_tools() {
+    let ran = mcp("tools");
+    let first = ran.out.lines().next().unwrap();
+    assert_eq!(
+        first.split_whitespace().collect::<Vec<_>>(),
+        ["NAME", "ARGUMENTS", "DESCRIPTION"]
+    );
+    assert!(ran.out.contains("Greets someone by name"), "{}", ran.out);
+    let (code, list) = json_of("tools --json");
+    assert_eq!(code, 0);
+    assert_eq!(list["tools"][0]["name"], "greet");
+    assert_eq!(list.as_object().unwrap().len(), 1);
+}
+
+#[test]
+fn it_calls_a_tool() {
+    assert_eq!(mcp("call greet name=world").out, "Hello, world!\n");
+    // The schema says that a name is text.
+    assert_eq!(mcp("call greet name=42").out, "Hello, 42!\n");
+    let ran = mcp_with(&["call", "greet", r#"{"name": "you two"}"#], "");
+    assert_eq!(ran.out, "Hello, you two!\n");
+    let (code, result) = json_of("--json call add a=1 b=2.5");
+    assert_eq!(
+        (code, &result["structuredContent"]),
+        (0, &json!({ "sum": 3.5 }))
+    );
+}
+
+#[test]
+fn the_exit_code_tells_who_failed() {
+    fn check(line: &str, code: i32, said: &str) {
+        let ran = mcp(line);
+        assert_eq!(ran.code, code, "{line}: {}", ran.err);
+        assert!(ran.out.is_empty(), "{line}: {}", ran.out);
+        assert!(ran.err.contains(said), "{line}: {}", ran.err);
+    }
+    check("call fail", 1, "it failed on purpose");
+    check("call greet world", 2, "KEY=VALUE");
+    check("call greet name=a name=b", 2, "given twice");
+    check("dance", 2, "dance");
+    check("tools --loud", 2, "--loud");
+    check("--era modern --revision 2025-06-18 tools", 2, "contradict");
+    check("--timeout never tools", 2, "--timeout");
+    check("call nothing", 3, "-32602");
+    check("--timeout 0.2 call slow steps=50 delay_ms=100", 5, "200 ms");
+    let (code, result) = json_of("--json call fail");
+    assert_eq!((code, &result["isError"]), (1, &json!(true)));
+    for (server, code) in [
+        (["/does/not/exist"].as_slice(), 4),
+        (&["false"], 4),
+        (&["sleep", "60"], 5),
+    ] {
+        let ran = mcp_against(&["--timeout", "1", "tools"], server, "");
+        assert_eq!(ran.code, code, "{server:?}: {}", ran.err);
+        assert!(
+            ran.out.is_empty() && !ran.err.contains("after 0 s"),
+            "{}",
+            ran.err
+        );
+    }
+    let ran = mcp_against(&["tools"], &[], "");
+    assert_eq!(ran.code, 2, "{}", ran.err);
+}
+
+#[test]
+fn a_shell_runs_actions_line_by_line() {
+    let script =
+        "call greet name=\"a b\"\n\ncall add {\"a\": 1, \"b\": 2}\ndance\nping\nquit\ntools\n";
+    let ran = mcp_with(&["shell"], script);
+    let lines: Vec<&str> = ran.out.lines().collect();
+    assert_eq!(lines[..2], ["Hello, a b!", r#"{"sum":3.0}"#]);
+    assert!(
+        lines[2].starts_with("it answered") && lines.len() == 3,
+        "{}",
+        ran.out
+    );
+    // A script goes on after a failure, and tells it at its end.
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("there is no action dance"), "{}", ran.err);
+}
+
+#[test]
+fn help_names_every_action() {
+    let help = mcp("--help").out;
+    for action in [
+        "info",
+        "tools",
+        "call",
+        "resources",
+        "templates",
+        "read",
+        "prompts",
+        "prompt",
+        "complete",
+        "listen",
+        "ping",
+        "shell",
+    ] {
+        assert!(help.contains(&format!("\n  {action} ")), "{action}");
+    }
+}
