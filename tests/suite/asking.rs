@@ -8,9 +8,11 @@ use mcplink::client::{Client, ClientBuilder};
 use mcplink::protocol::{CallOptions, CancelToken, Connection};
 use mcplink::schema::{
     CallToolResult, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams,
-    ElicitResult, JsonSchema, ProtocolVersion, Root, SamplingMessage, Tool,
+    ElicitResult, JsonSchema, Prompt, ProtocolVersion, Resource, Root, SamplingMessage, Tool,
 };
-use mcplink::server::{AskError, Context, Server, ServerBuilder, StateKey, ToolError};
+use mcplink::server::{
+    AskError, Context, HandlerError, Server, ServerBuilder, StateKey, ToolError,
+};
 use mcplink::transport::{Limits, memory};
 use mcplink::{ErrorCode, ErrorKind};
 use serde_json::{Value, json};
@@ -150,6 +152,41 @@ fn the_model_and_the_roots_are_asked_in_one_round_in_every_revision() {
             "{revision}"
         );
         assert_eq!(runs.load(Ordering::SeqCst), 2 * (number + 1), "{revision}");
+    }
+}
+
+// M-MRTR-S-02: prompts and resources may ask too, and nothing else.
+#[test]
+fn prompts_and_resources_ask_like_tools() {
+    let server = server()
+        .prompt(
+            Prompt::new("letter"),
+            |_: Value, context: &Context| -> Result<String, HandlerError> {
+                Ok(format!("Dear {}", text_of(context, "name", "name?")?))
+            },
+        )
+        .resource(
+            Resource::new("test://diary", "diary"),
+            |_, context: &Context| -> Result<String, HandlerError> {
+                Ok(format!("Secret of {}", text_of(context, "name", "whose?")?))
+            },
+        )
+        .build()
+        .unwrap();
+    for &revision in SINCE_ELICITATION {
+        let (_serving, client) = connect(&server, answering(&Arc::default()), revision);
+        let prompt = client.get_prompt("letter", &[]).unwrap();
+        assert_eq!(
+            prompt.messages[0].content.as_text(),
+            Some("Dear the answer to name?"),
+            "{revision}"
+        );
+        let read = client.read_resource("test://diary").unwrap();
+        let json = serde_json::to_value(&read.contents).unwrap();
+        assert_eq!(
+            json[0]["text"], "Secret of the answer to whose?",
+            "{revision}"
+        );
     }
 }
 
