@@ -64,7 +64,8 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+    /// Makes an error, for a transport of one's own: in one sentence, in lower case, what happened to whom and what to do.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Box::new(Inner {
             kind,
             message: message.into(),

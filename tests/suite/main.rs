@@ -11,6 +11,7 @@ mod client_fallback;
 mod client_opening;
 mod client_paging;
 mod client_peers;
+mod client_rounds;
 mod client_subscriptions;
 mod client_typed;
 mod common;
@@ -26,6 +27,7 @@ mod engine_workers;
 mod layout;
 #[cfg(feature = "schemars")]
 mod mcp_cli;
+mod own_transport;
 mod raw;
 mod rawserver;
 mod schema_examples;

@@ -231,7 +231,7 @@ fn the_acknowledgement_lists_what_will_be_honoured() {
     assert_eq!(client.code("subscriptions/listen", json!({})), -32602);
 }
 
-// M-SUB-S-07, M-SUB-S-09, M-SUB-S-10
+// M-SUB-S-07, M-SUB-S-09, M-SUB-S-10, M-CANC-S-02, M-CANC-S-08, M-STATE-S-07
 #[test]
 fn streams_of_one_connection_are_told_apart_by_their_ids() {
     let server = server();

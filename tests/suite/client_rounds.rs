@@ -1,0 +1,212 @@
+//! What a client sends when a server of the modern era asks, message by message.
+
+use mcplink::ErrorKind;
+use mcplink::client::{Client, ClientBuilder};
+use mcplink::protocol::{CallOptions, CancelToken};
+use mcplink::schema::{ElicitResult, ProtocolVersion};
+use serde_json::{Value, json};
+
+use crate::rawserver::{LONG, RawServer, connect_with};
+
+fn answering() -> ClientBuilder {
+    Client::builder("test", "1")
+        .on_elicit(|params| ElicitResult::accept(&json!({ "answer": params.message })).unwrap())
+}
+
+fn connect(builder: ClientBuilder) -> (Client, RawServer) {
+    let capabilities = json!({ "tools": {}, "prompts": {}, "resources": {} });
+    connect_with(builder, ProtocolVersion::V2026_07_28, &capabilities)
+}
+
+fn question(message: &str) -> Value {
+    let schema = json!({ "type": "object", "properties": {} });
+    json!({ "method": "elicitation/create", "params": { "message": message, "requestedSchema": schema } })
+}
+
+fn asks(requests: Option<Value>, state: Option<&str>) -> Value {
+    let mut result = json!({ "resultType": "input_required" });
+    if let Some(requests) = requests {
+        result["inputRequests"] = requests;
+    }
+    if let Some(state) = state {
+        result["requestState"] = json!(state);
+    }
+    result
+}
+
+fn done() -> Value {
+    json!({ "resultType": "complete", "content": [{ "type": "text", "text": "done" }] })
+}
+
+fn call(client: &Client, name: &str) -> mcplink::Result<mcplink::schema::CallToolResult> {
+    let options = CallOptions::new().timeout(LONG);
+    client.call_tool_with(name, &json!({ "x": 1 }), options)
+}
+
+// M-MRTR-C-16, M-MRTR-C-18, M-MRTR-C-19, M-MRTR-C-20, M-MRTR-C-21, M-MRTR-C-23, M-META-C-07
+#[test]
+fn a_retry_is_the_request_with_the_answers_and_the_state_of_that_round() {
+    let (client, mut server) = connect(answering());
+    let state = format!("\u{1f980} \"quoted\" \\ {}", "x".repeat(64 << 10));
+    let result = server.serve(
+        || call(&client, "t").unwrap(),
+        |server| {
+            let first = server.asked("tools/call");
+            let both = json!({ "a": question("A?"), "b": question("B?") });
+            server.answer(&first, asks(Some(both), Some(&state)));
+
+            let second = server.asked("tools/call");
+            assert_ne!(second["id"], first["id"]);
+            let params = &second["params"];
+            assert_eq!(params["requestState"], *state);
+            assert_eq!(
+                params["inputResponses"],
+                json!({
+                    "a": { "action": "accept", "content": { "answer": "A?" } },
+                    "b": { "action": "accept", "content": { "answer": "B?" } },
+                })
+            );
+            for member in ["name", "arguments"] {
+                assert_eq!(params[member], first["params"][member]);
+            }
+            let version = &params["_meta"]["io.modelcontextprotocol/protocolVersion"];
+            assert_eq!(*version, "2026-07-28");
+            server.answer(&second, asks(Some(json!({ "c": question("C?") })), None));
+
+            let third = server.asked("tools/call");
+            assert!(
+                third["params"].get("requestState").is_none(),
+                "a stale state"
+            );
+            let keys = third["params"]["inputResponses"].as_object().unwrap();
+            assert_eq!(keys.keys().collect::<Vec<_>>(), ["c"]);
+            server.answer(&third, done());
+        },
+    );
+    assert_eq!(result.content[0].as_text(), Some("done"));
+}
+
+// M-MRTR-C-17
+#[test]
+fn a_state_alone_is_given_back() {
+    let (client, mut server) = connect(answering());
+    server.serve(
+        || call(&client, "t").unwrap(),
+        |server| {
+            let first = server.asked("tools/call");
+            server.answer(&first, asks(None, Some("later")));
+            let second = server.asked("tools/call");
+            assert_eq!(second["params"]["requestState"], "later");
+            assert!(second["params"].get("inputResponses").is_none());
+            server.answer(&second, done());
+        },
+    );
+}
+
+// M-MRTR-C-22
+#[test]
+fn answers_go_to_their_own_request_only() {
+    let (client, mut server) = connect(answering());
+    let other = client.clone();
+    server.serve(
+        || {
+            std::thread::scope(|scope| {
+                let asked = scope.spawn(|| call(&client, "asks").unwrap());
+                let plain = scope.spawn(|| call(&other, "plain").unwrap());
+                asked.join().unwrap();
+                plain.join().unwrap();
+            });
+        },
+        |server| {
+            let mut calls = [server.asked("tools/call"), server.asked("tools/call")];
+            calls.sort_by_key(|call| call["params"]["name"].to_string());
+            server.answer(
+                &calls[0],
+                asks(Some(json!({ "k": question("K?") })), Some("s")),
+            );
+            let retry = server.asked("tools/call");
+            assert_eq!(retry["params"]["name"], "asks");
+            assert!(retry["params"].get("inputResponses").is_some());
+            let plain = &calls[1]["params"];
+            assert!(plain.get("inputResponses").is_none() && plain.get("requestState").is_none());
+            server.answer(&retry, done());
+            server.answer(&calls[1], done());
+        },
+    );
+}
+
+// M-MRTR-S-02, M-MRTR-S-04, M-MRTR-S-05 from the other side: what a server must not send is not taken.
+#[test]
+fn questions_out_of_place_are_refused() {
+    for (method, requests, expected) in [
+        (
+            "tools/list",
+            json!({ "k": question("K?") }),
+            ErrorKind::Protocol,
+        ),
+        (
+            "tools/call",
+            json!({ "k": { "method": "tools/call" } }),
+            ErrorKind::Unsupported,
+        ),
+        (
+            "tools/call",
+            json!({ "k": { "method": "roots/list" } }),
+            ErrorKind::Unsupported,
+        ),
+        ("tools/call", json!("questions"), ErrorKind::Protocol),
+    ] {
+        let (client, mut server) = connect(answering());
+        let error = server.serve(
+            || match method {
+                "tools/list" => client.list_tools().map(drop),
+                _ => call(&client, "t").map(drop),
+            },
+            |server| {
+                let request = server.asked(method);
+                server.answer(&request, asks(Some(requests), None));
+            },
+        );
+        let error = error.unwrap_err();
+        assert_eq!(error.kind(), expected, "{error}");
+        assert!(error.to_string().contains(method), "{error}");
+        server.has_heard_nothing(&client);
+    }
+}
+
+// Lesson 9.2: no deadline runs while a person answers.
+#[test]
+fn a_person_may_take_longer_than_the_deadline() {
+    let (begun, asked) = std::sync::mpsc::channel();
+    let enough = CancelToken::new();
+    let answered = enough.clone();
+    let slow = Client::builder("test", "1").on_elicit(move |_| {
+        begun.send(()).unwrap();
+        assert!(answered.wait(LONG), "nobody let the person answer");
+        ElicitResult::decline()
+    });
+    let (client, mut server) = connect(slow);
+    let timeout = std::time::Duration::from_millis(200);
+    server.serve(
+        || {
+            std::thread::scope(|scope| {
+                let (asked, enough) = (asked, &enough);
+                scope.spawn(move || {
+                    asked.recv_timeout(LONG).unwrap();
+                    // Not to synchronise: the person is slower than the call's deadline.
+                    CancelToken::new().wait(2 * timeout);
+                    enough.trigger();
+                });
+                let options = CallOptions::new().timeout(timeout);
+                client.call_tool_with("t", &json!({}), options).unwrap();
+            });
+        },
+        |server| {
+            let first = server.asked("tools/call");
+            server.answer(&first, asks(Some(json!({ "k": question("K?") })), None));
+            let second = server.asked("tools/call");
+            assert_eq!(second["params"]["inputResponses"]["k"]["action"], "decline");
+            server.answer(&second, done());
+        },
+    );
+}

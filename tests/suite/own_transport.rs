@@ -1,0 +1,175 @@
+//! A transport that an application writes itself: a whole conversation over it, in every revision.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use mcplink::client::Client;
+use mcplink::protocol::CallOptions;
+use mcplink::schema::{
+    ElicitRequestParams, ElicitResult, JsonSchema, ProtocolVersion, SubscriptionFilter, Tool,
+};
+use mcplink::server::{Context, Server, ToolError};
+use mcplink::transport::{
+    Control, Halves, Limits, Received, Receiver, Sender, SessionMessage, Transport,
+};
+use mcplink::{Error, ErrorKind, Result};
+use serde_json::{Value, json};
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Messages through channels of the standard library; an empty one says goodbye.
+#[derive(Debug)]
+struct Channel {
+    incoming: mpsc::Receiver<Vec<u8>>,
+    outgoing: mpsc::Sender<Vec<u8>>,
+    /// To this end, so that closing wakes its own receiver.
+    own: mpsc::Sender<Vec<u8>>,
+}
+
+fn pair() -> (Channel, Channel) {
+    let (to_first, first) = mpsc::channel();
+    let (to_second, second) = mpsc::channel();
+    (
+        Channel {
+            incoming: first,
+            outgoing: to_second.clone(),
+            own: to_first.clone(),
+        },
+        Channel {
+            incoming: second,
+            outgoing: to_first,
+            own: to_second,
+        },
+    )
+}
+
+impl Transport for Channel {
+    fn open(self: Box<Self>, _: &Limits) -> Result<Halves> {
+        let control = Ends {
+            peer: self.outgoing.clone(),
+            own: self.own.clone(),
+        };
+        let receiver = Incoming(self.incoming);
+        Ok(Halves::new(
+            Box::new(receiver),
+            Box::new(Outgoing(self.outgoing)),
+            Arc::new(control),
+        ))
+    }
+}
+
+#[derive(Debug)]
+struct Incoming(mpsc::Receiver<Vec<u8>>);
+
+impl Receiver for Incoming {
+    fn receive(&mut self, patience: Option<Duration>) -> Result<Received> {
+        let received = match patience {
+            Some(patience) => self.0.recv_timeout(patience),
+            None => self.0.recv().map_err(RecvTimeoutError::from),
+        };
+        match received {
+            Ok(text) if text.is_empty() => {
+                Err(Error::new(ErrorKind::Closed, "the channel was closed"))
+            }
+            Ok(text) => Ok(Received::Message(SessionMessage::new(text))),
+            Err(RecvTimeoutError::Timeout) => Ok(Received::Nothing),
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(Error::new(ErrorKind::Closed, "the peer has gone"))
+            }
+        }
+    }
+
+    fn is_patient(&self) -> bool {
+        true
+    }
+}
+
+#[derive(Debug)]
+struct Outgoing(mpsc::Sender<Vec<u8>>);
+
+impl Sender for Outgoing {
+    fn send(&mut self, queue: &mut VecDeque<SessionMessage>, _: Instant) -> Result<()> {
+        while let Some(message) = queue.pop_front() {
+            self.0
+                .send(message.text)
+                .map_err(|_| Error::new(ErrorKind::Closed, "the peer has gone"))?;
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+struct Ends {
+    peer: mpsc::Sender<Vec<u8>>,
+    own: mpsc::Sender<Vec<u8>>,
+}
+
+impl Control for Ends {
+    fn peer(&self) -> String {
+        "the other end of a channel".to_owned()
+    }
+
+    fn close(&self) {
+        // Who has gone needs no goodbye.
+        drop(self.peer.send(Vec::new()));
+        drop(self.own.send(Vec::new()));
+    }
+}
+
+fn ask(_: Value, context: &Context) -> std::result::Result<String, ToolError> {
+    let answer = context.elicit(
+        "name",
+        ElicitRequestParams::form("name?", JsonSchema::any_object()),
+    )?;
+    Ok(format!("{:?}", answer.action))
+}
+
+// M-TRAN-X-03, L-STDIO-X-07, M-BASE-B-01, M-TRAN-B-02
+#[test]
+fn a_call_a_question_and_a_subscription_complete_over_it() {
+    for &revision in ProtocolVersion::ALL {
+        let server = Server::builder("own", "1")
+            .tool_with(Tool::new("plain"), |_: Value, _: &Context| "plain")
+            .tool_with(Tool::new("ask"), ask)
+            .build()
+            .unwrap();
+        let (here, there) = pair();
+        let serving = server.open(there).unwrap();
+        let client = Client::builder("own", "1")
+            .revisions(&[revision])
+            .on_elicit(|_| ElicitResult::decline())
+            .connect(here)
+            .unwrap();
+        let call = |tool: &str| {
+            let options = CallOptions::new().timeout(PATIENCE);
+            client.call_tool_with(tool, &json!({}), options).unwrap()
+        };
+        assert_eq!(
+            call("plain").content[0].as_text(),
+            Some("plain"),
+            "{revision}"
+        );
+        if revision >= ProtocolVersion::V2025_06_18 {
+            assert_eq!(
+                call("ask").content[0].as_text(),
+                Some("Decline"),
+                "{revision}"
+            );
+        }
+        let (tell, told) = mpsc::channel();
+        let filter = SubscriptionFilter::default().tools_list_changed(true);
+        let subscription = client
+            .subscribe(filter, move |event| tell.send(event).unwrap())
+            .unwrap();
+        server
+            .add_tool(Tool::new("new"), |_: Value, _: &Context| "new")
+            .unwrap();
+        let event = told.recv_timeout(PATIENCE).unwrap();
+        assert_eq!(format!("{event:?}"), "ToolsChanged", "{revision}");
+        drop(subscription);
+        client.close();
+        serving.close();
+    }
+}
