@@ -108,7 +108,7 @@ impl Opening {
         let Some(spare) = self.spare.take() else {
             return Err(self.explain(error, &connection));
         };
-        connection.close();
+        connection.close_at_once();
         // Ending the first one may have taken what was left of the time.
         if self.left().is_zero() {
             return Err(self.explain(error, &connection));
@@ -315,7 +315,7 @@ impl Opening {
         if error.stderr_tail().is_none() {
             error = error.with_stderr_tail(peer.core().last_words());
         }
-        connection.close();
+        connection.close_at_once();
         error
     }
 }

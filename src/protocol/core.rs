@@ -91,6 +91,14 @@ struct Life {
     closed: bool,
 }
 
+/// How much time the peer gets at the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    InOrder,
+    /// No conversation came about.
+    AtOnce,
+}
+
 /// How a caller's turn of reading ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stint {
@@ -1119,12 +1127,12 @@ impl Core {
         if !closing {
             self.outbox.drain(drained);
         }
-        self.close();
+        self.close(Ending::InOrder);
         error
     }
 
     /// Ends everything in order; idempotent and bounded in time. See the module's page.
-    pub(super) fn close(self: &Arc<Self>) {
+    pub(super) fn close(self: &Arc<Self>, how: Ending) {
         let own_thread = usize::from(CREW_OF.get() == self.address());
         let own_handler = usize::from(
             HANDLER_OF
@@ -1154,7 +1162,10 @@ impl Core {
         );
         self.outbox
             .drain(Instant::now() + Duration::from_millis(500));
-        self.control.close();
+        match how {
+            Ending::InOrder => self.control.close(),
+            Ending::AtOnce => self.control.close_at_once(),
+        }
         self.end(&reason);
         self.outbox.close(&reason);
         self.crew.stop();

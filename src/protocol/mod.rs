@@ -31,7 +31,7 @@ pub use self::call::CallOptions;
 pub(crate) use self::call::StartedCall;
 pub use self::cancel::{CancelToken, OnTrigger};
 pub use self::core::LogHook;
-use self::core::{Core, Settings};
+use self::core::{Core, Ending, Settings};
 pub use self::handlers::Handlers;
 pub use self::outgoing::Progress;
 pub use self::peer::Peer;
@@ -50,7 +50,7 @@ struct Owner(Arc<Core>);
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        self.0.close();
+        self.0.close(Ending::InOrder);
     }
 }
 
@@ -100,7 +100,12 @@ impl Connection {
     /// [`ErrorKind::Closed`](crate::ErrorKind::Closed), and every thread of the connection has ended, except one whose handler does not
     /// return, and the thread that closes.
     pub fn close(&self) {
-        self.0.0.close();
+        self.0.0.close(Ending::InOrder);
+    }
+
+    /// The same in a hurry, when no conversation came about: the peer gets a moment instead of its time to leave.
+    pub(crate) fn close_at_once(&self) {
+        self.0.0.close(Ending::AtOnce);
     }
 }
 

@@ -370,6 +370,8 @@ impl ServerBuilder {
     }
 
     /// Handles requests of a method of one's own. Methods that the server handles itself stay its own.
+    ///
+    /// What the handler gives is sent as it is: since 2026-07-28 a result has to bring its `resultType` along.
     pub fn method(
         mut self,
         name: impl Into<String>,

@@ -42,6 +42,8 @@ pub use stderr::{Stderr, StderrLines, StderrTail};
 const FAREWELL: Duration = Duration::from_millis(300);
 /// The same for a failed write, which has a deadline of its own.
 const REFUSAL: Duration = Duration::from_millis(100);
+/// What a child gets, twice, with which no conversation came about.
+const HURRY: Duration = Duration::from_millis(50);
 /// What a leader left behind gets between being asked and being killed.
 const REST_OF_GROUP: Duration = Duration::from_millis(500);
 
@@ -297,7 +299,7 @@ struct Shared {
 }
 
 impl Shared {
-    fn close(&self) {
+    fn close(&self, grace: Duration) {
         // After a fork the child is the other process's; here there are only descriptors to close, by dropping.
         if !self.process.is_ours() {
             return;
@@ -306,7 +308,7 @@ impl Shared {
         {
             let mut climbed = lock(&self.ladder);
             if !*climbed {
-                self.climb();
+                self.climb(grace);
                 *climbed = true;
             }
         }
@@ -316,23 +318,19 @@ impl Shared {
         }
     }
 
-    fn climb(&self) {
+    fn climb(&self, grace: Duration) {
+        let leaves = || self.process.wait(Instant::now() + grace);
         self.stdin.end();
-        if !self.leaves() {
+        if !leaves() {
             self.process.signal_group(Signal::Terminate);
-            if !self.leaves() {
+            if !leaves() {
                 self.process.signal_group(Signal::Kill);
                 // Only a process that hangs in the kernel outlasts this.
                 self.process.wait(Instant::now() + Duration::from_secs(1));
             }
         }
-        self.process
-            .end_rest_of_group(self.grace.min(REST_OF_GROUP));
+        self.process.end_rest_of_group(grace.min(REST_OF_GROUP));
         self.stdout.end();
-    }
-
-    fn leaves(&self) -> bool {
-        self.process.wait(Instant::now() + self.grace)
     }
 
     /// Tells in words how it ended, and quotes its last ones; or, when it still runs, says that it `closed` what.
@@ -358,7 +356,7 @@ impl Drop for Shared {
         if self.process.is_ours() {
             // Nobody will read: a child that writes had better know.
             self.stdout.end();
-            self.close();
+            self.close(self.grace);
         }
     }
 }
@@ -438,7 +436,11 @@ impl Control for ChildControl {
     }
 
     fn close(&self) {
-        self.0.close();
+        self.0.close(self.0.grace);
+    }
+
+    fn close_at_once(&self) {
+        self.0.close(self.0.grace.min(HURRY));
     }
 
     fn last_words(&self) -> Option<String> {

@@ -178,6 +178,12 @@ pub trait Control: Send + Sync + fmt::Debug {
     /// be received. When this returns, [`Receiver::receive`] no longer blocks on any thread.
     fn close(&self);
 
+    /// The same in a hurry, for a peer with which no conversation came about: what [`close`](Self::close) gives it time for takes a
+    /// moment at most. Defaults to `close`.
+    fn close_at_once(&self) {
+        self.close();
+    }
+
     /// What the peer said outside of the protocol of late, to be quoted in an error. Defaults to nothing.
     fn last_words(&self) -> Option<String> {
         None

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use mcplink::client::{ClientBuilder, Era, EraMemory};
+use mcplink::client::{Client, ClientBuilder, Era, EraMemory};
 use mcplink::schema::ProtocolVersion;
 use mcplink::transport::Child;
 use mcplink::{Error, ErrorKind};
@@ -283,4 +283,17 @@ fn what_cannot_be_started_is_not_tried_again() {
         error.to_string().contains("no-such-program-anywhere"),
         "{error}"
     );
+}
+
+// Lesson 1.6: the deadline holds for ending a server, too, with which no conversation came about.
+#[test]
+fn connecting_to_a_child_that_neither_answers_nor_leaves_ends_with_its_deadline() {
+    let started = Instant::now();
+    let error = Client::builder("test", "1")
+        .connect_timeout(Duration::from_millis(300))
+        .connect(Child::new("sh").args(["-c", "trap '' TERM; while :; do sleep 1; done"]))
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+    let took = started.elapsed();
+    assert!(took < Duration::from_millis(1500), "{took:?}");
 }

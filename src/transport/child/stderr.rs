@@ -123,9 +123,9 @@ impl StderrTail {
         }
     }
 
-    /// A child starts to write to it: perhaps not the first one.
+    /// A child starts to write to it. What an earlier one wrote is forgotten.
     fn begin(&self) {
-        lock(&self.0.state).done = false;
+        *lock(&self.0.state) = TailState::default();
     }
 
     fn finish(&self) {
