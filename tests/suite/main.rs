@@ -5,6 +5,7 @@
 )]
 
 mod asking;
+mod asking_ends;
 mod client_calls;
 mod client_children;
 mod client_fallback;

@@ -1,0 +1,134 @@
+//! Asking the client, when something else goes wrong or ends at the same time.
+
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::time::Duration;
+
+use mcplink::ErrorKind;
+use mcplink::client::{Client, ClientBuilder};
+use mcplink::protocol::{CallOptions, CancelToken, Connection, Peer};
+use mcplink::schema::{
+    CallToolResult, CompleteRequestParams, CompletionReference, ElicitRequestParams, ElicitResult,
+    JsonSchema, Prompt, PromptArgument, ProtocolVersion, Tool,
+};
+use mcplink::server::{AskError, Completing, Context, Server, ServerBuilder, ToolCall, ToolError};
+use mcplink::transport::memory;
+use serde_json::{Value, json};
+
+use crate::common::{LONG, Script, within};
+
+const LEGACY: ProtocolVersion = ProtocolVersion::V2025_11_25;
+const MODERN: ProtocolVersion = ProtocolVersion::V2026_07_28;
+
+fn ask(context: &Context) -> Result<ElicitResult, AskError> {
+    let form = ElicitRequestParams::form("name?", JsonSchema::any_object());
+    context.elicit("name", form)
+}
+
+fn server() -> ServerBuilder {
+    Server::builder("asking", "1.0")
+}
+
+/// A server with a tool that asks, and says how it was answered.
+fn asking() -> Server {
+    server()
+        .tool_with(
+            Tool::new("ask"),
+            |_: Value, context: &Context| -> Result<String, ToolError> {
+                Ok(format!("{:?}", ask(context)?.action))
+            },
+        )
+        .build()
+        .unwrap()
+}
+
+fn client() -> ClientBuilder {
+    Client::builder("asked", "1.0")
+}
+
+fn connect(
+    server: &Server,
+    client: ClientBuilder,
+    revision: ProtocolVersion,
+) -> (Connection, Client) {
+    let (here, there) = memory::pair();
+    let serving = server.open(there).unwrap();
+    let client = client.revisions(&[revision]).connect(here).unwrap();
+    (serving, client)
+}
+
+fn call(client: &Client, tool: &str) -> mcplink::Result<CallToolResult> {
+    client.call_tool_with(tool, &json!({}), CallOptions::new().timeout(LONG))
+}
+
+/// A legacy client played by hand, which can be asked.
+fn play(server: &Server) -> (Connection, Script) {
+    let (ours, theirs) = memory::pair();
+    let serving = server.open(ours).unwrap();
+    let mut script = Script::open(theirs);
+    script.request_with(
+        1,
+        "initialize",
+        &json!({
+            "protocolVersion": LEGACY.as_str(),
+            "capabilities": { "elicitation": {} },
+            "clientInfo": { "name": "c", "version": "1" },
+        }),
+    );
+    script.receive();
+    script.notify("notifications/initialized", &json!({}));
+    (serving, script)
+}
+
+/// Uses its connection when it is dropped.
+#[derive(Default)]
+struct LastLook(OnceLock<Peer>);
+
+impl Drop for LastLook {
+    fn drop(&mut self) {
+        if let Some(peer) = self.0.get() {
+            // It fails when the connection has ended.
+            _ = peer.notify(
+                "tests/dropped",
+                &json!({ "calls": peer.stats().calls_in_flight }),
+            );
+        }
+    }
+}
+
+// Lesson 6.3: what a handler owns is dropped with it, and may use the connection.
+#[test]
+fn the_last_of_a_handler_may_go_with_a_withdrawn_question() {
+    within(LONG * 2, || {
+        let server = server().build().unwrap();
+        let owned = LastLook::default();
+        let tool = move |_: Value, context: &Context| {
+            owned.0.get_or_init(|| context.peer());
+            ask(context).map_err(ToolError::from).map(|_| "answered")
+        };
+        server.add_tool(Tool::new("ask"), tool).unwrap();
+        let (_serving, mut script) = play(&server);
+        script.request_with(2, "tools/call", &json!({ "name": "ask" }));
+        let question = script.receive_request("elicitation/create");
+        server.remove_tool("ask");
+        assert_eq!(
+            script.receive()["method"],
+            "notifications/tools/list_changed"
+        );
+        script.cancel(2);
+        let mut told = [script.receive(), script.receive()];
+        told.sort_by_key(|message| message["method"].to_string());
+        assert_eq!(told[0]["params"]["requestId"], question["id"]);
+        assert_eq!(told[1]["method"], "tests/dropped");
+        script.expect_silence();
+    });
+}
+
+/// Tells when it is dropped.
+struct Farewell(mpsc::Sender<()>);
+
+impl Drop for Farewell {
+    fn drop(&mut self) {
+        // The test may have ended.
+        _ = self.0.send(());
+    }
+}
