@@ -123,6 +123,36 @@ fn the_last_of_a_handler_may_go_with_a_withdrawn_question() {
     });
 }
 
+// Promise 10: only what the client says is a refusal of the client.
+#[test]
+fn a_question_that_got_lost_was_not_refused() {
+    let (told, errors) = mpsc::channel();
+    let server = server()
+        .tool_with(Tool::new("ask"), move |_: Value, context: &Context| {
+            let error = ask(context).unwrap_err();
+            if !error.is_pending() {
+                // The test may have ended.
+                _ = told.send(error);
+            }
+            "done"
+        })
+        .build()
+        .unwrap();
+    for leaves in [true, false] {
+        let (_serving, mut script) = play(&server);
+        script.request_with(2, "tools/call", &json!({ "name": "ask" }));
+        let question = script.receive_request("elicitation/create");
+        if leaves {
+            script.leave();
+        } else {
+            let error = json!({ "code": -1, "message": "no" });
+            script.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "error": error }));
+        }
+        let error = errors.recv_timeout(LONG).unwrap();
+        assert_eq!(error.refusal().is_none(), leaves, "{error}");
+    }
+}
+
 /// Tells when it is dropped.
 struct Farewell(mpsc::Sender<()>);
 
