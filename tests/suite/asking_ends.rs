@@ -153,6 +153,34 @@ fn a_question_that_got_lost_was_not_refused() {
     }
 }
 
+#[test]
+fn a_request_that_may_not_ask_shows_nobody_a_question() {
+    let prompt = CompletionReference::prompt("p");
+    let server = server()
+        .prompt(
+            Prompt::new("p").argument(PromptArgument::new("a")),
+            |_: Value, _: &Context| "",
+        )
+        .completer(&prompt, "a", |_: &Completing, context: &Context| {
+            ask(context).map_or_else(|_| vec!["none"], |_| vec!["one"])
+        })
+        .build()
+        .unwrap();
+    for revision in [LEGACY, MODERN] {
+        let shown = Arc::new(Mutex::new(0));
+        let showing = Arc::clone(&shown);
+        let people = client().on_elicit(move |_| {
+            *showing.lock().unwrap() += 1;
+            ElicitResult::decline()
+        });
+        let (_serving, client) = connect(&server, people, revision);
+        let params = CompleteRequestParams::new(prompt.clone(), "a", "x");
+        let error = client.complete(params).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Peer, "{revision}: {error}");
+        assert_eq!(*shown.lock().unwrap(), 0, "{revision}");
+    }
+}
+
 /// Tells when it is dropped.
 struct Farewell(mpsc::Sender<()>);
 
