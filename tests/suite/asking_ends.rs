@@ -181,6 +181,39 @@ fn a_request_that_may_not_ask_shows_nobody_a_question() {
     }
 }
 
+// Lesson 18.1: the first round was sent, and may have had an effect.
+#[test]
+fn a_call_that_ends_between_two_rounds_was_sent() {
+    let cancel = CancelToken::new();
+    let token = cancel.clone();
+    let people = client().on_elicit(move |_| {
+        token.trigger();
+        ElicitResult::decline()
+    });
+    let (_serving, client) = connect(&asking(), people, MODERN);
+    let options = CallOptions::new().timeout(LONG).cancel_with(&cancel);
+    let error = client
+        .call_tool_with("ask", &json!({}), options)
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
+    assert!(error.was_sent(), "{error}");
+}
+
+#[test]
+fn a_call_whose_server_goes_between_two_rounds_was_sent() {
+    let serving: Arc<Mutex<Option<Connection>>> = Arc::default();
+    let going = Arc::clone(&serving);
+    let people = client().on_elicit(move |_| {
+        drop(going.lock().unwrap().take());
+        ElicitResult::decline()
+    });
+    let (connection, client) = connect(&asking(), people, MODERN);
+    *serving.lock().unwrap() = Some(connection);
+    let error = call(&client, "ask").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
+    assert!(error.was_sent(), "{error}");
+}
+
 /// Tells when it is dropped.
 struct Farewell(mpsc::Sender<()>);
 
