@@ -181,6 +181,25 @@ fn a_request_that_may_not_ask_shows_nobody_a_question() {
     }
 }
 
+// Lesson 11.4
+#[test]
+fn a_deferred_call_that_is_dropped_still_asks() {
+    let server = server()
+        .deferred_tool(Tool::new("later"), |call: ToolCall| {
+            if let Ok(answer) = ask(call.context()) {
+                _ = call.respond(format!("{:?}", answer.action));
+            }
+        })
+        .build()
+        .unwrap();
+    for revision in [LEGACY, MODERN] {
+        let people = client().on_elicit(|_| ElicitResult::decline());
+        let (_serving, client) = connect(&server, people, revision);
+        let result = call(&client, "later").unwrap();
+        assert_eq!(result.content[0].as_text(), Some("Decline"), "{revision}");
+    }
+}
+
 // Lesson 18.1: the first round was sent, and may have had an effect.
 #[test]
 fn a_call_that_ends_between_two_rounds_was_sent() {
@@ -214,6 +233,31 @@ fn a_call_whose_server_goes_between_two_rounds_was_sent() {
     assert!(error.was_sent(), "{error}");
 }
 
+#[test]
+fn a_panic_in_the_second_run_is_answered_and_counted_out() {
+    let server = server()
+        .tool_with(Tool::new("ask"), |_: Value, context: &Context| -> &str {
+            match ask(context) {
+                Err(_) => "pending",
+                Ok(_) => panic!("in the second run (expected by a test)"),
+            }
+        })
+        .build()
+        .unwrap();
+    for revision in [LEGACY, MODERN] {
+        let people = client().on_elicit(|_| ElicitResult::decline());
+        let (serving, client) = connect(&server, people, revision);
+        for _ in 0..3 {
+            let error = call(&client, "ask").unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Peer, "{revision}: {error}");
+        }
+        crate::common::wait_until("nothing is in hand", || {
+            let stats = serving.peer().stats();
+            stats.requests_in_hand == 0 && stats.calls_in_flight == 0
+        });
+    }
+}
+
 /// Tells when it is dropped.
 struct Farewell(mpsc::Sender<()>);
 
@@ -221,5 +265,39 @@ impl Drop for Farewell {
     fn drop(&mut self) {
         // The test may have ended.
         _ = self.0.send(());
+    }
+}
+
+// Lesson 15.1: what waits for an answer owns the call, the connection and the handler, in a ring.
+#[test]
+fn an_unanswered_question_keeps_nothing_alive_after_the_end() {
+    for end in 0..3 {
+        let (told, gone) = mpsc::channel();
+        let owned = Farewell(told);
+        let server = server()
+            .tool_with(Tool::new("ask"), move |_: Value, context: &Context| {
+                let _owned = &owned;
+                ask(context).map_err(ToolError::from).map(|_| "answered")
+            })
+            .build()
+            .unwrap();
+        let (serving, mut script) = play(&server);
+        for id in 2..5 {
+            script.request_with(id, "tools/call", &json!({ "name": "ask" }));
+            script.receive_request("elicitation/create");
+        }
+        match end {
+            0 => script.leave(),
+            1 => serving.close(),
+            _ => {
+                script.cancel(2);
+                script.cancel(3);
+                script.receive();
+                script.receive();
+            }
+        }
+        drop((serving, server));
+        gone.recv_timeout(LONG)
+            .unwrap_or_else(|error| panic!("end {end}: {error}"));
     }
 }
