@@ -300,6 +300,10 @@ pub(super) fn ask_client(context: Context) -> Result<()> {
         let error = Error::new(ErrorKind::State, "this request can't ask for input");
         return give_up(context, error);
     }
+    if context.is_cancelled() {
+        // Nothing is sent: it says why not.
+        return context.refuse(RpcError::internal("cancelled"));
+    }
     let asked = context.rounds().lock().next();
     let Some(asked) = asked else {
         return fail(

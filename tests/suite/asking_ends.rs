@@ -301,3 +301,27 @@ fn an_unanswered_question_keeps_nothing_alive_after_the_end() {
             .unwrap_or_else(|error| panic!("end {end}: {error}"));
     }
 }
+
+#[test]
+fn a_cancelled_call_asks_nobody() {
+    let gate = crate::common::Gate::default();
+    let waiting = gate.clone();
+    let server = server()
+        .tool_with(Tool::new("ask"), move |_: Value, context: &Context| {
+            waiting.pass();
+            ask(context).map_err(ToolError::from).map(|_| "answered")
+        })
+        .build()
+        .unwrap();
+    let (serving, mut script) = play(&server);
+    script.request_with(2, "tools/call", &json!({ "name": "ask" }));
+    gate.wait_for(1);
+    script.cancel(2);
+    // It is read behind the cancellation.
+    script.expect_silence();
+    gate.open();
+    crate::common::wait_until("the handler has returned", || {
+        serving.peer().stats().requests_in_hand == 0
+    });
+    script.expect_silence();
+}
