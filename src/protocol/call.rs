@@ -48,7 +48,8 @@ impl<'a> CallOptions<'a> {
         Self::default()
     }
 
-    /// How long to wait for the answer, or for progress, which starts the time anew. Defaults to 60 s.
+    /// How long to wait for the answer, or for progress, which starts the time anew. It does not run while a handler of a
+    /// [`Client`](crate::client::Client) answers a question of the server. Defaults to 60 s.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
@@ -277,7 +278,13 @@ impl Call<'_> {
                 let text = format!("{} to '{}' was cancelled", self.method, self.core.peer());
                 return Err(Error::new(ErrorKind::Cancelled, text).sent(true));
             }
-            if let Some(bound) = self.deadline.passed(Instant::now()) {
+            let now = Instant::now();
+            if self.deadline.passed(now) == Some(Bound::Timeout)
+                && let Some(seen) = self.core.person_seen(now)
+            {
+                self.deadline.extend(seen);
+            }
+            if let Some(bound) = self.deadline.passed(now) {
                 self.reason = "timed out";
                 return Err(self.timed_out(bound, options));
             }

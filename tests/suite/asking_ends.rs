@@ -233,6 +233,22 @@ fn a_call_whose_server_goes_between_two_rounds_was_sent() {
     assert!(error.was_sent(), "{error}");
 }
 
+// Lesson 9.2
+#[test]
+fn no_deadline_runs_while_a_person_answers() {
+    for revision in [LEGACY, MODERN] {
+        let people = client().on_elicit(|_| {
+            CancelToken::new().wait(Duration::from_millis(700));
+            ElicitResult::decline()
+        });
+        let (_serving, client) = connect(&asking(), people, revision);
+        let options = CallOptions::new().timeout(Duration::from_millis(300));
+        let result = client.call_tool_with("ask", &json!({}), options);
+        let result = result.unwrap_or_else(|error| panic!("{revision}: {error}"));
+        assert_eq!(result.content[0].as_text(), Some("Decline"), "{revision}");
+    }
+}
+
 #[test]
 fn a_panic_in_the_second_run_is_answered_and_counted_out() {
     let server = server()
