@@ -376,6 +376,11 @@ pub(crate) struct StartedCall {
 }
 
 impl StartedCall {
+    /// Whatever the outcome is, nobody wants to know: the callback is dropped, and the peer not told.
+    pub(crate) fn forget(self) {
+        self.core.calls.give_up(self.id);
+    }
+
     /// Nobody wants the answer any more: the peer is told, and the callback is dropped. Does nothing once the outcome is there.
     pub(crate) fn cancel(&self, reason: &str) {
         if self.core.calls.give_up(self.id) {
