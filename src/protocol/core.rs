@@ -270,6 +270,7 @@ impl Core {
             match duty {
                 Duty::Leave => break,
                 Duty::Lead(receiver) => self.lead(receiver),
+                Duty::Own(job) => self.run_guarded(job),
                 Duty::Flush => self.flush_until(Instant::now().checked_add(WRITE_TURN)),
                 Duty::Run(job) => {
                     let started = Instant::now();
@@ -1109,7 +1110,7 @@ impl Core {
             return self.end(&error);
         }
         let core = Arc::clone(self);
-        let hands = self.crew.push_job(Box::new(move || {
+        let hands = self.crew.push_own(Box::new(move || {
             let until = Instant::now() + FAREWELL;
             let mut life = core.life.lock();
             while life.ended.is_none() && Instant::now() < until {
