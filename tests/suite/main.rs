@@ -45,4 +45,5 @@ mod server_resources;
 mod server_results;
 mod server_subscriptions;
 mod server_tools;
+mod stress;
 mod transport;
