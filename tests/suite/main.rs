@@ -5,6 +5,7 @@
 )]
 
 mod asking;
+mod asking_ends;
 mod client_calls;
 mod client_children;
 mod client_fallback;
@@ -46,4 +47,5 @@ mod server_resources;
 mod server_results;
 mod server_subscriptions;
 mod server_tools;
+mod stress;
 mod transport;
