@@ -25,6 +25,8 @@ mod engine_odd_input;
 mod engine_progress;
 mod engine_threads;
 mod engine_workers;
+#[cfg(feature = "schemars")]
+mod everything;
 mod layout;
 #[cfg(feature = "schemars")]
 mod mcp_cli;
