@@ -46,4 +46,5 @@ mod server_resources;
 mod server_results;
 mod server_subscriptions;
 mod server_tools;
+mod tap;
 mod transport;
