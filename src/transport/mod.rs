@@ -22,6 +22,7 @@ mod stdio;
 mod stream;
 pub(crate) mod sys;
 mod tap;
+pub mod trace;
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -47,4 +47,5 @@ mod server_results;
 mod server_subscriptions;
 mod server_tools;
 mod tap;
+mod trace;
 mod transport;
