@@ -16,6 +16,7 @@
 //! Spec: Transports, "Custom Transports" (every revision).
 
 mod child;
+mod faults;
 mod framing;
 pub mod memory;
 mod stdio;
@@ -30,6 +31,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 pub use child::{Child, Stderr, StderrLines, StderrTail};
+pub use faults::{Fault, Faults};
 pub use stdio::Stdio;
 pub use stream::Stream;
 pub use tap::{Direction, Tap, Tapped};

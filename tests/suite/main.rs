@@ -24,6 +24,7 @@ mod engine_odd_input;
 mod engine_progress;
 mod engine_threads;
 mod engine_workers;
+mod faults;
 mod layout;
 #[cfg(feature = "schemars")]
 mod mcp_cli;
