@@ -31,6 +31,7 @@ options, anywhere before --
   --revision DATE     speak this revision only
   --timeout SECONDS   for connecting, and for each call
   --log LEVEL         have the server send log messages from this level on
+  --trace             show the messages on standard error: seconds, > sent or < received, text
   --help, --version
 
 exit code: 0 done, 1 the tool said error, 2 usage, 3 the server refused,
@@ -43,6 +44,7 @@ pub(crate) struct Options {
     pub(crate) revisions: Vec<ProtocolVersion>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) log: Option<LoggingLevel>,
+    pub(crate) trace: bool,
     pub(crate) server: Vec<String>,
 }
 
@@ -86,6 +88,7 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Asked, String>
         revisions: Vec::new(),
         timeout: None,
         log: None,
+        trace: false,
         server: Vec::new(),
     };
     if words.peek().is_none() {
@@ -104,6 +107,7 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Asked, String>
             "--help" | "-h" => return Ok(Asked::Help),
             "--version" | "-V" => return Ok(Asked::Version),
             "--json" => options.json = true,
+            "--trace" => options.trace = true,
             "--era" => era = read_era(&value()?)?,
             "--revision" => revision = Some(read_revision(&value()?)?),
             "--timeout" => options.timeout = Some(read_timeout(&value()?)?),

@@ -15,11 +15,11 @@ mod shell;
 mod values;
 
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mcplink::client::Client;
 use mcplink::schema::LoggingMessageNotificationParams;
-use mcplink::transport::Child;
+use mcplink::transport::{Child, Direction, Tap, Tapped, Transport};
 
 use crate::actions::Session;
 use crate::args::{Action, Asked, Options};
@@ -68,9 +68,27 @@ fn connect(options: &Options) -> Result<Client, Failure> {
             .connect_timeout(timeout)
             .probe_timeout((timeout / 2).min(Duration::from_secs(5)));
     }
-    builder
-        .connect(Child::new(program).args(arguments))
-        .map_err(Failure::of_connecting)
+    let server = Child::new(program).args(arguments);
+    let transport: Box<dyn Transport> = if options.trace {
+        let start = Instant::now();
+        Box::new(Tap::new(server, move |message| show_traced(start, message)))
+    } else {
+        Box::new(server)
+    };
+    builder.connect(transport).map_err(Failure::of_connecting)
+}
+
+fn show_traced(start: Instant, message: &Tapped<'_>) {
+    let seconds = message.at.saturating_duration_since(start).as_secs_f64();
+    let sign = match message.direction {
+        Direction::Outgoing => '>',
+        Direction::Incoming => '<',
+    };
+    let text = match message.too_long {
+        Some(long) => format!("[too long: {} bytes]", long.bytes),
+        None => print::clean(&message.text_lossy()).replace('\n', " "),
+    };
+    eprintln!("{seconds:9.3} {sign} {text}");
 }
 
 fn show_log_message(message: &LoggingMessageNotificationParams) {

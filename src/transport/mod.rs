@@ -16,11 +16,14 @@
 //! Spec: Transports, "Custom Transports" (every revision).
 
 mod child;
+mod faults;
 mod framing;
 pub mod memory;
 mod stdio;
 mod stream;
 pub(crate) mod sys;
+mod tap;
+pub mod trace;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -28,8 +31,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 pub use child::{Child, Stderr, StderrLines, StderrTail};
+pub use faults::{Fault, Faults};
 pub use stdio::Stdio;
 pub use stream::Stream;
+pub use tap::{Direction, Tap, Tapped};
 
 use crate::error::Result;
 use crate::jsonrpc::{RequestId, TooLong};
@@ -103,6 +108,20 @@ pub trait Transport: Send + fmt::Debug {
     }
 }
 
+impl Transport for Box<dyn Transport> {
+    fn open(self: Box<Self>, limits: &Limits) -> Result<Halves> {
+        (*self).open(limits)
+    }
+
+    fn again(&self) -> Option<Box<dyn Transport>> {
+        (**self).again()
+    }
+
+    fn address(&self) -> Option<String> {
+        (**self).address()
+    }
+}
+
 /// An open transport.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -158,7 +177,7 @@ pub trait Sender: Send + fmt::Debug {
     /// Sends messages from the front of the queue, in order, together where the transport can, until none is left or `deadline` passes.
     ///
     /// A message is taken off the queue when it is this half's business alone. One that was cut by the deadline stays with the sender,
-    /// which finishes it first when it is called again, with an empty queue too.
+    /// which finishes it first when it is called again, with an empty queue too. What was left in the queue stands at its front then.
     ///
     /// # Errors
     ///

@@ -27,6 +27,7 @@ mod engine_threads;
 mod engine_workers;
 #[cfg(feature = "schemars")]
 mod everything;
+mod faults;
 mod layout;
 #[cfg(feature = "schemars")]
 mod mcp_cli;
@@ -50,4 +51,6 @@ mod server_results;
 mod server_subscriptions;
 mod server_tools;
 mod stress;
+mod tap;
+mod trace;
 mod transport;

@@ -189,3 +189,23 @@ fn help_names_every_action() {
         assert!(help.contains(&format!("\n  {action} ")), "{action}");
     }
 }
+
+#[test]
+fn a_trace_shows_the_messages_on_standard_error() {
+    let ran = mcp("ping --trace --era legacy");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(!ran.out.contains("jsonrpc"), "{}", ran.out);
+    let shown = |sign: &str, what: &str| {
+        let mut lines = ran.err.lines();
+        lines.any(|line| {
+            let mut parts = line.trim_start().splitn(3, ' ');
+            let seconds = parts.next().and_then(|text| text.parse::<f64>().ok());
+            seconds.is_some()
+                && parts.next() == Some(sign)
+                && parts.next().is_some_and(|text| text.contains(what))
+        })
+    };
+    assert!(shown(">", r#""method":"initialize""#), "{}", ran.err);
+    assert!(shown("<", r#""protocolVersion""#), "{}", ran.err);
+    assert!(shown(">", r#""method":"ping""#), "{}", ran.err);
+}

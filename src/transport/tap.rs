@@ -1,0 +1,334 @@
+//! A look at every message, in and out, of any other transport.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::{Halves, Limits, Received, Receiver, Sender, SessionMessage, Transport};
+use crate::error::Result;
+use crate::jsonrpc::TooLong;
+
+/// Which way a message goes, as seen from this side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "there is no third way")]
+pub enum Direction {
+    /// From the peer to us.
+    Incoming,
+    /// From us to the peer.
+    Outgoing,
+}
+
+/// A message that passes by.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Tapped<'a> {
+    /// Which way it goes.
+    pub direction: Direction,
+    /// The how manieth of its direction it is, counted from 1 since the transport was opened.
+    pub number: u64,
+    /// When it was received, or handed to the transport to be sent.
+    pub at: Instant,
+    /// What came or goes, unchanged; empty when it was too long to be kept. It is UTF-8 JSON text if its sender does what it should.
+    pub text: &'a [u8],
+    /// What is known of an incoming message that exceeded [`Limits::max_message_bytes`].
+    pub too_long: Option<&'a TooLong>,
+}
+
+impl<'a> Tapped<'a> {
+    /// The text, for people: what is no UTF-8 in it is replaced.
+    pub fn text_lossy(&self) -> Cow<'a, str> {
+        String::from_utf8_lossy(self.text)
+    }
+
+    pub(super) fn outgoing(number: u64, message: &'a SessionMessage) -> Self {
+        Self {
+            direction: Direction::Outgoing,
+            number,
+            at: Instant::now(),
+            text: &message.text,
+            too_long: None,
+        }
+    }
+
+    /// `None` when nothing came.
+    pub(super) fn incoming(number: u64, received: &'a Received) -> Option<Self> {
+        let (text, too_long): (&[u8], _) = match received {
+            Received::Message(message) => (&message.text, None),
+            Received::TooLong(long) => (&[], Some(long)),
+            Received::Nothing => return None,
+        };
+        Some(Self {
+            direction: Direction::Incoming,
+            number,
+            at: Instant::now(),
+            text,
+            too_long,
+        })
+    }
+}
+
+type Hook = Arc<dyn Fn(&Tapped<'_>) + Send + Sync>;
+
+/// Wraps a transport and shows each message that passes to a hook: for logs, counts and [traces](super::trace).
+///
+/// What is sent, what is received and how long it takes to give up stay as they were, and so do
+/// [`address`](Transport::address) and [`again`](Transport::again), whose transport has the same hook.
+///
+/// **Order.** Each direction is shown in its order on the wire. A message of ours is shown just before it is handed to the wrapped
+/// transport, so a request is always shown before its answer; whether the peer got it is not known then. One that has to wait because
+/// the peer doesn't read is shown once.
+///
+/// **Threads.** The hook runs on the thread that sends or receives, which is any thread of the connection or one that waits for an answer
+/// of the peer; a message of each direction can be shown at the same time, never two of one. While it runs, nothing else is sent or read
+/// in its direction: a hook should take microseconds, wait for nothing, and never use the connection that it looks at. What it panics with
+/// is swallowed, and the message passes.
+///
+/// **Cost.** Per message: a look at the clock and a call of the hook; no copy. A connection without a tap pays nothing.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::client::Client;
+/// use mcplink::server::Server;
+/// use mcplink::transport::{Direction, Tap, memory};
+///
+/// let server = Server::builder("quiet", "1.0").build()?;
+/// let (here, there) = memory::pair();
+/// let serving = server.open(there)?;
+///
+/// let (seen, shown) = std::sync::mpsc::channel();
+/// let client = Client::connect(Tap::new(here, move |message| {
+///     _ = seen.send((message.direction, message.text_lossy().into_owned()));
+/// }))?;
+///
+/// let (direction, text) = shown.recv()?;
+/// assert_eq!(direction, Direction::Outgoing);
+/// assert!(text.contains("server/discover"));
+/// # drop(client);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Tap {
+    inner: Box<dyn Transport>,
+    hook: Hook,
+}
+
+impl Tap {
+    /// Wraps a transport.
+    pub fn new(
+        inner: impl Transport + 'static,
+        hook: impl Fn(&Tapped<'_>) + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            inner: Box::new(inner),
+            hook: Arc::new(hook),
+        }
+    }
+}
+
+impl fmt::Debug for Tap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Tap").field(&self.inner).finish()
+    }
+}
+
+impl Transport for Tap {
+    fn open(self: Box<Self>, limits: &Limits) -> Result<Halves> {
+        let Halves {
+            receiver,
+            sender,
+            control,
+        } = self.inner.open(limits)?;
+        let receiver = TapReceiver {
+            inner: receiver,
+            hook: Arc::clone(&self.hook),
+            count: 0,
+        };
+        let sender = TapSender {
+            inner: sender,
+            hook: self.hook,
+            count: 0,
+            shown: 0,
+        };
+        Ok(Halves::new(Box::new(receiver), Box::new(sender), control))
+    }
+
+    fn again(&self) -> Option<Box<dyn Transport>> {
+        let inner = self.inner.again()?;
+        let hook = Arc::clone(&self.hook);
+        Some(Box::new(Self { inner, hook }))
+    }
+
+    fn address(&self) -> Option<String> {
+        self.inner.address()
+    }
+}
+
+/// A panic of the host's hook must neither end the connection nor lose the message.
+fn show(hook: &Hook, message: &Tapped<'_>) {
+    _ = catch_unwind(AssertUnwindSafe(|| hook(message)));
+}
+
+struct TapReceiver {
+    inner: Box<dyn Receiver>,
+    hook: Hook,
+    count: u64,
+}
+
+impl Receiver for TapReceiver {
+    fn receive(&mut self, patience: Option<Duration>) -> Result<Received> {
+        let received = self.inner.receive(patience)?;
+        if let Some(message) = Tapped::incoming(self.count + 1, &received) {
+            self.count += 1;
+            show(&self.hook, &message);
+        }
+        Ok(received)
+    }
+
+    fn has_message(&self) -> bool {
+        self.inner.has_message()
+    }
+
+    fn is_patient(&self) -> bool {
+        self.inner.is_patient()
+    }
+}
+
+impl fmt::Debug for TapReceiver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TapReceiver").field(&self.inner).finish()
+    }
+}
+
+struct TapSender {
+    inner: Box<dyn Sender>,
+    hook: Hook,
+    count: u64,
+    /// So many at the front of the queue were shown before, and then left there by a deadline.
+    shown: usize,
+}
+
+impl Sender for TapSender {
+    fn send(&mut self, queue: &mut VecDeque<SessionMessage>, deadline: Instant) -> Result<()> {
+        for message in queue.iter().skip(self.shown) {
+            self.count += 1;
+            show(&self.hook, &Tapped::outgoing(self.count, message));
+        }
+        let sent = self.inner.send(queue, deadline);
+        self.shown = queue.len();
+        sent
+    }
+}
+
+impl fmt::Debug for TapSender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TapSender").field(&self.inner).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::super::{lock, memory};
+    use super::*;
+
+    const SOON: Duration = Duration::from_millis(1);
+
+    fn queue(texts: &[&str]) -> VecDeque<SessionMessage> {
+        let message = |text: &&str| SessionMessage::new(text.as_bytes().to_vec());
+        texts.iter().map(message).collect()
+    }
+
+    /// What a hook was shown, as `number direction text`.
+    #[derive(Clone, Default)]
+    struct Seen(Arc<Mutex<Vec<String>>>);
+
+    impl Seen {
+        fn tap(&self, inner: impl Transport + 'static) -> Tap {
+            let seen = self.clone();
+            Tap::new(inner, move |message| {
+                let way = match message.direction {
+                    Direction::Incoming => "in",
+                    Direction::Outgoing => "out",
+                };
+                let what = match message.too_long {
+                    Some(long) => format!("{} bytes", long.bytes),
+                    None => message.text_lossy().into_owned(),
+                };
+                lock(&seen.0).push(format!("{} {way} {what}", message.number));
+            })
+        }
+
+        fn take(&self) -> Vec<String> {
+            std::mem::take(&mut *lock(&self.0))
+        }
+    }
+
+    #[test]
+    fn both_directions_are_shown_in_order() {
+        let (here, there) = memory::pair();
+        let limits = Limits {
+            max_message_bytes: 3,
+            ..Limits::default()
+        };
+        let seen = Seen::default();
+        let mut here = Box::new(seen.tap(here)).open(&limits).expect("opens");
+        let mut there = Box::new(there).open(&limits).expect("opens");
+        here.sender
+            .send(&mut queue(&["a", "b"]), Instant::now())
+            .expect("room");
+        there
+            .sender
+            .send(&mut queue(&["c", "long"]), Instant::now())
+            .expect("room");
+        assert!(here.receiver.has_message() && here.receiver.is_patient());
+        for _ in 0..3 {
+            here.receiver.receive(Some(SOON)).expect("goes on");
+        }
+        let expected = ["1 out a", "2 out b", "1 in c", "2 in 4 bytes"];
+        assert_eq!(seen.take(), expected);
+    }
+
+    #[test]
+    fn what_a_deadline_left_is_shown_once() {
+        let (here, there) = memory::pair();
+        let limits = Limits {
+            max_queued_bytes: 1,
+            ..Limits::default()
+        };
+        let seen = Seen::default();
+        let mut here = Box::new(seen.tap(here)).open(&limits).expect("opens");
+        let mut there = Box::new(there).open(&limits).expect("opens");
+        let mut waiting = queue(&["a", "b"]);
+        let cut = here.sender.send(&mut waiting, Instant::now());
+        assert!(cut.is_err() && waiting.len() == 1);
+        waiting.extend(queue(&["c"]));
+        there.receiver.receive(None).expect("a");
+        here.sender
+            .send(&mut waiting, Instant::now())
+            .expect_err("c");
+        there.receiver.receive(None).expect("b");
+        here.sender.send(&mut waiting, Instant::now()).expect("c");
+        assert_eq!(seen.take(), ["1 out a", "2 out b", "3 out c"]);
+    }
+
+    #[test]
+    fn a_hook_that_panics_loses_no_message() {
+        let (here, there) = memory::pair();
+        let tap = Tap::new(here, |_| {
+            std::panic::resume_unwind(Box::new("of the hook"));
+        });
+        let mut here = Box::new(tap).open(&Limits::default()).expect("opens");
+        let mut there = Box::new(there).open(&Limits::default()).expect("opens");
+        here.sender
+            .send(&mut queue(&["a"]), Instant::now())
+            .expect("sent");
+        assert!(matches!(
+            there.receiver.receive(Some(SOON)),
+            Ok(Received::Message(_))
+        ));
+    }
+}

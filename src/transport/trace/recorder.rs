@@ -1,0 +1,170 @@
+//! Writes what passes as lines of JSON.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use super::super::{Tap, Tapped, Transport, lock};
+use super::Entry;
+
+/// Writes messages as lines of JSON: see the [module](super) for their form.
+///
+/// Clones write to the same place. Each message is written and flushed before it passes on, by the thread that sends or receives it, so a
+/// trace is complete however its program ends; a slow place to write to slows the connection. A failure to write
+/// never disturbs the connection: nothing more is recorded, and [`finish`](Self::finish) tells.
+#[derive(Clone)]
+pub struct Recorder(Arc<Shared>);
+
+struct Shared {
+    start: Instant,
+    /// Guards the writer, so that lines stay whole.
+    out: Mutex<Out>,
+}
+
+struct Out {
+    write: Box<dyn Write + Send>,
+    failed: Option<io::Error>,
+}
+
+impl Recorder {
+    /// Will write to `write`. Its clock starts now.
+    pub fn new(write: impl Write + Send + 'static) -> Self {
+        let out = Out {
+            write: Box::new(write),
+            failed: None,
+        };
+        Self(Arc::new(Shared {
+            start: Instant::now(),
+            out: Mutex::new(out),
+        }))
+    }
+
+    /// Wraps a transport so that all of its messages are recorded.
+    pub fn tap(&self, transport: impl Transport + 'static) -> Tap {
+        let this = self.clone();
+        Tap::new(transport, move |message| this.record(message))
+    }
+
+    /// Records one message: for a hook of a [`Tap`] that does something else too.
+    pub fn record(&self, message: &Tapped<'_>) {
+        let since = message.at.saturating_duration_since(self.0.start);
+        let t = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
+        let Ok(mut line) = serde_json::to_vec(&Entry::of(t, message)) else {
+            return;
+        };
+        // Raw JSON can only have line breaks between its tokens, where a space does as well.
+        for byte in &mut line {
+            if matches!(byte, b'\n' | b'\r') {
+                *byte = b' ';
+            }
+        }
+        line.push(b'\n');
+        let mut out = lock(&self.0.out);
+        if out.failed.is_none() {
+            let written = out.write.write_all(&line).and_then(|()| out.write.flush());
+            out.failed = written.err();
+        }
+    }
+
+    /// Tells whether everything up to now could be written.
+    ///
+    /// # Errors
+    ///
+    /// The first failure, once; nothing was recorded since.
+    pub fn finish(&self) -> io::Result<()> {
+        let mut out = lock(&self.0.out);
+        match out.failed.take() {
+            Some(error) => {
+                let again = io::Error::new(error.kind(), "recording failed before");
+                out.failed = Some(again);
+                Err(error)
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recorder").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::{Direction, Received, SessionMessage};
+    use super::*;
+    use crate::jsonrpc::TooLong;
+
+    #[derive(Clone, Default)]
+    struct Buffer(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Buffer {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            lock(&self.0).write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn check(text: &[u8], expected: &str) {
+        let buffer = Buffer::default();
+        let recorder = Recorder::new(buffer.clone());
+        let message = SessionMessage::new(text.to_vec());
+        let mut tapped = Tapped::outgoing(1, &message);
+        assert_eq!(tapped.direction, Direction::Outgoing);
+        tapped.at = recorder.0.start;
+        recorder.record(&tapped);
+        let line = String::from_utf8(lock(&buffer.0).clone()).expect("UTF-8");
+        assert_eq!(line, format!("{{\"t\":0,\"dir\":\"out\",{expected}}}\n"));
+    }
+
+    #[test]
+    fn a_line_is_written_for_anything() {
+        check(
+            br#"{"id":1.0,"b":2,"a":"\n"}"#,
+            r#""message":{"id":1.0,"b":2,"a":"\n"}"#,
+        );
+        check(b"{\r\n \"a\": 1\n}", r#""message":{   "a": 1 }"#);
+        check(b"Hello\nthere", r#""text":"Hello\nthere""#);
+        check(b"\xff", "\"text\":\"\u{fffd}\"");
+        check(b"", r#""text":"""#);
+    }
+
+    #[test]
+    fn what_was_too_long_is_told() {
+        let long = Received::TooLong(TooLong {
+            bytes: 9,
+            id: Some(7.into()),
+            is_response: false,
+        });
+        let buffer = Buffer::default();
+        let recorder = Recorder::new(buffer.clone());
+        let tapped = Tapped::incoming(1, &long).expect("something");
+        recorder.record(&tapped);
+        let line = String::from_utf8(lock(&buffer.0).clone()).expect("UTF-8");
+        let expected = r#""dir":"in","too_long":{"bytes":9,"id":7,"response":false}}"#;
+        assert!(line.trim_end().ends_with(expected), "{line}");
+    }
+
+    #[test]
+    fn a_failure_is_told_and_nothing_else() {
+        struct Full;
+        impl Write for Full {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::StorageFull.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let recorder = Recorder::new(Full);
+        recorder.finish().expect("nothing was to be written");
+        recorder.record(&Tapped::outgoing(1, &SessionMessage::new(b"{}".to_vec())));
+        let error = recorder.finish().expect_err("it was full");
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+    }
+}

@@ -1,0 +1,380 @@
+//! What a trace makes of what is sent: no I/O, no waiting.
+//!
+//! **Invariant:** an incoming step can be given when every outgoing step before it has been played. What is sent has to be one of the
+//! outgoing steps from the first that was not played up to the next incoming step: those could have been sent in any order.
+
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+
+use super::super::{Received, SessionMessage};
+use super::{Dir, Entry, Long};
+use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::jsonrpc::{Message, RequestId};
+
+#[derive(Debug)]
+pub(super) struct Script {
+    steps: Vec<Step>,
+    /// The first step that was not played.
+    next: usize,
+    /// Recorded ids of our requests, and those that they have now, where these differ.
+    ids: BTreeMap<RequestId, RequestId>,
+    failed: Option<Error>,
+}
+
+#[derive(Debug)]
+struct Step {
+    /// Where it stands in the trace.
+    line: usize,
+    kind: Kind,
+    played: bool,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Out(Sign),
+    In(Vec<u8>),
+    TooLong(Long),
+}
+
+/// What tells messages of ours apart.
+#[derive(Debug, PartialEq)]
+enum Sign {
+    /// The id is no part of it: it is mapped.
+    Request(String, Id),
+    Notification(String),
+    /// To a request of the peer, which has the recorded id.
+    Response(Option<RequestId>),
+    /// A batch, or no message at all.
+    Other,
+}
+
+/// An id that is carried along, and makes no difference.
+#[derive(Debug)]
+struct Id(RequestId);
+
+impl PartialEq for Id {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Sign {
+    fn of(text: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(text).into_owned();
+        match Message::read(text) {
+            Ok(Message::Request(request)) => {
+                Self::Request(request.method().to_owned(), Id(request.id().clone()))
+            }
+            Ok(Message::Notification(note)) => Self::Notification(note.method().to_owned()),
+            Ok(Message::Response(response)) => Self::Response(response.id().cloned()),
+            Err(_) => Self::Other,
+        }
+    }
+
+    fn describe(&self) -> String {
+        match self {
+            Self::Request(method, _) => format!("the request {}", Excerpt(method)),
+            Self::Notification(method) => format!("the notification {}", Excerpt(method)),
+            Self::Response(Some(id)) => format!("the response to request {id}"),
+            Self::Response(None) => "a response without an id".to_owned(),
+            Self::Other => "a batch, or no message".to_owned(),
+        }
+    }
+}
+
+impl Script {
+    pub(super) fn read(trace: &str) -> Result<Self> {
+        let lines = trace.lines().enumerate();
+        let lines = lines.filter(|(_, text)| !text.trim().is_empty());
+        let steps = lines.map(|(index, text)| {
+            let line = index + 1;
+            Step::read(line, text).map_err(|what| {
+                Error::new(ErrorKind::Invalid, format!("trace line {line}: {what}"))
+            })
+        });
+        Ok(Self {
+            steps: steps.collect::<Result<_>>()?,
+            next: 0,
+            ids: BTreeMap::new(),
+            failed: None,
+        })
+    }
+
+    /// Takes a message of ours.
+    pub(super) fn send(&mut self, text: &[u8]) -> Result<()> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        let sent = Sign::of(text);
+        let open = |step: &&mut Step| !step.played && matches!(step.kind, Kind::Out(_));
+        let first = self.steps[self.next..]
+            .iter()
+            .position(|step| !step.played && matches!(step.kind, Kind::Out(_)))
+            .map_or(self.steps.len(), |offset| self.next + offset);
+        let window = self.steps[first..]
+            .iter_mut()
+            .take_while(|step| matches!(step.kind, Kind::Out(_)));
+        let found = window
+            .filter(open)
+            .find(|step| matches!(&step.kind, Kind::Out(sign) if *sign == sent));
+        let Some(step) = found else {
+            let error = self.mismatch(first, &sent);
+            self.failed = Some(error.clone());
+            return Err(error);
+        };
+        step.played = true;
+        if let (Kind::Out(Sign::Request(_, Id(recorded))), Sign::Request(_, Id(now))) =
+            (&step.kind, sent)
+            && *recorded != now
+        {
+            self.ids.insert(recorded.clone(), now);
+        }
+        Ok(())
+    }
+
+    fn mismatch(&self, first: usize, sent: &Sign) -> Error {
+        let sent = sent.describe();
+        let text = match self.steps.get(first) {
+            Some(Step {
+                line,
+                kind: Kind::Out(expected),
+                ..
+            }) => {
+                let expected = expected.describe();
+                format!("trace line {line} expects {expected}, but {sent} was sent")
+            }
+            _ => format!("the trace expects nothing more, but {sent} was sent"),
+        };
+        Error::new(ErrorKind::State, text)
+    }
+
+    /// Whether [`give`](Self::give) has something.
+    pub(super) fn can_give(&self) -> bool {
+        self.failed.is_some() || self.givable().is_some()
+    }
+
+    fn givable(&self) -> Option<usize> {
+        let unplayed = |step: &Step| !step.played;
+        let at = self.next + self.steps[self.next..].iter().position(unplayed)?;
+        (!matches!(self.steps[at].kind, Kind::Out(_))).then_some(at)
+    }
+
+    /// The next message of the peer, if it is its turn.
+    pub(super) fn give(&mut self) -> Result<Option<Received>> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        let Some(at) = self.givable() else {
+            return Ok(None);
+        };
+        self.next = at + 1;
+        let step = &mut self.steps[at];
+        step.played = true;
+        Ok(Some(match &step.kind {
+            Kind::TooLong(long) => {
+                let mut long = long.clone();
+                if let Some(now) = long.id.as_ref().and_then(|id| self.ids.get(id)) {
+                    long.id = Some(now.clone());
+                }
+                Received::TooLong(long.into_too_long())
+            }
+            Kind::In(text) => {
+                let text = with_ids(text, &self.ids).unwrap_or_else(|| text.clone());
+                Received::Message(SessionMessage::new(text))
+            }
+            Kind::Out(_) => unreachable!("what can be given is incoming"),
+        }))
+    }
+
+    /// Whether nothing can be played any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.failed.is_some() || self.steps[self.next..].iter().all(|step| step.played)
+    }
+
+    /// Whether the whole trace was played.
+    pub(super) fn finish(&self) -> Result<()> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        let mut left = self.steps.iter().filter(|step| !step.played);
+        let Some(first) = left.next() else {
+            return Ok(());
+        };
+        let what = match &first.kind {
+            Kind::Out(sign) => format!("{} was not sent", sign.describe()),
+            Kind::In(_) | Kind::TooLong(_) => "it was not received".to_owned(),
+        };
+        let (line, count) = (first.line, left.count() + 1);
+        let text =
+            format!("{count} messages were not played, the first in trace line {line}: {what}");
+        Err(Error::new(ErrorKind::State, text))
+    }
+}
+
+impl Step {
+    fn read(line: usize, text: &str) -> Result<Self, String> {
+        let entry: Entry<'_> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let content = match (entry.message, &entry.text, entry.too_long) {
+            (Some(message), None, None) => message.get().as_bytes(),
+            (None, Some(text), None) => text.as_bytes(),
+            (None, None, Some(long)) if entry.dir == Dir::In => {
+                return Ok(Self::new(line, Kind::TooLong(long)));
+            }
+            _ => return Err("it needs one of message, text and (dir \"in\") too_long".to_owned()),
+        };
+        Ok(Self::new(
+            line,
+            match entry.dir {
+                Dir::Out => Kind::Out(Sign::of(content)),
+                Dir::In => Kind::In(content.to_vec()),
+            },
+        ))
+    }
+
+    fn new(line: usize, kind: Kind) -> Self {
+        let played = false;
+        Self { line, kind, played }
+    }
+}
+
+type Members<'a> = BTreeMap<&'a str, &'a RawValue>;
+
+/// The message with our requests' ids as they are now, wherever a message of the peer refers to one; `None` when nothing changes.
+fn with_ids(text: &[u8], ids: &BTreeMap<RequestId, RequestId>) -> Option<Vec<u8>> {
+    if ids.is_empty() {
+        return None;
+    }
+    let mut message: Members<'_> = serde_json::from_slice(text).ok()?;
+    let now = |raw: &RawValue| {
+        let id = ids.get(&RequestId::from_json(raw.get())?)?;
+        serde_json::value::to_raw_value(id).ok()
+    };
+    if !message.contains_key("method") {
+        let id = now(message.get("id")?)?;
+        message.insert("id", &id);
+        return serde_json::to_vec(&message).ok();
+    }
+    let mut params: Members<'_> = serde_json::from_str(message.get("params")?.get()).ok()?;
+    let token = params.get("progressToken").and_then(|raw| now(raw));
+    let mut meta: Members<'_> = params
+        .get("_meta")
+        .and_then(|raw| serde_json::from_str(raw.get()).ok())
+        .unwrap_or_default();
+    let subscription = meta.get(SUBSCRIPTION_ID).and_then(|raw| now(raw));
+    let new_meta = subscription.as_ref().and_then(|id| {
+        meta.insert(SUBSCRIPTION_ID, id);
+        serde_json::value::to_raw_value(&meta).ok()
+    });
+    if let Some(token) = &token {
+        params.insert("progressToken", token);
+    }
+    if let Some(meta) = &new_meta {
+        params.insert("_meta", meta);
+    }
+    if token.is_none() && new_meta.is_none() {
+        return None;
+    }
+    let params = serde_json::value::to_raw_value(&params).ok()?;
+    message.insert("params", &params);
+    serde_json::to_vec(&message).ok()
+}
+
+/// Ties a notification to the request that opened its stream (since 2026-07-28).
+const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TWO_CALLS: &str = r#"
+{"t":0,"dir":"out","message":{"jsonrpc":"2.0","id":1,"method":"a"}}
+{"t":0,"dir":"out","message":{"jsonrpc":"2.0","id":2,"method":"b"}}
+{"t":1,"dir":"in","message":{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":2,"progress":1.0}}}
+{"t":1,"dir":"in","message":{"jsonrpc":"2.0","id":2,"result":{"z":1.50,"a":2}}}
+{"t":2,"dir":"out","message":{"jsonrpc":"2.0","method":"c"}}
+{"t":3,"dir":"in","text":"bye"}
+{"t":3,"dir":"in","too_long":{"bytes":9,"id":1,"response":true}}"#;
+
+    fn given(script: &mut Script) -> Option<String> {
+        let received = script.give().expect("no mismatch")?;
+        Some(match received {
+            Received::Message(message) => String::from_utf8(message.text).expect("UTF-8"),
+            other => format!("{other:?}"),
+        })
+    }
+
+    fn send(script: &mut Script, text: &str) -> Result<()> {
+        script.send(text.as_bytes())
+    }
+
+    #[test]
+    fn messages_come_when_it_is_their_turn_with_ids_of_now() {
+        let mut script = Script::read(TWO_CALLS).expect("a trace");
+        assert!(!script.can_give());
+        send(&mut script, r#"{"jsonrpc":"2.0","id":"x","method":"b"}"#).expect("expected");
+        assert_eq!(given(&mut script), None);
+        send(&mut script, r#"{"jsonrpc":"2.0","id":1,"method":"a"}"#).expect("expected");
+        assert!(script.can_give());
+        let progress = given(&mut script).expect("progress");
+        assert!(progress.contains(r#""progressToken":"x""#), "{progress}");
+        let result = given(&mut script).expect("a result");
+        assert_eq!(
+            result,
+            r#"{"id":"x","jsonrpc":"2.0","result":{"z":1.50,"a":2}}"#
+        );
+        assert_eq!(given(&mut script), None);
+        let left = script.finish().expect_err("not played").to_string();
+        assert!(
+            left.contains("3 messages") && left.contains("line 6"),
+            "{left}"
+        );
+        send(&mut script, r#"{"jsonrpc":"2.0","method":"c"}"#).expect("expected");
+        assert_eq!(given(&mut script).as_deref(), Some("bye"));
+        let long = given(&mut script).expect("too long");
+        assert!(long.contains("bytes: 9"), "{long}");
+        script.finish().expect("all was played");
+        assert!(script.is_over() && !script.can_give());
+    }
+
+    #[test]
+    fn a_mismatch_tells_the_line_and_stays() {
+        let mut script = Script::read(TWO_CALLS).expect("a trace");
+        for text in [
+            r#"{"jsonrpc":"2.0","method":"c"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"a"}"#,
+        ] {
+            let error = send(&mut script, text).expect_err("not what was recorded");
+            let expected = "trace line 2 expects the request a, but the notification c was sent";
+            assert_eq!(error.to_string(), expected);
+            assert_eq!(error.kind(), ErrorKind::State);
+        }
+        assert!(script.can_give() && script.give().is_err() && script.finish().is_err());
+    }
+
+    #[test]
+    fn a_stream_is_tied_to_the_request_of_now() {
+        let recorded = br#"{"method":"m","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":3,"b":1}}}"#;
+        let ids = BTreeMap::from([(RequestId::from(3), RequestId::from(5))]);
+        let text = String::from_utf8(with_ids(recorded, &ids).expect("changed")).expect("UTF-8");
+        let now = r#""_meta":{"b":1,"io.modelcontextprotocol/subscriptionId":5}"#;
+        assert!(text.contains(now), "{text}");
+        let other = br#"{"method":"m","id":3,"params":{"id":3}}"#;
+        assert_eq!(with_ids(other, &ids), None, "the peer's own ids stay");
+    }
+
+    #[test]
+    fn lines_that_are_none_of_a_trace_are_named() {
+        for text in [
+            "no JSON",
+            r#"{"t":0,"dir":"up","message":{}}"#,
+            r#"{"t":0,"dir":"in"}"#,
+            r#"{"t":0,"dir":"in","message":{},"text":"x"}"#,
+            r#"{"t":0,"dir":"out","too_long":{"bytes":1,"response":false}}"#,
+        ] {
+            let error = Script::read(&format!("\n{text}")).expect_err(text);
+            assert_eq!(error.kind(), ErrorKind::Invalid, "{text}");
+            assert!(error.to_string().starts_with("trace line 2: "), "{error}");
+        }
+    }
+}
