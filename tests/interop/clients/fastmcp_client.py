@@ -131,6 +131,8 @@ async def main() -> int:
     )
     with anyio.fail_after(checks.CONNECT_SECONDS) as connecting:
         async with peer.client as client:
+            if options.era == "modern":  # a pinned client never asks: its first request, whichever it is, opens
+                await client.list_tools()
             connecting.deadline = math.inf
             info = client.server_info
             report.seen["revision"] = client.protocol_version
