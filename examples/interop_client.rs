@@ -1,24 +1,51 @@
 //! The client that other implementations' servers are tried with: see `tests/interop`.
 //!
-//! `interop_client [--era legacy|modern|auto] [--call NAME JSON]... -- COMMAND [ARGUMENT ...]`
+//! ```text
+//! interop_client [--era legacy|modern|auto] [--call NAME JSON]... [OPTION]... -- COMMAND [ARGUMENT ...]
+//!
+//! --answer               be asked: the user fills in "Ada" everywhere, the model says "Paris"
+//! --root URI             have this root
+//! --watch URI            subscribe to this resource, and to changes of lists, before anything else
+//! --log                  want log messages from "debug" on
+//! --read URI             read a resource
+//! --prompt NAME JSON     get a prompt
+//! --complete JSON        complete what these params of completion/complete say
+//! ```
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
     reason = "a program of its own"
 )]
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use mcplink::ErrorKind;
-use mcplink::client::Client;
+use mcplink::client::{Client, ClientBuilder, Event, Subscription};
 use mcplink::protocol::CallOptions;
-use mcplink::schema::{ContentBlock, ProtocolVersion};
+use mcplink::schema::{
+    CompleteRequestParams, ContentBlock, CreateMessageResult, ElicitResult, LoggingLevel,
+    ProtocolVersion, Root, SubscriptionFilter,
+};
 use mcplink::transport::Child;
 use serde_json::{Value, json};
+
+enum Asked {
+    Read(String),
+    Prompt(String, BTreeMap<String, String>),
+    Complete(Box<CompleteRequestParams>),
+}
 
 struct Arguments {
     revisions: Vec<ProtocolVersion>,
     calls: Vec<(String, Value)>,
+    answer: bool,
+    watch: Vec<String>,
+    log: bool,
+    roots: Vec<String>,
+    asked: Vec<Asked>,
     command: Vec<String>,
 }
 
@@ -26,6 +53,11 @@ fn arguments() -> Result<Arguments, Box<dyn std::error::Error>> {
     let mut read = Arguments {
         revisions: ProtocolVersion::ALL.to_vec(),
         calls: Vec::new(),
+        answer: false,
+        watch: Vec::new(),
+        log: false,
+        roots: Vec::new(),
+        asked: Vec::new(),
         command: Vec::new(),
     };
     let mut words = std::env::args().skip(1);
@@ -48,6 +80,25 @@ fn arguments() -> Result<Arguments, Box<dyn std::error::Error>> {
                     .ok_or("--call takes a name and a JSON object")?;
                 read.calls.push((name, serde_json::from_str(&json)?));
             }
+            "--answer" => read.answer = true,
+            "--log" => read.log = true,
+            "--watch" => read.watch.push(words.next().ok_or("--watch takes a URI")?),
+            "--root" => read.roots.push(words.next().ok_or("--root takes a URI")?),
+            "--read" => {
+                let uri = words.next().ok_or("--read takes a URI")?;
+                read.asked.push(Asked::Read(uri));
+            }
+            "--prompt" => {
+                let name = words.next().ok_or("--prompt takes a name and JSON")?;
+                let json = words.next().ok_or("--prompt takes a name and JSON")?;
+                let arguments = serde_json::from_str(&json)?;
+                read.asked.push(Asked::Prompt(name, arguments));
+            }
+            "--complete" => {
+                let json = words.next().ok_or("--complete takes JSON")?;
+                let params = serde_json::from_str(&json)?;
+                read.asked.push(Asked::Complete(Box::new(params)));
+            }
             "--" => read.command = words.by_ref().collect(),
             other => return Err(format!("unknown argument {other}").into()),
         }
@@ -55,9 +106,12 @@ fn arguments() -> Result<Arguments, Box<dyn std::error::Error>> {
     Ok(read)
 }
 
-fn call(client: &Client, name: &str, arguments: &Value) -> mcplink::Result<Value> {
+fn call(client: &Client, name: &str, arguments: &Value, log: bool) -> mcplink::Result<Value> {
     let mut progress = Vec::new();
-    let options = CallOptions::new().on_progress(|step| progress.push(step.progress));
+    let mut options = CallOptions::new().on_progress(|step| progress.push(step.progress));
+    if log {
+        options = options.log_level(LoggingLevel::Debug);
+    }
     let result = match client.call_tool_with(name, arguments, options) {
         Ok(result) => result,
         Err(error) => match error.rpc() {
@@ -84,28 +138,152 @@ fn call(client: &Client, name: &str, arguments: &Value) -> mcplink::Result<Value
     Ok(seen)
 }
 
+/// What the typed call gives, as JSON again: what was lost on the way is missing in the report.
+fn ask(client: &Client, asked: &Asked) -> mcplink::Result<Value> {
+    let result = match asked {
+        Asked::Read(uri) => client.read_resource(uri).map(|it| json!(it.contents)),
+        Asked::Prompt(name, arguments) => {
+            let arguments = arguments.iter().map(|(name, value)| (&**name, &**value));
+            let result = client.get_prompt(name, &arguments.collect::<Vec<_>>());
+            result.map(|it| json!(it.messages))
+        }
+        Asked::Complete(params) => {
+            let result = client.complete((**params).clone());
+            result.map(|it| json!(it.completion))
+        }
+    };
+    result.or_else(|error| match error.rpc() {
+        Some(rpc) => Ok(json!({ "error": rpc.message })),
+        None => Err(error),
+    })
+}
+
+/// What the server told by itself.
+#[derive(Clone, Default)]
+struct Told(Arc<Mutex<Vec<Value>>>);
+
+impl Told {
+    fn note(&self, what: Value) {
+        self.0.lock().expect("nobody panics").push(what);
+    }
+
+    fn all(&self) -> Value {
+        json!(*self.0.lock().expect("nobody panics"))
+    }
+
+    /// Waits until there is something, for a while.
+    fn wait(&self) {
+        let patience = Instant::now() + Duration::from_secs(5);
+        while self.all() == json!([]) && Instant::now() < patience {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+fn builder(arguments: &Arguments, logs: &Told) -> ClientBuilder {
+    let builder = Client::builder("interop", "1.0").revisions(&arguments.revisions);
+    let logs = logs.clone();
+    let builder = builder.on_log_message(move |message| logs.note(json!(message)));
+    let builder = if arguments.roots.is_empty() {
+        builder
+    } else {
+        let roots: Vec<Root> = arguments.roots.iter().map(Root::new).collect();
+        builder.on_list_roots(move || roots.clone())
+    };
+    if !arguments.answer {
+        return builder;
+    }
+    builder
+        .on_elicit(|form| {
+            let schema: Value = form.requested_schema.read().unwrap_or_default();
+            let fields = schema["properties"].as_object().into_iter().flatten();
+            // Only texts: what else is wanted has defaults, or is not tried here.
+            let texts = fields.filter(|(_, field)| field["type"] == "string");
+            let texts = texts.filter(|(_, field)| field["format"].is_null());
+            let plain = texts.filter(|(_, it)| it["enum"].is_null() && it["oneOf"].is_null());
+            let filled: Value = plain
+                .map(|(name, _)| (name.clone(), json!("Ada")))
+                .collect();
+            ElicitResult::accept(&filled).unwrap_or_else(|_| ElicitResult::cancel())
+        })
+        .on_sample(|_| Ok(CreateMessageResult::new("parrot", "Paris")))
+}
+
+fn watch(
+    client: &Client,
+    arguments: &Arguments,
+    events: &Told,
+) -> mcplink::Result<Option<Subscription>> {
+    if arguments.watch.is_empty() {
+        return Ok(None);
+    }
+    let filter = SubscriptionFilter::default()
+        .tools_list_changed(true)
+        .resource_subscriptions(arguments.watch.clone());
+    let events = events.clone();
+    let noting = move |event| match event {
+        Event::ResourceUpdated(uri) => events.note(json!(uri)),
+        Event::ToolsChanged => events.note(json!("tools")),
+        _ => {}
+    };
+    client.subscribe(filter, noting).map(Some)
+}
+
+/// The names in each list that the server has.
+fn lists(client: &Client) -> mcplink::Result<Value> {
+    let mut lists = json!({});
+    if client.capabilities().resources.is_some() {
+        let resources = client.list_resources()?.into_iter().map(|it| it.uri);
+        lists["resources"] = resources.collect();
+        // Not every server with resources knows the method.
+        if let Ok(templates) = client.list_resource_templates() {
+            lists["templates"] = templates.into_iter().map(|it| it.uri_template).collect();
+        }
+    }
+    if client.capabilities().prompts.is_some() {
+        lists["prompts"] = client
+            .list_prompts()?
+            .into_iter()
+            .map(|it| it.name)
+            .collect();
+    }
+    Ok(lists)
+}
+
 fn run(arguments: &Arguments) -> mcplink::Result<Value> {
     let mut command = arguments.command.iter();
     let program = command.next().map_or("", String::as_str);
-    let client = Client::builder("interop", "1.0")
-        .revisions(&arguments.revisions)
-        .connect(Child::new(program).args(command))?;
-    let tools: Vec<String> = client
-        .list_tools()?
-        .into_iter()
-        .map(|tool| tool.name)
-        .collect();
+    let (logs, events) = (Told::default(), Told::default());
+    let client = builder(arguments, &logs).connect(Child::new(program).args(command))?;
+    if arguments.log && client.revision().is_legacy() {
+        client.set_log_level(LoggingLevel::Debug)?;
+    }
+    let subscription = watch(&client, arguments, &events)?;
+    let tools = client.list_tools()?.into_iter().map(|tool| tool.name);
+    let tools: Vec<String> = tools.collect();
     let calls = arguments
         .calls
         .iter()
-        .map(|(name, arguments)| call(&client, name, arguments));
+        .map(|(name, its)| call(&client, name, its, arguments.log));
     let calls: Vec<Value> = calls.collect::<mcplink::Result<_>>()?;
+    let asked = arguments.asked.iter().map(|asked| ask(&client, asked));
+    let asked: Vec<Value> = asked.collect::<mcplink::Result<_>>()?;
+    if subscription.is_some() {
+        events.wait();
+    }
+    if arguments.log {
+        logs.wait();
+    }
     let seen = json!({
         "revision": client.revision(),
         "server": client.server_info(),
         "capabilities": client.capabilities(),
         "tools": tools,
         "calls": calls,
+        "lists": lists(&client)?,
+        "asked": asked,
+        "events": events.all(),
+        "logs": logs.all(),
     });
     client.ping(CallOptions::new()).or_else(|error| {
         if error.kind() == ErrorKind::Peer {
@@ -114,6 +292,7 @@ fn run(arguments: &Arguments) -> mcplink::Result<Value> {
             Err(error)
         }
     })?;
+    drop(subscription);
     client.close();
     Ok(seen)
 }

@@ -98,7 +98,10 @@ impl InputHandlers {
                     without_position(&error)
                 ))
             });
-            let sent = match params.and_then(|params| answer(&this, params)) {
+            let asked = responder.peer().core().person_asked();
+            let answer = params.and_then(|params| answer(&this, params));
+            drop(asked);
+            let sent = match answer {
                 Ok(result) => responder.respond(&result),
                 Err(error) => responder.refuse(&error),
             };

@@ -69,7 +69,10 @@ impl Client {
                 );
                 Error::new(ErrorKind::Invalid, text).sent(true)
             })?;
-            result = self.request_text(method, &again, options)?;
+            // Whatever became of this round, those before it may have had an effect.
+            result = self
+                .request_text(method, &again, options)
+                .map_err(|error| error.sent(true))?;
         }
         match self.input_required(method, &result)? {
             None => Ok(result),

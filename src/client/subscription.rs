@@ -388,7 +388,9 @@ impl Subscriptions {
                 drop,
             );
             // If it can't be sent, the server has gone.
-            drop(call);
+            if let Ok(call) = call {
+                call.forget();
+            }
         }
     }
 }

@@ -48,7 +48,8 @@ impl<'a> CallOptions<'a> {
         Self::default()
     }
 
-    /// How long to wait for the answer, or for progress, which starts the time anew. Defaults to 60 s.
+    /// How long to wait for the answer, or for progress, which starts the time anew. It does not run while a handler of a
+    /// [`Client`](crate::client::Client) answers a question of the server. Defaults to 60 s.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
@@ -277,7 +278,13 @@ impl Call<'_> {
                 let text = format!("{} to '{}' was cancelled", self.method, self.core.peer());
                 return Err(Error::new(ErrorKind::Cancelled, text).sent(true));
             }
-            if let Some(bound) = self.deadline.passed(Instant::now()) {
+            let now = Instant::now();
+            if self.deadline.passed(now) == Some(Bound::Timeout)
+                && let Some(seen) = self.core.person_seen(now)
+            {
+                self.deadline.extend(seen);
+            }
+            if let Some(bound) = self.deadline.passed(now) {
                 self.reason = "timed out";
                 return Err(self.timed_out(bound, options));
             }
@@ -369,6 +376,11 @@ pub(crate) struct StartedCall {
 }
 
 impl StartedCall {
+    /// Whatever the outcome is, nobody wants to know: the callback is dropped, and the peer not told.
+    pub(crate) fn forget(self) {
+        self.core.calls.give_up(self.id);
+    }
+
     /// Nobody wants the answer any more: the peer is told, and the callback is dropped. Does nothing once the outcome is there.
     pub(crate) fn cancel(&self, reason: &str) {
         if self.core.calls.give_up(self.id) {

@@ -55,6 +55,7 @@ pub(crate) struct Core {
     counters: Counters,
     /// Whether batches are part of the revision spoken.
     batches: AtomicBool,
+    people: Mutex<People>,
     /// Whether requests of the peer are answered: a client of the modern era answers none.
     answers: AtomicBool,
     /// The first line that was no message.
@@ -97,6 +98,25 @@ pub(super) enum Ending {
     InOrder,
     /// No conversation came about.
     AtOnce,
+}
+
+/// Questions of the peer that are before a person.
+#[derive(Debug, Default)]
+struct People {
+    asked: usize,
+    /// When the last one was answered.
+    answered: Option<Instant>,
+}
+
+/// A question of the peer is before a person.
+pub(crate) struct PersonAsked(Arc<Core>);
+
+impl Drop for PersonAsked {
+    fn drop(&mut self) {
+        let mut people = self.0.people.lock();
+        people.asked -= 1;
+        people.answered = Some(Instant::now());
+    }
 }
 
 /// How a caller's turn of reading ended.
@@ -154,6 +174,7 @@ impl Core {
             limits,
             counters: Counters::default(),
             batches: AtomicBool::new(false),
+            people: Mutex::default(),
             answers: AtomicBool::new(true),
             noise: OnceLock::new(),
             ending: AtomicBool::new(false),
@@ -185,6 +206,22 @@ impl Core {
 
     pub(crate) fn answer_requests(&self, answers: bool) {
         self.answers.store(answers, Ordering::Release);
+    }
+
+    /// Until the guard is dropped a person answers a question of the peer. It does not say for which call it asks: no call times out.
+    pub(crate) fn person_asked(self: &Arc<Self>) -> PersonAsked {
+        self.people.lock().asked += 1;
+        PersonAsked(Arc::clone(self))
+    }
+
+    /// When a person was last busy with a question of the peer.
+    pub(super) fn person_seen(&self, now: Instant) -> Option<Instant> {
+        let people = self.people.lock();
+        if people.asked > 0 {
+            Some(now)
+        } else {
+            people.answered
+        }
     }
 
     /// The first line that was no message, for the error when connecting fails.
@@ -241,6 +278,7 @@ impl Core {
             match duty {
                 Duty::Leave => break,
                 Duty::Lead(receiver) => self.lead(receiver),
+                Duty::Own(job) => self.run_guarded(job),
                 Duty::Flush => self.flush_until(Instant::now().checked_add(WRITE_TURN)),
                 Duty::Run(job) => {
                     let started = Instant::now();
@@ -1080,7 +1118,7 @@ impl Core {
             return self.end(&error);
         }
         let core = Arc::clone(self);
-        let hands = self.crew.push_job(Box::new(move || {
+        let hands = self.crew.push_own(Box::new(move || {
             let until = Instant::now() + FAREWELL;
             let mut life = core.life.lock();
             while life.ended.is_none() && Instant::now() < until {

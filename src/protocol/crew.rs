@@ -43,6 +43,8 @@ pub(crate) enum Duty<R> {
     Run(Job),
     /// A notification or callback, one at a time and in order; to be ended with [`Crew::serial_done`].
     Serial(Job),
+    /// A job of ours, which needs no worker's place.
+    Own(Job),
     /// Write what is queued.
     Flush,
     /// Read.
@@ -82,6 +84,7 @@ struct State<R> {
     jobs: VecDeque<Job>,
     serial: VecDeque<Job>,
     serial_busy: bool,
+    own: VecDeque<Job>,
     flush: bool,
     /// Handlers that run and do not wait for the peer.
     running: usize,
@@ -117,6 +120,7 @@ impl<R> Crew<R> {
             jobs: VecDeque::new(),
             serial: VecDeque::new(),
             serial_busy: false,
+            own: VecDeque::new(),
             flush: false,
             running: 0,
             handlers: 0,
@@ -328,6 +332,16 @@ impl<R> Crew<R> {
         self.call_hands(&mut state)
     }
 
+    /// Queues a job of ours, which waits for no handler and is no handler.
+    pub(crate) fn push_own(&self, job: Job) -> Hands {
+        let mut state = self.state.lock();
+        if state.stopped {
+            return Hands::Enough;
+        }
+        state.own.push_back(job);
+        self.call_hands(&mut state)
+    }
+
     /// A handler that was queued has ended.
     pub(crate) fn job_done(&self, took: Duration) {
         let mut state = self.state.lock();
@@ -393,6 +407,7 @@ impl<R> Crew<R> {
         let forgotten = (
             std::mem::take(&mut state.jobs),
             std::mem::take(&mut state.serial),
+            std::mem::take(&mut state.own),
             state.receiver.take(),
         );
         state.standby.clear();
@@ -456,6 +471,7 @@ impl<R> State<R> {
 
     fn has_work(&self, max_workers: usize) -> bool {
         self.flush
+            || !self.own.is_empty()
             || self.can_run(max_workers)
             || (!self.serial.is_empty() && !self.serial_busy)
             || (self.hand_over && self.receiver.is_some())
@@ -469,6 +485,9 @@ impl<R> State<R> {
             && let Some(receiver) = self.take()
         {
             return Some(Duty::Lead(receiver));
+        }
+        if let Some(job) = self.own.pop_front() {
+            return Some(Duty::Own(job));
         }
         if self.can_run(max_workers) {
             self.running += 1;

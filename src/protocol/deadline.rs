@@ -29,9 +29,9 @@ impl Deadline {
         }
     }
 
-    /// Progress starts the timeout anew.
-    pub(crate) fn extend(&mut self, now: Instant) {
-        self.seen = now;
+    /// A sign of life starts the timeout anew.
+    pub(crate) fn extend(&mut self, seen: Instant) {
+        self.seen = self.seen.max(seen);
     }
 
     /// When the wait ends; `None` for never. A bound past the end of time is none.

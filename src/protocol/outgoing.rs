@@ -307,11 +307,13 @@ impl Calls {
     /// The caller stops waiting. Returns whether the peer has to be told, which is so unless an outcome was there first.
     pub(crate) fn give_up(&self, id: i64) -> bool {
         let mut table = self.table.lock();
-        let was_waiting = table.owed.remove(&id).is_some();
-        if was_waiting {
+        let given_up = table.owed.remove(&id);
+        if given_up.is_some() {
             table.retire(id);
         }
-        was_waiting
+        // What a callback owns may be the host's, which may use the connection when it is dropped.
+        drop(table);
+        given_up.is_some()
     }
 
     /// Fails every call, now and from now on, with what ended the connection. The first reason stays. Callbacks are given back.

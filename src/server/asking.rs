@@ -296,6 +296,14 @@ impl Context {
 
 /// Sends what the handler asked, instead of what it returned.
 pub(super) fn ask_client(context: Context) -> Result<()> {
+    if context.asker().is_none() {
+        let error = Error::new(ErrorKind::State, "this request can't ask for input");
+        return give_up(context, error);
+    }
+    if context.is_cancelled() {
+        // Nothing is sent: it says why not.
+        return context.refuse(RpcError::internal("cancelled"));
+    }
     let asked = context.rounds().lock().next();
     let Some(asked) = asked else {
         return fail(
@@ -311,26 +319,27 @@ pub(super) fn ask_client(context: Context) -> Result<()> {
         questions::send(context, asked);
         return Ok(());
     }
-    let sealed = match context.asker() {
-        Some(asker) => asker.seal(&context.rounds().lock(), &asked),
-        None => Err(Error::new(
-            ErrorKind::State,
-            "this request can't ask for input",
-        )),
-    };
-    match sealed {
+    let sealed = context
+        .asker()
+        .map(|asker| asker.seal(&context.rounds().lock(), &asked));
+    match sealed.transpose() {
         Ok(state) => {
-            let mut result = InputRequiredResult::new()
-                .input_requests(asked)
-                .request_state(state);
+            let mut result = InputRequiredResult::new().input_requests(asked);
+            result.request_state = state;
             result.meta = context.result_meta();
             context.give(&result)
         }
-        Err(error) => {
-            context.refuse(RpcError::internal("internal error"))?;
-            Err(error)
-        }
+        Err(error) => give_up(context, error),
     }
+}
+
+/// Why nothing can be asked is for the host.
+fn give_up(context: Context, error: Error) -> Result<()> {
+    let peer = context.peer();
+    peer.core()
+        .log(|| format!("'{}' can't be asked: {error}", peer.name()));
+    context.refuse(RpcError::internal("internal error"))?;
+    Err(error)
 }
 
 /// Fails the call in the way that its method has for it.

@@ -215,24 +215,31 @@ impl fmt::Debug for Context {
     }
 }
 
-/// A call of a tool that still has to be answered, from any thread. Dropped, it answers with an internal error.
+/// A call of a tool that still has to be answered, from any thread. Dropped, it asks the client what the handler
+/// [asked](Context::ask) in vain; without such a question, or by a panic, it answers with an internal error.
 pub struct ToolCall {
-    context: Context,
+    /// There until the call is answered.
+    context: Option<Context>,
 }
 
 impl ToolCall {
     pub(super) fn new(context: Context) -> Self {
+        let context = Some(context);
         Self { context }
     }
 
     /// What is known of the call.
     pub fn context(&self) -> &Context {
-        &self.context
+        self.context.as_ref().expect("answering takes the call")
+    }
+
+    fn into_context(mut self) -> Context {
+        self.context.take().expect("answering takes the call")
     }
 
     /// The arguments as JSON text; `{}` when there are none.
     pub fn raw_arguments(&self) -> &str {
-        self.context.asker().map_or("{}", Asker::arguments)
+        self.context().asker().map_or("{}", Asker::arguments)
     }
 
     /// Reads the arguments.
@@ -253,7 +260,7 @@ impl ToolCall {
     /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) or [`ErrorKind::Closed`](crate::ErrorKind::Closed) when nobody waits any
     /// more, [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the result can't be written as JSON.
     pub fn respond(self, output: impl ToolOutput) -> Result<()> {
-        let context = self.context;
+        let context = self.into_context();
         let result = output.into_result().map(|mut result| {
             if let Some(meta) = context.result_meta() {
                 result.meta.get_or_insert_default().server_info = meta.server_info;
@@ -270,7 +277,19 @@ impl ToolCall {
     ///
     /// As [`respond`](Self::respond).
     pub fn refuse(self, error: &RpcError) -> Result<()> {
-        self.context.conclude(Err::<(), _>(error.clone()))
+        self.into_context().conclude(Err::<(), _>(error.clone()))
+    }
+}
+
+impl Drop for ToolCall {
+    fn drop(&mut self) {
+        let Some(context) = self.context.take() else {
+            return;
+        };
+        if context.rounds.lock().needs_input() && !std::thread::panicking() {
+            // It fails when nobody waits any more, and then there is nothing left to do.
+            _ = asking::ask_client(context);
+        }
     }
 }
 

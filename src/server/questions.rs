@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::context::Context;
-use crate::error::{Result, RpcError};
+use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::RawResult;
 use crate::protocol::OnTrigger;
 use crate::schema::{
@@ -57,17 +57,11 @@ struct Gathered {
 }
 
 /// A question by its key, and what came of it.
-type Gained = (String, InputRequest, Result<InputResponse, RpcError>);
+type Gained = (String, InputRequest, Result<InputResponse>);
 
 impl Gathering {
     fn take(&self, key: String, question: InputRequest, answer: Result<RawResult>) {
-        let answer = match answer {
-            Ok(result) => read_response(&result),
-            Err(error) => Err(error
-                .rpc()
-                .cloned()
-                .unwrap_or_else(|| RpcError::internal(error.to_string()))),
-        };
+        let answer = answer.and_then(|result| read_response(&result));
         let mut state = self.0.lock();
         let Some(gathered) = state.as_mut() else {
             return;
@@ -95,9 +89,11 @@ impl Gathering {
     }
 }
 
-fn read_response(result: &str) -> Result<InputResponse, RpcError> {
-    serde_json::from_str(result)
-        .map_err(|error| RpcError::internal(format!("the answer can't be read: {error}")))
+fn read_response(result: &str) -> Result<InputResponse> {
+    serde_json::from_str(result).map_err(|error| {
+        let text = format!("the answer can't be read: {error}");
+        Error::new(ErrorKind::Protocol, text).sent(true)
+    })
 }
 
 fn run_again(context: Context, answers: Vec<Gained>) {

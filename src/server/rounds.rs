@@ -46,6 +46,9 @@ struct Answer {
     /// The client refused to answer, which only the legacy era can say.
     #[serde(rename = "e", skip_serializing_if = "Option::is_none")]
     refusal: Option<RpcError>,
+    /// Why there is no answer, if not for the client's refusal: only in the legacy era, in which no state travels.
+    #[serde(skip)]
+    failure: Option<Error>,
 }
 
 /// What travels between the rounds of the modern era.
@@ -75,9 +78,15 @@ impl Rounds {
             .get(key)
             .filter(|answer| answer.question == digest);
         if let Some(Answer {
-            response, refusal, ..
+            response,
+            refusal,
+            failure,
+            ..
         }) = answer
         {
+            if let Some(failure) = failure {
+                return Err(failure.clone());
+            }
             return Ok(match (response, refusal) {
                 (Some(response), _) => Some(Ok(response.clone())),
                 (None, refusal) => refusal.clone().map(Err),
@@ -162,6 +171,7 @@ impl Rounds {
                     question: question.clone(),
                     response: Some(response),
                     refusal: None,
+                    failure: None,
                 };
                 answers.insert(key, answer);
             }
@@ -179,12 +189,15 @@ impl Rounds {
         &mut self,
         key: String,
         question: &InputRequest,
-        answer: Result<InputResponse, RpcError>,
+        answer: Result<InputResponse>,
     ) -> Result<()> {
         let question = digest(question)?;
-        let (response, refusal) = match answer {
-            Ok(response) => (Some(response), None),
-            Err(refusal) => (None, Some(refusal)),
+        let (response, refusal, failure) = match answer {
+            Ok(response) => (Some(response), None, None),
+            Err(error) => match error.rpc() {
+                Some(refusal) => (None, Some(refusal.clone()), None),
+                None => (None, None, Some(error)),
+            },
         };
         self.answers.insert(
             key,
@@ -192,6 +205,7 @@ impl Rounds {
                 question,
                 response,
                 refusal,
+                failure,
             },
         );
         Ok(())
@@ -317,7 +331,15 @@ mod tests {
         let asked = rounds.next().expect("one");
         for (key, question) in &asked {
             rounds
-                .answer(key.clone(), question, Err(RpcError::invalid_params("no")))
+                .answer(
+                    key.clone(),
+                    question,
+                    Err(Error::peer(
+                        "the client",
+                        "elicitation/create",
+                        RpcError::invalid_params("no"),
+                    )),
+                )
                 .expect("JSON");
         }
         assert!(

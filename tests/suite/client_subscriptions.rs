@@ -386,3 +386,25 @@ fn handlers_of_notifications_hear_of_changes_too() {
     heard.recv_timeout(LONG).unwrap();
     assert_eq!(events.recv_timeout(LONG).unwrap(), Event::ToolsChanged);
 }
+
+// Promise 6: an answer that nobody waits for is not waited for.
+#[test]
+fn a_legacy_server_that_does_not_answer_unsubscribing_fills_no_table() {
+    let (client, mut server) = connect(LEGACY, &everything());
+    for number in 0..5 {
+        let subscription = server.serve(
+            || {
+                client
+                    .subscribe(resource(&format!("a:{number}")), |_| {})
+                    .unwrap()
+            },
+            |server| {
+                let request = server.asked("resources/subscribe");
+                server.answer(&request, json!({}));
+            },
+        );
+        drop(subscription);
+        server.asked("resources/unsubscribe");
+    }
+    assert_eq!(client.stats().calls_in_flight, 0);
+}

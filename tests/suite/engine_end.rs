@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use mcplink::ErrorKind;
 use mcplink::protocol::{CallOptions, Connection, Handlers};
-use mcplink::transport::Stream;
+use mcplink::transport::{Limits, Stream};
 use serde_json::json;
 
 use crate::common::{Gate, LONG, play, within};
@@ -142,4 +142,32 @@ fn what_another_thread_is_writing_gets_out_before_the_connection_ends() {
         text.len()
     );
     waiting.join().unwrap();
+}
+
+// Lesson 1.2
+#[test]
+fn a_peer_that_no_longer_reads_ends_calls_whatever_handlers_are_doing() {
+    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    let gate = Gate::default();
+    let mut limits = Limits::default();
+    limits.max_workers = 1;
+    let connection = Connection::asking()
+        .handlers(crate::common::handlers(&gate))
+        .limits(limits)
+        .open(Stream::unix(ours))
+        .unwrap();
+    std::io::Write::write_all(
+        &mut theirs,
+        b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"block\"}\n",
+    )
+    .unwrap();
+    gate.wait_for(1);
+    theirs.shutdown(std::net::Shutdown::Read).unwrap();
+    let peer = connection.peer();
+    let error = within(Duration::from_secs(2), move || {
+        peer.request("wait", &json!({}), CallOptions::new())
+            .unwrap_err()
+    });
+    assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
+    gate.open();
 }

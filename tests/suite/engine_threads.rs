@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::common::{Gate, Script, handlers, play, run_alone, wait_until};
 
 /// The threads of the library in this process.
-fn count() -> usize {
+pub(crate) fn count() -> usize {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
     let names = tasks.filter_map(|task| {
         // One that ends meanwhile has no name any more.

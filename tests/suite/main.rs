@@ -5,6 +5,7 @@
 )]
 
 mod asking;
+mod asking_ends;
 mod client_calls;
 mod client_children;
 mod client_fallback;
@@ -24,6 +25,8 @@ mod engine_odd_input;
 mod engine_progress;
 mod engine_threads;
 mod engine_workers;
+#[cfg(feature = "schemars")]
+mod everything;
 mod faults;
 mod layout;
 #[cfg(feature = "schemars")]
@@ -47,6 +50,7 @@ mod server_resources;
 mod server_results;
 mod server_subscriptions;
 mod server_tools;
+mod stress;
 mod tap;
 mod trace;
 mod transport;

@@ -18,6 +18,7 @@ export function options() {
     options: {
       era: { type: "string", default: "legacy" },
       tools: { type: "string", default: "greet" },
+      features: { type: "boolean", default: false },
       pids: { type: "string" },
     },
     allowPositionals: true,
@@ -41,12 +42,128 @@ async function answer(call) {
   }
 }
 
+// What the clients answer when `--features` has them asked: the user fills in every field with his name.
+const NAME = "Ada";
+const REPLY = "Paris";
+const HOME = "file:///home/ada";
+const WATCHED = "test://watched-resource";
+
+export const ANSWERING = { elicitation: {}, sampling: {}, roots: {} };
+export const ANSWERS = {
+  "elicitation/create": ({ params }) => ({
+    action: "accept",
+    content: Object.fromEntries(Object.keys(params.requestedSchema.properties).map((name) => [name, NAME])),
+  }),
+  "sampling/createMessage": () => ({ role: "assistant", model: "parrot", content: { type: "text", text: REPLY } }),
+  "roots/list": () => ({ roots: [{ uri: HOME }] }),
+};
+
+/** Notes what the server tells: `take(method)` gives a handler. */
+export function notes() {
+  const logs = [];
+  const events = [];
+  const handlers = {
+    "notifications/message": ({ params }) => void logs.push(params.data),
+    "notifications/resources/updated": ({ params }) => void events.push(params.uri),
+    "notifications/tools/list_changed": () => void events.push("tools"),
+  };
+  return { logs, events, handlers };
+}
+
+async function until(condition) {
+  while (!condition()) await pause(10);
+}
+
+/**
+ * What our `everything_server` has beside tools; the client answers when it is asked. The Python twin says more.
+ *
+ * `logging` makes the server log: by a request, and by what it gives to go along with a call; `subscribe(uri)` gives what ends it.
+ */
+async function checkFeatures({ client, call, check, told, logging, subscribe }) {
+  const same = (got, expected, what) => expect(JSON.stringify(got) === JSON.stringify(expected), what, got);
+  const textOf = async (name, args) => text(await call({ name, arguments: args }));
+
+  await check("lists", undefined, async () => {
+    const resources = (await client.listResources()).resources.map(({ uri }) => uri);
+    expect(resources[0] === "test://static-text" && resources.includes(WATCHED), "resources", resources);
+    const templates = (await client.listResourceTemplates()).resourceTemplates.map((each) => each.uriTemplate);
+    same(templates, ["test://template/{id}/data", "fixture://item/{id}"], "templates");
+    const prompts = (await client.listPrompts()).prompts.map(({ name }) => name);
+    same(prompts.slice(0, 3), ["hello", "greet", "third"], "prompts");
+  });
+  await check("read", undefined, async () => {
+    for (const [uri, expected] of [
+      ["fixture://hello", "hello, resource"],
+      ["fixture://unicode", "Grüße, 世界 🌍\u2028 end"],
+      ["fixture://item/7", "item 7"],
+    ]) {
+      same((await client.readResource({ uri })).contents.map((each) => each.text), [expected], uri);
+    }
+    const [{ blob }] = (await client.readResource({ uri: "fixture://blob" })).contents;
+    same([...Buffer.from(blob, "base64")], [...Array(256).keys()], "fixture://blob");
+  });
+  await check("unknown resource", undefined, async () => {
+    const got = await answer(client.readResource({ uri: "fixture://nothing" }));
+    expect(got.refused, "a resource that does not exist holds", got);
+  });
+  const prompt = async (name, args) =>
+    (await client.getPrompt({ name, arguments: args })).messages.map((message) => message.content.text);
+  await check("prompts", undefined, async () => {
+    same(await prompt("greet", { name: NAME }), ["Please greet Ada."], "prompt greet");
+    const got = await prompt("test_prompt_with_arguments", { arg1: "é", arg2: "2" });
+    same(got, ["Prompt with arguments: arg1='é', arg2='2'"], "prompt");
+  });
+  await check("completion", undefined, async () => {
+    const complete = async (ref, name, value) =>
+      (await client.complete({ ref, argument: { name, value } })).completion.values;
+    same(await complete({ type: "ref/prompt", name: "greet" }, "name", "al"), ["alice", "albert"], "completion");
+    same(await complete({ type: "ref/resource", uri: "fixture://item/{id}" }, "id", "7"), ["7", "700"], "completion");
+  });
+  await check("content", undefined, async () => {
+    const { content } = await call({ name: "test_multiple_content_types", arguments: {} });
+    same(content.map(({ type }) => type), ["text", "image", "resource"], "content");
+    const { structuredContent } = await call({ name: "structured", arguments: {} });
+    same(structuredContent, { temperature: 22.5, ok: true }, "structured content");
+  });
+  await check("questions", undefined, async () => {
+    const fields = '{"email":"Ada","username":"Ada"}';
+    for (const [tool, args, expected] of [
+      ["test_elicitation", { message: "Who are you?" }, `User response: accept ${fields}`],
+      ["test_sampling", { prompt: "The capital of France?" }, `LLM response: ${REPLY}`],
+      ["test_input_required_result_list_roots", {}, `Roots: ${HOME}`],
+      ["test_input_required_result_multiple_inputs", {}, `${NAME}: ${REPLY} (${HOME})`],
+      ["test_input_required_result_multi_round", {}, `${NAME} likes ${NAME}.`],
+    ]) {
+      same(await textOf(tool, args), expected, tool);
+    }
+  });
+  await check("question of a prompt", undefined, async () => {
+    same(await prompt("test_input_required_result_prompt", {}), [`Write about ${NAME}.`], "prompt");
+  });
+  await check("log messages", undefined, async () => {
+    const extra = await logging();
+    await call({ name: "test_tool_with_logging", arguments: {}, ...extra });
+    await until(() => told.logs.length >= 3);
+    same(told.logs, ["Tool execution started", "Tool processing data", "Tool execution completed"], "log messages");
+  });
+  await check("subscription", undefined, async () => {
+    const end = await subscribe(WATCHED);
+    told.events.length = 0;
+    await textOf("touch", { uri: "fixture://hello" });
+    await textOf("touch", { uri: WATCHED });
+    await textOf("test_trigger_tool_change", {});
+    await until(() => told.events.includes("tools"));
+    same(told.events.slice(0, 2), [WATCHED, "tools"], "events");
+    await end();
+  });
+}
+
 /**
  * Runs every check that the server's tools allow, closes, and prints what was seen.
  *
  * `client` is connected; `call(params, options)` bridges the two signatures of callTool.
  */
-export async function checkServer({ client, call, report, tools, hasPing, pids }) {
+export async function checkServer({ client, call, report, tools, hasPing, features, pids }) {
   const seen = Object.assign(report, { passed: [], failed: [] });
   let lateProgress = 0;
   client.onerror = (error) => {
@@ -138,6 +255,8 @@ export async function checkServer({ client, call, report, tools, hasPing, pids }
     const late = lateProgress - before;
     expect(late <= 1, "progress notifications in 0.4 s, long after the call was cancelled", late);
   });
+
+  if (features) await checkFeatures({ client, call, check, ...features });
 
   const began = Date.now();
   await client.close();

@@ -9,7 +9,8 @@ import json
 import os
 import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
@@ -28,6 +29,18 @@ class Outcome:
     is_error: bool
     text: str
     structured: Any
+    kinds: list[str] = field(default_factory=list)
+
+
+# What the clients answer when `--features` has them asked: the user fills in every field with his name.
+NAME = "Ada"
+MODEL, REPLY = "parrot", "Paris"
+HOME = "file:///home/ada"
+WATCHED = "test://watched-resource"
+
+
+def filled_in(schema: dict[str, Any]) -> dict[str, str]:
+    return {name: NAME for name in schema["properties"]}
 
 
 def is_sum(text):
@@ -40,6 +53,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--era", choices=("legacy", "modern", "auto"), default="legacy")
     parser.add_argument("--tools", default="greet", help="the tools the server must offer, each of them is tried")
+    parser.add_argument("--features", action="store_true", help="the server is our everything_server: try all it has")
     parser.add_argument("--pids", help="file with the process ids of the server, to see it end")
     parser.add_argument("command", nargs="+")
     return parser.parse_args()
@@ -71,6 +85,103 @@ class Report:
 def expect(condition: bool, what: str) -> None:
     if not condition:
         raise AssertionError(what)
+
+
+async def check_features(report: Report, peer, without: Sequence[str] = ()) -> None:
+    """Runs what a server can do beside tools, against our `everything_server`; the client answers when it is asked."""
+
+    async def lists():
+        resources, templates, prompts = await peer.resources(), await peer.templates(), await peer.prompts()
+        expect(resources[0] == "test://static-text" and WATCHED in resources, f"resources {resources}")
+        expect(templates == ["test://template/{id}/data", "fixture://item/{id}"], f"templates {templates}")
+        expect(prompts[:3] == ["hello", "greet", "third"], f"prompts {prompts}")
+
+    async def reads():
+        for uri, expected in (
+            ("fixture://hello", "hello, resource"),
+            ("fixture://unicode", "Grüße, 世界 🌍\u2028 end"),
+            ("fixture://item/7", "item 7"),
+            ("fixture://blob", bytes(range(256))),
+        ):
+            got = await peer.read(uri)
+            expect(got == [expected], f"{uri} holds {got}")
+
+    async def reads_nothing():
+        try:
+            got = await peer.read("fixture://nothing")
+        except Refused as refusal:
+            report.seen["unknown_resource"] = str(refusal)
+        else:
+            raise AssertionError(f"a resource that does not exist holds {got}")
+
+    async def prompts():
+        got = await peer.prompt("greet", {"name": NAME})
+        expect(got == ["Please greet Ada."], f"prompt greet became {got}")
+        got = await peer.prompt("test_prompt_with_arguments", {"arg1": "é", "arg2": "2"})
+        expect(got == ["Prompt with arguments: arg1='é', arg2='2'"], f"the prompt became {got}")
+
+    async def completes():
+        got = await peer.complete_prompt("greet", "name", "al")
+        expect(got == ["alice", "albert"], f"completion of a prompt's argument {got}")
+        got = await peer.complete_template("fixture://item/{id}", "id", "7")
+        expect(got == ["7", "700"], f"completion of a template's variable {got}")
+
+    async def contents():
+        got = await peer.call("test_multiple_content_types", {})
+        expect(got.kinds == ["text", "image", "resource"], f"content {got.kinds}")
+        got = await peer.call("structured", {})
+        expect(got.structured == {"temperature": 22.5, "ok": True}, f"structured content {got.structured}")
+
+    async def asks():
+        fields = '{"email":"Ada","username":"Ada"}'
+        for tool, arguments, text in (
+            ("test_elicitation", {"message": "Who are you?"}, f"User response: accept {fields}"),
+            ("test_sampling", {"prompt": "The capital of France?"}, f"LLM response: {REPLY}"),
+            ("test_input_required_result_list_roots", {}, f"Roots: {HOME}"),
+            ("test_input_required_result_multiple_inputs", {}, f"{NAME}: {REPLY} ({HOME})"),
+            ("test_input_required_result_multi_round", {}, f"{NAME} likes {NAME}."),
+        ):
+            got = await peer.call(tool, arguments)
+            expect(got.text == text, f"{tool} answered {got}")
+
+    async def asks_for_a_prompt():
+        got = await peer.prompt("test_input_required_result_prompt", {})
+        expect(got == [f"Write about {NAME}."], f"the prompt became {got}")
+
+    async def logs():
+        await peer.wants_logs()
+        await peer.call("test_tool_with_logging", {})
+        await until(lambda: len(peer.logs) >= 3)
+        expect(peer.logs[0] == "Tool execution started" and len(peer.logs) == 3, f"log messages {peer.logs}")
+
+    async def subscribes():
+        async with peer.subscribed(WATCHED) as events:
+            await peer.call("touch", {"uri": "fixture://hello"})
+            await peer.call("touch", {"uri": WATCHED})
+            await peer.call("test_trigger_tool_change", {})
+            await until(lambda: "tools" in events)
+            expect(events[:2] == [WATCHED, "tools"], f"events {events}")
+
+    for name, body in (
+        ("lists", lists),
+        ("read", reads),
+        ("unknown resource", reads_nothing),
+        ("prompts", prompts),
+        ("completion", completes),
+        ("content", contents),
+        ("questions", asks),
+        ("question of a prompt", asks_for_a_prompt),
+        ("log messages", logs),
+        ("subscription", subscribes),
+    ):
+        if name not in without:
+            await report.check(name, body)
+
+
+async def until(condition) -> None:
+    """Waits for notifications; the check's own deadline ends it."""
+    while not condition():
+        await anyio.sleep(0.01)
 
 
 async def check_server(report: Report, peer, tools: list[str], has_ping: bool) -> None:

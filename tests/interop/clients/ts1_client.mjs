@@ -1,11 +1,29 @@
 // A client of the TypeScript SDK 1.32: checks a stdio server; legacy only.
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
-import { CONNECT_MS, checkServer, notConnected, options } from "./checks.mjs";
+import * as types from "@modelcontextprotocol/sdk/types.js";
+import { ANSWERING, ANSWERS, CONNECT_MS, checkServer, notConnected, notes, options } from "./checks.mjs";
 
-const { era, tools, pids, command, args } = options();
+const { era, tools, features, pids, command, args } = options();
 
-const client = new Client({ name: "interop-ts1", version: "1.32.2" });
+const SCHEMAS = {
+  "elicitation/create": types.ElicitRequestSchema,
+  "sampling/createMessage": types.CreateMessageRequestSchema,
+  "roots/list": types.ListRootsRequestSchema,
+  "notifications/message": types.LoggingMessageNotificationSchema,
+  "notifications/resources/updated": types.ResourceUpdatedNotificationSchema,
+  "notifications/tools/list_changed": types.ToolListChangedNotificationSchema,
+};
+
+const client = new Client(
+  { name: "interop-ts1", version: "1.32.2" },
+  features ? { capabilities: ANSWERING } : {},
+);
+const told = notes();
+if (features) {
+  for (const [method, answer] of Object.entries(ANSWERS)) client.setRequestHandler(SCHEMAS[method], answer);
+  for (const [method, note] of Object.entries(told.handlers)) client.setNotificationHandler(SCHEMAS[method], note);
+}
 const transport = new StdioClientTransport({ command, args });
 let revision;
 transport.setProtocolVersion = (version) => (revision = version);
@@ -26,5 +44,13 @@ await checkServer({
   },
   tools,
   hasPing: true,
+  features: features && {
+    told,
+    logging: () => client.setLoggingLevel("debug"),
+    subscribe: async (uri) => {
+      await client.subscribeResource({ uri });
+      return () => client.unsubscribeResource({ uri });
+    },
+  },
   pids,
 });

@@ -1,21 +1,27 @@
 // A client of the TypeScript SDK 2.4: checks a stdio server in one era.
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
-import { CONNECT_MS, checkServer, notConnected, options } from "./checks.mjs";
+import { ANSWERING, ANSWERS, CONNECT_MS, checkServer, notConnected, notes, options } from "./checks.mjs";
 
 const MODES = { legacy: "legacy", auto: "auto", modern: { pin: "2026-07-28" } };
-const { era, tools, pids, command, args } = options();
+const { era, tools, features, pids, command, args } = options();
 
 const client = new Client(
   { name: "interop-ts2", version: "2.4.0" },
-  { versionNegotiation: { mode: MODES[era] } },
+  { versionNegotiation: { mode: MODES[era] }, ...(features && { capabilities: ANSWERING }) },
 );
+const told = notes();
+if (features) {
+  for (const [method, answer] of Object.entries(ANSWERS)) client.setRequestHandler(method, answer);
+  for (const [method, note] of Object.entries(told.handlers)) client.setNotificationHandler(method, note);
+}
 try {
   await client.connect(new StdioClientTransport({ command, args }), { timeout: CONNECT_MS });
 } catch (error) {
   notConnected(error);
 }
 const revision = client.getNegotiatedProtocolVersion();
+const isLegacy = client.getProtocolEra() === "legacy";
 await checkServer({
   client,
   call: (params, settings) => client.callTool(params, settings),
@@ -27,6 +33,21 @@ await checkServer({
     capabilities: client.getServerCapabilities(),
   },
   tools,
-  hasPing: client.getProtocolEra() === "legacy",
+  hasPing: isLegacy,
+  features: features && {
+    told,
+    logging: async () => {
+      if (!isLegacy) return { _meta: { "io.modelcontextprotocol/logLevel": "debug" } };
+      await client.setLoggingLevel("debug");
+    },
+    subscribe: async (uri) => {
+      if (!isLegacy) {
+        const subscription = await client.listen({ toolsListChanged: true, resourceSubscriptions: [uri] });
+        return () => subscription.close();
+      }
+      await client.subscribeResource({ uri });
+      return () => client.unsubscribeResource({ uri });
+    },
+  },
   pids,
 });
