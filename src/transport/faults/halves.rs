@@ -1,0 +1,250 @@
+//! The halves of a transport that goes wrong.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::super::{Control, Received, Receiver, Sender, SessionMessage, Tapped, lock};
+use super::{Fault, Rule};
+use crate::error::{Error, ErrorKind, Result};
+
+/// How often one who waits for a message looks whether the connection was lost meanwhile: the wrapped receiver is not told.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// What both halves share.
+pub(super) struct FaultyLine {
+    rules: Vec<Arc<Rule>>,
+    control: Arc<dyn Control>,
+    /// Guards why nothing passes any more, and whether delays are over.
+    lost: Mutex<Option<Lost>>,
+    changed: Condvar,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Lost {
+    /// By a fault: both halves fail.
+    Fault,
+    /// By us: the wrapped halves know, and delays end.
+    Closed,
+}
+
+impl FaultyLine {
+    pub(super) fn new(rules: Vec<Arc<Rule>>, control: Arc<dyn Control>) -> Self {
+        Self {
+            rules,
+            control,
+            lost: Mutex::new(None),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn decide(&self, message: &Tapped<'_>) -> Fault {
+        let ask = |rule: &Arc<Rule>| catch_unwind(AssertUnwindSafe(|| rule(message)));
+        let mut faults = self.rules.iter().map(|rule| ask(rule).unwrap_or_default());
+        faults
+            .find(|fault| *fault != Fault::Pass)
+            .unwrap_or_default()
+    }
+
+    /// The connection is lost by a fault.
+    fn lose(&self) -> Error {
+        lock(&self.lost).get_or_insert(Lost::Fault);
+        self.changed.notify_all();
+        self.gone()
+    }
+
+    fn gone(&self) -> Error {
+        let text = format!("{} has gone (an injected fault)", self.control.peer());
+        Error::new(ErrorKind::Closed, text)
+    }
+
+    fn check(&self) -> Result<()> {
+        match *lock(&self.lost) {
+            Some(Lost::Fault) => Err(self.gone()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits until `due`, but not past `until`. Returns whether `due` has come, or waiting makes no sense any more.
+    fn wait(&self, due: Instant, until: Option<Instant>) -> bool {
+        let end = until.map_or(due, |until| until.min(due));
+        let left = end.saturating_duration_since(Instant::now());
+        let lost = lock(&self.lost);
+        let waited = self
+            .changed
+            .wait_timeout_while(lost, left, |lost| lost.is_none());
+        let (lost, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        lost.is_some() || end == due
+    }
+}
+
+impl Control for FaultyLine {
+    fn peer(&self) -> String {
+        self.control.peer()
+    }
+
+    fn close(&self) {
+        lock(&self.lost).get_or_insert(Lost::Closed);
+        self.changed.notify_all();
+        self.control.close();
+    }
+
+    fn last_words(&self) -> Option<String> {
+        self.control.last_words()
+    }
+}
+
+impl fmt::Debug for FaultyLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("FaultyLine").field(&self.control).finish()
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct FaultyReceiver {
+    inner: Box<dyn Receiver>,
+    line: Arc<FaultyLine>,
+    count: u64,
+    /// A message that is delayed until then.
+    held: Option<(Instant, Received)>,
+    /// The last message was the last one.
+    lost_next: bool,
+}
+
+impl FaultyReceiver {
+    pub(super) fn new(inner: Box<dyn Receiver>, line: Arc<FaultyLine>) -> Self {
+        Self {
+            inner,
+            line,
+            count: 0,
+            held: None,
+            lost_next: false,
+        }
+    }
+}
+
+impl Receiver for FaultyReceiver {
+    fn receive(&mut self, patience: Option<Duration>) -> Result<Received> {
+        let until = patience.and_then(|patience| Instant::now().checked_add(patience));
+        loop {
+            if self.lost_next {
+                return Err(self.line.lose());
+            }
+            self.line.check()?;
+            if let Some((due, received)) = self.held.take() {
+                if self.line.wait(due, until) {
+                    self.line.check()?;
+                    return Ok(received);
+                }
+                self.held = Some((due, received));
+                return Ok(Received::Nothing);
+            }
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            let mut received = self
+                .inner
+                .receive(Some(left.map_or(LOOK, |left| left.min(LOOK))))?;
+            let Some(message) = Tapped::incoming(self.count + 1, &received) else {
+                if until.is_some_and(|until| Instant::now() >= until) {
+                    self.line.check()?;
+                    return Ok(received);
+                }
+                continue;
+            };
+            self.count += 1;
+            match self.line.decide(&message) {
+                Fault::Pass => return Ok(received),
+                Fault::Delay(delay) => match Instant::now().checked_add(delay) {
+                    Some(due) => self.held = Some((due, received)),
+                    None => return Ok(received),
+                },
+                Fault::Drop => {}
+                Fault::Truncate(bytes) => {
+                    if let Received::Message(message) = &mut received {
+                        message.text.truncate(bytes);
+                    }
+                    return Ok(received);
+                }
+                Fault::Close => return Err(self.line.lose()),
+                Fault::CloseAfter => {
+                    self.lost_next = true;
+                    return Ok(received);
+                }
+            }
+        }
+    }
+
+    /// Not while a message is held, nor before it is known what becomes of the next one.
+    fn has_message(&self) -> bool {
+        false
+    }
+
+    fn is_patient(&self) -> bool {
+        self.inner.is_patient()
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct FaultySender {
+    inner: Box<dyn Sender>,
+    line: Arc<FaultyLine>,
+    count: u64,
+    /// At most one message, whose fate is decided.
+    held: VecDeque<SessionMessage>,
+    /// When it may go.
+    due: Option<Instant>,
+    /// It is the last one.
+    lost_next: bool,
+}
+
+impl FaultySender {
+    pub(super) fn new(inner: Box<dyn Sender>, line: Arc<FaultyLine>) -> Self {
+        Self {
+            inner,
+            line,
+            count: 0,
+            held: VecDeque::new(),
+            due: None,
+            lost_next: false,
+        }
+    }
+
+    /// Sends what is held, or what a deadline cut.
+    fn finish(&mut self, deadline: Instant) -> Result<()> {
+        if let Some(due) = self.due {
+            if !self.line.wait(due, Some(deadline)) {
+                let text = "a message is delayed (an injected fault)";
+                return Err(Error::new(ErrorKind::Timeout, text));
+            }
+            self.due = None;
+        }
+        self.line.check()?;
+        self.inner.send(&mut self.held, deadline)?;
+        if self.lost_next {
+            return Err(self.line.lose());
+        }
+        Ok(())
+    }
+}
+
+impl Sender for FaultySender {
+    fn send(&mut self, queue: &mut VecDeque<SessionMessage>, deadline: Instant) -> Result<()> {
+        self.finish(deadline)?;
+        while let Some(mut message) = queue.pop_front() {
+            self.count += 1;
+            let tapped = Tapped::outgoing(self.count, &message);
+            match self.line.decide(&tapped) {
+                Fault::Pass => {}
+                Fault::Delay(delay) => self.due = Instant::now().checked_add(delay),
+                Fault::Drop => continue,
+                Fault::Truncate(bytes) => message.text.truncate(bytes),
+                Fault::Close => return Err(self.line.lose()),
+                Fault::CloseAfter => self.lost_next = true,
+            }
+            self.held.push_back(message);
+            self.finish(deadline)?;
+        }
+        Ok(())
+    }
+}
