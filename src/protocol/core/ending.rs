@@ -1,0 +1,157 @@
+//! The end: how a connection stops, in which order, and who waits for it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::super::peer::Peer;
+use super::{CREW_OF, Core, Ending, FAREWELL, HANDLER_OF};
+use crate::error::{Error, ErrorKind};
+
+impl Core {
+    /// Nothing is read any more, for this reason. Wakes every caller; requests in hand may finish if this side serves.
+    pub(in crate::protocol) fn end(self: &Arc<Self>, error: &Error) {
+        self.ending.store(true, Ordering::SeqCst);
+        let mut life = self.life.lock();
+        if life.ended.is_some() {
+            return;
+        }
+        life.ended = Some(error.clone());
+        drop(life);
+        self.fail_calls(error);
+        self.crew.end_reading();
+        if !self.settings.serving {
+            self.cancel_requests();
+        }
+        self.life_changed.notify_all();
+    }
+
+    pub(super) fn fail_calls(self: &Arc<Self>, error: &Error) {
+        self.settle(self.calls.close(error));
+        self.handlers.say_farewell(&Peer::new(Arc::clone(self)));
+    }
+
+    /// Nothing can be written any more. A peer that has gone may have left an answer, or its last words: they are read first.
+    pub(super) fn end_by_writing(self: &Arc<Self>, error: Error) {
+        if self.settings.serving || error.kind() != ErrorKind::Closed {
+            return self.end(&error);
+        }
+        let core = Arc::clone(self);
+        let hands = self.crew.push_own(Box::new(move || {
+            let until = Instant::now() + FAREWELL;
+            let mut life = core.life.lock();
+            while life.ended.is_none() && Instant::now() < until {
+                life = core.life_changed.wait_until(life, Some(until));
+            }
+            drop(life);
+            core.end(&error);
+        }));
+        self.provide(hands);
+    }
+
+    pub(super) fn cancel_requests(self: &Arc<Self>) {
+        self.push_callbacks(self.exchanges.close());
+    }
+
+    /// A request in hand has ended, and is no longer counted: somebody may wait for the last one.
+    ///
+    /// The waiter has set `ending` before it looks at the count, and looks holding `life`: so it either sees the new count, or is told.
+    pub(in crate::protocol) fn request_ended(&self) {
+        if self.ending.load(Ordering::SeqCst) {
+            drop(self.life.lock());
+            self.life_changed.notify_all();
+        }
+    }
+
+    pub(in crate::protocol) fn has_ended(&self) -> bool {
+        self.life.lock().ended.is_some()
+    }
+
+    /// Waits until the peer has gone or the connection is closed, then gives requests in hand their time, and closes.
+    pub(in crate::protocol) fn wait_and_close(self: &Arc<Self>) -> Error {
+        let mut life = self.life.lock();
+        while life.ended.is_none() {
+            life = self.life_changed.wait(life);
+        }
+        let drained = Instant::now() + self.settings.drain;
+        while self.admitted.load(Ordering::SeqCst) > 0 && !life.closing && Instant::now() < drained
+        {
+            life = self.life_changed.wait_until(life, Some(drained));
+        }
+        let error = life.ended.clone().expect("the wait ended with it");
+        let closing = life.closing;
+        drop(life);
+        if !closing {
+            self.outbox.drain(drained);
+        }
+        self.close(Ending::InOrder);
+        error
+    }
+
+    /// Ends everything in order; idempotent and bounded in time. See the module's page.
+    pub(in crate::protocol) fn close(self: &Arc<Self>, how: Ending) {
+        let own_thread = usize::from(CREW_OF.get() == self.address());
+        let own_handler = usize::from(
+            HANDLER_OF
+                .with_borrow(|core| core.as_ref().is_some_and(|core| Arc::ptr_eq(core, self))),
+        );
+        let patience = self.settings.drain + Duration::from_secs(8);
+        let mut life = self.life.lock();
+        if life.closing {
+            // Somebody is at it. A thread that this somebody waits for must not wait in turn.
+            let until = Instant::now() + patience;
+            while !life.closed && own_thread == 0 && Instant::now() < until {
+                life = self.life_changed.wait_until(life, Some(until));
+            }
+            return;
+        }
+        life.closing = true;
+        drop(life);
+        let reason = Error::new(
+            ErrorKind::Closed,
+            format!("the connection to '{}' was closed", self.peer()),
+        );
+        self.fail_calls(&reason);
+        self.cancel_requests();
+        self.crew.wait_for_handlers(
+            own_handler.max(own_thread),
+            Instant::now() + self.settings.drain.min(Duration::from_secs(1)),
+        );
+        self.outbox
+            .drain(Instant::now() + Duration::from_millis(500));
+        match how {
+            Ending::InOrder => self.control.close(),
+            Ending::AtOnce => self.control.close_at_once(),
+        }
+        self.end(&reason);
+        self.outbox.close(&reason);
+        self.crew.stop();
+        if self
+            .crew
+            .wait_for_threads(own_thread, Instant::now() + Duration::from_secs(2))
+        {
+            self.join_threads();
+        } else {
+            self.log(|| {
+                format!(
+                    "a handler for '{}' still runs although the connection is closed",
+                    self.peer()
+                )
+            });
+        }
+        self.life.lock().closed = true;
+        self.life_changed.notify_all();
+    }
+
+    pub(super) fn join_threads(&self) {
+        let threads = std::mem::take(&mut *self.threads.lock());
+        let here = std::thread::current().id();
+        for thread in threads
+            .into_iter()
+            .filter(|thread| thread.thread().id() != here)
+        {
+            // Its panics were caught and told; it has nothing else to say.
+            _ = thread.join();
+        }
+    }
+}

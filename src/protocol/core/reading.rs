@@ -1,0 +1,217 @@
+//! The threads of a connection at work: the duties of the crew, and the reading role.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::super::crew::{Duty, Hands, Job};
+use super::super::outgoing::Slot;
+use super::routing::Taken;
+use super::{CREW_OF, Core, HANDLER_OF, STANDING, Standing, Stint, WRITE_TURN};
+use crate::transport::Receiver;
+use crate::transport::sys::thread::{self, Stack};
+
+impl Core {
+    /// Starts the thread that the crew asked for.
+    pub(in crate::protocol) fn provide(self: &Arc<Self>, hands: Hands) {
+        if hands == Hands::Enough {
+            return;
+        }
+        let core = Arc::clone(self);
+        match thread::start("mcplink-crew", Stack::Large, move || core.serve_duties()) {
+            Ok(handle) => {
+                let mut threads = self.threads.lock();
+                threads.retain(|thread| !thread.is_finished());
+                threads.push(handle);
+            }
+            Err(error) => {
+                self.crew.thread_failed();
+                self.log(|| format!("a thread could not be started: {error}"));
+                if self.crew.threads() == 0 {
+                    self.end(&error);
+                }
+            }
+        }
+    }
+
+    pub(super) fn serve_duties(self: Arc<Self>) {
+        CREW_OF.set(self.address());
+        let mut has_come = true;
+        loop {
+            let (duty, hands) = self.crew.next_duty(std::mem::take(&mut has_come));
+            self.provide(hands);
+            match duty {
+                Duty::Leave => break,
+                Duty::Lead(receiver) => self.lead(receiver),
+                Duty::Own(job) => self.run_guarded(job),
+                Duty::Flush => self.flush_until(Instant::now().checked_add(WRITE_TURN)),
+                Duty::Run(job) => {
+                    let started = Instant::now();
+                    self.run(job);
+                    self.crew.job_done(started.elapsed());
+                }
+                Duty::Serial(job) => {
+                    self.run_guarded(job);
+                    self.crew.serial_done();
+                }
+            }
+        }
+        self.crew.thread_left();
+    }
+
+    /// Runs a handler, which may give its place up while it waits for the peer.
+    pub(super) fn run(self: &Arc<Self>, job: Job) {
+        let outer = HANDLER_OF.replace(Some(Arc::clone(self)));
+        self.run_guarded(job);
+        HANDLER_OF.set(outer);
+    }
+
+    pub(super) fn run_guarded(self: &Arc<Self>, job: Job) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(job)) {
+            self.log(|| {
+                format!(
+                    "a handler of messages of '{}' panicked: {}",
+                    self.peer(),
+                    panic_text(&*panic)
+                )
+            });
+        }
+    }
+
+    /// Frees the worker's place of the handler that runs on this thread, until the guard is dropped.
+    pub(in crate::protocol) fn leave_worker(&self) -> WorkerPlace {
+        let core = HANDLER_OF.take();
+        if let Some(core) = &core {
+            let hands = core.crew.blocked();
+            core.provide(hands);
+        }
+        WorkerPlace(core)
+    }
+
+    /// Holds the reading role until it is lost or the connection ends.
+    pub(super) fn lead(self: &Arc<Self>, mut receiver: Box<dyn Receiver>) {
+        loop {
+            if self.outbox.is_due(receiver.has_message()) {
+                match self.flush_aside(receiver) {
+                    Some(taken_back) => receiver = taken_back,
+                    None => return,
+                }
+            }
+            let job = match self.receive_one(&mut *receiver, None) {
+                Ok(Some(Taken::Job(job))) => job,
+                Ok(Some(Taken::Delivered)) if !self.settings.inline => {
+                    // Its caller may call again at once, and then better reads for itself.
+                    let hands = self.crew.pass_on(receiver);
+                    return self.provide(hands);
+                }
+                Ok(_) => continue,
+                Err(error) => {
+                    drop(receiver);
+                    return self.end(&error);
+                }
+            };
+            if !self.settings.inline {
+                let hands = self.crew.push_job(job);
+                self.provide(hands);
+                continue;
+            }
+            let more = receiver.has_message();
+            match self.crew.begin_inline(receiver) {
+                Ok((park, hands)) => {
+                    self.provide(hands);
+                    self.run_inline(job, park);
+                    if self.outbox.is_due(more) {
+                        self.flush_until(Instant::now().checked_add(WRITE_TURN));
+                    }
+                    let (taken_back, hands) = self.crew.end_inline(park);
+                    self.provide(hands);
+                    match taken_back {
+                        Some(taken_back) => receiver = taken_back,
+                        None => {
+                            self.flush_until(Instant::now().checked_add(WRITE_TURN));
+                            return;
+                        }
+                    }
+                }
+                Err(given_back) => {
+                    receiver = given_back;
+                    let hands = self.crew.push_job(job);
+                    self.provide(hands);
+                }
+            }
+        }
+    }
+
+    pub(super) fn run_inline(self: &Arc<Self>, job: Job, park: u64) {
+        let outer = STANDING.replace(Standing::Inline(self.address(), park));
+        self.run(job);
+        STANDING.set(outer);
+    }
+
+    /// Writes what is queued, with the receiver parked: a peer that does not read must not keep us from reading.
+    pub(super) fn flush_aside(
+        self: &Arc<Self>,
+        receiver: Box<dyn Receiver>,
+    ) -> Option<Box<dyn Receiver>> {
+        let hands = self.crew.park(receiver);
+        self.provide(hands);
+        self.flush_until(Instant::now().checked_add(WRITE_TURN));
+        self.crew.take()
+    }
+
+    /// A caller reads for everybody, until something comes for itself or `until`.
+    pub(in crate::protocol) fn read_for_caller(
+        self: &Arc<Self>,
+        mut receiver: Box<dyn Receiver>,
+        slot: &Slot,
+        until: Instant,
+    ) -> Stint {
+        while !slot.has_something() {
+            let patience = until.saturating_duration_since(Instant::now());
+            match self.receive_one(&mut *receiver, Some(patience)) {
+                Ok(Some(Taken::Job(job))) => {
+                    let hands = self.crew.push_job(job);
+                    self.provide(hands);
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    drop(receiver);
+                    self.end(&error);
+                    return Stint::Ended;
+                }
+            }
+            if self.outbox.is_due(false) {
+                let hands = self.crew.want_flush();
+                self.provide(hands);
+            }
+            // Messages for others, however many, must not keep the caller past its time.
+            if Instant::now() >= until && !slot.has_something() {
+                let hands = self.crew.hand_over(receiver);
+                self.provide(hands);
+                return Stint::Quiet;
+            }
+        }
+        let hands = self.crew.pass_on(receiver);
+        self.provide(hands);
+        Stint::Found
+    }
+}
+
+pub(super) fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no text")
+}
+
+/// Takes the worker's place of a handler back, when it is dropped.
+pub(in crate::protocol) struct WorkerPlace(Option<Arc<Core>>);
+
+impl Drop for WorkerPlace {
+    fn drop(&mut self) {
+        if let Some(core) = self.0.take() {
+            core.crew.unblocked();
+            HANDLER_OF.set(Some(core));
+        }
+    }
+}

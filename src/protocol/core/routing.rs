@@ -1,0 +1,418 @@
+//! Routing: from a message to what is done for it. Runs on the reading thread, waits for nothing, and runs no user code.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::super::cancel::Callback;
+use super::super::crew::Job;
+use super::super::handlers::RequestHandler;
+use super::super::incoming::{Batch, Refusal};
+use super::super::outgoing::{Delivery, Due, OnEnd, Outcome, Progress};
+use super::super::peer::Peer;
+use super::super::responder::Responder;
+use super::super::stats::count;
+use super::reading::panic_text;
+use super::{CANCELLED, Core, PROGRESS, STANDING, Standing};
+use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
+use crate::jsonrpc::{
+    self, Form, Malformed, Message, Notification, Parsed, Request, RequestId, TooLong,
+};
+use crate::transport::{Received, Receiver, SessionMessage};
+
+/// What became of a message.
+pub(super) enum Taken {
+    /// It is done with.
+    Done,
+    /// It was an answer that a caller waits for.
+    Delivered,
+    /// A handler has to run.
+    Job(Job),
+}
+
+impl Core {
+    /// Receives and routes one message; `None` when none came in time.
+    pub(super) fn receive_one(
+        self: &Arc<Self>,
+        receiver: &mut dyn Receiver,
+        patience: Option<Duration>,
+    ) -> Result<Option<Taken>> {
+        // A transport may be the host's. When it panics, the connection ends like for any other failure.
+        let received = catch_unwind(AssertUnwindSafe(|| receiver.receive(patience)))
+            .unwrap_or_else(|panic| {
+                let text = format!("the transport panicked: {}", panic_text(&*panic));
+                Err(Error::new(ErrorKind::Io, text))
+            })?;
+        let outer = STANDING.replace(Standing::Reading(self.address()));
+        let taken = match received {
+            Received::Message(message) => Some(self.take_in(message)),
+            Received::TooLong(long) => {
+                self.refuse_too_long(&long);
+                Some(Taken::Done)
+            }
+            Received::Nothing => None,
+        };
+        STANDING.set(outer);
+        Ok(taken)
+    }
+
+    pub(super) fn take_in(self: &Arc<Self>, message: SessionMessage) -> Taken {
+        match Parsed::read(message.text, self.limits.max_depth) {
+            Parsed::Single(Ok(message)) => self.route(message, None),
+            Parsed::Single(Err(malformed)) => {
+                self.refuse_malformed(malformed, None);
+                Taken::Done
+            }
+            Parsed::Batch(_) if !self.batches.load(Ordering::Acquire) => {
+                let error = RpcError::invalid_request(
+                    "an array of messages is known to revision 2025-03-26 only",
+                );
+                self.refuse_malformed(
+                    Malformed {
+                        error,
+                        id: None,
+                        form: Form::Request,
+                        excerpt: None,
+                    },
+                    None,
+                );
+                Taken::Done
+            }
+            Parsed::Batch(members) => {
+                self.take_batch(members);
+                Taken::Done
+            }
+        }
+    }
+
+    pub(super) fn take_batch(self: &Arc<Self>, members: Vec<Result<Message, Malformed>>) {
+        let is_answered = |member: &Result<Message, Malformed>| match member {
+            Ok(message) => matches!(message, Message::Request(_)),
+            Err(malformed) => malformed.form != Form::Notification,
+        };
+        let batch = Arc::new(Batch::new(
+            members.iter().filter(|member| is_answered(member)).count(),
+        ));
+        for member in members {
+            match member {
+                Ok(message) => {
+                    if let Taken::Job(job) = self.route(message, Some(&batch)) {
+                        let hands = self.crew.push_job(job);
+                        self.provide(hands);
+                    }
+                }
+                Err(malformed) => self.refuse_malformed(malformed, Some(&batch)),
+            }
+        }
+    }
+
+    pub(super) fn route(self: &Arc<Self>, message: Message, batch: Option<&Arc<Batch>>) -> Taken {
+        match message {
+            Message::Request(request) => self.accept(request, batch),
+            Message::Notification(notification) => {
+                self.notified(notification);
+                Taken::Done
+            }
+            Message::Response(response) => match response.id().cloned() {
+                Some(id) => self.deliver(&id, Outcome::Response(response)),
+                None => {
+                    let error = response
+                        .outcome()
+                        .expect_err("only errors may lack an id")
+                        .clone();
+                    self.log(|| format!("'{}' could not read a message: {error}", self.peer()));
+                    Taken::Done
+                }
+            },
+        }
+    }
+
+    pub(super) fn deliver(self: &Arc<Self>, id: &RequestId, outcome: Outcome) -> Taken {
+        match self.complete(id, outcome) {
+            Delivery::Delivered => return Taken::Delivered,
+            Delivery::Late => count(&self.counters.late_responses),
+            Delivery::Unknown => {
+                count(&self.counters.unknown_responses);
+                self.log(|| {
+                    format!(
+                        "'{}' answered request {id}, which was never sent",
+                        self.peer()
+                    )
+                });
+            }
+        }
+        Taken::Done
+    }
+
+    pub(super) fn complete(self: &Arc<Self>, id: &RequestId, outcome: Outcome) -> Delivery {
+        let (delivery, due) = self.calls.complete(id, outcome);
+        self.settle(due);
+        delivery
+    }
+
+    /// Has callbacks run that are owed an outcome: none of them is ever dropped.
+    pub(super) fn settle(self: &Arc<Self>, due: impl IntoIterator<Item = Due>) {
+        for (callback, outcome) in due {
+            match callback {
+                OnEnd::Quick(on_end) => self.run_guarded(Box::new(move || on_end(outcome))),
+                OnEnd::InOrder(on_end) => self.push_owed(Box::new(move || on_end(outcome))),
+            }
+        }
+    }
+
+    pub(super) fn accept(self: &Arc<Self>, request: Request, batch: Option<&Arc<Batch>>) -> Taken {
+        let refuse = |error: RpcError| {
+            self.reply(Some(request.id()), &error, batch);
+            Taken::Done
+        };
+        if !self.answers.load(Ordering::Acquire) {
+            count(&self.counters.malformed);
+            self.log(|| {
+                format!(
+                    "'{}' sent a request ({}), which its revision forbids",
+                    self.peer(),
+                    request.method()
+                )
+            });
+            self.end_batch_member(batch);
+            return Taken::Done;
+        }
+        let Some(RequestHandler { call, quick }) = self.handlers.for_request(request.method())
+        else {
+            return refuse(RpcError::method_not_found(request.method()));
+        };
+        if !quick && self.admitted.load(Ordering::Acquire) >= self.limits.max_requests {
+            count(&self.counters.refused_busy);
+            return refuse(busy(self.limits.max_requests));
+        }
+        let exchange = match self.exchanges.open(request.id(), batch.map(Arc::clone)) {
+            Ok(exchange) => exchange,
+            Err(Refusal::InUse) => {
+                return refuse(RpcError::invalid_request(format!(
+                    "id {} is in use by a request that is not answered yet",
+                    request.id()
+                )));
+            }
+            Err(Refusal::Closed) => return Taken::Done,
+        };
+        self.admitted.fetch_add(1, Ordering::AcqRel);
+        let responder = Responder::new(Arc::clone(self), exchange, request.method());
+        let call = Arc::clone(call);
+        let job: Job = Box::new(move || call(&request, responder));
+        if *quick {
+            self.run_guarded(job);
+            return Taken::Done;
+        }
+        Taken::Job(job)
+    }
+
+    pub(super) fn notified(self: &Arc<Self>, notification: Notification) {
+        match notification.method() {
+            CANCELLED => self.cancelled(&notification),
+            PROGRESS => self.progressed(&notification),
+            method => {
+                let peer = Peer::new(Arc::clone(self));
+                if let Some(quick) = self.handlers.for_quick_notification(method) {
+                    quick(&peer, &notification);
+                }
+                if let Some(handler) = self.handlers.for_notification(method) {
+                    let handler = Arc::clone(handler);
+                    self.push_serial(Box::new(move || handler(&peer, &notification)));
+                }
+            }
+        }
+    }
+
+    pub(super) fn cancelled(self: &Arc<Self>, notification: &Notification) {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params {
+            request_id: RequestId,
+            #[serde(default)]
+            reason: Option<String>,
+        }
+        let Ok(Params { request_id, reason }) = serde_json::from_str(notification.params()) else {
+            count(&self.counters.malformed);
+            return;
+        };
+        let why = reason.clone();
+        let Some((exchange, callbacks)) = self.exchanges.cancel(&request_id, reason) else {
+            // A peer that sends no requests can only mean one of ours.
+            if !self.answers.load(Ordering::Acquire) {
+                self.settle(self.calls.withdraw(&request_id));
+            }
+            return;
+        };
+        self.log(|| {
+            format!(
+                "'{}' cancelled request {request_id}: {}",
+                self.peer(),
+                why.as_deref().unwrap_or("no reason given")
+            )
+        });
+        self.push_callbacks(callbacks);
+        self.end_batch_member(exchange.batch.as_ref());
+    }
+
+    pub(super) fn progressed(&self, notification: &Notification) {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params {
+            progress_token: RequestId,
+            progress: f64,
+            #[serde(default)]
+            total: Option<f64>,
+            #[serde(default)]
+            message: Option<String>,
+        }
+        let Ok(Params {
+            progress_token,
+            progress,
+            total,
+            message,
+        }) = serde_json::from_str(notification.params())
+        else {
+            count(&self.counters.malformed);
+            return;
+        };
+        let (_, merged) = self.calls.report(
+            &progress_token,
+            Progress {
+                progress,
+                total,
+                message,
+            },
+        );
+        if merged {
+            count(&self.counters.merged_progress);
+        }
+    }
+
+    /// Runs a handler, which was left before, on a thread of the connection.
+    pub(crate) fn run_later(self: &Arc<Self>, handler: Job) {
+        let hands = self.crew.push_job(handler);
+        self.provide(hands);
+    }
+
+    /// What handlers want to have run when their request is cancelled: in order with notifications, but never dropped.
+    pub(super) fn push_callbacks(self: &Arc<Self>, callbacks: Vec<Callback>) {
+        for callback in callbacks {
+            if let Ok(hands) = self.crew.push_serial(callback, usize::MAX) {
+                self.provide(hands);
+            }
+        }
+    }
+
+    pub(super) fn push_serial(self: &Arc<Self>, job: Job) {
+        match self.crew.push_serial(job, self.limits.max_notifications) {
+            Ok(hands) => self.provide(hands),
+            Err(_) => count(&self.counters.dropped_notifications),
+        }
+    }
+
+    /// Queues what must not be lost, however much waits: there is no more of it than there are calls.
+    pub(in crate::protocol) fn push_owed(self: &Arc<Self>, job: Job) {
+        match self.crew.push_serial(job, usize::MAX) {
+            Ok(hands) => self.provide(hands),
+            // Nobody is left to run it, but it must know that it is over.
+            Err(job) => self.run_guarded(job),
+        }
+    }
+
+    pub(super) fn refuse_malformed(
+        self: &Arc<Self>,
+        malformed: Malformed,
+        batch: Option<&Arc<Batch>>,
+    ) {
+        let Malformed { form, .. } = malformed;
+        count(if form == Form::Noise {
+            &self.counters.noise
+        } else {
+            &self.counters.malformed
+        });
+        if let Some(excerpt) = &malformed.excerpt {
+            _ = self.noise.set(excerpt.clone());
+        }
+        self.log(|| {
+            format!(
+                "'{}' sent a message that is none: {}",
+                self.peer(),
+                malformed.error.message
+            )
+        });
+        let answerable = match form {
+            Form::Notification => return,
+            Form::Request => {
+                self.settings.serving
+                    || (malformed.id.is_some() && self.answers.load(Ordering::Acquire))
+            }
+            Form::Noise => self.settings.serving,
+            Form::Response => {
+                let delivered = malformed.id.clone().is_some_and(|id| {
+                    self.complete(&id, Outcome::Malformed(malformed.clone())) == Delivery::Delivered
+                });
+                !delivered && self.settings.serving
+            }
+        };
+        if answerable {
+            self.reply(malformed.id.as_ref(), &malformed.error, batch);
+        } else {
+            self.end_batch_member(batch);
+        }
+    }
+
+    pub(super) fn refuse_too_long(self: &Arc<Self>, long: &TooLong) {
+        count(&self.counters.too_long);
+        let max = self.limits.max_message_bytes;
+        let text = format!(
+            "message of {} bytes exceeds max_message_bytes ({max})",
+            long.bytes
+        );
+        self.log(|| format!("from '{}': {text}", self.peer()));
+        match (&long.id, long.is_response) {
+            (Some(id), true) => {
+                let text = format!("the answer of '{}' is too long: {text}", self.peer());
+                let error = Error::new(ErrorKind::Limit, text).sent(true);
+                self.deliver(id, Outcome::Failed(error));
+            }
+            (None, true) => {}
+            (id, false) if self.settings.serving || id.is_some() => {
+                self.reply(id.as_ref(), &RpcError::invalid_request(text), None);
+            }
+            (_, false) => {}
+        }
+    }
+
+    /// Answers what has no exchange.
+    pub(super) fn reply(
+        self: &Arc<Self>,
+        id: Option<&RequestId>,
+        error: &RpcError,
+        batch: Option<&Arc<Batch>>,
+    ) {
+        let text = jsonrpc::write_error(id, error);
+        let text = match batch {
+            Some(batch) => batch.end_one(Some(text)),
+            None => Some(text),
+        };
+        let Some(text) = text else { return };
+        let mut message = SessionMessage::new(text);
+        message.related = id.cloned();
+        match self.queue(message) {
+            Ok(()) => self.write_answers(),
+            Err(error) => self.log(|| format!("an error answer could not be sent: {error}")),
+        }
+    }
+}
+
+fn busy(max: usize) -> RpcError {
+    let text = format!("busy: {max} requests are in hand already (max_requests); try again later");
+    let error = RpcError::new(ErrorCode::INTERNAL_ERROR, text);
+    error
+        .clone()
+        .with_data(&serde_json::json!({ "busy": true, "maxRequests": max }))
+        .unwrap_or(error)
+}

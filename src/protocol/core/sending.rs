@@ -1,0 +1,279 @@
+//! Sending: what is queued, and who writes it when.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde::Serialize;
+
+use super::super::cancel::CancelToken;
+use super::super::incoming::{Batch, Exchange};
+use super::super::outbox::Flush;
+use super::super::responder::response_of;
+use super::{CALL_TURN, CANCELLED, Core, STANDING, Standing, WRITE_TURN};
+use crate::error::{Error, ErrorKind, Result};
+use crate::jsonrpc::{self, RequestId};
+use crate::transport::{Limits, SessionMessage};
+
+impl Core {
+    /// Queues the answer of an exchange, which the caller has the right to. It is written by [`write_answers`](Self::write_answers).
+    pub(in crate::protocol) fn queue_response(
+        self: &Arc<Self>,
+        exchange: &Exchange,
+        text: Vec<u8>,
+    ) -> Result<()> {
+        let text = match &exchange.batch {
+            Some(batch) => batch.end_one(Some(text)),
+            None => Some(text),
+        };
+        match text {
+            Some(text) => self.queue(response_of(exchange, text)),
+            None => Ok(()),
+        }
+    }
+
+    /// A message gets no answer: if it was the last of its batch, the answers of the others go out.
+    pub(super) fn end_batch_member(self: &Arc<Self>, batch: Option<&Arc<Batch>>) {
+        let Some(text) = batch.and_then(|batch| batch.end_one(None)) else {
+            return;
+        };
+        match self.queue(SessionMessage::new(text)) {
+            Ok(()) => self.write_answers(),
+            Err(error) => self.log(|| format!("the answer of a batch could not be sent: {error}")),
+        }
+    }
+
+    /// Sends a notification of an exchange, unless it was answered or cancelled.
+    pub(in crate::protocol) fn send_while_open(
+        self: &Arc<Self>,
+        exchange: &Exchange,
+        text: Vec<u8>,
+    ) -> Result<()> {
+        let deadline = self.write_deadline();
+        // Waiting for room happens outside of the exchange's lock: a cancellation must not wait for a peer that does not read.
+        self.push(response_of(exchange, text), deadline, None, |message| {
+            exchange.while_open(|| self.outbox.try_push(message))
+        })?;
+        if !self.is_written_later() {
+            self.flush_until(deadline);
+        }
+        Ok(())
+    }
+
+    /// Whether what a handler on this thread has just queued can wait for a few more: whoever has the receiver next writes it, this
+    /// thread when the handler returns, or the watchdog after a tick.
+    pub(super) fn is_written_later(self: &Arc<Self>) -> bool {
+        match STANDING.get() {
+            Standing::Inline(address, park) if address == self.address() => {
+                self.outbox.is_short() && self.crew.is_parked(park)
+            }
+            _ => false,
+        }
+    }
+
+    /// Queues a request that nobody waits for, and has it written.
+    pub(in crate::protocol) fn send_started(
+        self: &Arc<Self>,
+        message: SessionMessage,
+    ) -> Result<()> {
+        self.outbox.push_over(message)?;
+        let hands = self.crew.want_flush();
+        self.provide(hands);
+        Ok(())
+    }
+
+    /// Queues a message with `try_push` when there is room; until then it waits, at most until the deadline or for the token.
+    pub(super) fn push(
+        self: &Arc<Self>,
+        message: SessionMessage,
+        deadline: Option<Instant>,
+        cancel: Option<&CancelToken>,
+        try_push: impl Fn(&mut Option<SessionMessage>) -> Result<()>,
+    ) -> Result<()> {
+        let mut message = Some(message);
+        loop {
+            try_push(&mut message)?;
+            let Some(message) = &message else {
+                return Ok(());
+            };
+            if cancel.is_some_and(CancelToken::is_triggered) {
+                return Err(Error::new(ErrorKind::Cancelled, "cancelled"));
+            }
+            let turn = if cancel.is_some() {
+                turn_of_call(deadline)
+            } else {
+                deadline
+            };
+            // What fills the queue may wait for a thread that is about to write it, but runs a handler first.
+            self.flush_until(turn);
+            match self.outbox.wait_for_room(message.text.len(), turn) {
+                Err(error) if error.kind() == ErrorKind::Timeout && turn != deadline => {}
+                waited => waited?,
+            }
+        }
+    }
+
+    /// Sends a request: queues it, waiting for room until the deadline or for the token, and writes it.
+    pub(in crate::protocol) fn send_request(
+        self: &Arc<Self>,
+        message: SessionMessage,
+        deadline: Option<Instant>,
+        cancel: Option<&CancelToken>,
+    ) -> Result<()> {
+        self.push(message, deadline, cancel, |message| {
+            self.outbox.try_push(message)
+        })?;
+        self.flush_until(turn_of_call(deadline));
+        Ok(())
+    }
+
+    pub(super) fn push_until(
+        self: &Arc<Self>,
+        message: SessionMessage,
+        deadline: Option<Instant>,
+    ) -> Result<()> {
+        self.push(message, deadline, None, |message| {
+            self.outbox.try_push(message)
+        })
+    }
+
+    pub(in crate::protocol) fn send_notification(self: &Arc<Self>, text: Vec<u8>) -> Result<()> {
+        let deadline = self.write_deadline();
+        self.push_until(SessionMessage::new(text), deadline)?;
+        self.flush_until(deadline);
+        Ok(())
+    }
+
+    /// Queues a change notification without waiting; `false` when too many wait for the subscriber already. Nothing is written before
+    /// [`write_soon`](Self::write_soon).
+    pub(crate) fn post(
+        &self,
+        exchange: Option<&Exchange>,
+        text: Vec<u8>,
+        backlog: &Arc<()>,
+    ) -> Result<bool> {
+        // One is held by the subscriber itself.
+        if Arc::strong_count(backlog) > self.limits.max_backlog {
+            return Ok(false);
+        }
+        let mut message = SessionMessage::new(text);
+        message.backlog = Some(Arc::clone(backlog));
+        message.related = exchange.map(|exchange| exchange.id.clone());
+        let mut message = Some(message);
+        match exchange {
+            Some(exchange) => exchange.while_open(|| self.outbox.try_push(&mut message))?,
+            None => self.outbox.try_push(&mut message)?,
+        }
+        Ok(message.is_none())
+    }
+
+    /// Queues what ends a request, without waiting.
+    pub(in crate::protocol) fn post_last(&self, exchange: &Exchange, text: Vec<u8>) -> Result<()> {
+        self.outbox.push_over(response_of(exchange, text))
+    }
+
+    /// Has what was posted written by a thread of the connection: the one that reads if this is it, else one of the crew.
+    pub(crate) fn write_soon(self: &Arc<Self>) {
+        let reads = STANDING.get() == Standing::Reading(self.address());
+        if !reads && !self.is_written_later() {
+            let hands = self.crew.want_flush();
+            self.provide(hands);
+        }
+    }
+
+    /// Gives a peer up that does not read what it subscribed to.
+    pub(crate) fn give_up(self: &Arc<Self>) {
+        let max = self.limits.max_backlog;
+        let text = format!(
+            "'{}' does not read: {max} change notifications wait (max_backlog)",
+            self.peer()
+        );
+        self.log(|| text.clone());
+        self.end(&Error::new(ErrorKind::Closed, text));
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Tells the peer that nobody waits for a request any more, without waiting for that message to be written.
+    pub(in crate::protocol) fn send_cancelled(self: &Arc<Self>, id: i64, reason: &str) {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params<'a> {
+            request_id: i64,
+            reason: &'a str,
+        }
+        let text = jsonrpc::write_notification(
+            CANCELLED,
+            &Params {
+                request_id: id,
+                reason,
+            },
+        )
+        .expect("a number and a string");
+        let message = SessionMessage::new(text).related_to(RequestId::from(id));
+        match self.outbox.push_over(message) {
+            Ok(()) => {
+                let hands = self.crew.want_flush();
+                self.provide(hands);
+            }
+            Err(error) => self.log(|| {
+                format!(
+                    "'{}' could not be told that request {id} is cancelled: {error}",
+                    self.peer()
+                )
+            }),
+        }
+    }
+
+    /// Queues an answer. It is written by [`write_answers`](Self::write_answers).
+    pub(super) fn queue(self: &Arc<Self>, message: SessionMessage) -> Result<()> {
+        let pushed = match STANDING.get() {
+            Standing::Reading(address) if address == self.address() => {
+                self.outbox.push_over(message)
+            }
+            _ => self.push_until(message, self.write_deadline()),
+        };
+        if let Err(error) = &pushed
+            && matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Limit)
+        {
+            // An answer must not get lost while the connection lives on.
+            self.end(&error.clone().with_kind(ErrorKind::Closed));
+        }
+        pushed
+    }
+
+    /// Writes what is queued, unless this thread has to read or will write soon.
+    pub(in crate::protocol) fn write_answers(self: &Arc<Self>) {
+        let here = self.address();
+        if !matches!(STANDING.get(), Standing::Reading(address) | Standing::Inline(address, _) if address == here)
+        {
+            self.flush_until(self.write_deadline());
+        }
+    }
+
+    pub(super) fn write_deadline(&self) -> Option<Instant> {
+        Instant::now().checked_add(self.settings.write_timeout)
+    }
+
+    /// Writes what is queued; what is left at the deadline the crew writes.
+    pub(in crate::protocol) fn flush_until(self: &Arc<Self>, deadline: Option<Instant>) {
+        let turn = Instant::now() + WRITE_TURN;
+        match self
+            .outbox
+            .flush(deadline.map_or(turn, |deadline| deadline.min(turn)))
+        {
+            Flush::Done => {}
+            Flush::Unfinished => {
+                let hands = self.crew.want_flush();
+                self.provide(hands);
+            }
+            Flush::Failed(error) => self.end_by_writing(error.context("writing failed")),
+        }
+    }
+}
+
+fn turn_of_call(deadline: Option<Instant>) -> Option<Instant> {
+    let turn = Instant::now() + CALL_TURN;
+    Some(deadline.map_or(turn, |deadline| deadline.min(turn)))
+}
