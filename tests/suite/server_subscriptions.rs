@@ -65,15 +65,21 @@ fn listen(client: &mut Raw, id: Value, filter: Value) -> Value {
     ack["params"]["notifications"].clone()
 }
 
-/// What has come: the methods, without their common beginning.
-fn heard(client: &mut Raw) -> Vec<String> {
+/// What has come.
+fn messages(client: &mut Raw) -> Vec<Value> {
     client.settle();
-    let count = client.heard();
-    let short = |message: Value| {
-        let method = message["method"].as_str().unwrap_or("(answer)");
-        method.trim_start_matches("notifications/").to_owned()
-    };
-    (0..count).map(|_| short(client.next())).collect()
+    (0..client.heard()).map(|_| client.next()).collect()
+}
+
+/// The method of a message, without the beginning that all of them have.
+fn short(message: &Value) -> String {
+    let method = message["method"].as_str().unwrap_or("(answer)");
+    method.trim_start_matches("notifications/").to_owned()
+}
+
+/// What has come: the methods.
+fn heard(client: &mut Raw) -> Vec<String> {
+    messages(client).iter().map(short).collect()
 }
 
 const EACH_LIST_TWICE: [&str; 6] = [
@@ -177,7 +183,7 @@ fn what_is_offered_is_declared_before_it_is_there() {
     assert_eq!(heard(&mut client), ["tools/list_changed"]);
 }
 
-// M-SUB-S-01, M-SUB-S-05, M-SUB-C-13, M-TOOL-S-07, M-RES-S-04, M-PROM-S-04
+// M-META-S-18, M-SUB-S-01, M-SUB-S-05, M-SUB-C-13, M-TOOL-S-07, M-RES-S-04, M-PROM-S-04
 #[test]
 fn a_stream_carries_what_its_filter_asks_for() {
     for (filter, expected) in [
@@ -205,7 +211,12 @@ fn a_stream_carries_what_its_filter_asks_for() {
         client.expect_silence();
         listen(&mut client, json!(100), filter);
         change_everything(&server);
-        assert_eq!(heard(&mut client), expected);
+        let told = messages(&mut client);
+        assert!(
+            told.iter()
+                .all(|message| message["params"]["_meta"][ID] == 100)
+        );
+        assert_eq!(told.iter().map(short).collect::<Vec<_>>(), expected);
     }
 }
 
