@@ -392,6 +392,39 @@ fn a_state_is_good_for_its_request_on_every_replica_and_refused_elsewhere_with_o
     }
 }
 
+// M-ERR-S-07, M-STATE-S-05
+#[test]
+fn a_page_is_asked_for_by_a_result_and_not_by_an_error() {
+    let server = server()
+        .state_keys(&[StateKey::new([1; 32])])
+        .tool_with(Tool::new("ask"), |_: Value, context: &Context| {
+            let page = ElicitRequestParams::url("sign in", "https://example.com/");
+            context
+                .elicit("page", page)
+                .map(|answer| format!("{:?}", answer.action))
+                .map_err(ToolError::from)
+        })
+        .build()
+        .unwrap();
+    let opens = || client().on_elicit_url(|_| ElicitResult::cancel());
+    let (_one, first) = connect(&server, opens(), ProtocolVersion::V2026_07_28);
+    let (_other, second) = connect(&server, opens(), ProtocolVersion::V2026_07_28);
+    let asked = raw_call(&first, &json!({ "name": "ask" })).unwrap();
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    let question = &asked["inputRequests"]["page"]["params"];
+    assert_eq!(
+        (&question["mode"], &question["url"]),
+        (&json!("url"), &json!("https://example.com/"))
+    );
+    // Nothing of the call is bound to its connection: the state that the client passes is all.
+    let answered = json!({
+        "name": "ask", "requestState": asked["requestState"],
+        "inputResponses": { "page": { "action": "accept" } },
+    });
+    let result = raw_call(&second, &answered).unwrap();
+    assert_eq!(result["content"][0]["text"], "Accept", "{result}");
+}
+
 // M-MRTR-S-25, M-MRTR-S-27, M-MRTR-S-28
 #[test]
 fn missing_answers_are_asked_again_and_surplus_ones_ignored() {
