@@ -1,8 +1,8 @@
-//! One message: read in one pass, `params` and `result` left as raw JSON text; and its writer.
+//! One message: read in one pass, `params` and `result` left as raw JSON text.
 
 use std::ops::Range;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::id::RequestId;
@@ -464,95 +464,6 @@ impl std::fmt::Debug for RawResult {
     }
 }
 
-/// Writes a request.
-///
-/// # Errors
-///
-/// When `params` can't be written as JSON.
-pub fn write_request(
-    id: &RequestId,
-    method: &str,
-    params: &impl Serialize,
-) -> Result<Vec<u8>, serde_json::Error> {
-    #[derive(Serialize)]
-    struct Out<'a, P> {
-        jsonrpc: &'static str,
-        id: &'a RequestId,
-        method: &'a str,
-        params: &'a P,
-    }
-    write(&Out {
-        jsonrpc: "2.0",
-        id,
-        method,
-        params,
-    })
-}
-
-/// Writes a notification.
-///
-/// # Errors
-///
-/// When `params` can't be written as JSON.
-pub fn write_notification(
-    method: &str,
-    params: &impl Serialize,
-) -> Result<Vec<u8>, serde_json::Error> {
-    #[derive(Serialize)]
-    struct Out<'a, P> {
-        jsonrpc: &'static str,
-        method: &'a str,
-        params: &'a P,
-    }
-    write(&Out {
-        jsonrpc: "2.0",
-        method,
-        params,
-    })
-}
-
-/// Writes the response of a request that succeeded.
-///
-/// # Errors
-///
-/// When `result` can't be written as JSON.
-pub fn write_result(id: &RequestId, result: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
-    #[derive(Serialize)]
-    struct Out<'a, R> {
-        jsonrpc: &'static str,
-        id: &'a RequestId,
-        result: &'a R,
-    }
-    write(&Out {
-        jsonrpc: "2.0",
-        id,
-        result,
-    })
-}
-
-/// Writes the response of a request that failed. Without an id, the member is left out.
-pub fn write_error(id: Option<&RequestId>, error: &RpcError) -> Vec<u8> {
-    #[derive(Serialize)]
-    struct Out<'a> {
-        jsonrpc: &'static str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        id: Option<&'a RequestId>,
-        error: &'a RpcError,
-    }
-    write(&Out {
-        jsonrpc: "2.0",
-        id,
-        error,
-    })
-    .expect("strings, integers and raw JSON can be written")
-}
-
-fn write(message: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
-    let mut buffer = Vec::with_capacity(256);
-    serde_json::to_writer(&mut buffer, message)?;
-    Ok(buffer)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -795,20 +706,4 @@ mod tests {
     }
 
     // M-BASE-B-16: what is written has no id exactly when it is a notification.
-    #[test]
-    fn what_is_written_reads_back() {
-        let id = RequestId::from("1");
-        let written =
-            write_request(&id, "m", &serde_json::json!({"a": "\u{2028}\n"})).expect("JSON");
-        assert!(!written.contains(&b'\n'));
-        let Parsed::Single(Ok(Message::Request(request))) = Parsed::read(written, 8) else {
-            panic!("a request")
-        };
-        assert_eq!((request.id(), request.method()), (&id, "m"));
-        let written = write_error(None, &RpcError::internal("m"));
-        assert_eq!(
-            written,
-            br#"{"jsonrpc":"2.0","error":{"code":-32603,"message":"m"}}"#
-        );
-    }
 }

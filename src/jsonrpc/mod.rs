@@ -7,10 +7,9 @@ mod line;
 mod message;
 mod nesting;
 mod skim;
+mod write;
 
 pub use id::RequestId;
 pub use line::{Line, LineBuffer, TooLong, end_line};
-pub use message::{
-    Form, Malformed, Message, Notification, Parsed, RawResult, Request, Response, write_error,
-    write_notification, write_request, write_result,
-};
+pub use message::{Form, Malformed, Message, Notification, Parsed, RawResult, Request, Response};
+pub use write::{write_error, write_notification, write_request, write_result};
