@@ -289,9 +289,12 @@ impl Random {
     }
 }
 
-/// Runs an ignored test of this binary in a process of its own, where it sees no thread but its own.
+/// Runs an ignored test of this binary in a process of its own, which is all its own: threads, signals, streams.
 pub(crate) fn run_alone(name: &str) {
-    let output = crate::transport::helper(name).output().unwrap();
+    let output = crate::transport::helper(name)
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
     let (stdout, stderr) = (
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr),

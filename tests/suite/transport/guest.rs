@@ -1,12 +1,13 @@
 //! Being a good guest of a host with unusual signal settings. They are process-wide, so each test runs in a process of its own.
 
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
 use std::thread;
 
 use mcplink::ErrorKind;
 use mcplink::transport::{Child, Stream};
 
 use super::{is_reaped, open, receive, receive_end, send, wait_until};
+use crate::common::run_alone;
 
 /// Runs an ignored test of this binary in a process of its own.
 pub(crate) fn helper(name: &str) -> Command {
@@ -22,20 +23,6 @@ pub(crate) fn helper(name: &str) -> Command {
     command
 }
 
-fn run(name: &str) {
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = helper(name).stdin(Stdio::null()).output().unwrap();
-    let (stdout, stderr) = (
-        String::from_utf8_lossy(&stdout),
-        String::from_utf8_lossy(&stderr),
-    );
-    assert!(status.success(), "{status}\n{stdout}\n{stderr}");
-    assert!(stdout.contains("1 passed"), "{stdout}");
-}
-
 fn set_disposition(signal: i32, disposition: libc::sighandler_t) {
     // SAFETY: default and ignore run no code; this process is the test's own.
     unsafe { libc::signal(signal, disposition) };
@@ -43,7 +30,7 @@ fn set_disposition(signal: i32, disposition: libc::sighandler_t) {
 
 #[test]
 fn writing_to_the_dead_does_not_kill_a_host_with_default_sigpipe() {
-    run("transport::guest::host_with_default_sigpipe");
+    run_alone("transport::guest::host_with_default_sigpipe");
 }
 
 #[test]
@@ -81,7 +68,7 @@ fn host_with_default_sigpipe() {
 
 #[test]
 fn a_host_that_ignores_sigchld_learns_of_the_end() {
-    run("transport::guest::host_that_ignores_sigchld");
+    run_alone("transport::guest::host_that_ignores_sigchld");
 }
 
 #[test]
