@@ -18,6 +18,8 @@
 mod child;
 mod faults;
 mod framing;
+#[cfg(any(feature = "http-client", feature = "http-server"))]
+pub mod http;
 pub mod memory;
 mod stdio;
 mod stream;

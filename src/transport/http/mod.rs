@@ -1,0 +1,12 @@
+//! Streamable HTTP, as far as it is HTTP.
+//!
+//! [`Service`] and [`ResponseWriter`] are the seam between what is served and who owns the sockets: a host with a web server of its own
+//! implements the writer, and hands over the requests that it read.
+//!
+//! Spec: Transports, "Streamable HTTP" (2025-03-26 and later).
+
+#[cfg(feature = "http-server")]
+mod exchange;
+
+#[cfg(feature = "http-server")]
+pub use exchange::{HttpRequest, ResponseHead, ResponseWriter, Service};
