@@ -175,6 +175,13 @@ pub(super) fn request(
             format!("{method} was cancelled before it was sent"),
         ));
     }
+    if !core.settings.asks {
+        let text = format!(
+            "'{}' can't be sent {method}: ask during a call, with Context::ask",
+            core.peer()
+        );
+        return Err(Error::new(ErrorKind::State, text).sent(false));
+    }
     let (id, slot) = core.calls.register()?;
     let may_cancel = options.may_cancel;
     let mut call = Call {
@@ -407,6 +414,7 @@ pub(super) fn start_request(
     write: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
     turn: Turn,
     on_end: impl FnOnce(Result<RawResult>) + Send + 'static,
+    send: impl FnOnce(SessionMessage) -> Result<()>,
 ) -> Result<StartedCall> {
     let judging = Arc::clone(core);
     let on_end = Box::new(move |outcome| on_end(judge(&judging, method, outcome)));
@@ -426,7 +434,6 @@ pub(super) fn start_request(
         )
     })?;
     let message = SessionMessage::new(text).related_to(RequestId::from(id));
-    core.send_started(message)
-        .inspect_err(|_| _ = core.calls.give_up(id))?;
+    send(message).inspect_err(|_| _ = core.calls.give_up(id))?;
     Ok(started)
 }

@@ -21,7 +21,7 @@ use super::outgoing::Calls;
 use super::stats::{Counters, Stats};
 use crate::error::Error;
 use crate::sync::{Condvar, Mutex};
-use crate::transport::{Control, Halves, Limits, Receiver};
+use crate::transport::{Control, Limits, Receiver, Sender};
 
 const CANCELLED: &str = "notifications/cancelled";
 const PROGRESS: &str = "notifications/progress";
@@ -73,6 +73,8 @@ pub(crate) struct Settings {
     pub(crate) drain: Duration,
     /// How long a peer may not read before the connection is given up.
     pub(crate) write_timeout: Duration,
+    /// Requests of ours reach the peer at any time.
+    pub(crate) asks: bool,
     pub(crate) log: Option<LogHook>,
 }
 
@@ -146,23 +148,20 @@ thread_local! {
 
 impl Core {
     pub(super) fn new(
-        halves: Halves,
+        sender: Box<dyn Sender>,
+        control: Arc<dyn Control>,
+        patient: bool,
         limits: Limits,
         handlers: Handlers,
         settings: Settings,
-    ) -> (Arc<Self>, Box<dyn Receiver>) {
-        let Halves {
-            receiver,
-            sender,
-            control,
-        } = halves;
-        let core = Self {
+    ) -> Arc<Self> {
+        Arc::new(Self {
             crew: Crew::new(limits.max_workers),
             calls: Calls::new(limits.max_calls, limits.max_call_events),
             exchanges: Exchanges::default(),
             outbox: Outbox::new(sender, limits.max_queued_bytes),
             admitted: AtomicUsize::new(0),
-            patient: receiver.is_patient(),
+            patient,
             settings,
             handlers,
             control,
@@ -176,8 +175,7 @@ impl Core {
             life: Mutex::new(Life::default()),
             life_changed: Condvar::new(),
             threads: Mutex::new(Vec::new()),
-        };
-        (Arc::new(core), receiver)
+        })
     }
 
     fn address(self: &Arc<Self>) -> usize {

@@ -17,6 +17,7 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use super::cancel::{Callback, CancelToken};
+use super::outlet::Origin;
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::RequestId;
 use crate::sync::Mutex;
@@ -26,8 +27,9 @@ use crate::sync::Mutex;
 pub(crate) struct Exchange {
     pub(crate) id: RequestId,
     pub(crate) cancel: CancelToken,
-    /// The batch that the request came in.
-    pub(crate) batch: Option<Arc<Batch>>,
+    pub(crate) origin: Origin,
+    /// Its key in the table when that is not the id.
+    number: Option<u64>,
     phase: Mutex<Phase>,
 }
 
@@ -58,11 +60,12 @@ impl Phase {
 }
 
 impl Exchange {
-    pub(crate) fn new(id: RequestId, batch: Option<Arc<Batch>>) -> Self {
+    fn new(id: RequestId, origin: Origin, number: Option<u64>) -> Self {
         Self {
             id,
             cancel: CancelToken::new(),
-            batch,
+            origin,
+            number,
             phase: Mutex::new(Phase::Open),
         }
     }
@@ -83,6 +86,18 @@ impl Exchange {
         *self.phase.lock() == Phase::Open
     }
 
+    /// Nothing more is sent for the request. The response to a batch is for its other members too: it ends when the last one has.
+    fn close_outlet(&self) {
+        if let Origin {
+            batch: None,
+            outlet: Some(outlet),
+            ..
+        } = &self.origin
+        {
+            outlet.close();
+        }
+    }
+
     fn step(&self, to: Phase) -> Result<()> {
         let mut phase = self.phase.lock();
         phase.refuse()?;
@@ -98,7 +113,23 @@ pub(crate) struct Exchanges(Mutex<Table>);
 #[derive(Debug, Default)]
 struct Table {
     open: HashMap<RequestId, Arc<Exchange>>,
+    /// Those whose ids are not unique here.
+    apart: HashMap<u64, Arc<Exchange>>,
+    next: u64,
     closed: bool,
+}
+
+impl Table {
+    /// Takes an exchange out, unless another one has its place.
+    fn remove(&mut self, exchange: &Arc<Exchange>) {
+        if let Some(number) = exchange.number {
+            self.apart.remove(&number);
+        } else if let Entry::Occupied(held) = self.open.entry(exchange.id.clone())
+            && Arc::ptr_eq(held.get(), exchange)
+        {
+            held.remove();
+        }
+    }
 }
 
 /// Why a request is not entered.
@@ -112,19 +143,23 @@ pub(crate) enum Refusal {
 
 impl Exchanges {
     /// Enters a request.
-    pub(crate) fn open(
-        &self,
-        id: &RequestId,
-        batch: Option<Arc<Batch>>,
-    ) -> Result<Arc<Exchange>, Refusal> {
+    pub(crate) fn open(&self, id: &RequestId, origin: &Origin) -> Result<Arc<Exchange>, Refusal> {
         let mut table = self.0.lock();
         if table.closed {
             return Err(Refusal::Closed);
         }
+        if origin.apart {
+            table.next += 1;
+            let number = table.next;
+            let exchange = Exchange::new(id.clone(), origin.clone(), Some(number));
+            let exchange = Arc::new(exchange);
+            table.apart.insert(number, Arc::clone(&exchange));
+            return Ok(exchange);
+        }
         match table.open.entry(id.clone()) {
             Entry::Occupied(_) => Err(Refusal::InUse),
             Entry::Vacant(place) => {
-                let exchange = Arc::new(Exchange::new(id.clone(), batch));
+                let exchange = Arc::new(Exchange::new(id.clone(), origin.clone(), None));
                 Ok(Arc::clone(place.insert(exchange)))
             }
         }
@@ -132,14 +167,7 @@ impl Exchanges {
 
     /// Forgets a request, before its response goes out: from then on the peer may use the id again.
     pub(crate) fn forget(&self, exchange: &Arc<Exchange>) {
-        let mut table = self.0.lock();
-        if table
-            .open
-            .get(&exchange.id)
-            .is_some_and(|held| Arc::ptr_eq(held, exchange))
-        {
-            table.open.remove(&exchange.id);
-        }
+        self.0.lock().remove(exchange);
     }
 
     /// The peer cancels a request. Gives its exchange, and what its owner wants to have run; `None` if there is nothing to cancel.
@@ -150,8 +178,18 @@ impl Exchanges {
     ) -> Option<(Arc<Exchange>, Vec<Callback>)> {
         let exchange = self.0.lock().open.remove(id)?;
         exchange.step(Phase::Cancelled).ok()?;
+        exchange.close_outlet();
         let callbacks = exchange.cancel.fire(reason);
         Some((exchange, callbacks))
+    }
+
+    #[cfg(feature = "http-server")]
+    /// The one who waits for a request has gone. Gives what its owner wants to have run, or `None` if it was over already.
+    pub(crate) fn abandon(&self, exchange: &Arc<Exchange>, reason: &str) -> Option<Vec<Callback>> {
+        self.0.lock().remove(exchange);
+        exchange.step(Phase::Cancelled).ok()?;
+        exchange.close_outlet();
+        Some(exchange.cancel.fire(Some(reason.to_owned())))
     }
 
     /// The connection ends: every request is closed and its handler told, and no other one is entered. Gives what the handlers want to
@@ -159,13 +197,13 @@ impl Exchanges {
     pub(crate) fn close(&self) -> Vec<Callback> {
         let mut table = self.0.lock();
         table.closed = true;
-        let open = std::mem::take(&mut table.open);
+        let open = std::mem::take(&mut table.open).into_values();
+        let open = open.chain(std::mem::take(&mut table.apart).into_values());
         drop(table);
-        let closed = open
-            .into_values()
-            .filter(|exchange| exchange.step(Phase::Closed).is_ok());
+        let closed = open.filter(|exchange| exchange.step(Phase::Closed).is_ok());
         closed
             .flat_map(|exchange| {
+                exchange.close_outlet();
                 exchange
                     .cancel
                     .fire(Some("the connection is closed".to_owned()))
@@ -219,9 +257,9 @@ mod tests {
     fn an_exchange_is_answered_once() {
         let exchanges = Exchanges::default();
         let id = RequestId::from(1);
-        let exchange = exchanges.open(&id, None).expect("free");
+        let exchange = exchanges.open(&id, &Origin::default()).expect("free");
         assert_eq!(
-            exchanges.open(&id, None).expect_err("in use"),
+            exchanges.open(&id, &Origin::default()).expect_err("in use"),
             Refusal::InUse
         );
         exchange.begin_answer().expect("first");
@@ -231,10 +269,12 @@ mod tests {
             ErrorKind::State
         );
         assert!(exchanges.cancel(&id, None).is_none(), "nothing to cancel");
-        exchanges.open(&id, None).expect("free again");
+        exchanges.open(&id, &Origin::default()).expect("free again");
         exchanges.close();
         assert_eq!(
-            exchanges.open(&RequestId::from(2), None).expect_err("over"),
+            exchanges
+                .open(&RequestId::from(2), &Origin::default())
+                .expect_err("over"),
             Refusal::Closed
         );
     }
@@ -243,7 +283,7 @@ mod tests {
     fn nothing_is_sent_after_a_cancel() {
         let exchanges = Exchanges::default();
         let id = RequestId::from("x");
-        let exchange = exchanges.open(&id, None).expect("free");
+        let exchange = exchanges.open(&id, &Origin::default()).expect("free");
         let (_, callbacks) = exchanges.cancel(&id, Some("why".to_owned())).expect("open");
         assert!(callbacks.is_empty());
         assert!(exchange.cancel.is_triggered());
@@ -279,7 +319,7 @@ mod loom_tests {
         loom::model(|| {
             let exchanges = Arc::new(Exchanges::default());
             let id = RequestId::from(1);
-            let exchange = exchanges.open(&id, None).expect("free");
+            let exchange = exchanges.open(&id, &Origin::default()).expect("free");
             let cancelling = {
                 let (exchanges, id) = (Arc::clone(&exchanges), id.clone());
                 loom::thread::spawn(move || exchanges.cancel(&id, None).is_some())

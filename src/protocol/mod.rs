@@ -19,6 +19,7 @@ mod handlers;
 mod incoming;
 mod outbox;
 mod outgoing;
+mod outlet;
 mod peer;
 mod responder;
 mod stats;
@@ -34,11 +35,16 @@ pub use self::core::LogHook;
 use self::core::{Core, Ending, Settings};
 pub use self::handlers::Handlers;
 pub use self::outgoing::Progress;
+#[cfg(feature = "http-server")]
+pub(crate) use self::outlet::{ExchangeHandle, Origin, Outlet};
 pub use self::peer::Peer;
+pub(crate) use self::responder::Asking;
 pub use self::responder::Responder;
 pub use self::stats::Stats;
 use crate::error::{Error, Result};
-use crate::transport::{Limits, Transport};
+#[cfg(feature = "http-server")]
+use crate::jsonrpc::{Malformed, Message};
+use crate::transport::{Control, Halves, Limits, Sender, Transport};
 
 /// A conversation with one peer over one transport.
 ///
@@ -69,6 +75,7 @@ impl Connection {
             serving: false,
             drain: Duration::from_secs(1),
             write_timeout: Duration::from_secs(30),
+            asks: true,
             log: None,
         })
     }
@@ -81,8 +88,21 @@ impl Connection {
             serving: true,
             drain: Duration::from_secs(5),
             write_timeout: Duration::from_secs(30),
+            asks: true,
             log: None,
         })
+    }
+
+    #[cfg(feature = "http-server")]
+    /// Takes a message in that the peer did not send on the stream of the connection. Its handler runs on this thread.
+    pub(crate) fn feed(&self, message: Message, origin: &Origin) {
+        self.0.0.feed(message, origin);
+    }
+
+    #[cfg(feature = "http-server")]
+    /// The same for a batch, whose handlers run side by side on threads of the connection.
+    pub(crate) fn feed_batch(&self, members: Vec<Result<Message, Malformed>>, origin: &Origin) {
+        self.0.0.take_batch(members, origin);
     }
 
     /// The other side.
@@ -171,11 +191,43 @@ impl ConnectionBuilder {
     /// What [`Transport::open`] says.
     pub fn open_boxed(self, transport: Box<dyn Transport>) -> Result<Connection> {
         let halves = transport.open(&self.limits)?;
-        let (core, receiver) = Core::new(halves, self.limits, self.handlers, self.settings);
+        let Halves {
+            receiver,
+            sender,
+            control,
+        } = halves;
+        let patient = receiver.is_patient();
+        let core = self.core(sender, control, patient);
         let hands = core.crew.hand_over(receiver);
         let connection = Connection(Arc::new(Owner(Arc::clone(&core))));
         core.provide(hands);
         Ok(connection)
+    }
+
+    #[cfg(feature = "http-server")]
+    /// Opens a connection that reads nothing itself: what the peer sends is given to [`Connection::feed`].
+    pub(crate) fn open_fed(self, sender: Box<dyn Sender>, control: Arc<dyn Control>) -> Connection {
+        let core = self.core(sender, control, false);
+        core.crew.end_reading();
+        Connection(Arc::new(Owner(core)))
+    }
+
+    #[cfg(feature = "http-server")]
+    /// Says that the peer can't be sent requests on its own account.
+    pub(crate) fn never_asking(mut self) -> Self {
+        self.settings.asks = false;
+        self
+    }
+
+    fn core(self, sender: Box<dyn Sender>, control: Arc<dyn Control>, patient: bool) -> Arc<Core> {
+        Core::new(
+            sender,
+            control,
+            patient,
+            self.limits,
+            self.handlers,
+            self.settings,
+        )
     }
 }
 

@@ -62,24 +62,15 @@ impl Peer {
         call::request(&self.0, method, write_params, options)
     }
 
-    /// Sends a request without waiting for its outcome. See [`call::start_request`].
-    pub(crate) fn start_request(
-        &self,
-        method: &'static str,
-        write_params: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
-        on_end: impl FnOnce(Result<RawResult>) + Send + 'static,
-    ) -> Result<StartedCall> {
-        call::start_request(&self.0, method, write_params, Turn::InOrder, on_end)
-    }
-
-    /// The same; `on_end` runs where the outcome is found, often on the reading thread: it must neither block nor run user code.
+    /// Sends a request without waiting for its outcome. See [`call::start_request`]. `on_end` runs where the outcome is found, often on the reading thread: it must neither block nor run user code.
     pub(crate) fn start_quick_request(
         &self,
         method: &'static str,
         write_params: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
         on_end: impl FnOnce(Result<RawResult>) + Send + 'static,
     ) -> Result<StartedCall> {
-        call::start_request(&self.0, method, write_params, Turn::Quick, on_end)
+        let send = |message| self.0.send_started(message, None);
+        call::start_request(&self.0, method, write_params, Turn::Quick, on_end, send)
     }
 
     /// Runs user code behind the notifications that came so far, however many wait.

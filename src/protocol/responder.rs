@@ -3,15 +3,18 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+#[cfg(feature = "http-server")]
+use std::time::Duration;
 
 use serde::Serialize;
 
+use super::call::{self, StartedCall, Turn};
 use super::cancel::CancelToken;
 use super::core::Core;
 use super::incoming::Exchange;
 use super::peer::Peer;
-use crate::error::{Error, ErrorKind, Result, RpcError};
-use crate::jsonrpc::{self, RequestId};
+use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
+use crate::jsonrpc::{self, RawResult, RequestId};
 use crate::transport::SessionMessage;
 
 /// The right to answer one request of the peer, once, from any thread.
@@ -57,7 +60,29 @@ impl Responder {
 
     /// Whether the request came in a batch (2025-03-26 only).
     pub fn is_batched(&self) -> bool {
-        self.exchange.batch.is_some()
+        self.exchange.origin.batch.is_some()
+    }
+
+    /// Who sent the request, if that was found out.
+    pub fn principal(&self) -> Option<&str> {
+        self.exchange.origin.principal.as_deref()
+    }
+
+    #[cfg(feature = "http-server")]
+    /// Has the peer come back for the answer later, where the transport can.
+    pub(crate) fn send_away(&self, retry: Duration) -> Result<()> {
+        match &self.exchange.origin.outlet {
+            Some(outlet) => self.exchange.while_open(|| outlet.send_away(retry)),
+            None => Ok(()),
+        }
+    }
+
+    /// What sends the peer requests that belong to this one.
+    pub(crate) fn asking(&self) -> Asking {
+        Asking {
+            core: Arc::clone(&self.core),
+            exchange: Arc::clone(&self.exchange),
+        }
     }
 
     /// The peer that asks, to ask it something in turn.
@@ -76,7 +101,7 @@ impl Responder {
     /// [`ErrorKind::Closed`] when nobody waits any more.
     pub fn respond(mut self, result: &impl Serialize) -> Result<()> {
         match jsonrpc::write_result(self.id(), result) {
-            Ok(text) => self.answer(text),
+            Ok(text) => self.answer(text, None),
             Err(error) => {
                 let why = format!(
                     "the result of {} can't be written as JSON: {error}",
@@ -95,7 +120,7 @@ impl Responder {
     /// [`ErrorKind::Cancelled`] or [`ErrorKind::Closed`] when nobody waits any more.
     pub fn refuse(mut self, error: &RpcError) -> Result<()> {
         let text = jsonrpc::write_error(Some(self.id()), error);
-        self.answer(text)
+        self.answer(text, Some(error.code))
     }
 
     /// Sends a notification that belongs to the request, before its answer.
@@ -136,8 +161,7 @@ impl Responder {
         self.answered = true;
         self.exchange.begin_answer()?;
         self.core.exchanges.forget(&self.exchange);
-        self.core.post_last(&self.exchange, farewell)?;
-        self.core.post_last(&self.exchange, text)
+        self.core.post_last(&self.exchange, farewell, text)
     }
 
     /// Hides what happened from the peer and logs it here.
@@ -154,14 +178,14 @@ impl Responder {
             Some(&self.exchange.id),
             &RpcError::internal("internal error"),
         );
-        self.answer(text)
+        self.answer(text, Some(ErrorCode::INTERNAL_ERROR))
     }
 
-    fn answer(&mut self, text: Vec<u8>) -> Result<()> {
+    fn answer(&mut self, text: Vec<u8>, error: Option<ErrorCode>) -> Result<()> {
         self.answered = true;
         self.exchange.begin_answer()?;
         self.core.exchanges.forget(&self.exchange);
-        self.core.queue_response(&self.exchange, text)?;
+        self.core.queue_response(&self.exchange, text, error)?;
         // A peer that has read the answer may send its next request at once.
         self.stand_aside();
         self.core.write_answers();
@@ -192,6 +216,32 @@ impl fmt::Debug for Responder {
             .field("id", &self.exchange.id)
             .field("method", &self.method)
             .finish_non_exhaustive()
+    }
+}
+
+/// Sends requests that belong to one of the peer's.
+pub(crate) struct Asking {
+    core: Arc<Core>,
+    exchange: Arc<Exchange>,
+}
+
+impl Asking {
+    /// Sends a request whose outcome goes to a callback, in order with notifications. See [`call::start_request`].
+    pub(crate) fn start(
+        &self,
+        method: &'static str,
+        write_params: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
+        on_end: impl FnOnce(Result<RawResult>) + Send + 'static,
+    ) -> Result<StartedCall> {
+        let send = |message| self.core.send_started(message, Some(&self.exchange));
+        call::start_request(
+            &self.core,
+            method,
+            write_params,
+            Turn::InOrder,
+            on_end,
+            send,
+        )
     }
 }
 

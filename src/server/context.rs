@@ -16,7 +16,7 @@ use super::output::{ToolError, ToolOutput};
 use super::progress::{Budget, Pace};
 use super::rounds::Rounds;
 use crate::error::{Result, RpcError, without_position};
-use crate::protocol::{CancelToken, Peer, Progress, Responder};
+use crate::protocol::{Asking, CancelToken, Peer, Progress, Responder};
 use crate::schema::{
     FitTo, LoggingLevel, LoggingMessageNotificationParams, ProgressNotificationParams,
     RequestMetaObject, ResultMetaObject, method,
@@ -64,6 +64,11 @@ impl Context {
         self
     }
 
+    /// What sends the client questions of this call.
+    pub(super) fn asking_client(&self) -> Asking {
+        self.responder.asking()
+    }
+
     pub(super) fn rounds(&self) -> &Mutex<Rounds> {
         &self.rounds
     }
@@ -92,6 +97,11 @@ impl Context {
         self.responder.cancel_token()
     }
 
+    /// Who calls, if the transport found that out: over HTTP, what the server's check of the request said.
+    pub fn principal(&self) -> Option<&str> {
+        self.responder.principal()
+    }
+
     /// The client's side of the connection.
     pub fn peer(&self) -> Peer {
         self.responder.peer()
@@ -112,6 +122,22 @@ impl Context {
         if let Some(progress) = pace.admit(progress, Instant::now()) {
             self.send(progress);
         }
+    }
+
+    /// Ends the HTTP response that this call is being answered with, and has the client come back for the rest of it after `retry`: in long
+    /// work, so that no connection is kept open meanwhile. What is sent before it comes back is kept for it, up to
+    /// [`HttpOptions::kept_events`](super::http::HttpOptions::kept_events).
+    ///
+    /// Does nothing where a client can't come back: on other transports, and in revisions other than 2025-11-25.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) or [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) when the call is over.
+    ///
+    /// Spec: Transports, "Streamable HTTP", "Sending Messages to the Server" (2025-11-25).
+    #[cfg(feature = "http-server")]
+    pub fn send_away(&self, retry: std::time::Duration) -> Result<()> {
+        self.responder.send_away(retry)
     }
 
     /// Sends the client a log message, if it wants one.
@@ -136,12 +162,9 @@ impl Context {
         };
         params.logger = logger.map(str::to_owned);
         // It fails when nobody wants to know any more: answered, cancelled, closed.
-        _ = if self.terms.revision.is_modern() {
-            self.responder
-                .notify(method::NOTIFICATIONS_MESSAGE, &params)
-        } else {
-            self.peer().notify(method::NOTIFICATIONS_MESSAGE, &params)
-        };
+        _ = self
+            .responder
+            .notify(method::NOTIFICATIONS_MESSAGE, &params);
     }
 
     fn wants_log(&self, level: &LoggingLevel) -> bool {

@@ -37,6 +37,26 @@ pub(super) struct Conversation {
 }
 
 impl Conversation {
+    /// One in which a revision was agreed on, by a client of which nothing else is known.
+    #[cfg(feature = "http-server")]
+    pub(super) fn agreed_on(revision: ProtocolVersion) -> Self {
+        let terms = Terms {
+            revision,
+            capabilities: ClientCapabilities::default(),
+            client_info: None,
+        };
+        Self {
+            agreed: Mutex::new(Some(Arc::new(terms))),
+            log_level: Mutex::default(),
+        }
+    }
+
+    /// The revision that was agreed on.
+    #[cfg(feature = "http-server")]
+    pub(super) fn revision(&self) -> Option<ProtocolVersion> {
+        self.agreed.lock().as_ref().map(|terms| terms.revision)
+    }
+
     /// Whether `initialize` was answered.
     pub(super) fn is_agreed(&self) -> bool {
         self.agreed.lock().is_some()

@@ -26,18 +26,13 @@ use crate::schema::{
 };
 
 /// The handlers of one connection.
-pub(super) fn handlers(server: &Arc<Inner>) -> Handlers {
-    let link = Arc::new(Link {
-        server: Arc::clone(server),
-        conversation: Conversation::default(),
-        audience: Arc::default(),
-    });
-    let (ready, leaving) = (Arc::clone(&link), Arc::clone(&link));
+pub(super) fn handlers(link: &Arc<Link>) -> Handlers {
+    let (ready, leaving) = (Arc::clone(link), Arc::clone(link));
     let on = |handle: fn(&Arc<Link>, &Request, Responder)| {
-        let link = Arc::clone(&link);
+        let link = Arc::clone(link);
         move |request: &Request, responder: Responder| handle(&link, request, responder)
     };
-    let methods = server.methods.clone();
+    let methods = link.server.methods.clone();
     methods
         .quick_request(
             method::INITIALIZE,
@@ -133,6 +128,25 @@ pub(super) struct Link {
 }
 
 impl Link {
+    /// A conversation that begins.
+    pub(super) fn new(server: &Arc<Inner>) -> Arc<Self> {
+        Self::with(server, Conversation::default())
+    }
+
+    /// The conversation with clients that agreed on a revision elsewhere, and say nothing of themselves.
+    #[cfg(feature = "http-server")]
+    pub(super) fn agreed(server: &Arc<Inner>, revision: ProtocolVersion) -> Arc<Self> {
+        Self::with(server, Conversation::agreed_on(revision))
+    }
+
+    fn with(server: &Arc<Inner>, conversation: Conversation) -> Arc<Self> {
+        Arc::new(Self {
+            server: Arc::clone(server),
+            conversation,
+            audience: Arc::default(),
+        })
+    }
+
     fn agree(
         &self,
         request: &Request,

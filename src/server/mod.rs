@@ -19,6 +19,8 @@ mod context;
 mod conversation;
 mod dispatch;
 mod failure;
+#[cfg(feature = "http-server")]
+pub mod http;
 mod hub;
 mod output;
 mod paging;
@@ -45,6 +47,7 @@ use self::completion::Completers;
 pub use self::completion::{Completing, CompletionOutput};
 pub use self::context::{Context, ToolCall};
 pub use self::conversation::Terms;
+use self::dispatch::Link;
 pub use self::failure::HandlerError;
 use self::hub::{Event, Hub};
 pub use self::output::{Json, ToolError, ToolOutput};
@@ -57,7 +60,7 @@ use self::state::KeyRing;
 pub use self::state::StateKey;
 use self::tools::Tools;
 use crate::error::{ErrorKind, Result};
-use crate::protocol::{Connection, Handlers, LogHook};
+use crate::protocol::{Connection, ConnectionBuilder, Handlers, LogHook};
 use crate::schema::{
     CacheHint, CompletionReference, Implementation, Prompt, ProtocolVersion, Resource,
     ResourceTemplate, Tool,
@@ -248,14 +251,26 @@ impl Server {
     ///
     /// When the transport can't be opened.
     pub fn open(&self, transport: impl Transport + 'static) -> Result<Connection> {
-        let mut connection = Connection::serving()
-            .handlers(dispatch::handlers(&self.0))
-            .limits(self.0.limits.clone())
-            .drain(self.0.drain);
-        if let Some(log) = &self.0.log {
-            connection = connection.log(Arc::clone(log));
+        let link = Link::new(&self.0);
+        Self::connection(&self.0, dispatch::handlers(&link)).open(transport)
+    }
+
+    /// A connection with the settings of a server.
+    fn connection(inner: &Inner, handlers: Handlers) -> ConnectionBuilder {
+        let connection = Connection::serving()
+            .handlers(handlers)
+            .limits(inner.limits.clone())
+            .drain(inner.drain);
+        match &inner.log {
+            Some(log) => connection.log(Arc::clone(log)),
+            None => connection,
         }
-        connection.open(transport)
+    }
+
+    /// What answers the HTTP requests for this server, to be mounted in a web server of your own.
+    #[cfg(feature = "http-server")]
+    pub fn http_service(&self, options: http::HttpOptions) -> http::HttpService {
+        http::HttpService::new(self, options)
     }
 
     /// Serves a peer until it has gone.

@@ -13,7 +13,7 @@ use crate::sync::Mutex;
 
 /// Sends one round of questions. The last answer has the handler run again.
 pub(super) fn send(context: Context, asked: InputRequests) {
-    let (peer, revision) = (context.peer(), context.terms().revision);
+    let (asking, revision) = (context.asking_client(), context.terms().revision);
     let cancel = context.cancel_token().clone();
     let gathering = Arc::new(Gathering(Mutex::new(Some(Gathered {
         context,
@@ -26,7 +26,7 @@ pub(super) fn send(context: Context, asked: InputRequests) {
         prepare(&mut question, &key, revision);
         let (gatherer, asked_key, asked_question) =
             (Arc::clone(&gathering), key.clone(), question.clone());
-        let sent = peer.start_request(
+        let sent = asking.start(
             method_of(&question),
             |_, text| write_params(&question, text),
             move |answer| gatherer.take(asked_key, asked_question, answer),

@@ -6,6 +6,8 @@ use super::catalogue::{self, Catalogue, listed};
 use super::context::ToolCall;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::schema::{ListToolsResult, Tool};
+#[cfg(feature = "http-server")]
+use crate::transport::http::field::Mirrored;
 
 pub(super) type ToolHandler = Arc<dyn Fn(ToolCall) + Send + Sync>;
 pub(super) type Tools = Catalogue<Tool, ToolHandler>;
@@ -20,6 +22,14 @@ pub(super) fn add(tools: &Tools, tool: Tool, handler: ToolHandler) -> Result<()>
     tool.input_schema
         .check_input()
         .map_err(|error| error.context(format_args!("tool '{}'", tool.name)))?;
+    #[cfg(feature = "http-server")]
+    Mirrored::in_schema(tool.input_schema.as_str()).map_err(|why| {
+        let text = format!(
+            "tool '{}': its input schema can't be used: {why}",
+            tool.name
+        );
+        Error::new(ErrorKind::Invalid, text)
+    })?;
     tools.add(tool, handler)
 }
 

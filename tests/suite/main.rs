@@ -28,6 +28,10 @@ mod engine_workers;
 #[cfg(feature = "schemars")]
 mod everything;
 mod faults;
+#[cfg(feature = "http-server")]
+mod http_legacy;
+#[cfg(feature = "http-server")]
+mod http_modern;
 mod layout;
 #[cfg(feature = "schemars")]
 mod mcp_cli;
@@ -54,3 +58,5 @@ mod stress;
 mod tap;
 mod trace;
 mod transport;
+#[cfg(feature = "http-server")]
+mod web;

@@ -10,8 +10,11 @@ use serde::Deserialize;
 use super::super::cancel::Callback;
 use super::super::crew::Job;
 use super::super::handlers::RequestHandler;
+#[cfg(feature = "http-server")]
+use super::super::incoming::Exchange;
 use super::super::incoming::{Batch, Refusal};
 use super::super::outgoing::{Delivery, Due, OnEnd, Outcome, Progress};
+use super::super::outlet::{ExchangeHandle, Origin};
 use super::super::peer::Peer;
 use super::super::responder::Responder;
 use super::super::stats::count;
@@ -61,9 +64,9 @@ impl Core {
 
     pub(super) fn take_in(self: &Arc<Self>, message: SessionMessage) -> Taken {
         match Parsed::read(message.text, self.limits.max_depth) {
-            Parsed::Single(Ok(message)) => self.route(message, None),
+            Parsed::Single(Ok(message)) => self.route(message, &Origin::default()),
             Parsed::Single(Err(malformed)) => {
-                self.refuse_malformed(malformed, None);
+                self.refuse_malformed(malformed, &Origin::default());
                 Taken::Done
             }
             Parsed::Batch(_) if !self.batches.load(Ordering::Acquire) => {
@@ -77,18 +80,22 @@ impl Core {
                         form: Form::Request,
                         excerpt: None,
                     },
-                    None,
+                    &Origin::default(),
                 );
                 Taken::Done
             }
             Parsed::Batch(members) => {
-                self.take_batch(members);
+                self.take_batch(members, &Origin::default());
                 Taken::Done
             }
         }
     }
 
-    pub(super) fn take_batch(self: &Arc<Self>, members: Vec<Result<Message, Malformed>>) {
+    pub(in crate::protocol) fn take_batch(
+        self: &Arc<Self>,
+        members: Vec<Result<Message, Malformed>>,
+        origin: &Origin,
+    ) {
         let is_answered = |member: &Result<Message, Malformed>| match member {
             Ok(message) => matches!(message, Message::Request(_)),
             Err(malformed) => malformed.form != Form::Notification,
@@ -96,22 +103,23 @@ impl Core {
         let batch = Arc::new(Batch::new(
             members.iter().filter(|member| is_answered(member)).count(),
         ));
+        let origin = &origin.of_batch(batch);
         for member in members {
             match member {
                 Ok(message) => {
-                    if let Taken::Job(job) = self.route(message, Some(&batch)) {
+                    if let Taken::Job(job) = self.route(message, origin) {
                         let hands = self.crew.push_job(job);
                         self.provide(hands);
                     }
                 }
-                Err(malformed) => self.refuse_malformed(malformed, Some(&batch)),
+                Err(malformed) => self.refuse_malformed(malformed, origin),
             }
         }
     }
 
-    pub(super) fn route(self: &Arc<Self>, message: Message, batch: Option<&Arc<Batch>>) -> Taken {
+    pub(super) fn route(self: &Arc<Self>, message: Message, origin: &Origin) -> Taken {
         match message {
-            Message::Request(request) => self.accept(request, batch),
+            Message::Request(request) => self.accept(request, origin),
             Message::Notification(notification) => {
                 self.notified(notification);
                 Taken::Done
@@ -163,9 +171,9 @@ impl Core {
         }
     }
 
-    pub(super) fn accept(self: &Arc<Self>, request: Request, batch: Option<&Arc<Batch>>) -> Taken {
+    pub(super) fn accept(self: &Arc<Self>, request: Request, origin: &Origin) -> Taken {
         let refuse = |error: RpcError| {
-            self.reply(Some(request.id()), &error, batch);
+            self.reply(Some(request.id()), &error, origin);
             Taken::Done
         };
         if !self.answers.load(Ordering::Acquire) {
@@ -177,7 +185,7 @@ impl Core {
                     request.method()
                 )
             });
-            self.end_batch_member(batch);
+            self.end_batch_member(origin);
             return Taken::Done;
         }
         let Some(RequestHandler { call, quick }) = self.handlers.for_request(request.method())
@@ -188,7 +196,7 @@ impl Core {
             count(&self.counters.refused_busy);
             return refuse(busy(self.limits.max_requests));
         }
-        let exchange = match self.exchanges.open(request.id(), batch.map(Arc::clone)) {
+        let exchange = match self.exchanges.open(request.id(), origin) {
             Ok(exchange) => exchange,
             Err(Refusal::InUse) => {
                 return refuse(RpcError::invalid_request(format!(
@@ -199,6 +207,9 @@ impl Core {
             Err(Refusal::Closed) => return Taken::Done,
         };
         self.admitted.fetch_add(1, Ordering::AcqRel);
+        if let Some(outlet) = &origin.outlet {
+            outlet.attach(ExchangeHandle::new(Arc::clone(self), &exchange));
+        }
         let responder = Responder::new(Arc::clone(self), exchange, request.method());
         let call = Arc::clone(call);
         let job: Job = Box::new(move || call(&request, responder));
@@ -254,7 +265,24 @@ impl Core {
             )
         });
         self.push_callbacks(callbacks);
-        self.end_batch_member(exchange.batch.as_ref());
+        self.end_batch_member(&exchange.origin);
+    }
+
+    #[cfg(feature = "http-server")]
+    /// Nobody waits for the request any more.
+    pub(in crate::protocol) fn abandon(self: &Arc<Self>, exchange: &Arc<Exchange>, reason: &str) {
+        let Some(callbacks) = self.exchanges.abandon(exchange, reason) else {
+            return;
+        };
+        self.log(|| {
+            format!(
+                "request {} of '{}' is cancelled: {reason}",
+                exchange.id,
+                self.peer()
+            )
+        });
+        self.push_callbacks(callbacks);
+        self.end_batch_member(&exchange.origin);
     }
 
     pub(super) fn progressed(&self, notification: &Notification) {
@@ -291,6 +319,14 @@ impl Core {
         }
     }
 
+    #[cfg(feature = "http-server")]
+    /// Takes a message in that the peer did not send on the stream of the connection. Its handler runs on this thread.
+    pub(in crate::protocol) fn feed(self: &Arc<Self>, message: Message, origin: &Origin) {
+        if let Taken::Job(job) = self.route(message, origin) {
+            self.run_guarded(job);
+        }
+    }
+
     /// Runs a handler, which was left before, on a thread of the connection.
     pub(crate) fn run_later(self: &Arc<Self>, handler: Job) {
         let hands = self.crew.push_job(handler);
@@ -322,11 +358,7 @@ impl Core {
         }
     }
 
-    pub(super) fn refuse_malformed(
-        self: &Arc<Self>,
-        malformed: Malformed,
-        batch: Option<&Arc<Batch>>,
-    ) {
+    pub(super) fn refuse_malformed(self: &Arc<Self>, malformed: Malformed, origin: &Origin) {
         let Malformed { form, .. } = malformed;
         count(if form == Form::Noise {
             &self.counters.noise
@@ -358,9 +390,9 @@ impl Core {
             }
         };
         if answerable {
-            self.reply(malformed.id.as_ref(), &malformed.error, batch);
+            self.reply(malformed.id.as_ref(), &malformed.error, origin);
         } else {
-            self.end_batch_member(batch);
+            self.end_batch_member(origin);
         }
     }
 
@@ -380,7 +412,11 @@ impl Core {
             }
             (None, true) => {}
             (id, false) if self.settings.serving || id.is_some() => {
-                self.reply(id.as_ref(), &RpcError::invalid_request(text), None);
+                self.reply(
+                    id.as_ref(),
+                    &RpcError::invalid_request(text),
+                    &Origin::default(),
+                );
             }
             (_, false) => {}
         }
@@ -391,17 +427,19 @@ impl Core {
         self: &Arc<Self>,
         id: Option<&RequestId>,
         error: &RpcError,
-        batch: Option<&Arc<Batch>>,
+        origin: &Origin,
     ) {
-        let text = jsonrpc::write_error(id, error);
-        let text = match batch {
-            Some(batch) => batch.end_one(Some(text)),
-            None => Some(text),
-        };
+        let text = origin.completed_by(Some(jsonrpc::write_error(id, error)));
         let Some(text) = text else { return };
-        let mut message = SessionMessage::new(text);
-        message.related = id.cloned();
-        match self.queue(message) {
+        let sent = match &origin.outlet {
+            Some(outlet) => outlet.respond(text, Some(error.code), self.write_deadline()),
+            None => {
+                let mut message = SessionMessage::new(text);
+                message.related = id.cloned();
+                self.queue(message)
+            }
+        };
+        match sent {
             Ok(()) => self.write_answers(),
             Err(error) => self.log(|| format!("an error answer could not be sent: {error}")),
         }

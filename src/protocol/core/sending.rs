@@ -6,11 +6,12 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::super::cancel::CancelToken;
-use super::super::incoming::{Batch, Exchange};
+use super::super::incoming::Exchange;
 use super::super::outbox::Flush;
+use super::super::outlet::Origin;
 use super::super::responder::response_of;
 use super::{CALL_TURN, CANCELLED, Core, STANDING, Standing, WRITE_TURN};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorCode, ErrorKind, Result};
 use crate::jsonrpc::{self, RequestId};
 use crate::transport::{Limits, SessionMessage};
 
@@ -20,23 +21,27 @@ impl Core {
         self: &Arc<Self>,
         exchange: &Exchange,
         text: Vec<u8>,
+        error: Option<ErrorCode>,
     ) -> Result<()> {
-        let text = match &exchange.batch {
-            Some(batch) => batch.end_one(Some(text)),
-            None => Some(text),
+        let Some(text) = exchange.origin.completed_by(Some(text)) else {
+            return Ok(());
         };
-        match text {
-            Some(text) => self.queue(response_of(exchange, text)),
-            None => Ok(()),
+        match &exchange.origin.outlet {
+            Some(outlet) => outlet.respond(text, error, self.write_deadline()),
+            None => self.queue(response_of(exchange, text)),
         }
     }
 
     /// A message gets no answer: if it was the last of its batch, the answers of the others go out.
-    pub(super) fn end_batch_member(self: &Arc<Self>, batch: Option<&Arc<Batch>>) {
-        let Some(text) = batch.and_then(|batch| batch.end_one(None)) else {
+    pub(super) fn end_batch_member(self: &Arc<Self>, origin: &Origin) {
+        let Some(text) = origin.completed_by(None) else {
             return;
         };
-        match self.queue(SessionMessage::new(text)) {
+        let sent = match &origin.outlet {
+            Some(outlet) => outlet.respond(text, None, self.write_deadline()),
+            None => self.queue(SessionMessage::new(text)),
+        };
+        match sent {
             Ok(()) => self.write_answers(),
             Err(error) => self.log(|| format!("the answer of a batch could not be sent: {error}")),
         }
@@ -49,6 +54,10 @@ impl Core {
         text: Vec<u8>,
     ) -> Result<()> {
         let deadline = self.write_deadline();
+        if let Some(outlet) = &exchange.origin.outlet {
+            exchange.while_open(|| Ok(()))?;
+            return outlet.send(&text, deadline).map(drop);
+        }
         // Waiting for room happens outside of the exchange's lock: a cancellation must not wait for a peer that does not read.
         self.push(response_of(exchange, text), deadline, None, |message| {
             exchange.while_open(|| self.outbox.try_push(message))
@@ -70,11 +79,18 @@ impl Core {
         }
     }
 
-    /// Queues a request that nobody waits for, and has it written.
+    /// Queues a request that nobody waits for, and has it written. It may belong to one of the peer's.
     pub(in crate::protocol) fn send_started(
         self: &Arc<Self>,
         message: SessionMessage,
+        during: Option<&Exchange>,
     ) -> Result<()> {
+        if let Some(exchange) = during
+            && let Some(outlet) = &exchange.origin.outlet
+        {
+            exchange.while_open(|| Ok(()))?;
+            return outlet.send(&message.text, self.write_deadline()).map(drop);
+        }
         self.outbox.push_over(message)?;
         let hands = self.crew.want_flush();
         self.provide(hands);
@@ -155,6 +171,12 @@ impl Core {
         if Arc::strong_count(backlog) > self.limits.max_backlog {
             return Ok(false);
         }
+        if let Some(exchange) = exchange
+            && let Some(outlet) = &exchange.origin.outlet
+        {
+            exchange.while_open(|| Ok(()))?;
+            return outlet.send(&text, None);
+        }
         let mut message = SessionMessage::new(text);
         message.backlog = Some(Arc::clone(backlog));
         message.related = exchange.map(|exchange| exchange.id.clone());
@@ -166,15 +188,24 @@ impl Core {
         Ok(message.is_none())
     }
 
-    /// Queues what ends a request, without waiting.
-    pub(in crate::protocol) fn post_last(&self, exchange: &Exchange, text: Vec<u8>) -> Result<()> {
+    /// Queues what ends a request, without waiting. The end of an outlet speaks for itself: the farewell is for shared streams (AMB-04).
+    pub(in crate::protocol) fn post_last(
+        &self,
+        exchange: &Exchange,
+        farewell: Vec<u8>,
+        text: Vec<u8>,
+    ) -> Result<()> {
+        if let Some(outlet) = &exchange.origin.outlet {
+            return outlet.respond(text, None, None);
+        }
+        self.outbox.push_over(response_of(exchange, farewell))?;
         self.outbox.push_over(response_of(exchange, text))
     }
 
     /// Has what was posted written by a thread of the connection: the one that reads if this is it, else one of the crew.
     pub(crate) fn write_soon(self: &Arc<Self>) {
         let reads = STANDING.get() == Standing::Reading(self.address());
-        if !reads && !self.is_written_later() {
+        if !reads && self.outbox.queued_bytes() > 0 && !self.is_written_later() {
             let hands = self.crew.want_flush();
             self.provide(hands);
         }
@@ -252,7 +283,7 @@ impl Core {
         }
     }
 
-    pub(super) fn write_deadline(&self) -> Option<Instant> {
+    pub(in crate::protocol) fn write_deadline(&self) -> Option<Instant> {
         Instant::now().checked_add(self.settings.write_timeout)
     }
 

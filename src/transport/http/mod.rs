@@ -6,7 +6,11 @@
 //! Spec: Transports, "Streamable HTTP" (2025-03-26 and later).
 
 #[cfg(feature = "http-server")]
+pub(crate) mod event;
+#[cfg(feature = "http-server")]
 mod exchange;
+#[allow(dead_code, reason = "client and server use it next")]
+pub(crate) mod field;
 
 #[cfg(feature = "http-server")]
 pub use exchange::{HttpRequest, ResponseHead, ResponseWriter, Service};

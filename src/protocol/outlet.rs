@@ -1,0 +1,102 @@
+//! Where a message came from, and so where what answers it goes.
+
+use std::fmt;
+use std::sync::{Arc, Weak};
+#[cfg(feature = "http-server")]
+use std::time::Duration;
+use std::time::Instant;
+
+use super::core::Core;
+use super::incoming::{Batch, Exchange};
+use crate::error::{ErrorCode, Result};
+
+/// Takes what belongs to one message of the peer when that is not for the stream of the connection: the response to an HTTP request.
+///
+/// That there is one response, and nothing behind it, is the exchange's business. An outlet that has no reader any more says so with
+/// [`ErrorKind::Closed`](crate::ErrorKind::Closed).
+pub(crate) trait Outlet: Send + Sync + fmt::Debug {
+    /// The message is a request, to be answered with this exchange.
+    fn attach(&self, _exchange: ExchangeHandle) {}
+
+    /// Sends a message that stands before the response. Waits for a reader that is slow until the deadline; without one it waits for
+    /// nothing, and says `false` when there is no room.
+    fn send(&self, text: &[u8], deadline: Option<Instant>) -> Result<bool>;
+
+    /// Sends the response, which may be one error. Waits as [`send`](Self::send) does; without a deadline a reader that is slow loses it.
+    fn respond(
+        &self,
+        text: Vec<u8>,
+        error: Option<ErrorCode>,
+        deadline: Option<Instant>,
+    ) -> Result<()>;
+
+    #[cfg(feature = "http-server")]
+    /// Has the reader leave, and come back after a while, where it can do that.
+    fn send_away(&self, _retry: Duration) -> Result<()> {
+        Ok(())
+    }
+
+    /// There will be no response.
+    fn close(&self);
+}
+
+/// The request that an outlet serves, to be ended by who finds that nobody waits for it.
+#[derive(Clone)]
+#[cfg_attr(
+    not(feature = "http-server"),
+    allow(dead_code, reason = "only HTTP finds out")
+)]
+pub(crate) struct ExchangeHandle {
+    core: Arc<Core>,
+    exchange: Weak<Exchange>,
+}
+
+impl ExchangeHandle {
+    pub(super) fn new(core: Arc<Core>, exchange: &Arc<Exchange>) -> Self {
+        let exchange = Arc::downgrade(exchange);
+        Self { core, exchange }
+    }
+
+    #[cfg(feature = "http-server")]
+    /// The peer has gone, which cancels the request. Neither blocks nor runs user code.
+    pub(crate) fn cancel(&self, reason: &str) {
+        if let Some(exchange) = self.exchange.upgrade() {
+            self.core.abandon(&exchange, reason);
+        }
+    }
+}
+
+impl fmt::Debug for ExchangeHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExchangeHandle").finish_non_exhaustive()
+    }
+}
+
+/// Where a message came from. The default is the stream of the connection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Origin {
+    /// The batch that it is part of.
+    pub(crate) batch: Option<Arc<Batch>>,
+    pub(crate) outlet: Option<Arc<dyn Outlet>>,
+    /// Its id means something to who sent it only: others on the connection use the same ones.
+    pub(crate) apart: bool,
+    /// Who sent it, if that was found out.
+    pub(crate) principal: Option<Arc<str>>,
+}
+
+impl Origin {
+    pub(crate) fn of_batch(&self, batch: Arc<Batch>) -> Self {
+        Self {
+            batch: Some(batch),
+            ..self.clone()
+        }
+    }
+
+    /// What is left to be sent when a member of a batch, or what is none, has this response or gets none.
+    pub(super) fn completed_by(&self, response: Option<Vec<u8>>) -> Option<Vec<u8>> {
+        match &self.batch {
+            Some(batch) => batch.end_one(response),
+            None => response,
+        }
+    }
+}

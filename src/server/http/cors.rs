@@ -1,0 +1,76 @@
+//! Lets the pages of allowed web sites read the answers.
+//!
+//! Spec: Fetch, "CORS protocol".
+
+use std::borrow::Cow;
+use std::time::Instant;
+
+use super::guard;
+use super::options::HttpOptions;
+use crate::error::Result;
+use crate::transport::http::{HttpRequest, ResponseHead, ResponseWriter};
+
+/// The origin of a page that may read the answer to its request.
+pub(super) fn reader(options: &HttpOptions, request: &HttpRequest<'_>) -> Option<String> {
+    let origin = guard::text(request, "Origin")?;
+    guard::is_listed(options, &origin).then_some(origin)
+}
+
+/// The answer to a browser that asks whether the page may send its request.
+pub(super) fn preflight(request: &HttpRequest<'_>) -> ResponseHead {
+    let fields = guard::text(request, "Access-Control-Request-Headers").unwrap_or_default();
+    let fields: String = fields
+        .chars()
+        .filter(|char| char.is_ascii_alphanumeric() || "-_, ".contains(*char))
+        .collect();
+    ResponseHead::new(204)
+        .header("Access-Control-Allow-Methods", "POST, GET, DELETE")
+        .header("Access-Control-Allow-Headers", fields)
+        .header("Access-Control-Max-Age", "600")
+}
+
+/// Adds to each head which page may read the answer.
+#[derive(Debug)]
+pub(super) struct ForReader {
+    pub(super) inner: Box<dyn ResponseWriter>,
+    pub(super) origin: String,
+}
+
+impl ForReader {
+    fn head(&self, head: &ResponseHead) -> ResponseHead {
+        head.clone()
+            .header(
+                "Access-Control-Allow-Origin",
+                Cow::Owned(self.origin.clone()),
+            )
+            .header(
+                "Access-Control-Expose-Headers",
+                "Mcp-Session-Id, WWW-Authenticate",
+            )
+            .header("Vary", "Origin")
+    }
+}
+
+impl ResponseWriter for ForReader {
+    fn respond(&mut self, head: &ResponseHead, body: &[u8]) -> Result<()> {
+        let head = self.head(head);
+        self.inner.respond(&head, body)
+    }
+
+    fn begin(&mut self, head: &ResponseHead, first: &[u8]) -> Result<()> {
+        let head = self.head(head);
+        self.inner.begin(&head, first)
+    }
+
+    fn write(&mut self, piece: &[u8], deadline: Option<Instant>) -> Result<bool> {
+        self.inner.write(piece, deadline)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.inner.finish()
+    }
+
+    fn on_gone(&mut self, callback: Box<dyn FnOnce() + Send>) {
+        self.inner.on_gone(callback);
+    }
+}

@@ -1,0 +1,180 @@
+//! What a modern request says twice: in its header fields and in its body.
+//!
+//! Spec: Transports, "Streamable HTTP", "Server Validation" (2026-07-28); AMB-01.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::super::Inner;
+use super::super::conversation::unsupported_version;
+use crate::error::{ErrorCode, Excerpt, RpcError};
+use crate::jsonrpc::Request;
+use crate::schema::{JsonObject, ProtocolVersion, method};
+use crate::transport::http::HttpRequest;
+use crate::transport::http::field::{self, Mirror, Mirrored};
+
+/// What of a request's params the header fields are compared with. Members of the wrong type count as missing here.
+#[derive(Default, Deserialize)]
+pub(super) struct Envelope<'a> {
+    #[serde(borrow, default, rename = "_meta")]
+    meta: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    name: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    uri: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "taskId")]
+    task_id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    arguments: Option<&'a RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+pub(super) struct Meta<'a> {
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/protocolVersion")]
+    version: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/clientCapabilities")]
+    capabilities: Option<&'a RawValue>,
+}
+
+impl<'a> Envelope<'a> {
+    pub(super) fn of(params: &'a str) -> Self {
+        serde_json::from_str(params).unwrap_or_default()
+    }
+
+    pub(super) fn meta(&self) -> Meta<'a> {
+        self.meta
+            .and_then(|meta| serde_json::from_str(meta.get()).ok())
+            .unwrap_or_default()
+    }
+}
+
+impl<'a> Meta<'a> {
+    /// The revision that the body names.
+    pub(super) fn version(&self) -> Option<Cow<'a, str>> {
+        self.version.and_then(text_of)
+    }
+}
+
+fn text_of(value: &RawValue) -> Option<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+    serde_json::from_str::<Text<'_>>(value.get())
+        .ok()
+        .map(|text| text.0)
+}
+
+/// Compares header fields and body of a request, in the order that the specification's rules lead to, and asks what the revision is.
+pub(super) fn check(
+    server: &Inner,
+    http: &HttpRequest<'_>,
+    request: &Request,
+    envelope: &Envelope<'_>,
+    meta: &Meta<'_>,
+) -> Result<(), RpcError> {
+    let version = meta.version();
+    let header = http.value("MCP-Protocol-Version").map(field::decode);
+    if let Some(version) = &version {
+        compare("MCP-Protocol-Version", header.as_ref(), version)?;
+    }
+    let method = http.value("Mcp-Method").map(field::decode);
+    compare("Mcp-Method", method.as_ref(), request.method())?;
+    let named = match request.method() {
+        method::TOOLS_CALL | method::PROMPTS_GET => envelope.name,
+        method::RESOURCES_READ => envelope.uri,
+        "tasks/get" | "tasks/update" | "tasks/cancel" => envelope.task_id,
+        _ => None,
+    };
+    if let Some(name) = named.and_then(text_of) {
+        compare(
+            "Mcp-Name",
+            http.value("Mcp-Name").map(field::decode).as_ref(),
+            &name,
+        )?;
+        if request.method() == method::TOOLS_CALL {
+            compare_parameters(server, http, &name, envelope.arguments)?;
+        }
+    }
+    let Some(version) = version else {
+        return Err(missing("protocolVersion"));
+    };
+    let known = |revision: &&ProtocolVersion| revision.is_modern() && revision.as_str() == version;
+    if !server.revisions.iter().any(|revision| known(&revision)) {
+        return Err(unsupported_version(&version, &server.revisions));
+    }
+    if meta.capabilities.is_none() {
+        return Err(missing("clientCapabilities"));
+    }
+    Ok(())
+}
+
+/// The parameters that the tool's schema wants repeated in fields.
+fn compare_parameters(
+    server: &Inner,
+    http: &HttpRequest<'_>,
+    tool: &str,
+    arguments: Option<&RawValue>,
+) -> Result<(), RpcError> {
+    let Some(entry) = server.tools.find(tool) else {
+        return Ok(());
+    };
+    // Checked when the tool was added.
+    let mirrored = Mirrored::in_schema(entry.item.input_schema.as_str()).unwrap_or_default();
+    if mirrored.is_empty() {
+        return Ok(());
+    }
+    let arguments: JsonObject = arguments
+        .and_then(|arguments| serde_json::from_str(arguments.get()).ok())
+        .unwrap_or_default();
+    for parameter in mirrored {
+        let name = format!("{}{}", field::PARAM_PREFIX, parameter.field);
+        let value = http.value(&name).map(field::decode);
+        let expected = parameter.of(&arguments);
+        let said = match (&expected, &value) {
+            (Mirror::Absent, _) => true,
+            (_, Some(Some(value))) => expected.is_said_by(value),
+            _ => false,
+        };
+        if !said {
+            let why = match (&expected, &value) {
+                (Mirror::Impossible(why), _) => why,
+                (_, None) => "it is missing",
+                (_, Some(None)) => "it can't be decoded",
+                _ => "it says something else",
+            };
+            return Err(mismatch(&format!(
+                "header {} has to repeat argument {}: {why}",
+                Excerpt(&name),
+                Excerpt(&parameter.place())
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn compare(name: &str, header: Option<&Option<Cow<'_, str>>>, body: &str) -> Result<(), RpcError> {
+    match header {
+        Some(Some(value)) if value == body => Ok(()),
+        None => Err(mismatch(&format!(
+            "header {name} is missing: it has to say '{}'",
+            Excerpt(body)
+        ))),
+        Some(None) => Err(mismatch(&format!("header {name} can't be decoded"))),
+        Some(Some(value)) => Err(mismatch(&format!(
+            "header {name} says '{}', the body '{}'",
+            Excerpt(value),
+            Excerpt(body)
+        ))),
+    }
+}
+
+fn mismatch(text: &str) -> RpcError {
+    RpcError::new(ErrorCode::HEADER_MISMATCH, text)
+}
+
+fn missing(member: &str) -> RpcError {
+    RpcError::invalid_params(format!(
+        "params._meta lacks io.modelcontextprotocol/{member}"
+    ))
+}

@@ -1,0 +1,193 @@
+//! How a server is served over HTTP.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::transport::http::HttpRequest;
+
+/// Looks at a request before anything else is done for it.
+pub(super) type Authenticate =
+    Arc<dyn Fn(&HttpRequest<'_>) -> Result<Principal, Denied> + Send + Sync>;
+
+/// Who sends a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Principal(pub(super) Arc<str>);
+
+impl Principal {
+    /// Somebody who is told from others by this name. Sessions and sealed states are good for the name that they were made for.
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
+        Self(name.into())
+    }
+}
+
+/// Why a request is not served.
+#[derive(Clone, Debug)]
+pub struct Denied {
+    pub(super) status: u16,
+    pub(super) challenge: Option<String>,
+}
+
+impl Denied {
+    /// Nobody known sent it: status 401, with this challenge in `WWW-Authenticate` (RFC 9110, section 11.6.1).
+    pub fn unauthorized(challenge: impl Into<String>) -> Self {
+        Self {
+            status: 401,
+            challenge: Some(challenge.into()),
+        }
+    }
+
+    /// The one who sent it may not: status 403.
+    pub fn forbidden() -> Self {
+        Self {
+            status: 403,
+            challenge: None,
+        }
+    }
+}
+
+/// How a server is served over HTTP. The defaults suit a server for clients on the same machine.
+#[derive(Clone)]
+pub struct HttpOptions {
+    pub(super) path: String,
+    pub(super) allowed_hosts: Option<Vec<String>>,
+    pub(super) allowed_origins: Vec<String>,
+    pub(super) authenticate: Option<Authenticate>,
+    pub(super) sessions: bool,
+    pub(super) max_sessions: usize,
+    pub(super) session_idle: Duration,
+    pub(super) old_paths: Option<(String, String)>,
+    pub(super) max_requests: usize,
+    pub(super) max_streams: usize,
+    pub(super) max_events: usize,
+    pub(super) max_event_bytes: usize,
+    pub(super) keep_alive: Duration,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        Self {
+            path: "/mcp".to_owned(),
+            allowed_hosts: None,
+            allowed_origins: Vec::new(),
+            authenticate: None,
+            sessions: true,
+            max_sessions: 10_000,
+            session_idle: Duration::from_secs(30 * 60),
+            old_paths: None,
+            max_requests: 1024,
+            max_streams: 10_000,
+            max_events: 256,
+            max_event_bytes: 1 << 20,
+            keep_alive: Duration::from_secs(15),
+        }
+    }
+}
+
+impl HttpOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The path of the endpoint. Defaults to `/mcp`; others are answered with 404.
+    pub fn path(mut self, path: impl Into<String>) -> Self {
+        self.path = path.into();
+        self
+    }
+
+    /// The names under which the server is reached, compared with the `Host` field without its port. Behind a proxy, name what the proxy
+    /// sends. Defaults to `localhost`, `127.0.0.1` and `[::1]` for a server on a loopback address, and to all for others.
+    pub fn allowed_hosts<S: Into<String>>(mut self, hosts: impl IntoIterator<Item = S>) -> Self {
+        self.allowed_hosts = Some(hosts.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// The web sites whose pages may call the server, as `https://example.com`: scheme, host, and port where it is not the usual one.
+    /// Pages of these also get the fields of CORS that browsers ask for. Defaults to pages of the server's own host.
+    pub fn allowed_origins<S: Into<String>>(
+        mut self,
+        origins: impl IntoIterator<Item = S>,
+    ) -> Self {
+        self.allowed_origins = origins.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Finds out who sends each request, before anything else is done for it. Handlers learn it from
+    /// [`Context::principal`](crate::server::Context::principal). Runs on the thread that read the request. Defaults to nobody in
+    /// particular.
+    pub fn authenticate(
+        mut self,
+        check: impl Fn(&HttpRequest<'_>) -> Result<Principal, Denied> + Send + Sync + 'static,
+    ) -> Self {
+        self.authenticate = Some(Arc::new(check));
+        self
+    }
+
+    /// Whether legacy clients get sessions. Without them any replica can answer any request; but such clients can't be asked questions,
+    /// nor be told of changes. Defaults to yes. Modern clients need none.
+    pub fn sessions(mut self, sessions: bool) -> Self {
+        self.sessions = sessions;
+        self
+    }
+
+    /// How many sessions there may be. Defaults to 10 000; the next client is refused with status 503.
+    pub fn max_sessions(mut self, max: usize) -> Self {
+        self.max_sessions = max;
+        self
+    }
+
+    /// After how long without a request a session ends that has no open stream. Defaults to 30 min.
+    pub fn session_idle(mut self, idle: Duration) -> Self {
+        self.session_idle = idle;
+        self
+    }
+
+    /// Serves clients of 2024-11-05 too, on the two paths that its HTTP transport has: one for the stream, one for what the client posts.
+    /// Defaults to no; new clients need neither.
+    ///
+    /// Spec: Transports, "HTTP with SSE" (2024-11-05).
+    pub fn old_paths(mut self, stream: impl Into<String>, post: impl Into<String>) -> Self {
+        self.old_paths = Some((stream.into(), post.into()));
+        self
+    }
+
+    /// How many requests of modern clients may be in hand, of all clients together. Defaults to 1 024; the next one is answered with a
+    /// "busy" error. For legacy clients [`Limits::max_requests`](crate::transport::Limits::max_requests) counts for each.
+    pub fn max_requests(mut self, max: usize) -> Self {
+        self.max_requests = max;
+        self
+    }
+
+    /// How many `subscriptions/listen` streams, and resources subscribed to on them, there may be, of all modern clients together.
+    /// Defaults to 10 000; the next one is refused.
+    pub fn max_streams(mut self, max: usize) -> Self {
+        self.max_streams = max;
+        self
+    }
+
+    /// How many events of each stream of a legacy session are kept for a client that comes back for them, and how many bytes of them.
+    /// Defaults to 256 events and 1 MiB.
+    pub fn kept_events(mut self, events: usize, bytes: usize) -> Self {
+        (self.max_events, self.max_event_bytes) = (events, bytes);
+        self
+    }
+
+    /// How often something is written on a quiet stream, so that nobody on the way takes it for dead. Defaults to 15 s.
+    pub fn keep_alive(mut self, interval: Duration) -> Self {
+        self.keep_alive = interval;
+        self
+    }
+}
+
+impl fmt::Debug for HttpOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpOptions")
+            .field("path", &self.path)
+            .field("allowed_hosts", &self.allowed_hosts)
+            .field("allowed_origins", &self.allowed_origins)
+            .field("authenticate", &self.authenticate.is_some())
+            .field("sessions", &self.sessions)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,784 @@
+//! From an HTTP request to the connection that serves it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::super::dispatch::{self, Link};
+use super::super::{Inner, Server};
+use super::cors::{self, ForReader};
+use super::guard;
+use super::modern::{self, Envelope};
+use super::options::{HttpOptions, Principal};
+use super::reply::{self, Reply, json_head};
+use super::session::{Session, Sessions};
+use super::stream::{EventId, RequestStream};
+use crate::error::{ErrorCode, Excerpt, Result, RpcError};
+use crate::jsonrpc::{self, Malformed, Message, Parsed, Request};
+use crate::protocol::{Connection, Origin, Outlet};
+use crate::schema::{ProtocolVersion, method};
+use crate::transport::http::event::write_typed;
+use crate::transport::http::{HttpRequest, ResponseHead, ResponseWriter, Service};
+use crate::transport::{Control, Sender, SessionMessage};
+
+/// Answers the HTTP requests for a server. Cheap to clone.
+#[derive(Clone)]
+pub struct HttpService(Arc<Served>);
+
+struct Served {
+    server: Arc<Inner>,
+    options: HttpOptions,
+    /// All modern clients.
+    modern: Connection,
+    /// Legacy clients without a session, by revision.
+    sessionless: Vec<(ProtocolVersion, Connection)>,
+    sessions: Arc<Sessions>,
+}
+
+/// A response that is not one to a message.
+struct Refusal {
+    head: ResponseHead,
+    body: Vec<u8>,
+}
+
+impl Refusal {
+    fn new(status: u16, error: &RpcError) -> Self {
+        Self {
+            head: json_head(status),
+            body: jsonrpc::write_error(None, error),
+        }
+    }
+
+    fn text(status: u16, text: impl Into<String>) -> Self {
+        Self::new(status, &RpcError::invalid_request(text))
+    }
+
+    fn header(
+        mut self,
+        name: &'static str,
+        value: impl Into<std::borrow::Cow<'static, str>>,
+    ) -> Self {
+        self.head = self.head.header(name, value);
+        self
+    }
+}
+
+/// What came of a request: a refusal is still to be written.
+type Handled = std::result::Result<(), (Refusal, Box<dyn ResponseWriter>)>;
+
+impl HttpService {
+    pub(in crate::server) fn new(server: &Server, options: HttpOptions) -> Self {
+        let inner = &server.0;
+        let shared = |link: &Arc<Link>, peer: &str| {
+            let mut limits = inner.limits.clone();
+            limits.max_requests = options.max_requests;
+            limits.max_subscriptions = options.max_streams;
+            Server::connection(inner, dispatch::handlers(link))
+                .limits(limits)
+                .never_asking()
+                .open_fed(Box::new(Nowhere), Arc::new(Everybody(peer.to_owned())))
+        };
+        let modern = shared(&Link::new(inner), "HTTP clients");
+        let legacy = inner
+            .revisions
+            .iter()
+            .filter(|revision| revision.is_legacy() && !options.sessions);
+        let sessionless = legacy
+            .map(|revision| {
+                (
+                    *revision,
+                    shared(
+                        &Link::agreed(inner, *revision),
+                        "HTTP clients without a session",
+                    ),
+                )
+            })
+            .collect();
+        Self(Arc::new(Served {
+            server: Arc::clone(inner),
+            modern,
+            sessionless,
+            sessions: Arc::new(Sessions::new(&options)),
+            options,
+        }))
+    }
+
+    /// How many sessions of legacy clients are open.
+    pub fn sessions(&self) -> usize {
+        self.0.sessions.len()
+    }
+
+    /// Ends every session, stream and request. Idempotent and bounded in time.
+    pub fn close(&self) {
+        self.0.modern.close();
+        for (_, connection) in &self.0.sessionless {
+            connection.close();
+        }
+        self.0.sessions.close();
+    }
+}
+
+impl Service for HttpService {
+    fn serve(&self, request: HttpRequest<'_>, response: Box<dyn ResponseWriter>) {
+        if let Err((refusal, mut response)) = self.0.serve(request, response) {
+            // It fails when the client has gone.
+            _ = response.respond(&refusal.head, &refusal.body);
+        }
+    }
+}
+
+impl fmt::Debug for HttpService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpService")
+            .field("options", &self.0.options)
+            .field("sessions", &self.sessions())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Served {
+    fn serve(&self, mut request: HttpRequest<'_>, response: Box<dyn ResponseWriter>) -> Handled {
+        let response = match cors::reader(&self.options, &request) {
+            Some(origin) => Box::new(ForReader {
+                inner: response,
+                origin,
+            }),
+            None => response,
+        };
+        let principal = match self.let_in(&request) {
+            Ok(principal) => principal.map(|principal| principal.0),
+            Err(refusal) => return Err((refusal, response)),
+        };
+        if let Some((stream_path, post_path)) = &self.options.old_paths {
+            match path_of(&request) {
+                path if path == stream_path => {
+                    return self.open_old(&request, post_path, principal, response);
+                }
+                path if path == post_path => {
+                    return self.post_old(&mut request, principal, response);
+                }
+                _ => {}
+            }
+        }
+        match request.method {
+            "POST" => self.post(&mut request, principal, response),
+            "GET" => self.get(&request, principal.as_deref(), response),
+            "DELETE" => {
+                let answer = self.delete(&request, principal.as_deref());
+                Err((answer.unwrap_or_else(|refusal| refusal), response))
+            }
+            "OPTIONS" if cors::reader(&self.options, &request).is_some() => {
+                let refusal = Refusal {
+                    head: cors::preflight(&request),
+                    body: Vec::new(),
+                };
+                Err((refusal, response))
+            }
+            _ => Err((self.not_allowed(), response)),
+        }
+    }
+
+    /// What is looked at before a request is read any further.
+    fn let_in(&self, request: &HttpRequest<'_>) -> std::result::Result<Option<Principal>, Refusal> {
+        let path = path_of(request);
+        let old = self.options.old_paths.as_ref();
+        let is_old = old.is_some_and(|(stream, post)| path == stream || path == post);
+        if path != self.options.path && !is_old {
+            let text = format!(
+                "nothing is served at this path; the endpoint is {}",
+                self.options.path
+            );
+            return Err(Refusal::text(404, text));
+        }
+        guard::check(&self.options, request).map_err(|why| {
+            self.log(|| format!("a request was refused: {why}"));
+            Refusal::text(403, why)
+        })?;
+        let Some(authenticate) = &self.options.authenticate else {
+            return Ok(None);
+        };
+        // A browser sends no credentials when it asks what a page may send.
+        if request.method == "OPTIONS" {
+            return Ok(None);
+        }
+        authenticate(request).map(Some).map_err(|denied| {
+            let refusal = Refusal::text(denied.status, "the request is not authorized");
+            match denied.challenge {
+                Some(challenge) => refusal.header("WWW-Authenticate", challenge),
+                None => refusal,
+            }
+        })
+    }
+
+    fn post(
+        &self,
+        request: &mut HttpRequest<'_>,
+        principal: Option<Arc<str>>,
+        response: Box<dyn ResponseWriter>,
+    ) -> Handled {
+        if let Err(refusal) = check_media(request) {
+            return Err((refusal, response));
+        }
+        let body = std::mem::take(&mut request.body);
+        let session = match self.session_of(request, principal.as_deref()) {
+            Ok(session) => session,
+            Err(refusal) => return Err((refusal, response)),
+        };
+        match Parsed::read(body, self.server.limits.max_depth) {
+            Parsed::Single(Ok(Message::Request(message))) => {
+                self.serve_request(request, message, session, principal, response)
+            }
+            Parsed::Single(Ok(message)) => {
+                self.take(request, message, session, principal, response)
+            }
+            Parsed::Single(Err(malformed)) => Err((refuse_malformed(&malformed), response)),
+            Parsed::Batch(members) => self.serve_batch(members, session, principal, response),
+        }
+    }
+
+    /// The session that a request names.
+    fn session_of(
+        &self,
+        request: &HttpRequest<'_>,
+        principal: Option<&str>,
+    ) -> std::result::Result<Option<Arc<Session>>, Refusal> {
+        // A modern request has none, whatever it names.
+        let modern = request.value("MCP-Protocol-Version")
+            == Some(ProtocolVersion::LATEST.as_str().as_bytes());
+        let Some(id) = request
+            .value("Mcp-Session-Id")
+            .filter(|_| !modern && self.options.sessions)
+        else {
+            return Ok(None);
+        };
+        match self.sessions.find(id, principal) {
+            Some(session) => Ok(Some(session)),
+            None => Err(Refusal::text(
+                404,
+                "there is no such session (any more): send initialize without Mcp-Session-Id",
+            )),
+        }
+    }
+
+    fn serve_request(
+        &self,
+        http: &HttpRequest<'_>,
+        request: Request,
+        session: Option<Arc<Session>>,
+        principal: Option<Arc<str>>,
+        response: Box<dyn ResponseWriter>,
+    ) -> Handled {
+        let header = header_version(http);
+        if let Some(checked) = self.check_if_modern(http, &request, &header) {
+            return match checked {
+                Ok(()) => {
+                    let reply = self.reply(response, reply::modern_status);
+                    feed_apart(&self.modern, Message::Request(request), principal, reply);
+                    Ok(())
+                }
+                Err(error) => Err((refuse_request(&request, &error), response)),
+            };
+        }
+        if request.method() == method::INITIALIZE {
+            return self.initialize(http, request, session, principal, response);
+        }
+        if let Some(session) = session {
+            let stream = RequestStream::new(session.stream_for(response));
+            let origin = Origin {
+                outlet: Some(Arc::new(stream)),
+                principal,
+                ..Origin::default()
+            };
+            session
+                .connection()
+                .feed(Message::Request(request), &origin);
+            return Ok(());
+        }
+        match self.sessionless(&header) {
+            Ok(connection) => {
+                feed_apart(
+                    connection,
+                    Message::Request(request),
+                    principal,
+                    self.reply(response, reply::legacy_status),
+                );
+                Ok(())
+            }
+            Err(refusal) => Err((refusal, response)),
+        }
+    }
+
+    /// Whether a request is of the modern era, and if so, whether its header fields and its body agree.
+    fn check_if_modern(
+        &self,
+        http: &HttpRequest<'_>,
+        request: &Request,
+        header: &Version,
+    ) -> Option<std::result::Result<(), RpcError>> {
+        let envelope = Envelope::of(request.params());
+        let meta = envelope.meta();
+        let may_be_legacy = !matches!(header, Version::Other) && meta.version().is_none();
+        if may_be_legacy && self.serves_legacy() {
+            return None;
+        }
+        if request.method() == method::INITIALIZE && matches!(header, Version::None) {
+            // An older client is told what is served (M-VER-S-11).
+            return Some(Ok(()));
+        }
+        Some(modern::check(&self.server, http, request, &envelope, &meta))
+    }
+
+    fn initialize(
+        &self,
+        http: &HttpRequest<'_>,
+        request: Request,
+        session: Option<Arc<Session>>,
+        principal: Option<Arc<str>>,
+        response: Box<dyn ResponseWriter>,
+    ) -> Handled {
+        if session.is_some() {
+            let text = "initialize opens a session: send it without Mcp-Session-Id";
+            let error = RpcError::invalid_request(text);
+            return Err((refuse_request(&request, &error), response));
+        }
+        if !self.options.sessions {
+            // The revision that is agreed on comes with each later request.
+            let link = Link::new(&self.server);
+            let connection = Server::connection(&self.server, dispatch::handlers(&link))
+                .never_asking()
+                .open_fed(Box::new(Nowhere), Arc::new(Everybody(peer_name(http))));
+            feed_apart(
+                &connection,
+                Message::Request(request),
+                principal,
+                self.reply(response, reply::legacy_status),
+            );
+            return Ok(());
+        }
+        let session = match self.open_session(http, principal.clone(), false) {
+            Ok(session) => session,
+            Err(refusal) => return Err((refusal, response)),
+        };
+        let stream = RequestStream::new(session.stream_for(response));
+        let origin = Origin {
+            outlet: Some(Arc::new(stream)),
+            principal,
+            ..Origin::default()
+        };
+        session
+            .connection()
+            .feed(Message::Request(request), &origin);
+        Ok(())
+    }
+
+    fn open_session(
+        &self,
+        http: &HttpRequest<'_>,
+        principal: Option<Arc<str>>,
+        on_one_stream: bool,
+    ) -> std::result::Result<Arc<Session>, Refusal> {
+        if !self.sessions.has_room() {
+            let max = self.options.max_sessions;
+            let text = format!("{max} sessions are open (max_sessions); try again later");
+            return Err(Refusal::text(503, text).header("Retry-After", "30"));
+        }
+        Session::open(
+            &self.server,
+            &self.options,
+            &self.sessions,
+            principal,
+            peer_name(http),
+            on_one_stream,
+        )
+        .map_err(|error| {
+            self.log(|| format!("a session can't be opened: {error}"));
+            Refusal::new(500, &RpcError::internal("internal error"))
+        })
+    }
+
+    /// A client of 2024-11-05 opens its stream: first it is told where to post.
+    fn open_old(
+        &self,
+        request: &HttpRequest<'_>,
+        post_path: &str,
+        principal: Option<Arc<str>>,
+        response: Box<dyn ResponseWriter>,
+    ) -> Handled {
+        if request.method != "GET" {
+            let refusal = Refusal::text(405, "allowed here: GET").header("Allow", "GET");
+            return Err((refusal, response));
+        }
+        let session = match self.open_session(request, principal, true) {
+            Ok(session) => session,
+            Err(refusal) => return Err((refusal, response)),
+        };
+        let mut preface = Vec::new();
+        let place = format!("{post_path}?sessionId={}", session.id);
+        write_typed(&mut preface, "endpoint", &place);
+        session.enter();
+        _ = session.standing.read_from(None, preface, response);
+        Ok(())
+    }
+
+    /// A client of 2024-11-05 posts a message. What answers it goes to its stream.
+    fn post_old(
+        &self,
+        request: &mut HttpRequest<'_>,
+        principal: Option<Arc<str>>,
+        mut response: Box<dyn ResponseWriter>,
+    ) -> Handled {
+        if request.method != "POST" {
+            let refusal = Refusal::text(405, "allowed here: POST").header("Allow", "POST");
+            return Err((refusal, response));
+        }
+        let query = request
+            .target
+            .split_once('?')
+            .map_or("", |(_, query)| query);
+        let id = query
+            .split('&')
+            .find_map(|part| part.strip_prefix("sessionId="));
+        let session = id.and_then(|id| self.sessions.find(id.as_bytes(), principal.as_deref()));
+        let Some(session) = session else {
+            let text = "there is no such stream (any more): open one with GET";
+            return Err((Refusal::text(404, text), response));
+        };
+        match Parsed::read(
+            std::mem::take(&mut request.body),
+            self.server.limits.max_depth,
+        ) {
+            Parsed::Single(Ok(message)) => {
+                _ = response.respond(&ResponseHead::new(202), b"");
+                let origin = Origin {
+                    principal,
+                    ..Origin::default()
+                };
+                session.connection().feed(message, &origin);
+                Ok(())
+            }
+            Parsed::Single(Err(malformed)) => Err((refuse_malformed(&malformed), response)),
+            Parsed::Batch(_) => {
+                let text = "an array of messages is known to revision 2025-03-26 only";
+                Err((Refusal::text(400, text), response))
+            }
+        }
+    }
+
+    /// A notification or a response, which gets no answer.
+    fn take(
+        &self,
+        http: &HttpRequest<'_>,
+        message: Message,
+        session: Option<Arc<Session>>,
+        principal: Option<Arc<str>>,
+        mut response: Box<dyn ResponseWriter>,
+    ) -> Handled {
+        if let Some(session) = session {
+            let origin = Origin {
+                principal,
+                ..Origin::default()
+            };
+            session.connection().feed(message, &origin);
+        } else if matches!(message, Message::Response(_)) {
+            let text = "a response belongs to a session: send Mcp-Session-Id";
+            return Err((Refusal::text(400, text), response));
+        } else if self.options.sessions && matches!(header_version(http), Version::Legacy(_)) {
+            return Err((no_session(), response));
+        }
+        // What a modern client notifies means nothing here, and is accepted (AMB-06).
+        _ = response.respond(&ResponseHead::new(202), b"");
+        Ok(())
+    }
+
+    fn serve_batch(
+        &self,
+        members: Vec<std::result::Result<Message, Malformed>>,
+        session: Option<Arc<Session>>,
+        principal: Option<Arc<str>>,
+        mut response: Box<dyn ResponseWriter>,
+    ) -> Handled {
+        let knows =
+            |session: &Arc<Session>| session.revision().is_some_and(ProtocolVersion::has_batches);
+        let Some(session) = session.filter(knows) else {
+            let text = "an array of messages is known to revision 2025-03-26 only";
+            return Err((Refusal::text(400, text), response));
+        };
+        let is_response = |member: &std::result::Result<Message, Malformed>| {
+            matches!(member, Ok(Message::Response(_)))
+        };
+        let responses = members.iter().filter(|member| is_response(member)).count();
+        if responses > 0 && responses < members.len() {
+            let text = "requests and responses don't go into one batch";
+            return Err((Refusal::text(400, text), response));
+        }
+        let answered = members
+            .iter()
+            .any(|member| !matches!(member, Ok(Message::Notification(_) | Message::Response(_))));
+        let mut origin = Origin {
+            principal,
+            ..Origin::default()
+        };
+        if answered {
+            let stream = RequestStream::new(session.stream_for(response));
+            origin.outlet = Some(Arc::new(stream));
+            session.connection().feed_batch(members, &origin);
+        } else {
+            session.connection().feed_batch(members, &origin);
+            _ = response.respond(&ResponseHead::new(202), b"");
+        }
+        Ok(())
+    }
+
+    fn get(
+        &self,
+        request: &HttpRequest<'_>,
+        principal: Option<&str>,
+        response: Box<dyn ResponseWriter>,
+    ) -> Handled {
+        if !self.options.sessions || !self.serves_legacy() {
+            return Err((self.not_allowed(), response));
+        }
+        if !accepts(request, "text/event-stream") {
+            let text = "GET opens a stream: Accept has to name text/event-stream";
+            return Err((Refusal::text(406, text), response));
+        }
+        let session = match self.named_session(request, principal) {
+            Ok(session) => session,
+            Err(refusal) => return Err((refusal, response)),
+        };
+        let Some(last) = guard::text(request, "Last-Event-ID") else {
+            _ = session.standing.read_from(None, Vec::new(), response);
+            return Ok(());
+        };
+        let found = EventId::parse(&last)
+            .and_then(|id| Some((session.find_stream(id.stream)?, id.sequence)));
+        let given_back = match found {
+            Some((stream, sequence)) => stream.read_from(Some(sequence), Vec::new(), response),
+            None => Err(response),
+        };
+        given_back.map_err(|response| {
+            let text = format!(
+                "the events behind '{}' are not kept (any more): send the request anew",
+                Excerpt(&last)
+            );
+            (Refusal::text(400, text), response)
+        })
+    }
+
+    /// Ends a session. The answer is never anything else than a refusal or a bare status.
+    fn delete(
+        &self,
+        request: &HttpRequest<'_>,
+        principal: Option<&str>,
+    ) -> std::result::Result<Refusal, Refusal> {
+        if !self.options.sessions || !self.serves_legacy() {
+            return Err(self.not_allowed());
+        }
+        let session = self.named_session(request, principal)?;
+        self.sessions.remove(&session);
+        session.end();
+        Ok(Refusal {
+            head: ResponseHead::new(200),
+            body: Vec::new(),
+        })
+    }
+
+    fn named_session(
+        &self,
+        request: &HttpRequest<'_>,
+        principal: Option<&str>,
+    ) -> std::result::Result<Arc<Session>, Refusal> {
+        if let Version::Other = header_version(request) {
+            return Err(unknown_version(request));
+        }
+        self.session_of(request, principal)?.ok_or_else(no_session)
+    }
+
+    /// The connection for legacy requests without a session.
+    fn sessionless(&self, header: &Version) -> std::result::Result<&Connection, Refusal> {
+        if self.options.sessions {
+            return Err(no_session());
+        }
+        let revision = match header {
+            Version::Legacy(revision) => *revision,
+            // Spec: "Protocol Version Header".
+            _ => ProtocolVersion::V2025_03_26,
+        };
+        let found = self
+            .sessionless
+            .iter()
+            .find(|(served, _)| *served == revision);
+        found.map(|(_, connection)| connection).ok_or_else(|| {
+            Refusal::text(400, format!("revision {} is not served", revision.as_str()))
+        })
+    }
+
+    fn serves_legacy(&self) -> bool {
+        self.server
+            .revisions
+            .iter()
+            .any(|revision| revision.is_legacy())
+    }
+
+    fn reply(
+        &self,
+        response: Box<dyn ResponseWriter>,
+        status: fn(ErrorCode) -> u16,
+    ) -> Arc<dyn Outlet> {
+        Arc::new(Reply::new(response, status, self.options.keep_alive))
+    }
+
+    fn not_allowed(&self) -> Refusal {
+        let allowed = if self.options.sessions && self.serves_legacy() {
+            "POST, GET, DELETE"
+        } else {
+            "POST"
+        };
+        Refusal::text(405, format!("allowed here: {allowed}")).header("Allow", allowed)
+    }
+
+    fn log(&self, text: impl FnOnce() -> String) {
+        if let Some(log) = &self.server.log {
+            log(&text());
+        }
+    }
+}
+
+/// Has a request served whose id means something to its client only.
+fn feed_apart(
+    connection: &Connection,
+    message: Message,
+    principal: Option<Arc<str>>,
+    outlet: Arc<dyn Outlet>,
+) {
+    let origin = Origin {
+        outlet: Some(outlet),
+        apart: true,
+        principal,
+        ..Origin::default()
+    };
+    connection.feed(message, &origin);
+}
+
+/// What `MCP-Protocol-Version` says.
+enum Version {
+    None,
+    Legacy(ProtocolVersion),
+    /// A modern revision, or one that nobody knows.
+    Other,
+}
+
+fn header_version(request: &HttpRequest<'_>) -> Version {
+    let Some(value) = request.value("MCP-Protocol-Version") else {
+        return Version::None;
+    };
+    let mut legacy = ProtocolVersion::LEGACY.iter();
+    match legacy.find(|revision| revision.as_str().as_bytes() == value) {
+        Some(revision) => Version::Legacy(*revision),
+        None => Version::Other,
+    }
+}
+
+fn unknown_version(request: &HttpRequest<'_>) -> Refusal {
+    let version = guard::text(request, "MCP-Protocol-Version").unwrap_or_default();
+    Refusal::text(
+        400,
+        format!(
+            "MCP-Protocol-Version '{}' knows no sessions here",
+            Excerpt(&version)
+        ),
+    )
+}
+
+fn no_session() -> Refusal {
+    Refusal::text(
+        400,
+        "Mcp-Session-Id is missing: send initialize first, then the id that comes with its answer",
+    )
+}
+
+fn refuse_request(request: &Request, error: &RpcError) -> Refusal {
+    Refusal {
+        head: json_head(400),
+        body: jsonrpc::write_error(Some(request.id()), error),
+    }
+}
+
+fn refuse_malformed(malformed: &Malformed) -> Refusal {
+    Refusal {
+        head: json_head(400),
+        body: jsonrpc::write_error(malformed.id.as_ref(), &malformed.error),
+    }
+}
+
+/// Spec: AMB-07.
+fn check_media(request: &HttpRequest<'_>) -> std::result::Result<(), Refusal> {
+    let media = request.value("Content-Type").unwrap_or_default();
+    let media = media.split(|byte| *byte == b';').next().unwrap_or_default();
+    if !media.trim_ascii().eq_ignore_ascii_case(b"application/json") {
+        return Err(Refusal::text(
+            415,
+            "Content-Type has to be application/json",
+        ));
+    }
+    if !accepts(request, "application/json") && !accepts(request, "text/event-stream") {
+        let text = "Accept has to name application/json and text/event-stream";
+        return Err(Refusal::text(406, text));
+    }
+    Ok(())
+}
+
+/// Whether a client takes a media type. One that does not say takes all.
+fn accepts(request: &HttpRequest<'_>, media: &str) -> bool {
+    let (main, _) = media.split_once('/').unwrap_or((media, ""));
+    let mut said = false;
+    for value in request.values("Accept") {
+        for range in value.split(|byte| *byte == b',') {
+            said = true;
+            let range = range.split(|byte| *byte == b';').next().unwrap_or_default();
+            let range = String::from_utf8_lossy(range.trim_ascii()).to_ascii_lowercase();
+            if range == media || range == "*/*" || range == format!("{main}/*") {
+                return true;
+            }
+        }
+    }
+    !said
+}
+
+fn path_of<'a>(request: &HttpRequest<'a>) -> &'a str {
+    request.target.split('?').next().unwrap_or_default()
+}
+
+fn peer_name(request: &HttpRequest<'_>) -> String {
+    match request.remote {
+        Some(remote) => format!("HTTP client at {remote}"),
+        None => "HTTP client".to_owned(),
+    }
+}
+
+/// What belongs to no request has nowhere to go.
+#[derive(Debug)]
+struct Nowhere;
+
+impl Sender for Nowhere {
+    fn send(
+        &mut self,
+        queue: &mut std::collections::VecDeque<SessionMessage>,
+        _deadline: Instant,
+    ) -> Result<()> {
+        queue.clear();
+        Ok(())
+    }
+}
+
+/// The peer of a connection that many clients share.
+#[derive(Debug)]
+struct Everybody(String);
+
+impl Control for Everybody {
+    fn peer(&self) -> String {
+        self.0.clone()
+    }
+
+    fn close(&self) {}
+}

@@ -1,0 +1,340 @@
+//! Sessions of legacy clients: what `initialize` agreed on, kept between requests.
+//!
+//! **Invariant:** a session is in the table from the moment its `initialize` is answered with a result until it ends: by DELETE, because
+//! nobody used it for a while, or with the service. Whoever takes it out of the table closes its connection.
+//!
+//! **Locks:** the table's is never held together with another, and nothing is closed or dropped under it.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use super::super::dispatch::{self, Link};
+use super::super::{Inner, Server};
+use super::options::HttpOptions;
+use super::stream::{self, Stream};
+use crate::error::{ErrorCode, Result};
+use crate::protocol::Connection;
+use crate::schema::ProtocolVersion;
+use crate::sync::Mutex;
+use crate::transport::http::{ResponseHead, ResponseWriter};
+use crate::transport::sys::random;
+use crate::transport::{Control, Sender, SessionMessage};
+
+/// So many streams that have ended are remembered, for clients that missed the end.
+const REMEMBERED: usize = 16;
+
+/// One legacy client.
+pub(super) struct Session {
+    pub(super) id: String,
+    /// Who opened it; the only one who may use it.
+    principal: Option<Arc<str>>,
+    link: Arc<Link>,
+    connection: OnceLock<Connection>,
+    pub(super) standing: Arc<Stream>,
+    /// Streams that a client can come back to.
+    streams: Mutex<BTreeMap<u64, Arc<Stream>>>,
+    next_stream: AtomicU64,
+    keep_alive: Duration,
+    pub(super) max_events: usize,
+    pub(super) max_event_bytes: usize,
+    born: Instant,
+    /// In seconds since it was born.
+    used: AtomicU64,
+    table: Weak<Sessions>,
+    /// It lives as long as its standing stream, on which everything goes out (2024-11-05).
+    on_one_stream: bool,
+    entered: AtomicBool,
+    ended: AtomicBool,
+}
+
+impl Session {
+    /// Opens a session, which nobody finds before `initialize` is answered.
+    pub(super) fn open(
+        server: &Arc<Inner>,
+        options: &HttpOptions,
+        table: &Arc<Sessions>,
+        principal: Option<Arc<str>>,
+        peer: String,
+        on_one_stream: bool,
+    ) -> Result<Arc<Self>> {
+        let mut secret = [0; 24];
+        random::fill(&mut secret)?;
+        let link = Link::new(server);
+        let session = Arc::new_cyclic(|session: &Weak<Self>| Self {
+            id: URL_SAFE_NO_PAD.encode(secret),
+            principal,
+            link: Arc::clone(&link),
+            connection: OnceLock::new(),
+            standing: Arc::new(Stream::standing(session.clone(), options.keep_alive)),
+            streams: Mutex::default(),
+            next_stream: AtomicU64::new(1),
+            keep_alive: options.keep_alive,
+            max_events: options.max_events,
+            max_event_bytes: options.max_event_bytes,
+            born: Instant::now(),
+            used: AtomicU64::new(0),
+            table: Arc::downgrade(table),
+            on_one_stream,
+            entered: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+        });
+        let connection = Server::connection(server, dispatch::handlers(&link)).open_fed(
+            Box::new(StandingSender(Arc::downgrade(&session))),
+            Arc::new(SessionControl {
+                session: Arc::downgrade(&session),
+                peer,
+            }),
+        );
+        _ = session.connection.set(connection);
+        Ok(session)
+    }
+
+    pub(super) fn connection(&self) -> &Connection {
+        self.connection
+            .get()
+            .expect("set before the session is shared")
+    }
+
+    /// The revision that `initialize` agreed on.
+    pub(super) fn revision(&self) -> Option<ProtocolVersion> {
+        self.link.conversation.revision()
+    }
+
+    pub(super) fn marks_beginnings(&self) -> bool {
+        self.revision().is_some_and(stream::marks_beginnings)
+    }
+
+    pub(super) fn belongs_to(&self, principal: Option<&str>) -> bool {
+        self.principal.as_deref() == principal
+    }
+
+    /// The stream for a request that came in.
+    pub(super) fn stream_for(self: &Arc<Self>, writer: Box<dyn ResponseWriter>) -> Arc<Stream> {
+        let number = self.next_stream.fetch_add(1, Ordering::Relaxed);
+        Arc::new(Stream::of_request(
+            number,
+            Arc::downgrade(self),
+            self.keep_alive,
+            writer,
+        ))
+    }
+
+    /// Keeps a stream for a client that comes back to it.
+    pub(super) fn remember(&self, stream: &Arc<Stream>) {
+        let mut streams = self.streams.lock();
+        streams.insert(stream.number, Arc::clone(stream));
+        let done = streams.values().filter(|stream| stream.is_done());
+        let done: VecDeque<u64> = done.map(|stream| stream.number).collect();
+        let too_many = done.len().saturating_sub(REMEMBERED);
+        let forgotten = done.into_iter().take(too_many);
+        let forgotten: Vec<_> = forgotten.map(|number| streams.remove(&number)).collect();
+        drop(streams);
+        drop(forgotten);
+    }
+
+    pub(super) fn find_stream(&self, number: u64) -> Option<Arc<Stream>> {
+        if number == 0 {
+            return Some(Arc::clone(&self.standing));
+        }
+        self.streams.lock().get(&number).cloned()
+    }
+
+    /// Adds to the answer of `initialize` under which name the session is found from now on; other answers stay as they are.
+    pub(super) fn head_of_answer(
+        self: &Arc<Self>,
+        head: ResponseHead,
+        error: Option<ErrorCode>,
+    ) -> ResponseHead {
+        if error.is_none() && self.revision().is_some() && self.enter() {
+            head.header("Mcp-Session-Id", self.id.clone())
+        } else {
+            head
+        }
+    }
+
+    /// From now on the session can be used. `true` the first time.
+    pub(super) fn enter(self: &Arc<Self>) -> bool {
+        !self.entered.swap(true, Ordering::SeqCst)
+            && self.table.upgrade().is_some_and(|table| table.enter(self))
+    }
+
+    /// Nobody reads the standing stream any more. Neither blocks nor runs user code.
+    pub(super) fn lost_its_stream(self: &Arc<Self>) {
+        if self.on_one_stream {
+            let session = Arc::clone(self);
+            self.connection().peer().run_in_order(move || session.end());
+        }
+    }
+
+    fn touch(&self) {
+        self.used
+            .store(self.born.elapsed().as_secs(), Ordering::Relaxed);
+    }
+
+    fn is_idle(&self, limit: Duration) -> bool {
+        let used = Duration::from_secs(self.used.load(Ordering::Relaxed));
+        self.born.elapsed().saturating_sub(used) > limit
+            && self.connection().peer().stats().requests_in_hand == 0
+            && !self.standing.is_read()
+            && !self.streams.lock().values().any(|stream| stream.is_read())
+    }
+
+    /// Ends the session and everything on it; idempotent.
+    pub(super) fn end(&self) {
+        if !self.ended.swap(true, Ordering::SeqCst) {
+            self.connection().close();
+        }
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Its id is a secret.
+        f.debug_struct("Session")
+            .field("revision", &self.revision())
+            .finish_non_exhaustive()
+    }
+}
+
+/// All sessions that a client can use.
+#[derive(Debug)]
+pub(super) struct Sessions {
+    state: Mutex<State>,
+    idle: Duration,
+    max: usize,
+}
+
+#[derive(Debug)]
+struct State {
+    open: HashMap<String, Arc<Session>>,
+    swept: Instant,
+    closed: bool,
+}
+
+impl Sessions {
+    pub(super) fn new(options: &HttpOptions) -> Self {
+        let state = State {
+            open: HashMap::new(),
+            swept: Instant::now(),
+            closed: false,
+        };
+        Self {
+            state: Mutex::new(state),
+            idle: options.session_idle,
+            max: options.max_sessions,
+        }
+    }
+
+    /// Whether there is room for another one. Looks for sessions that nobody uses any more.
+    pub(super) fn has_room(&self) -> bool {
+        let mut state = self.state.lock();
+        let full = state.open.len() >= self.max;
+        let idle = self.sweep(&mut state, full);
+        let has_room = state.open.len() < self.max && !state.closed;
+        drop(state);
+        idle.iter().for_each(|session| session.end());
+        has_room
+    }
+
+    /// Looks through the sessions once in a while, so that there is no thread for it.
+    fn sweep(&self, state: &mut State, at_once: bool) -> Vec<Arc<Session>> {
+        let interval = (self.idle / 8).min(Duration::from_secs(60));
+        if !at_once && state.swept.elapsed() < interval {
+            return Vec::new();
+        }
+        state.swept = Instant::now();
+        let idle = state
+            .open
+            .extract_if(|_, session| session.is_idle(self.idle));
+        idle.map(|(_, session)| session).collect()
+    }
+
+    fn enter(&self, session: &Arc<Session>) -> bool {
+        let mut state = self.state.lock();
+        if state.closed {
+            return false;
+        }
+        state.open.insert(session.id.clone(), Arc::clone(session));
+        true
+    }
+
+    /// Finds a session by the name that only its owner knows.
+    pub(super) fn find(&self, id: &[u8], principal: Option<&str>) -> Option<Arc<Session>> {
+        let id = std::str::from_utf8(id).ok()?;
+        let mut state = self.state.lock();
+        let idle = self.sweep(&mut state, false);
+        let session = state.open.get(id).cloned();
+        drop(state);
+        idle.iter().for_each(|session| session.end());
+        let session = session.filter(|session| {
+            session.belongs_to(principal) && !session.connection().peer().is_closed()
+        })?;
+        session.touch();
+        Some(session)
+    }
+
+    pub(super) fn remove(&self, session: &Session) {
+        let removed = self.state.lock().open.remove(&session.id);
+        drop(removed);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.state.lock().open.len()
+    }
+
+    /// Ends all of them, and lets no other one in.
+    pub(super) fn close(&self) {
+        let mut state = self.state.lock();
+        state.closed = true;
+        let all = std::mem::take(&mut state.open);
+        drop(state);
+        all.values().for_each(|session| session.end());
+    }
+}
+
+/// Says on the standing stream what belongs to no request.
+#[derive(Debug)]
+struct StandingSender(Weak<Session>);
+
+impl Sender for StandingSender {
+    fn send(&mut self, queue: &mut VecDeque<SessionMessage>, _deadline: Instant) -> Result<()> {
+        let Some(session) = self.0.upgrade() else {
+            queue.clear();
+            return Ok(());
+        };
+        while let Some(message) = queue.pop_front() {
+            session.standing.announce(&message.text);
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+struct SessionControl {
+    session: Weak<Session>,
+    peer: String,
+}
+
+impl Control for SessionControl {
+    fn peer(&self) -> String {
+        self.peer.clone()
+    }
+
+    fn close(&self) {
+        let Some(session) = self.session.upgrade() else {
+            return;
+        };
+        if let Some(table) = session.table.upgrade() {
+            table.remove(&session);
+        }
+        session.standing.close_now();
+        let streams = std::mem::take(&mut *session.streams.lock());
+        streams.values().for_each(|stream| stream.close_now());
+    }
+}

@@ -1,0 +1,457 @@
+//! Legacy clients over HTTP: sessions, streams that can be resumed, questions, batches, and the transport of 2024-11-05.
+
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use mcplink::schema::{ElicitRequestParams, JsonSchema, ProtocolVersion, Tool};
+use mcplink::server::http::{Denied, HttpOptions, Principal};
+use mcplink::server::{Context, Server, ToolError};
+use serde_json::{Value, json};
+
+use crate::common::LONG;
+use crate::web::{Web, field, initialize};
+
+const SESSIONS: [ProtocolVersion; 3] = [
+    ProtocolVersion::V2025_03_26,
+    ProtocolVersion::V2025_06_18,
+    ProtocolVersion::V2025_11_25,
+];
+
+fn server() -> Server {
+    Server::builder("s", "1")
+        .tool_with(Tool::new("echo"), |args: Value, _: &Context| {
+            args.to_string()
+        })
+        .tool_with(Tool::new("steps"), |_: Value, context: &Context| {
+            for step in 1..=3 {
+                context.progress(f64::from(step), Some(3.0), None);
+            }
+            "done"
+        })
+        .tool_with(Tool::new("ask"), |_: Value, context: &Context| {
+            let question = ElicitRequestParams::form("Name?", JsonSchema::any_object());
+            let answer = context.elicit("name", question)?;
+            Ok::<_, ToolError>(format!("{:?}", answer.action))
+        })
+        .build()
+        .unwrap()
+}
+
+// L-HTTP-S-01, L-HTTP-S-12, L-SESS-S-01, L-SESS-S-02, L-SESS-S-11, L-SESS-B-10, L-SESS-S-14, L-SESS-S-15
+#[test]
+fn a_session_is_opened_used_and_ended() {
+    let web = Web::new(&server());
+    let mut ids = Vec::new();
+    for revision in SESSIONS {
+        let session = web.session(revision);
+        assert_eq!(
+            session.greeting["result"]["protocolVersion"],
+            revision.as_str()
+        );
+        assert!(session.id.len() >= 22 && session.id.bytes().all(|byte| byte.is_ascii_graphic()));
+        let answer = session.request("tools/call", json!({"name": "echo", "arguments": {"a": 1}}));
+        assert_eq!(answer.result()["content"][0]["text"], r#"{"a":1}"#);
+        assert_eq!(field(&answer.head(), "Mcp-Session-Id"), None);
+        ids.push(session.id.clone());
+    }
+    ids.dedup();
+    assert_eq!(ids.len(), 3);
+    assert_eq!(web.service.sessions(), 3);
+}
+
+// L-SESS-S-05, L-SESS-S-06, L-PVH-S-04, AMB-63
+#[test]
+fn requests_without_a_session_are_told_what_to_do() {
+    let web = Web::new(&server());
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    let status = |fields: &[(&str, &str)]| web.post(fields, &list).status();
+    assert_eq!(status(&[]), 400);
+    assert_eq!(status(&[("Mcp-Session-Id", "unknown")]), 404);
+    let session = web.session(ProtocolVersion::V2025_11_25);
+    let mut fields = session.fields();
+    fields.push(("MCP-Protocol-Version", "nope"));
+    assert_eq!(status(&fields), 400);
+    let again = initialize(9, ProtocolVersion::V2025_11_25, json!({}));
+    assert_eq!(session.post(&again).status(), 400);
+    assert_eq!(session.delete().status(), 200);
+    assert_eq!(web.service.sessions(), 0);
+    assert_eq!(session.request("tools/list", json!({})).status(), 404);
+    assert_eq!(session.delete().status(), 404);
+    assert_eq!(session.get(None).status(), 404);
+}
+
+// 15.2
+#[test]
+fn what_is_refused_opens_no_session() {
+    let web = Web::new(&server());
+    let good = initialize(1, ProtocolVersion::V2025_11_25, json!({}));
+    for fields in [
+        [("Origin", "http://evil.example")],
+        [("Content-Type", "text/plain")],
+        [("Accept", "text/html")],
+    ] {
+        assert!(web.post(&fields, &good).status() >= 400);
+    }
+    let bad = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 1}});
+    let answer = web.post(&[], &bad);
+    assert_eq!(answer.error_code(), -32602);
+    assert_eq!(field(&answer.head(), "Mcp-Session-Id"), None);
+    assert_eq!(web.service.sessions(), 0);
+}
+
+// 15.2
+#[test]
+fn sessions_are_bounded_and_idle_ones_make_room() {
+    let opening = initialize(1, ProtocolVersion::V2025_11_25, json!({}));
+    let options = HttpOptions::new().max_sessions(1);
+    let web = Web::with(&server(), options.clone());
+    assert_eq!(web.post(&[], &opening).status(), 200);
+    let answer = web.post(&[], &opening);
+    assert_eq!(answer.status(), 503);
+    assert!(field(&answer.head(), "Retry-After").is_some());
+    let forgetful = Web::with(&server(), options.session_idle(Duration::ZERO));
+    for _ in 0..3 {
+        let until = Instant::now() + LONG;
+        // A session whose answer has just been read may still be busy with having sent it.
+        while forgetful.post(&[], &opening).status() != 200 {
+            assert!(Instant::now() < until, "an idle session makes room");
+        }
+        assert_eq!(forgetful.service.sessions(), 1);
+    }
+}
+
+// L-SESS-S-12, L-SESS-S-13, L-SESS-S-16, 16.5
+#[test]
+fn a_session_is_its_openers_alone() {
+    let options = HttpOptions::new().authenticate(|request| {
+        let token = request
+            .value("Authorization")
+            .ok_or_else(|| Denied::unauthorized("Bearer"))?;
+        Ok(Principal::new(String::from_utf8_lossy(token).into_owned()))
+    });
+    let web = Web::with(&server(), options);
+    let session = web.session_with(
+        ProtocolVersion::V2025_11_25,
+        json!({}),
+        &[("Authorization", "a")],
+    );
+    let mut fields = session.fields();
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    assert_eq!(web.post(&fields, &list).status(), 200);
+    fields.push(("Authorization", "b"));
+    assert_eq!(web.post(&fields, &list).status(), 404);
+    fields.push(("Authorization", ""));
+    assert_eq!(web.post(&fields, &list).status(), 401);
+}
+
+// L-HTTP-S-14, L-HTTP-S-18, L-HTTP-S-19, L-HTTP-S-21, L-SSE-S-01, L-SSE-S-02
+#[test]
+fn progress_comes_before_the_answer_on_its_stream() {
+    let web = Web::new(&server());
+    for revision in SESSIONS {
+        let session = web.session(revision);
+        let answer = session.request(
+            "tools/call",
+            json!({"name": "steps", "_meta": {"progressToken": 5}}),
+        );
+        assert_eq!(
+            field(&answer.head(), "Content-Type"),
+            Some("text/event-stream")
+        );
+        let mut events = Vec::new();
+        while let Some(event) = answer.event() {
+            events.push(event);
+        }
+        let marked = revision == ProtocolVersion::V2025_11_25;
+        assert_eq!(events[0].data.is_empty(), marked, "{revision:?}");
+        let ids: Vec<_> = events
+            .iter()
+            .map(|event| event.id.clone().expect("an id"))
+            .collect();
+        let streams: Vec<_> = ids.iter().map(|id| id.split('-').next()).collect();
+        assert!(streams.windows(2).all(|pair| pair[0] == pair[1]), "{ids:?}");
+        let messages: Vec<_> = events
+            .iter()
+            .skip(usize::from(marked))
+            .map(|event| event.message())
+            .collect();
+        assert_eq!(messages.len(), 4);
+        assert!(
+            messages[..3]
+                .iter()
+                .all(|message| message["method"] == "notifications/progress")
+        );
+        assert_eq!(messages[3]["result"]["content"][0]["text"], "done");
+    }
+}
+
+// L-HTTP-S-22, L-SSE-S-04, L-SSE-S-05, L-HTTP-S-27
+#[test]
+fn a_client_that_lost_its_stream_gets_the_rest() {
+    let (go, gone) = mpsc::channel();
+    let gone = Mutex::new(gone);
+    let (cancelled, was_cancelled) = mpsc::channel();
+    let server = Server::builder("s", "1")
+        .tool_with(Tool::new("long"), move |_: Value, context: &Context| {
+            context.progress(1.0, None, None);
+            gone.lock().unwrap().recv_timeout(LONG).unwrap();
+            context.progress(2.0, None, None);
+            cancelled.send(context.is_cancelled()).unwrap();
+            "done"
+        })
+        .build()
+        .unwrap();
+    let web = Web::new(&server);
+    let session = web.session(ProtocolVersion::V2025_11_25);
+    let answer = session.request(
+        "tools/call",
+        json!({"name": "long", "_meta": {"progressToken": 5}}),
+    );
+    let mark = answer.event().expect("a mark");
+    let first = answer.event().expect("progress");
+    answer.leave();
+    go.send(()).unwrap();
+    assert!(
+        !was_cancelled.recv_timeout(LONG).unwrap(),
+        "leaving is not cancelling"
+    );
+    let rest = session.get(first.id.as_deref()).messages();
+    assert_eq!(rest.len(), 2, "{rest:?}");
+    assert_eq!(rest[0]["params"]["progress"], 2.0);
+    assert_eq!(rest[1]["result"]["content"][0]["text"], "done");
+    let all = session.get(mark.id.as_deref()).messages();
+    assert_eq!(all.len(), 3, "{all:?}");
+}
+
+// L-SSE-S-06
+#[test]
+fn events_that_are_not_kept_are_refused() {
+    let options = HttpOptions::new().kept_events(2, 1 << 20);
+    let web = Web::with(&server(), options);
+    let session = web.session(ProtocolVersion::V2025_06_18);
+    let answer = session.request(
+        "tools/call",
+        json!({"name": "steps", "_meta": {"progressToken": 5}}),
+    );
+    let first = answer.event().expect("progress");
+    answer.messages();
+    for odd in [first.id.as_deref().unwrap(), "x", "77-1", "1-99"] {
+        assert_eq!(session.get(Some(odd)).status(), 400, "{odd}");
+    }
+}
+
+// L-HTTP-S-16, L-HTTP-S-28
+#[test]
+fn a_client_can_be_sent_away_during_long_work() {
+    let server = Server::builder("s", "1")
+        .tool_with(Tool::new("long"), |_: Value, context: &Context| {
+            context.send_away(Duration::from_millis(500)).unwrap();
+            "done"
+        })
+        .build()
+        .unwrap();
+    let web = Web::new(&server);
+    let session = web.session(ProtocolVersion::V2025_11_25);
+    let answer = session.request("tools/call", json!({"name": "long"}));
+    let mark = answer.event().expect("a mark");
+    assert_eq!((mark.retry, mark.data.as_str()), (Some(500), ""));
+    assert_eq!(answer.event(), None);
+    let rest = session.get(mark.id.as_deref()).messages();
+    assert_eq!(rest[0]["result"]["content"][0]["text"], "done");
+    let older = web.session(ProtocolVersion::V2025_06_18);
+    assert_eq!(
+        older
+            .request("tools/call", json!({"name": "long"}))
+            .result()["content"][0]["text"],
+        "done"
+    );
+}
+
+// L-HTTP-S-10, L-HTTP-S-19, L-HTTP-S-26, 6.1
+#[test]
+fn questions_go_on_the_stream_of_the_call() {
+    let web = Web::new(&server());
+    for revision in [ProtocolVersion::V2025_06_18, ProtocolVersion::V2025_11_25] {
+        let session = web.session_with(revision, json!({"elicitation": {}}), &[]);
+        let answer = session.request("tools/call", json!({"name": "ask"}));
+        let question = loop {
+            let event = answer.event().expect("a question");
+            if !event.data.is_empty() {
+                break event.message();
+            }
+        };
+        assert_eq!(question["method"], "elicitation/create");
+        let reply =
+            json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}});
+        let accepted = session.post(&reply);
+        assert_eq!((accepted.status(), accepted.body()), (202, String::new()));
+        let rest = answer.messages();
+        assert_eq!(rest[0]["result"]["content"][0]["text"], "Decline");
+    }
+    let stateless = Web::with(&server(), HttpOptions::new().sessions(false));
+    let fields = [("MCP-Protocol-Version", "2025-11-25")];
+    let call =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "ask"}});
+    let result = stateless.post(&fields, &call).result();
+    assert_eq!(result["isError"], true, "{result}");
+}
+
+// L-HTTP-S-25, L-HTTP-S-26, L-HTTP-S-29, L-HTTP-S-30, 17.3
+#[test]
+fn changes_are_told_on_one_standing_stream() {
+    let server = server();
+    let web = Web::new(&server);
+    let session = web.session(ProtocolVersion::V2025_11_25);
+    server
+        .add_tool(Tool::new("early"), |_: Value, _: &Context| "")
+        .unwrap();
+    let stream = session.get(None);
+    assert_eq!(
+        field(&stream.head(), "Content-Type"),
+        Some("text/event-stream")
+    );
+    let told = stream.event().expect("an event");
+    assert_eq!(told.message()["method"], "notifications/tools/list_changed");
+    let other = session.get(None);
+    assert_eq!(other.status(), 200);
+    assert_eq!(stream.event(), None, "the newer stream takes over");
+    server
+        .add_tool(Tool::new("later"), |_: Value, _: &Context| "")
+        .unwrap();
+    assert_eq!(
+        other.event().expect("an event").message()["method"],
+        "notifications/tools/list_changed"
+    );
+    other.leave();
+    server
+        .add_tool(Tool::new("last"), |_: Value, _: &Context| "")
+        .unwrap();
+    let resumed = session.get(told.id.as_deref());
+    for _ in 0..2 {
+        assert!(resumed.event().is_some());
+    }
+    let mut fields = session.fields();
+    fields.push(("Accept", "application/json"));
+    assert_eq!(web.send("GET", "/mcp", &fields, "").status(), 406);
+}
+
+// L-CANC-B-05, L-HTTP-C-23
+#[test]
+fn a_call_is_cancelled_by_a_notification() {
+    let (entered, has_entered) = mpsc::channel();
+    let server = Server::builder("s", "1")
+        .tool_with(Tool::new("wait"), move |_: Value, context: &Context| {
+            entered.send(()).unwrap();
+            assert!(context.cancel_token().wait(LONG));
+            "late"
+        })
+        .build()
+        .unwrap();
+    let web = Web::new(&server);
+    let session = web.session(ProtocolVersion::V2025_11_25);
+    let call =
+        json!({"jsonrpc": "2.0", "id": "c", "method": "tools/call", "params": {"name": "wait"}});
+    let answer = session.post(&call);
+    has_entered.recv_timeout(LONG).unwrap();
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "c"}});
+    assert_eq!(session.post(&cancel).status(), 202);
+    assert_eq!(answer.messages(), Vec::<Value>::new());
+}
+
+// L-BATCH-B-01, L-BATCH-C-03, L-BATCH-S-04, L-BATCH-S-06, L-BATCH-S-07, L-BATCH-B-09, L-BATCH-B-10
+#[test]
+fn batches_are_answered_together_in_the_one_revision_that_has_them() {
+    let web = Web::new(&server());
+    let session = web.session(ProtocolVersion::V2025_03_26);
+    let request = |id: i64| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+    let note = json!({"jsonrpc": "2.0", "method": "notifications/x"});
+    let answer = session.post(&json!([request(1), note, request(2)]));
+    let responses = answer.message();
+    assert_eq!(responses.as_array().map(Vec::len), Some(2), "{responses}");
+    assert_eq!(session.post(&json!([note, note])).status(), 202);
+    let response = json!({"jsonrpc": "2.0", "id": 9, "result": {}});
+    assert_eq!(session.post(&json!([request(1), response])).status(), 400);
+    assert_eq!(session.post(&json!([])).status(), 400);
+    let newer = web.session(ProtocolVersion::V2025_11_25);
+    assert_eq!(newer.post(&json!([request(1)])).status(), 400);
+}
+
+// L-PVH-S-03
+#[test]
+fn without_sessions_each_request_stands_alone() {
+    let web = Web::with(&server(), HttpOptions::new().sessions(false));
+    let answer = web.post(&[], &initialize(1, ProtocolVersion::V2025_06_18, json!({})));
+    assert_eq!(answer.result()["protocolVersion"], "2025-06-18");
+    assert_eq!(field(&answer.head(), "Mcp-Session-Id"), None);
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    assert_eq!(
+        web.post(&[("MCP-Protocol-Version", "2025-06-18")], &ready)
+            .status(),
+        202
+    );
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    for fields in [vec![], vec![("MCP-Protocol-Version", "2025-11-25")]] {
+        assert_eq!(
+            web.post(&fields, &list).result()["tools"]
+                .as_array()
+                .map(Vec::len),
+            Some(3)
+        );
+    }
+    for method in ["GET", "DELETE"] {
+        assert_eq!(web.send(method, "/mcp", &[], "").status(), 405);
+    }
+}
+
+// L-OLD-S-01, L-OLD-S-02, L-OLD-S-04, L-HTTP-S-33
+#[test]
+fn clients_of_the_first_transport_are_served_on_request() {
+    let server = server();
+    let web = Web::with(&server, HttpOptions::new().old_paths("/sse", "/messages"));
+    let stream = web.send("GET", "/sse", &[("Accept", "text/event-stream")], "");
+    let endpoint = stream.event().expect("an event");
+    assert_eq!(endpoint.event.as_deref(), Some("endpoint"));
+    let post = |message: &Value| web.send("POST", &endpoint.data, &[], message.to_string());
+    assert_eq!(
+        post(&initialize(1, ProtocolVersion::V2024_11_05, json!({}))).status(),
+        202
+    );
+    assert_eq!(
+        stream.event().expect("an answer").message()["result"]["protocolVersion"],
+        "2024-11-05"
+    );
+    post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).head();
+    post(&json!({"jsonrpc": "2.0", "id": 2, "method": "ping"})).head();
+    assert_eq!(stream.event().expect("an answer").message()["id"], 2);
+    assert_eq!(
+        web.send("POST", "/messages?sessionId=other", &[], "{}")
+            .status(),
+        404
+    );
+    let evil = [("Origin", "http://evil.example")];
+    assert_eq!(web.send("GET", "/sse", &evil, "").status(), 403);
+    stream.leave();
+    let until = Instant::now() + LONG;
+    while web.service.sessions() > 0 {
+        assert!(
+            std::time::Instant::now() < until,
+            "the session ends with its stream"
+        );
+        std::thread::yield_now();
+    }
+    let off = Web::new(&server);
+    assert_eq!(off.send("GET", "/sse", &[], "").status(), 404);
+}
+
+// 15.1
+#[test]
+fn sessions_leave_nothing_behind() {
+    let server = Server::builder("s", "1").build().unwrap();
+    let web = Arc::new(Web::new(&server));
+    for _ in 0..200 {
+        let session = web.session(ProtocolVersion::V2025_11_25);
+        assert_eq!(session.delete().status(), 200);
+    }
+    assert_eq!(web.service.sessions(), 0);
+}
