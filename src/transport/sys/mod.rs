@@ -15,5 +15,7 @@ compile_error!(
 #[cfg(unix)]
 mod unix;
 
+#[cfg(all(unix, feature = "http-server"))]
+pub(crate) use unix::tcp;
 #[cfg(unix)]
 pub(crate) use unix::{fd, process, random, read, spawn, standard, thread, write};

@@ -7,5 +7,7 @@ pub(crate) mod read;
 pub(crate) mod signal;
 pub(crate) mod spawn;
 pub(crate) mod standard;
+#[cfg(feature = "http-server")]
+pub(crate) mod tcp;
 pub(crate) mod thread;
 pub(crate) mod write;

@@ -188,6 +188,13 @@ fn quiet(fd: OwnedFd) -> io::Result<OwnedFd> {
 /// Here there is no flag for a single send.
 #[cfg(target_vendor = "apple")]
 fn quiet(fd: OwnedFd) -> io::Result<OwnedFd> {
+    no_sigpipe(fd.as_fd())?;
+    Ok(fd)
+}
+
+/// Has writes to a socket fail with an error and without a signal.
+#[cfg(target_vendor = "apple")]
+pub(super) fn no_sigpipe(fd: std::os::fd::BorrowedFd<'_>) -> io::Result<()> {
     let on: libc::c_int = 1;
     // SAFETY: the descriptor is open; the value is an int and its length is given.
     fd::check(unsafe {
@@ -199,7 +206,7 @@ fn quiet(fd: OwnedFd) -> io::Result<OwnedFd> {
             size_of::<libc::c_int>() as libc::socklen_t,
         )
     })?;
-    Ok(fd)
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,0 +1,225 @@
+//! The chunked transfer coding of a request (RFC 9112, section 7.1).
+//!
+//! Chunk extensions and trailers are read over, up to a bound: a sender must not be able to have much read for nothing.
+
+use memchr::memchr;
+
+use super::head::Refusal;
+
+/// Longest line with the size of a chunk, in bytes.
+const MAX_LINE: usize = 256;
+/// The most bytes of all chunk extensions and trailers of a request.
+const MAX_EXTRA: usize = 16 << 10;
+
+/// How far the body was read.
+#[derive(Debug, Default)]
+pub(super) struct Chunks {
+    place: Place,
+    extra: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+enum Place {
+    #[default]
+    Size,
+    Data(usize),
+    DataEnd,
+    Trailer,
+}
+
+/// What a step came to.
+enum Step {
+    /// So many bytes were used.
+    Used(usize),
+    /// More is needed first.
+    More,
+    /// So many bytes were used, and they were the last.
+    Last(usize),
+}
+
+impl Chunks {
+    /// Appends what `input` holds of the body, which may grow up to `max` bytes. Returns how much of the input was used, and whether the
+    /// body has ended.
+    pub(super) fn push(
+        &mut self,
+        input: &[u8],
+        body: &mut Vec<u8>,
+        max: usize,
+    ) -> Result<(usize, bool), Refusal> {
+        let mut used = 0;
+        loop {
+            match self.step(&input[used..], body, max)? {
+                Step::Used(count) => used += count,
+                Step::More => return Ok((used, false)),
+                Step::Last(count) => return Ok((used + count, true)),
+            }
+        }
+    }
+
+    fn step(&mut self, input: &[u8], body: &mut Vec<u8>, max: usize) -> Result<Step, Refusal> {
+        match self.place {
+            Place::Size => self.read_size(input, body.len(), max),
+            Place::Data(_) if input.is_empty() => Ok(Step::More),
+            Place::Data(left) => {
+                let count = left.min(input.len());
+                body.extend_from_slice(&input[..count]);
+                self.place = match left - count {
+                    0 => Place::DataEnd,
+                    left => Place::Data(left),
+                };
+                Ok(Step::Used(count))
+            }
+            Place::DataEnd if input.starts_with(b"\r\n") => {
+                self.place = Place::Size;
+                Ok(Step::Used(2))
+            }
+            Place::DataEnd if input.is_empty() || input == b"\r" => Ok(Step::More),
+            Place::DataEnd => Err(Refusal::bad("a chunk is longer than its size")),
+            Place::Trailer => self.skip_trailer(input),
+        }
+    }
+
+    fn read_size(&mut self, input: &[u8], had: usize, max: usize) -> Result<Step, Refusal> {
+        let line = memchr(b'\n', input);
+        let Some(line) = line.filter(|at| *at < MAX_LINE) else {
+            return match input.len() {
+                // Whatever can't become a size is refused before its line ends.
+                0..MAX_LINE if input.first().is_none_or(u8::is_ascii_hexdigit) => Ok(Step::More),
+                _ => Err(bad_size()),
+            };
+        };
+        let input = &input[..=line];
+        // Without a digit it would pass for zero; a line end within the line was found above.
+        if !input[0].is_ascii_hexdigit() {
+            return Err(bad_size());
+        }
+        let Ok(httparse::Status::Complete((length, size))) = httparse::parse_chunk_size(input)
+        else {
+            return Err(bad_size());
+        };
+        // Up to 16 digits are part of any size.
+        self.count(length.saturating_sub(18))?;
+        let size = usize::try_from(size).unwrap_or(usize::MAX);
+        if size > max.saturating_sub(had) {
+            return Err(too_long(max));
+        }
+        self.place = match size {
+            0 => Place::Trailer,
+            size => Place::Data(size),
+        };
+        Ok(Step::Used(length))
+    }
+
+    fn skip_trailer(&mut self, input: &[u8]) -> Result<Step, Refusal> {
+        let Some(line) = memchr(b'\n', input) else {
+            return match self.extra.saturating_add(input.len()) {
+                0..MAX_EXTRA => Ok(Step::More),
+                _ => Err(too_much_extra()),
+            };
+        };
+        match &input[..line] {
+            b"\r" => Ok(Step::Last(line + 1)),
+            [.., b'\r'] => self.count(line + 1).map(|()| Step::Used(line + 1)),
+            _ => Err(Refusal::bad("a trailer does not end in CR LF")),
+        }
+    }
+
+    fn count(&mut self, extra: usize) -> Result<(), Refusal> {
+        self.extra += extra;
+        if self.extra < MAX_EXTRA {
+            Ok(())
+        } else {
+            Err(too_much_extra())
+        }
+    }
+}
+
+pub(super) fn too_long(max: usize) -> Refusal {
+    Refusal::new(413, format!("the body exceeds {max} bytes"))
+}
+
+fn bad_size() -> Refusal {
+    Refusal::bad("malformed chunk size")
+}
+
+fn too_much_extra() -> Refusal {
+    Refusal::bad("too many chunk extensions or trailers")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Decodes `input` cut in two at every place, and byte by byte.
+    fn check(input: &[u8], expected: Result<&[u8], u16>) {
+        let bytewise: Vec<usize> = (1..input.len()).collect();
+        let cuts = (0..=input.len()).map(|at| vec![at]).chain([bytewise]);
+        for cuts in cuts {
+            let result = decode(input, &cuts);
+            let result = result.as_deref().map_err(|refusal| refusal.status);
+            assert_eq!(result, expected, "{} at {cuts:?}", input.escape_ascii());
+        }
+    }
+
+    fn decode(input: &[u8], cuts: &[usize]) -> Result<Vec<u8>, Refusal> {
+        let (mut chunks, mut body) = (Chunks::default(), Vec::new());
+        let mut used = 0;
+        for end in cuts.iter().copied().chain([input.len()]) {
+            let (more, ended) = chunks.push(&input[used..end], &mut body, 20)?;
+            used += more;
+            if ended {
+                return Ok(body);
+            }
+        }
+        Err(Refusal::new(0, "unfinished"))
+    }
+
+    #[test]
+    fn bodies_are_put_together_whatever_the_cuts() {
+        check(b"0\r\n\r\n", Ok(b""));
+        check(b"3\r\nabc\r\n0\r\n\r\n", Ok(b"abc"));
+        check(
+            b"3;x=\"y\"\r\nabc\r\n2 ; z\r\nde\r\n000\r\n\r\n",
+            Ok(b"abcde"),
+        );
+        check(
+            b"A\r\n0123456789\r\na\r\n0123456789\r\n0\r\n\r\n",
+            Ok(b"01234567890123456789"),
+        );
+        check(b"1\r\nx\r\n0\r\nTrailer: y\r\nMore: z\r\n\r\n", Ok(b"x"));
+    }
+
+    #[test]
+    fn what_could_be_understood_differently_is_refused() {
+        for bad in [
+            "\r\n\r\n",
+            " 3\r\nabc",
+            "-1\r\n",
+            "+3\r\nabc",
+            "0x3\r\nabc",
+            "3\nabc",
+            "3;a\nb\r\nabc",
+            "g\r\n",
+            "3\r\nabcd\r\n",
+            "3\r\nabc\n0\r\n",
+            "11111111111111111\r\n",
+            "3 3\r\nabc",
+            "0\r\nTrailer: y\n\r\n",
+            "3\rabc",
+        ] {
+            check(bad.as_bytes(), Err(400));
+        }
+        check(b"15\r\n0123456789", Err(413));
+        check(b"fffffffffffffff\r\n", Err(413));
+        check(b"3\r\nab", Err(0));
+    }
+
+    #[test]
+    fn extensions_are_bounded() {
+        let line = format!("1;{}\r\nx\r\n", "e".repeat(200));
+        check(format!("1;{}\r\n", "e".repeat(300)).as_bytes(), Err(400));
+        let (mut chunks, mut body) = (Chunks::default(), Vec::new());
+        let refused = (0..200).find_map(|_| chunks.push(line.as_bytes(), &mut body, 1000).err());
+        assert_eq!(refused, Some(too_much_extra()));
+    }
+}

@@ -1,0 +1,191 @@
+//! What has come of a request so far.
+
+use std::time::{Duration, Instant};
+
+use super::HttpLimits;
+use super::chunks::{self, Chunks};
+use super::head::{self, Framing, Head, Refusal};
+
+/// How much is read at once.
+const ROOM: usize = 16 << 10;
+
+/// Collects the bytes of a connection until a request is whole. Bytes behind it, of the next one, stay.
+///
+/// A thread has one for the connections that it serves; what has come of an unfinished request is left with its connection.
+#[derive(Debug, Default)]
+pub(super) struct Intake {
+    /// From the first byte of the request.
+    bytes: Vec<u8>,
+    /// How far the end of the head was looked for.
+    scanned: usize,
+    head: Option<Head>,
+    /// Where the bytes that are not yet used begin.
+    used: usize,
+    chunks: Chunks,
+    body: Vec<u8>,
+    /// When it was first noticed that something is missing, of the head or of the body.
+    since: Option<Instant>,
+}
+
+/// What comes next.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// The request is whole.
+    Request,
+    /// More has to be read.
+    More,
+    /// More has to be read, and the client waits to be told so.
+    Continue,
+}
+
+impl Intake {
+    /// Whether there is neither an unfinished request nor the beginning of one.
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Looks what has become of the bytes.
+    pub(super) fn next(&mut self, limits: &HttpLimits) -> Result<Next, Refusal> {
+        if self.head.is_none() {
+            if !self.take_head(limits)? {
+                return Ok(Next::More);
+            }
+            if self.take_body(limits)? {
+                return Ok(Next::Request);
+            }
+            self.since = None;
+            // Who has sent some of the body does not wait (RFC 9110, section 10.1.1).
+            let waits = self.body.is_empty() && self.used == self.bytes.len();
+            let asks = self.head.as_ref().is_some_and(|head| head.expects_continue);
+            return Ok(if asks && waits {
+                Next::Continue
+            } else {
+                Next::More
+            });
+        }
+        Ok(if self.take_body(limits)? {
+            Next::Request
+        } else {
+            Next::More
+        })
+    }
+
+    fn take_head(&mut self, limits: &HttpLimits) -> Result<bool, Refusal> {
+        let end = head::end(&self.bytes, &mut self.scanned)?;
+        if end.unwrap_or(self.bytes.len()) > limits.max_head_bytes {
+            return Err(head::too_long(&self.bytes, limits));
+        }
+        let Some(end) = end else { return Ok(false) };
+        let head = Head::parse(&self.bytes[..end], limits)?;
+        if let Framing::Length(length) = head.framing
+            && length > limits.max_body_bytes as u64
+        {
+            return Err(chunks::too_long(limits.max_body_bytes));
+        }
+        self.head = Some(head);
+        self.used = end;
+        Ok(true)
+    }
+
+    /// Moves what has come of the body to where it belongs; returns whether it is whole.
+    fn take_body(&mut self, limits: &HttpLimits) -> Result<bool, Refusal> {
+        let input = &self.bytes[self.used..];
+        match self.head.as_ref().map(|head| head.framing) {
+            Some(Framing::Chunked) => {
+                let (used, ended) =
+                    self.chunks
+                        .push(input, &mut self.body, limits.max_body_bytes)?;
+                if ended {
+                    self.used += used;
+                } else {
+                    self.bytes.drain(self.used..self.used + used);
+                }
+                Ok(ended)
+            }
+            Some(Framing::Length(_)) => {
+                let count = self.missing().min(input.len());
+                if self.body.is_empty() {
+                    self.body.reserve_exact(self.missing().min(4 * ROOM));
+                }
+                self.body
+                    .extend_from_slice(&self.bytes[self.used..self.used + count]);
+                self.used += count;
+                Ok(self.missing() == 0)
+            }
+            None => Ok(false),
+        }
+    }
+
+    /// How much is missing of a body whose length is known.
+    fn missing(&self) -> usize {
+        match self.head.as_ref().map(|head| head.framing) {
+            Some(Framing::Length(length)) => {
+                usize::try_from(length).unwrap_or(usize::MAX) - self.body.len()
+            }
+            _ => 0,
+        }
+    }
+
+    /// Where to put what comes next, and how much of it.
+    pub(super) fn room(&mut self) -> (&mut Vec<u8>, usize) {
+        match self.missing() {
+            0 => (&mut self.bytes, ROOM),
+            // Room is made as the body comes: a length that was only claimed costs nothing.
+            missing => {
+                let room = missing.min(self.body.len().max(4 * ROOM));
+                (&mut self.body, room)
+            }
+        }
+    }
+
+    /// Until when the rest of the request has to be there; `now` counts if nothing was missing before.
+    pub(super) fn deadline(&mut self, now: Instant, limits: &HttpLimits) -> Instant {
+        let since = *self.since.get_or_insert(now);
+        let span = if self.head.is_some() {
+            let rate = limits.min_body_rate.max(1);
+            let earned = self.body.len() as f64 / rate as f64;
+            limits.body_timeout + Duration::from_secs_f64(earned)
+        } else {
+            limits.head_timeout
+        };
+        since.checked_add(span).unwrap_or(now)
+    }
+
+    /// What a request that took too long is refused with.
+    pub(super) fn lateness(&self) -> Refusal {
+        let what = if self.head.is_some() { "body" } else { "head" };
+        Refusal::new(
+            408,
+            format!("the {what} of the request did not come in time"),
+        )
+    }
+
+    /// The head of a whole request, the bytes that it refers to, and the body.
+    pub(super) fn request(&mut self) -> Option<(&Head, &[u8], Vec<u8>)> {
+        let body = std::mem::take(&mut self.body);
+        self.head
+            .as_ref()
+            .map(|head| (head, self.bytes.as_slice(), body))
+    }
+
+    /// Forgets the request, which was served, and keeps what came behind it.
+    pub(super) fn forget(&mut self) {
+        self.bytes.drain(..self.used);
+        (self.scanned, self.used, self.head, self.since) = (0, 0, None, None);
+        self.chunks = Chunks::default();
+    }
+
+    /// Forgets everything.
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.body = Vec::new();
+        self.forget();
+    }
+
+    /// Takes everything out, to be kept for a while.
+    pub(super) fn take(&mut self) -> Self {
+        let mut taken = std::mem::take(self);
+        taken.bytes.shrink_to_fit();
+        taken
+    }
+}

@@ -1,0 +1,255 @@
+//! The thread that waits for all connections that nobody else has: it accepts them, queues those with something to read, drains what
+//! clients did not read in time, notices who goes away, and keeps the time.
+//!
+//! It never blocks but in its wait. Connections that a worker has, or whose request is new, are looked at in every tick; all others when
+//! something happens to them, or at a time that they have asked for.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use polling::{Event, Events};
+
+use super::conn::Conn;
+use super::shared::{LISTENER, Shared};
+use crate::transport::sys::tcp::{self, Registered};
+
+/// How soon a request is found to be in hand for long, so that its client is watched.
+const TICK: Duration = Duration::from_millis(100);
+/// The same while the listener waits for its last requests.
+const CLOSING_TICK: Duration = Duration::from_millis(5);
+/// How long nothing is accepted after the system has refused.
+const PAUSE: Duration = Duration::from_millis(100);
+/// How long a worker waits for the next request before it lets go of the connection.
+const LINGER: Duration = Duration::from_millis(5);
+/// How many connections over the limit may be open, only to be told so.
+const TURNED_AWAY: usize = 64;
+/// How many connections are accepted before others get their turn.
+const AT_ONCE: usize = 64;
+
+pub(super) struct Loop {
+    shared: Arc<Shared>,
+    listener: Option<Registered<TcpListener>>,
+    /// Keys are never used again.
+    next_key: usize,
+    /// To be looked at in each tick.
+    listed: Vec<usize>,
+    next_tick: Instant,
+    /// To be looked at when it is time; one entry for a connection at most.
+    timers: BTreeSet<(Instant, usize)>,
+    /// When accepting goes on.
+    paused_until: Option<Instant>,
+}
+
+impl Loop {
+    pub(super) fn new(shared: Arc<Shared>, listener: Registered<TcpListener>) -> Self {
+        Self {
+            shared,
+            listener: Some(listener),
+            next_key: LISTENER + 1,
+            listed: Vec::new(),
+            next_tick: Instant::now(),
+            timers: BTreeSet::new(),
+            paused_until: None,
+        }
+    }
+
+    /// Runs until the listener has closed.
+    pub(super) fn run(mut self) {
+        let mut events = Events::new();
+        while !self.has_closed() {
+            events.clear();
+            // It fails only for what can't happen to a poller of one's own; then time goes on.
+            if self
+                .shared
+                .poller
+                .wait(&mut events, self.timeout())
+                .is_err()
+            {
+                std::thread::sleep(CLOSING_TICK);
+            }
+            for event in events.iter() {
+                self.take(&event);
+            }
+            self.run_errands();
+            self.keep_time();
+        }
+        for conn in self.shared.all() {
+            conn.cut().settle_here(&self.shared);
+        }
+        drop(self.shared.crew.stop());
+        self.run_errands();
+    }
+
+    /// Whether it is closing and nothing is left to wait for.
+    fn has_closed(&mut self) -> bool {
+        if !self.shared.is_closing() {
+            return false;
+        }
+        if self.listener.take().is_some() {
+            self.shared
+                .all()
+                .iter()
+                .for_each(|conn| conn.close_if_idle());
+        }
+        let deadline = self.shared.deadline();
+        deadline.is_none_or(|at| at <= Instant::now())
+            || !self.shared.all().iter().any(|conn| conn.is_busy())
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        let closing = self.shared.is_closing();
+        let tick = (closing || !self.listed.is_empty()).then_some(self.next_tick);
+        let timer = self.timers.first().map(|(at, _)| *at);
+        let next = [tick, timer, self.paused_until].into_iter().flatten().min();
+        let left = next.map(|at| at.saturating_duration_since(Instant::now()));
+        match closing {
+            true => left.map(|left| left.min(CLOSING_TICK)),
+            false => left,
+        }
+    }
+
+    fn take(&mut self, event: &Event) {
+        if event.key == LISTENER {
+            self.accept();
+            return;
+        }
+        let Some(conn) = self.shared.find(event.key) else {
+            return;
+        };
+        let is_lost = event.is_interrupt() || event.is_err() == Some(true);
+        let (later, is_new) = conn.ready(event.readable, is_lost);
+        later.settle_here(&self.shared);
+        if is_new {
+            self.list(event.key);
+        }
+    }
+
+    fn run_errands(&mut self) {
+        let errands = self.shared.errands();
+        for gone in errands.calls {
+            Shared::call(gone);
+        }
+        let now = Instant::now();
+        for key in errands.looks {
+            if self.look(key, now) {
+                self.list(key);
+            }
+        }
+    }
+
+    fn list(&mut self, key: usize) {
+        if self.listed.is_empty() {
+            self.next_tick = Instant::now() + TICK;
+        }
+        self.listed.push(key);
+    }
+
+    fn keep_time(&mut self) {
+        let now = Instant::now();
+        while let Some((at, key)) = self.timers.first().copied()
+            && at <= now
+        {
+            self.timers.pop_first();
+            self.look(key, now);
+        }
+        if self.next_tick <= now {
+            self.next_tick = now + TICK;
+            let mut listed = std::mem::take(&mut self.listed);
+            listed.sort_unstable();
+            listed.dedup();
+            listed.retain(|key| self.look(*key, now));
+            listed.append(&mut self.listed);
+            self.listed = listed;
+        }
+        if self.paused_until.is_some_and(|until| until <= now) {
+            self.paused_until = None;
+            self.accept();
+        }
+    }
+
+    /// Returns whether to look again in the next tick.
+    fn look(&mut self, key: usize, now: Instant) -> bool {
+        let Some(conn) = self.shared.find(key) else {
+            return false;
+        };
+        let look = conn.look(now);
+        look.later.settle_here(&self.shared);
+        if let Some(at) = look.instead_of {
+            self.timers.remove(&(at, key));
+        }
+        if let Some(at) = look.schedule {
+            self.timers.insert((at, key));
+        }
+        look.is_listed
+    }
+
+    fn accept(&mut self) {
+        for _ in 0..AT_ONCE {
+            let Some(listener) = &self.listener else {
+                return;
+            };
+            match listener.get().accept() {
+                Ok((stream, _)) => self.welcome(stream),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if is_of_one_connection(&error) => {}
+                // Out of descriptors or memory: asked again at once, the system would only refuse again.
+                Err(_) => {
+                    self.paused_until = Some(Instant::now() + PAUSE);
+                    return;
+                }
+            }
+        }
+        if let Some(listener) = &self.listener
+            && listener.arm(true, false).is_err()
+        {
+            self.paused_until = Some(Instant::now() + PAUSE);
+        }
+    }
+
+    fn welcome(&mut self, stream: TcpStream) {
+        self.shared.accepted.fetch_add(1, Ordering::Relaxed);
+        let open = self.shared.connections();
+        let max = self.shared.limits.max_connections;
+        if open >= max.saturating_add(TURNED_AWAY) {
+            self.shared.count_refused();
+            return;
+        }
+        let key = self.next_key;
+        self.next_key += 1;
+        // It fails when the client has gone already, or when the system can't watch one more.
+        let Ok(conn) = self.prepare(stream, key) else {
+            return;
+        };
+        let conn = Arc::new(conn);
+        self.shared.insert(key, Arc::clone(&conn));
+        if open >= max {
+            conn.turn_away_at_once("too many connections (max_connections): try again later");
+        } else {
+            conn.welcome();
+        }
+        self.list(key);
+    }
+
+    fn prepare(&self, stream: TcpStream, key: usize) -> io::Result<Conn> {
+        let remote = stream.peer_addr()?;
+        // On some systems it takes after the listening socket.
+        stream.set_nonblocking(false)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(LINGER))?;
+        tcp::quiet(&stream)?;
+        let socket = Registered::new(stream, Arc::clone(&self.shared.poller), key)?;
+        Ok(Conn::new(socket, Some(remote), Arc::clone(&self.shared)))
+    }
+}
+
+fn is_of_one_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, PermissionDenied};
+    matches!(
+        error.kind(),
+        ConnectionAborted | ConnectionReset | Interrupted | PermissionDenied
+    )
+}

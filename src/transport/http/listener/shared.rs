@@ -1,0 +1,174 @@
+//! What the threads of a listener share.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+
+use polling::Poller;
+
+use super::conn::{Conn, Doing, Gone};
+use super::crew::Crew;
+use super::{HttpLimits, HttpStats, worker};
+use crate::sync::Mutex;
+use crate::transport::http::Service;
+use crate::transport::sys::thread::{self, Stack};
+
+/// The key of the listening socket among those of the connections.
+pub(super) const LISTENER: usize = 0;
+
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) service: Arc<dyn Service>,
+    pub(super) limits: HttpLimits,
+    pub(super) poller: Arc<Poller>,
+    pub(super) crew: Crew<Arc<Conn>>,
+    /// All connections that are not over. No other lock is taken inside.
+    table: Mutex<HashMap<usize, Arc<Conn>>>,
+    /// What other threads have for the poller. No other lock is taken inside.
+    errands: Mutex<Errands>,
+    closing: AtomicBool,
+    /// Until when requests in hand may take, once it closes. No other lock is taken inside.
+    deadline: Mutex<Option<Instant>>,
+    pub(super) accepted: AtomicU64,
+    refused: AtomicU64,
+}
+
+/// What the poller is asked to do.
+#[derive(Default)]
+pub(super) struct Errands {
+    /// Connections to look at.
+    pub(super) looks: Vec<usize>,
+    /// Whom to tell that their client has gone.
+    pub(super) calls: Vec<Gone>,
+}
+
+impl std::fmt::Debug for Errands {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Errands")
+            .field("looks", &self.looks.len())
+            .field("calls", &self.calls.len())
+            .finish()
+    }
+}
+
+impl Shared {
+    pub(super) fn new(service: Arc<dyn Service>, limits: HttpLimits, poller: Arc<Poller>) -> Self {
+        Self {
+            service,
+            crew: Crew::new(limits.max_workers, limits.max_waiting),
+            limits,
+            poller,
+            table: Mutex::default(),
+            errands: Mutex::default(),
+            closing: AtomicBool::new(false),
+            deadline: Mutex::default(),
+            accepted: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+        }
+    }
+
+    /// Starts a worker, which the crew has counted.
+    pub(super) fn start_worker(self: &Arc<Self>) {
+        let shared = Arc::clone(self);
+        let started = thread::start("mcplink-http", Stack::Large, move || worker::work(&shared));
+        if started.is_err() {
+            for conn in self.crew.failed() {
+                conn.turn_away("no thread can be started to serve the request: try again later");
+            }
+        }
+    }
+
+    pub(super) fn insert(&self, key: usize, conn: Arc<Conn>) {
+        self.table.lock().insert(key, conn);
+    }
+
+    pub(super) fn find(&self, key: usize) -> Option<Arc<Conn>> {
+        self.table.lock().get(&key).cloned()
+    }
+
+    pub(super) fn forget(&self, key: usize) {
+        // Dropped by whoever calls, who has it too.
+        let _conn = self.table.lock().remove(&key);
+    }
+
+    pub(super) fn all(&self) -> Vec<Arc<Conn>> {
+        self.table.lock().values().cloned().collect()
+    }
+
+    pub(super) fn connections(&self) -> usize {
+        self.table.lock().len()
+    }
+
+    /// Has the poller look at a connection.
+    pub(super) fn attend(&self, key: usize) {
+        self.errands.lock().looks.push(key);
+        self.wake();
+    }
+
+    /// Has the poller tell somebody that the client has gone.
+    pub(super) fn tell(&self, gone: Gone) {
+        self.errands.lock().calls.push(gone);
+        self.wake();
+    }
+
+    /// Tells somebody that the client has gone.
+    pub(super) fn call(gone: Gone) {
+        // It must not take the thread along that happened to notice.
+        _ = catch_unwind(AssertUnwindSafe(gone));
+    }
+
+    pub(super) fn errands(&self) -> Errands {
+        std::mem::take(&mut *self.errands.lock())
+    }
+
+    fn wake(&self) {
+        // It can't fail while the poller exists.
+        _ = self.poller.notify();
+    }
+
+    /// Begins to close. Of several deadlines the first counts.
+    pub(super) fn close_until(&self, deadline: Instant) {
+        let mut until = self.deadline.lock();
+        *until = Some(until.map_or(deadline, |until| until.min(deadline)));
+        drop(until);
+        self.closing.store(true, Ordering::SeqCst);
+        self.wake();
+    }
+
+    pub(super) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::SeqCst)
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        *self.deadline.lock()
+    }
+
+    pub(super) fn count_refused(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn stats(&self) -> HttpStats {
+        let mut stats = HttpStats {
+            waiting: self.crew.waiting(),
+            workers: self.crew.threads(),
+            accepted: self.accepted.load(Ordering::Relaxed),
+            refused: self.refused.load(Ordering::Relaxed),
+            ..HttpStats::default()
+        };
+        for conn in self.all() {
+            stats.connections += 1;
+            match conn.doing() {
+                Doing::Nothing => stats.idle += 1,
+                Doing::Request => stats.in_hand += 1,
+                Doing::Stream => {
+                    stats.in_hand += 1;
+                    stats.streams += 1;
+                }
+                Doing::Parting => {}
+            }
+        }
+        stats
+    }
+}

@@ -1,0 +1,178 @@
+//! The head of a response, as bytes.
+
+use std::cell::Cell;
+use std::io::Write;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use memchr::memchr3;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::transport::http::ResponseHead;
+
+/// What a response says of the length of its body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Length {
+    Known(usize),
+    Chunked,
+    UntilTheEnd,
+}
+
+/// What a response says of its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum After {
+    /// It goes on, which HTTP/1.1 takes for granted.
+    Stays,
+    /// It goes on, and a client of HTTP/1.0 has to be told.
+    StaysAsAsked,
+    Closes,
+}
+
+/// Whether responses with this status never have a body (RFC 9110, section 6.4.1).
+pub(super) fn has_no_body(status: u16) -> bool {
+    matches!(status, 204 | 304)
+}
+
+/// The longest text that is one chunk's beginning.
+pub(super) fn chunk_start(len: usize) -> String {
+    format!("{len:x}\r\n")
+}
+
+/// Writes a head.
+///
+/// # Errors
+///
+/// [`ErrorKind::Invalid`] for a status that is not final, and for a value that would end its line.
+pub(super) fn head(head: &ResponseHead, length: Length, after: After) -> Result<Vec<u8>> {
+    let ResponseHead {
+        status,
+        headers,
+        while_quiet: _,
+    } = head;
+    if !(200..=599).contains(status) {
+        let text = format!("status {status} is not that of a response: use 200 to 599");
+        return Err(Error::new(ErrorKind::Invalid, text));
+    }
+    let mut text = Vec::with_capacity(256);
+    // Writing to memory does not fail.
+    _ = write!(text, "HTTP/1.1 {status} {}\r\nDate: ", reason(*status));
+    text.extend_from_slice(&date());
+    for (name, value) in headers {
+        if memchr3(b'\r', b'\n', 0, value.as_bytes()).is_some() {
+            let text = format!("the value of header field {name} has a line break in it");
+            return Err(Error::new(ErrorKind::Invalid, text));
+        }
+        for part in ["\r\n", name, ": ", value] {
+            text.extend_from_slice(part.as_bytes());
+        }
+    }
+    _ = match length {
+        _ if has_no_body(*status) => Ok(()),
+        Length::Known(length) => write!(text, "\r\nContent-Length: {length}"),
+        Length::Chunked => write!(text, "\r\nTransfer-Encoding: chunked"),
+        Length::UntilTheEnd => Ok(()),
+    };
+    text.extend_from_slice(match after {
+        After::Stays => b"\r\n\r\n",
+        After::StaysAsAsked => b"\r\nConnection: keep-alive\r\n\r\n",
+        After::Closes => b"\r\nConnection: close\r\n\r\n",
+    });
+    Ok(text)
+}
+
+fn reason(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        202 => "Accepted",
+        204 => "No Content",
+        304 => "Not Modified",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        406 => "Not Acceptable",
+        408 => "Request Timeout",
+        409 => "Conflict",
+        411 => "Length Required",
+        413 => "Content Too Large",
+        414 => "URI Too Long",
+        415 => "Unsupported Media Type",
+        417 => "Expectation Failed",
+        429 => "Too Many Requests",
+        431 => "Request Header Fields Too Large",
+        500 => "Internal Server Error",
+        501 => "Not Implemented",
+        503 => "Service Unavailable",
+        505 => "HTTP Version Not Supported",
+        // It may be empty (RFC 9112, section 4).
+        _ => "",
+    }
+}
+
+type Date = [u8; 29];
+
+thread_local! {
+    /// The second that was written last, and how.
+    static LAST: Cell<(u64, Date)> = const { Cell::new((0, *b"Thu, 01 Jan 1970 00:00:00 GMT")) };
+}
+
+fn date() -> Date {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let second = now.map_or(0, |since| since.as_secs());
+    let (last, date) = LAST.get();
+    if last == second {
+        return date;
+    }
+    let date = date_of(second);
+    LAST.set((second, date));
+    date
+}
+
+/// RFC 9110, section 5.6.7. Of the years only the last four digits are written.
+fn date_of(second: u64) -> Date {
+    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    const MONTHS: [&str; 12] = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ];
+    let (days, time) = (second / 86_400, second % 86_400);
+    // Counted from the first of March 0000, leap days come last: eras of 400 years, in them years, in them months of 153 days by five.
+    let day = days + 719_468;
+    let (era, of_era) = (day / 146_097, day % 146_097);
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let of_month = of_year - (153 * month + 2) / 5 + 1;
+    let year = (era * 400 + year + u64::from(month >= 10)) % 10_000;
+    let name = |list: &[&'static str], at: u64| list[usize::try_from(at).unwrap_or(0) % list.len()];
+    let text = format!(
+        "{}, {of_month:02} {} {year:04} {:02}:{:02}:{:02} GMT",
+        name(&DAYS, days % 7),
+        name(&MONTHS, month + 2),
+        time / 3600,
+        time / 60 % 60,
+        time % 60,
+    );
+    let mut date = *b"Thu, 01 Jan 1970 00:00:00 GMT";
+    date.copy_from_slice(text.as_bytes());
+    date
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_date(second: u64, expected: &str) {
+        assert_eq!(std::str::from_utf8(&date_of(second)), Ok(expected));
+    }
+
+    #[test]
+    fn dates() {
+        check_date(0, "Thu, 01 Jan 1970 00:00:00 GMT");
+        check_date(784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT");
+        check_date(951_782_399, "Mon, 28 Feb 2000 23:59:59 GMT");
+        check_date(951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT");
+        check_date(1_735_689_599, "Tue, 31 Dec 2024 23:59:59 GMT");
+        check_date(1_785_196_800, "Tue, 28 Jul 2026 00:00:00 GMT");
+        check_date(253_402_300_800, "Sat, 01 Jan 0000 00:00:00 GMT");
+    }
+}

@@ -1,0 +1,190 @@
+//! Connected sockets that stay blocking: reads that wait a moment at most, writes that never wait, and a place in a readiness queue.
+
+use std::io;
+use std::mem;
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::ptr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use polling::{Event, Poller};
+
+use super::fd;
+
+/// The most pieces that go out in one [`send`].
+pub(crate) const MAX_PARTS: usize = 4;
+
+/// A descriptor that a poller knows. It raises no event until it is armed, and after an event it has to be armed again.
+#[derive(Debug)]
+pub(crate) struct Registered<S: AsFd> {
+    source: S,
+    poller: Arc<Poller>,
+    key: usize,
+}
+
+impl<S: AsFd> Registered<S> {
+    /// Has the poller know `source` as `key`.
+    pub(crate) fn new(source: S, poller: Arc<Poller>, key: usize) -> io::Result<Self> {
+        let this = Self {
+            source,
+            poller,
+            key,
+        };
+        let raw = this.source.as_fd().as_raw_fd();
+        // SAFETY: the descriptor stays open until `this` is dropped, which deletes it from the poller first.
+        unsafe { this.poller.add(raw, Event::none(key)) }?;
+        Ok(this)
+    }
+
+    pub(crate) fn get(&self) -> &S {
+        &self.source
+    }
+
+    pub(crate) fn key(&self) -> usize {
+        self.key
+    }
+
+    /// Says what the next event may be. The loss of the connection raises one in any case, where the system can tell.
+    pub(crate) fn arm(&self, readable: bool, writable: bool) -> io::Result<()> {
+        let event = Event::new(self.key, readable, writable).with_interrupt();
+        self.poller.modify(self.source.as_fd(), event)
+    }
+}
+
+impl<S: AsFd> Drop for Registered<S> {
+    fn drop(&mut self) {
+        // It fails only if it was never added.
+        _ = self.poller.delete(self.source.as_fd());
+    }
+}
+
+/// Makes the queue of connections that nobody has accepted yet as long as the system allows.
+pub(crate) fn deepen(listener: &TcpListener) {
+    // SAFETY: the descriptor is open. If it fails, the queue stays as it is.
+    unsafe { libc::listen(listener.as_raw_fd(), 4096) };
+}
+
+/// Prepares a socket for [`send`].
+pub(crate) fn quiet(stream: &TcpStream) -> io::Result<()> {
+    #[cfg(target_vendor = "apple")]
+    super::write::no_sigpipe(stream.as_fd())?;
+    #[cfg(not(target_vendor = "apple"))]
+    let _ = stream;
+    Ok(())
+}
+
+/// Reads at most `room` bytes and appends them. Waits for the first one if `patient`, for as long as the socket's own time-out says.
+/// `None` when none came; zero at the end.
+pub(crate) fn receive(
+    stream: &TcpStream,
+    into: &mut Vec<u8>,
+    room: usize,
+    patient: bool,
+) -> io::Result<Option<usize>> {
+    into.reserve(room);
+    let flags = if patient { 0 } else { libc::MSG_DONTWAIT };
+    let spare = into.spare_capacity_mut();
+    let len = room.min(spare.len());
+    // SAFETY: the descriptor is open and the spare room is at least that long.
+    let count =
+        retry(|| unsafe { libc::recv(stream.as_raw_fd(), spare.as_mut_ptr().cast(), len, flags) })?;
+    if let Some(count) = count {
+        // SAFETY: so many bytes behind the length have just been written.
+        unsafe { into.set_len(into.len() + count) };
+    }
+    Ok(count)
+}
+
+/// Whether bytes wait to be read. An error when the connection is lost, `Some(false)` at its end; never waits.
+pub(crate) fn peek(stream: &TcpStream) -> io::Result<Option<bool>> {
+    let mut byte = [0u8];
+    let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
+    // SAFETY: the descriptor is open and there is room for one byte.
+    let count =
+        retry(|| unsafe { libc::recv(stream.as_raw_fd(), byte.as_mut_ptr().cast(), 1, flags) })?;
+    Ok(count.map(|count| count > 0))
+}
+
+/// Whether the peer has ended its side, behind bytes that nobody has read yet.
+pub(crate) fn has_left(stream: &TcpStream) -> bool {
+    #[cfg(target_os = "linux")]
+    const LEFT: libc::c_short = libc::POLLRDHUP;
+    #[cfg(not(target_os = "linux"))]
+    const LEFT: libc::c_short = 0;
+    let mut entries = [fd::entry(stream.as_raw_fd(), LEFT)];
+    matches!(fd::poll(&mut entries, Some(Instant::now())), Ok(true))
+}
+
+/// Sends the parts, of which there may be [`MAX_PARTS`], as if they were one, as far as there is room. Neither waits nor signals.
+pub(crate) fn send(stream: &TcpStream, parts: &[&[u8]]) -> io::Result<usize> {
+    let mut list = [const {
+        libc::iovec {
+            iov_base: ptr::null_mut(),
+            iov_len: 0,
+        }
+    }; MAX_PARTS];
+    let mut used = 0;
+    for (entry, part) in list
+        .iter_mut()
+        .zip(parts.iter().filter(|part| !part.is_empty()))
+    {
+        entry.iov_base = part.as_ptr().cast_mut().cast();
+        entry.iov_len = part.len();
+        used += 1;
+    }
+    #[cfg(target_vendor = "apple")]
+    let flags = libc::MSG_DONTWAIT;
+    #[cfg(not(target_vendor = "apple"))]
+    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+    // SAFETY: a header without addresses and lists is all zeros.
+    let mut message: libc::msghdr = unsafe { mem::zeroed() };
+    message.msg_iov = list.as_mut_ptr();
+    // The type differs from system to system; the number is small.
+    message.msg_iovlen = used as _;
+    // SAFETY: the descriptor is open; the list and what it points at outlive the call, which only reads them.
+    let sent = retry(|| unsafe { libc::sendmsg(stream.as_raw_fd(), &raw const message, flags) })?;
+    Ok(sent.unwrap_or(0))
+}
+
+/// Waits until there is room to send, or until the deadline.
+pub(crate) fn wait_for_room(stream: &TcpStream, deadline: Instant) -> io::Result<bool> {
+    let mut entries = [fd::entry(stream.as_raw_fd(), libc::POLLOUT)];
+    fd::poll(&mut entries, Some(deadline))
+}
+
+/// Ends the connection in such a way that the peer sees an error, not an end, where the system can do that at once.
+pub(crate) fn reset(stream: &TcpStream) {
+    #[cfg(target_os = "linux")]
+    {
+        // SAFETY: an address is plain data.
+        let mut nowhere: libc::sockaddr = unsafe { mem::zeroed() };
+        nowhere.sa_family = libc::AF_UNSPEC as libc::sa_family_t;
+        let len = size_of::<libc::sockaddr>() as libc::socklen_t;
+        // SAFETY: the descriptor is open and the address is as long as said. Connected to nowhere, the socket is reset.
+        if unsafe { libc::connect(stream.as_raw_fd(), &raw const nowhere, len) } == 0 {
+            return;
+        }
+    }
+    shut(stream.as_fd(), Shutdown::Both);
+}
+
+/// Ends a socket in one or both directions, on every thread that uses it.
+pub(crate) fn shut(socket: BorrowedFd<'_>, how: Shutdown) {
+    fd::shut(socket, how);
+}
+
+/// `None` when it would have to wait.
+fn retry(mut call: impl FnMut() -> libc::ssize_t) -> io::Result<Option<usize>> {
+    loop {
+        if let Ok(count) = usize::try_from(call()) {
+            return Ok(Some(count));
+        }
+        let error = io::Error::last_os_error();
+        match error.kind() {
+            io::ErrorKind::Interrupted => {}
+            io::ErrorKind::WouldBlock => return Ok(None),
+            _ => return Err(error),
+        }
+    }
+}
