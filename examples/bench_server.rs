@@ -1,10 +1,11 @@
-//! The server of the benchmarks: `bench_server stdio`.
+//! The server of the benchmarks: `bench_server stdio`, or `bench_server http PORT`.
 //!
 //! With `BENCH_TOOLS=N` in the environment it has N tools, so that their list is long.
 
 use std::time::Duration;
 
 use mcplink::schema::{JsonSchema as Schema, Tool};
+use mcplink::server::http::HttpOptions;
 use mcplink::server::{Context, Server};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -71,8 +72,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for number in 3..tools {
         server.add_tool(filler(number)?, |_: Value, _| "done")?;
     }
-    match std::env::args().nth(1).as_deref() {
-        Some("stdio") => Ok(server.serve_stdio()?),
-        _ => Err("usage: bench_server stdio".into()),
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words[..] {
+        ["stdio"] => Ok(server.serve_stdio()?),
+        ["http", port] => {
+            let address = format!("127.0.0.1:{port}");
+            server.listen_http(&address, HttpOptions::new())?.wait();
+            Ok(())
+        }
+        _ => Err("usage: bench_server stdio | http PORT".into()),
     }
 }

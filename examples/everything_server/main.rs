@@ -1,4 +1,4 @@
-//! A server with everything that a client may want to try: `everything_server stdio`.
+//! A server with everything that a client may want to try: `everything_server stdio`, or `everything_server http 127.0.0.1:PORT`.
 //!
 //! The tools, resources and prompts whose names begin with `test` are those that the conformance suite of the protocol looks for.
 #![allow(clippy::print_stderr, reason = "a program of its own")]
@@ -12,6 +12,7 @@ mod tools;
 use std::process::ExitCode;
 
 use mcplink::server::Server;
+use mcplink::server::http::HttpOptions;
 
 fn server() -> mcplink::Result<Server> {
     let server = Server::builder("everything", "1.0")
@@ -23,13 +24,26 @@ fn server() -> mcplink::Result<Server> {
     Ok(server)
 }
 
+/// Serves until the process is ended.
+fn serve_http(server: &Server, address: &str) -> mcplink::Result<()> {
+    let listening = server.listen_http(address, HttpOptions::new())?;
+    eprintln!("everything_server: {}", listening.url());
+    listening.wait();
+    Ok(())
+}
+
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    if words != ["stdio"] {
-        eprintln!("usage: everything_server stdio");
-        return ExitCode::from(2);
-    }
-    match server().and_then(|server| server.serve_stdio()) {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let served = match words[..] {
+        ["stdio"] => server().and_then(|server| server.serve_stdio()),
+        ["http", address] => server().and_then(|server| serve_http(&server, address)),
+        _ => {
+            eprintln!("usage: everything_server stdio | http ADDRESS:PORT");
+            return ExitCode::from(2);
+        }
+    };
+    match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("everything_server: {error}");

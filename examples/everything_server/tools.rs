@@ -136,6 +136,12 @@ fn logs_once(_: Nothing, context: &Context) -> &'static str {
     "Logged one message, if you want to know."
 }
 
+fn reconnects(_: Nothing, context: &Context) -> mcplink::Result<&'static str, ToolError> {
+    context.send_away(Duration::from_millis(500))?;
+    context.cancel_token().wait(PAUSE);
+    Ok("You came back.")
+}
+
 fn progresses(_: Nothing, context: &Context) -> &'static str {
     for step in [0.0, 50.0, 100.0] {
         context.progress(step, Some(100.0), None);
@@ -208,6 +214,11 @@ pub(crate) fn add(server: ServerBuilder) -> mcplink::Result<ServerBuilder> {
         .tool("test_tool_with_logging", "Logs while it works", logs)
         .tool("test_logging_tool", "Logs one message", logs_once)
         .tool("test_tool_with_progress", "Tells how far it is", progresses)
+        .tool(
+            "test_reconnection",
+            "Has the client come back for the answer",
+            reconnects,
+        )
         .tool("test_error_handling", "Fails on purpose", fail)
         .tool_with(person, |_: Value, _| "A person.")
         .tool_with(mirrored, |args: Mirrored, _| args.value))

@@ -242,7 +242,7 @@ impl Audience {
         }
     }
 
-    fn end_streams(&self) {
+    pub(super) fn end_streams(&self) {
         let mut state = self.0.lock();
         let (streams, peer) = (std::mem::take(&mut state.streams), state.peer.clone());
         drop(state);

@@ -267,6 +267,37 @@ impl Server {
         }
     }
 
+    /// Listens for HTTP clients on an address such as `127.0.0.1:8080`, with port 0 on one that the system chooses.
+    ///
+    /// Whoever can reach the address can send requests: use a loopback one unless others are meant to, and find out who they are with
+    /// [`HttpOptions::authenticate`](http::HttpOptions::authenticate) then.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`] when the address can't be had, or when the system has no descriptor or thread to spare.
+    #[cfg(feature = "http-server")]
+    pub fn listen_http(
+        &self,
+        address: &str,
+        options: http::HttpOptions,
+    ) -> Result<http::HttpServer> {
+        http::HttpServer::bind(self, address, options)
+    }
+
+    /// The same with a socket that listens already, for example one that systemd has passed on.
+    ///
+    /// # Errors
+    ///
+    /// As [`listen_http`](Self::listen_http).
+    #[cfg(feature = "http-server")]
+    pub fn listen_http_on(
+        &self,
+        listener: std::net::TcpListener,
+        options: http::HttpOptions,
+    ) -> Result<http::HttpServer> {
+        http::HttpServer::on(self, listener, options)
+    }
+
     /// What answers the HTTP requests for this server, to be mounted in a web server of your own.
     #[cfg(feature = "http-server")]
     pub fn http_service(&self, options: http::HttpOptions) -> http::HttpService {

@@ -17,6 +17,7 @@
 
 mod cors;
 mod guard;
+mod listening;
 mod modern;
 mod options;
 mod reply;
@@ -24,5 +25,6 @@ mod service;
 mod session;
 mod stream;
 
+pub use self::listening::HttpServer;
 pub use self::options::{Denied, HttpOptions, Principal};
 pub use self::service::HttpService;

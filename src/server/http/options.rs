@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::transport::http::HttpRequest;
+use crate::transport::http::{HttpLimits, HttpRequest};
 
 /// Looks at a request before anything else is done for it.
 pub(super) type Authenticate =
@@ -62,6 +62,7 @@ pub struct HttpOptions {
     pub(super) max_events: usize,
     pub(super) max_event_bytes: usize,
     pub(super) keep_alive: Duration,
+    pub(super) limits: HttpLimits,
 }
 
 impl Default for HttpOptions {
@@ -80,6 +81,7 @@ impl Default for HttpOptions {
             max_events: 256,
             max_event_bytes: 1 << 20,
             keep_alive: Duration::from_secs(15),
+            limits: HttpLimits::default(),
         }
     }
 }
@@ -176,6 +178,13 @@ impl HttpOptions {
     /// How often something is written on a quiet stream, so that nobody on the way takes it for dead. Defaults to 15 s.
     pub fn keep_alive(mut self, interval: Duration) -> Self {
         self.keep_alive = interval;
+        self
+    }
+
+    /// Upper bounds of the listener. How long a body may be is said by
+    /// [`Limits::max_message_bytes`](crate::transport::Limits::max_message_bytes).
+    pub fn limits(mut self, limits: HttpLimits) -> Self {
+        self.limits = limits;
         self
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use super::super::dispatch::{self, Link};
@@ -30,9 +31,11 @@ struct Served {
     options: HttpOptions,
     /// All modern clients.
     modern: Connection,
+    modern_link: Arc<Link>,
     /// Legacy clients without a session, by revision.
     sessionless: Vec<(ProtocolVersion, Connection)>,
     sessions: Arc<Sessions>,
+    closing: AtomicBool,
 }
 
 /// A response that is not one to a message.
@@ -78,7 +81,8 @@ impl HttpService {
                 .never_asking()
                 .open_fed(Box::new(Nowhere), Arc::new(Everybody(peer.to_owned())))
         };
-        let modern = shared(&Link::new(inner), "HTTP clients");
+        let modern_link = Link::new(inner);
+        let modern = shared(&modern_link, "HTTP clients");
         let legacy = inner
             .revisions
             .iter()
@@ -97,6 +101,8 @@ impl HttpService {
         Self(Arc::new(Served {
             server: Arc::clone(inner),
             modern,
+            modern_link,
+            closing: AtomicBool::new(false),
             sessionless,
             sessions: Arc::new(Sessions::new(&options)),
             options,
@@ -106,6 +112,13 @@ impl HttpService {
     /// How many sessions of legacy clients are open.
     pub fn sessions(&self) -> usize {
         self.0.sessions.len()
+    }
+
+    /// Ends open streams in order, so that clients know it was on purpose, and serves nothing more. Requests in hand go on.
+    pub(super) fn end_streams(&self) {
+        self.0.closing.store(true, Ordering::SeqCst);
+        self.0.modern_link.audience.end_streams();
+        self.0.sessions.end_streams();
     }
 
     /// Ends every session, stream and request. Idempotent and bounded in time.
@@ -138,6 +151,10 @@ impl fmt::Debug for HttpService {
 
 impl Served {
     fn serve(&self, mut request: HttpRequest<'_>, response: Box<dyn ResponseWriter>) -> Handled {
+        if self.closing.load(Ordering::SeqCst) {
+            let refusal = Refusal::text(503, "the server is closing").header("Retry-After", "1");
+            return Err((refusal, response));
+        }
         let response = match cors::reader(&self.options, &request) {
             Some(origin) => Box::new(ForReader {
                 inner: response,

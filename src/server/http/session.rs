@@ -288,6 +288,12 @@ impl Sessions {
         self.state.lock().open.len()
     }
 
+    /// Ends the standing streams in order.
+    pub(super) fn end_streams(&self) {
+        let all: Vec<_> = self.state.lock().open.values().cloned().collect();
+        all.iter().for_each(|session| session.standing.close_now());
+    }
+
     /// Ends all of them, and lets no other one in.
     pub(super) fn close(&self) {
         let mut state = self.state.lock();

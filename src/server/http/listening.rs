@@ -1,0 +1,122 @@
+//! A server that listens for HTTP clients by itself.
+
+use std::fmt;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::super::Server;
+use super::options::HttpOptions;
+use super::service::HttpService;
+use crate::error::Result;
+use crate::sync::{Condvar, Mutex};
+use crate::transport::http::{HttpLimits, HttpListener, HttpStats, Service};
+
+/// A server that listens for HTTP clients. Dropping it closes it.
+pub struct HttpServer {
+    server: Server,
+    service: HttpService,
+    listener: HttpListener,
+    path: String,
+    drain: Duration,
+    closed: Mutex<bool>,
+    has_closed: Condvar,
+}
+
+impl HttpServer {
+    pub(in crate::server) fn bind(
+        server: &Server,
+        address: &str,
+        options: HttpOptions,
+    ) -> Result<Self> {
+        Self::with(server, options, |service, limits| {
+            HttpListener::bind(address, service, limits)
+        })
+    }
+
+    pub(in crate::server) fn on(
+        server: &Server,
+        listener: TcpListener,
+        options: HttpOptions,
+    ) -> Result<Self> {
+        Self::with(server, options, |service, limits| {
+            HttpListener::on(listener, service, limits)
+        })
+    }
+
+    fn with(
+        server: &Server,
+        options: HttpOptions,
+        listen: impl FnOnce(Arc<dyn Service>, HttpLimits) -> Result<HttpListener>,
+    ) -> Result<Self> {
+        let path = options.path.clone();
+        let mut limits = options.limits.clone();
+        limits.max_body_bytes = server.0.limits.max_message_bytes;
+        let service = HttpService::new(server, options);
+        let listener = listen(Arc::new(service.clone()), limits)?;
+        Ok(Self {
+            server: server.clone(),
+            service,
+            listener,
+            path,
+            drain: server.0.drain,
+            closed: Mutex::new(false),
+            has_closed: Condvar::new(),
+        })
+    }
+
+    /// Where it listens, with the port that the system has chosen if none was asked for.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.listener.local_addr()
+    }
+
+    /// The address of the endpoint, for clients on the same machine.
+    pub fn url(&self) -> String {
+        format!("http://{}{}", self.local_addr(), self.path)
+    }
+
+    /// What the listener has to do at the moment, and what it has refused.
+    pub fn stats(&self) -> HttpStats {
+        self.listener.stats()
+    }
+
+    /// How many sessions of legacy clients are open.
+    pub fn sessions(&self) -> usize {
+        self.service.sessions()
+    }
+
+    /// Waits until another thread has closed the server.
+    pub fn wait(&self) {
+        let mut closed = self.closed.lock();
+        while !*closed {
+            closed = self.has_closed.wait(closed);
+        }
+    }
+
+    /// Closes the server; idempotent. In this order: nothing more is accepted, subscriptions end with their result, calls in hand may
+    /// finish for as long as [`ServerBuilder::drain`](crate::server::ServerBuilder::drain) says, connections are closed, sessions end.
+    ///
+    /// Returns within that time and a few seconds. A handler that does not return by then keeps its thread, and nothing else.
+    pub fn close(&self) {
+        self.service.end_streams();
+        self.listener.shutdown(self.drain);
+        self.service.close();
+        *self.closed.lock() = true;
+        self.has_closed.notify_all();
+    }
+}
+
+impl Drop for HttpServer {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl fmt::Debug for HttpServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpServer")
+            .field("server", &self.server)
+            .field("address", &self.local_addr())
+            .finish_non_exhaustive()
+    }
+}
