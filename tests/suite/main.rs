@@ -32,6 +32,8 @@ mod faults;
 mod http_legacy;
 #[cfg(feature = "http-server")]
 mod http_modern;
+#[cfg(feature = "http-server")]
+mod http_server;
 mod layout;
 #[cfg(feature = "schemars")]
 mod mcp_cli;

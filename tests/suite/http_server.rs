@@ -1,0 +1,347 @@
+//! A server that listens for HTTP clients by itself, seen through real sockets.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mcplink::schema::{ProtocolVersion, Tool};
+use mcplink::server::http::{HttpOptions, HttpServer};
+use mcplink::server::{Context, Server};
+use serde_json::{Value, json};
+
+use crate::common::LONG;
+use crate::web::{initialize, modern};
+
+/// One connection to a server, as a client would have it.
+struct Socket {
+    stream: BufReader<TcpStream>,
+    host: String,
+}
+
+struct Head {
+    status: u16,
+    fields: Vec<(String, String)>,
+}
+
+impl Head {
+    fn field(&self, name: &str) -> Option<&str> {
+        let mut fields = self.fields.iter();
+        fields
+            .find(|(other, _)| other.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
+    }
+}
+
+impl Socket {
+    fn open(server: &HttpServer) -> Self {
+        let stream = TcpStream::connect(server.local_addr()).unwrap();
+        stream.set_read_timeout(Some(LONG)).unwrap();
+        Self {
+            stream: BufReader::new(stream),
+            host: server.local_addr().to_string(),
+        }
+    }
+
+    fn send(&mut self, method: &str, fields: &[(&str, &str)], body: &str) {
+        let mut text = format!(
+            "{method} /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n",
+            self.host,
+            body.len()
+        );
+        for (name, value) in fields {
+            text += &format!("{name}: {value}\r\n");
+        }
+        text += "\r\n";
+        text += body;
+        self.stream.get_mut().write_all(text.as_bytes()).unwrap();
+    }
+
+    fn modern(&mut self, method: &str, params: Value) {
+        let (message, fields) = modern(1, method, params, json!({}));
+        let fields: Vec<_> = fields
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()))
+            .collect();
+        self.send("POST", &fields, &message.to_string());
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.stream.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    fn head(&mut self) -> Head {
+        let status = self.line();
+        let status = status
+            .split(' ')
+            .nth(1)
+            .and_then(|status| status.parse().ok());
+        let mut fields = Vec::new();
+        loop {
+            let line = self.line();
+            let Some((name, value)) = line.split_once(": ") else {
+                break;
+            };
+            fields.push((name.to_owned(), value.to_owned()));
+        }
+        Head {
+            status: status.expect("a status"),
+            fields,
+        }
+    }
+
+    /// A whole response.
+    fn message(&mut self) -> (Head, Value) {
+        let head = self.head();
+        let length = head
+            .field("Content-Length")
+            .map_or(0, |length| length.parse().unwrap());
+        let mut body = vec![0; length];
+        self.stream.read_exact(&mut body).unwrap();
+        (head, serde_json::from_slice(&body).unwrap_or_default())
+    }
+
+    /// The next piece of a body; empty at its end.
+    fn piece(&mut self) -> String {
+        let size = self.line();
+        let size = usize::from_str_radix(&size, 16).unwrap_or_else(|_| panic!("no size: {size}"));
+        let mut piece = vec![0; size + 2];
+        self.stream.read_exact(&mut piece).unwrap();
+        piece.truncate(size);
+        String::from_utf8(piece).unwrap()
+    }
+
+    fn is_over(&mut self) -> bool {
+        matches!(self.stream.read(&mut [0]), Ok(0) | Err(_))
+    }
+}
+
+fn listen(server: &Server) -> HttpServer {
+    server
+        .listen_http("127.0.0.1:0", HttpOptions::new())
+        .unwrap()
+}
+
+fn echo() -> Server {
+    Server::builder("s", "1")
+        .tool_with(Tool::new("echo"), |args: Value, _: &Context| {
+            args.to_string()
+        })
+        .build()
+        .unwrap()
+}
+
+// M-HTTP-S-01, L-HTTP-S-01
+#[test]
+fn both_eras_are_served_on_one_address_and_connection() {
+    let server = listen(&echo());
+    assert_eq!(server.url(), format!("http://{}/mcp", server.local_addr()));
+    let mut socket = Socket::open(&server);
+    socket.modern("tools/call", json!({"name": "echo", "arguments": {"a": 1}}));
+    let (head, message) = socket.message();
+    assert_eq!(
+        (
+            head.status,
+            message["result"]["content"][0]["text"].as_str()
+        ),
+        (200, Some(r#"{"a":1}"#))
+    );
+    let opening = initialize(2, ProtocolVersion::V2025_11_25, json!({}));
+    socket.send("POST", &[], &opening.to_string());
+    let (head, message) = socket.message();
+    assert_eq!(message["result"]["protocolVersion"], "2025-11-25");
+    let session = head.field("Mcp-Session-Id").expect("a session").to_owned();
+    let list = json!({"jsonrpc": "2.0", "id": 3, "method": "tools/list"}).to_string();
+    socket.send("POST", &[("Mcp-Session-Id", &session)], &list);
+    assert_eq!(socket.message().1["result"]["tools"][0]["name"], "echo");
+    assert_eq!((server.sessions(), server.stats().connections), (1, 1));
+}
+
+// M-HTTP-S-36, 16.4
+#[test]
+fn names_of_other_machines_are_refused_on_loopback() {
+    let server = listen(&echo());
+    let mut socket = Socket::open(&server);
+    socket.host = "evil.example".to_owned();
+    socket.modern("tools/list", json!({}));
+    let (head, message) = socket.message();
+    assert_eq!(head.status, 403);
+    let text = message["error"]["message"].as_str().expect("a text");
+    assert!(
+        text.contains("evil.example") && text.contains("allowed_hosts"),
+        "{text}"
+    );
+}
+
+/// A server with a tool that says when it begins, and whether it was cancelled within a while.
+fn waiting(patience: Duration) -> (Server, mpsc::Receiver<()>, mpsc::Receiver<(bool, Duration)>) {
+    let (entered, has_entered) = mpsc::channel();
+    let (seen, was_seen) = mpsc::channel();
+    let server = Server::builder("s", "1")
+        .tool_with(Tool::new("wait"), move |_: Value, context: &Context| {
+            entered.send(()).unwrap();
+            let began = Instant::now();
+            let cancelled = context.cancel_token().wait(patience);
+            seen.send((cancelled, began.elapsed())).unwrap();
+            "done"
+        })
+        .build()
+        .unwrap();
+    (server, has_entered, was_seen)
+}
+
+// M-CANC-S-04, 16.3
+#[test]
+fn a_modern_client_that_goes_away_cancels_its_call_soon() {
+    let (server, has_entered, was_seen) = waiting(LONG);
+    let server = listen(&server);
+    let mut socket = Socket::open(&server);
+    socket.modern("tools/call", json!({"name": "wait"}));
+    has_entered.recv_timeout(LONG).unwrap();
+    drop(socket);
+    let (cancelled, _) = was_seen.recv_timeout(LONG).unwrap();
+    assert!(cancelled);
+}
+
+// L-HTTP-S-22, 16.3
+#[test]
+fn a_legacy_client_that_goes_away_does_not() {
+    let (server, has_entered, was_seen) = waiting(Duration::from_millis(1500));
+    let server = listen(&server);
+    let mut socket = Socket::open(&server);
+    let opening = initialize(2, ProtocolVersion::V2025_11_25, json!({}));
+    socket.send("POST", &[], &opening.to_string());
+    let session = socket
+        .message()
+        .0
+        .field("Mcp-Session-Id")
+        .unwrap()
+        .to_owned();
+    let call =
+        json!({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "wait"}});
+    socket.send("POST", &[("Mcp-Session-Id", &session)], &call.to_string());
+    has_entered.recv_timeout(LONG).unwrap();
+    drop(socket);
+    let (cancelled, _) = was_seen.recv_timeout(LONG).unwrap();
+    assert!(!cancelled);
+}
+
+// M-HTTP-S-20, 16.2
+#[test]
+fn a_quiet_stream_is_kept_open() {
+    let options = HttpOptions::new().keep_alive(Duration::from_millis(50));
+    let server = echo().listen_http("127.0.0.1:0", options).unwrap();
+    let mut socket = Socket::open(&server);
+    socket.modern(
+        "subscriptions/listen",
+        json!({"notifications": {"toolsListChanged": true}}),
+    );
+    assert_eq!(
+        socket.head().field("Content-Type"),
+        Some("text/event-stream")
+    );
+    assert!(socket.piece().contains("acknowledged"));
+    for _ in 0..2 {
+        assert!(socket.piece().starts_with(':'));
+    }
+}
+
+// 16.6
+#[test]
+fn closing_ends_streams_in_order_and_lets_calls_finish() {
+    let (go, may_go) = mpsc::channel::<()>();
+    let (entered, has_entered) = mpsc::channel();
+    let may_go = Mutex::new(may_go);
+    let server = Server::builder("s", "1")
+        .tool_with(Tool::new("slow"), move |_: Value, _: &Context| {
+            entered.send(()).unwrap();
+            may_go.lock().unwrap().recv_timeout(LONG).unwrap();
+            "done"
+        })
+        .drain(LONG)
+        .build()
+        .unwrap();
+    let server = Arc::new(listen(&server));
+    let mut stream = Socket::open(&server);
+    stream.modern(
+        "subscriptions/listen",
+        json!({"notifications": {"toolsListChanged": true}}),
+    );
+    stream.head();
+    assert!(stream.piece().contains("acknowledged"));
+    let mut caller = Socket::open(&server);
+    caller.modern("tools/call", json!({"name": "slow"}));
+    has_entered.recv_timeout(LONG).unwrap();
+    let closing = thread::spawn({
+        let server = Arc::clone(&server);
+        move || server.close()
+    });
+    let last = stream.piece();
+    assert!(last.contains("resultType"), "{last}");
+    assert_eq!(stream.piece(), "");
+    assert!(stream.is_over());
+    go.send(()).unwrap();
+    assert_eq!(caller.message().1["result"]["content"][0]["text"], "done");
+    closing.join().unwrap();
+    assert!(caller.is_over());
+    assert!(TcpStream::connect(server.local_addr()).is_err());
+    server.close();
+}
+
+// 6.2
+#[test]
+fn a_handler_may_close_its_server() {
+    let held: Arc<Mutex<Option<HttpServer>>> = Arc::default();
+    let handle = Arc::clone(&held);
+    let (closed, has_closed) = mpsc::channel();
+    let server = Server::builder("s", "1")
+        .tool_with(Tool::new("close"), move |_: Value, _: &Context| {
+            let server = handle.lock().unwrap().take();
+            drop(server);
+            closed.send(()).unwrap();
+            "closed"
+        })
+        .drain(Duration::ZERO)
+        .build()
+        .unwrap();
+    let server = listen(&server);
+    let mut socket = Socket::open(&server);
+    *held.lock().unwrap() = Some(server);
+    socket.modern("tools/call", json!({"name": "close"}));
+    has_closed.recv_timeout(LONG).unwrap();
+}
+
+// 15.4, M-HTTP-S-20
+#[test]
+fn many_streams_cost_no_threads_and_all_are_told() {
+    let server = echo();
+    let listening = listen(&server);
+    let mut sockets: Vec<Socket> = (0..200).map(|_| Socket::open(&listening)).collect();
+    for socket in &mut sockets {
+        socket.modern(
+            "subscriptions/listen",
+            json!({"notifications": {"toolsListChanged": true}}),
+        );
+        socket.head();
+        assert!(socket.piece().contains("acknowledged"));
+    }
+    let stats = listening.stats();
+    assert_eq!(stats.streams, 200);
+    assert!(stats.workers <= 64, "{stats:?}");
+    // One that does not read any more keeps nobody waiting.
+    sockets[0]
+        .stream
+        .get_ref()
+        .shutdown(Shutdown::Write)
+        .unwrap();
+    server
+        .add_tool(Tool::new("new"), |_: Value, _: &Context| "")
+        .unwrap();
+    for socket in &mut sockets[1..] {
+        assert!(socket.piece().contains("tools/list_changed"));
+    }
+}
