@@ -434,10 +434,7 @@ fn clients_of_the_first_transport_are_served_on_request() {
     stream.leave();
     let until = Instant::now() + LONG;
     while web.service.sessions() > 0 {
-        assert!(
-            std::time::Instant::now() < until,
-            "the session ends with its stream"
-        );
+        assert!(Instant::now() < until, "the session ends with its stream");
         std::thread::yield_now();
     }
     let off = Web::new(&server);

@@ -1,7 +1,8 @@
 //! A server over Streamable HTTP, both eras on one address.
 //!
-//! [`HttpService`] answers HTTP requests: mount it in a web server of your own through
-//! [`Service`] and [`ResponseWriter`], or let [`Server::listen_http`](super::Server::listen_http) do the rest.
+//! [`Server::listen_http`](super::Server::listen_http) does it all. [`HttpService`] answers the requests only: mount it in a web server of
+//! your own, which hands it an [`HttpRequest`](crate::transport::http::HttpRequest) and a
+//! [`ResponseWriter`](crate::transport::http::ResponseWriter).
 //!
 //! ```text
 //!                 ╭─ modern: one connection for all clients, nothing is kept between requests
