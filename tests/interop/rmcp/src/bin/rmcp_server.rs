@@ -197,7 +197,7 @@ impl Demo {
                 .map_err(internal)?;
             peer.notify_tool_list_changed().await.map_err(internal)?;
         }
-        let streams = self.streams.lock().map_err(internal)?.clone();
+        let streams = self.open_streams().await?;
         for stream in streams {
             stream
                 .notify_resource_updated(uri)
@@ -206,6 +206,19 @@ impl Demo {
             stream.notify_tool_list_changed().await.map_err(internal)?;
         }
         Ok(())
+    }
+
+    /// rmcp acknowledges a stream before its handler is told of it: a client that has one may be a little ahead.
+    async fn open_streams(&self) -> Served<Vec<SubscriptionSink>> {
+        for _ in 0..50 {
+            let streams = self.streams.lock().map_err(internal)?.clone();
+            let has_watchers = !self.watched.lock().map_err(internal)?.is_empty();
+            if has_watchers || !streams.is_empty() {
+                return Ok(streams);
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        Ok(Vec::new())
     }
 
     async fn log(&self, context: &RequestContext<RoleServer>) -> Served<()> {
