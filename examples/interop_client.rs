@@ -5,7 +5,9 @@
 //!
 //! --answer               be asked: the user fills in "Ada" everywhere, the model says "Paris"
 //! --root URI             have this root
+//! --cancel NAME JSON     call a tool, in its turn among the calls, and cancel the call at the first progress
 //! --watch URI            subscribe to this resource, and to changes of lists, before anything else
+//! --events NUMBER        wait for so many events of the subscription; 1 if it is not said
 //! --log                  want log messages from "debug" on
 //! --read URI             read a resource
 //! --prompt NAME JSON     get a prompt
@@ -24,7 +26,7 @@ use std::time::{Duration, Instant};
 
 use mcplink::ErrorKind;
 use mcplink::client::{Client, ClientBuilder, Event, Subscription};
-use mcplink::protocol::CallOptions;
+use mcplink::protocol::{CallOptions, CancelToken};
 use mcplink::schema::{
     CompleteRequestParams, ContentBlock, CreateMessageResult, ElicitResult, LoggingLevel,
     ProtocolVersion, Root, SubscriptionFilter,
@@ -38,11 +40,19 @@ enum Asked {
     Complete(Box<CompleteRequestParams>),
 }
 
+struct Call {
+    name: String,
+    arguments: Value,
+    /// Cancel it at the first progress.
+    is_cancelled: bool,
+}
+
 struct Arguments {
     revisions: Vec<ProtocolVersion>,
-    calls: Vec<(String, Value)>,
+    calls: Vec<Call>,
     answer: bool,
     watch: Vec<String>,
+    events: usize,
     log: bool,
     roots: Vec<String>,
     asked: Vec<Asked>,
@@ -55,6 +65,7 @@ fn arguments() -> Result<Arguments, Box<dyn std::error::Error>> {
         calls: Vec::new(),
         answer: false,
         watch: Vec::new(),
+        events: 1,
         log: false,
         roots: Vec::new(),
         asked: Vec::new(),
@@ -71,18 +82,20 @@ fn arguments() -> Result<Arguments, Box<dyn std::error::Error>> {
                     return Err(format!("--era takes legacy, modern or auto, not {other:?}").into());
                 }
             },
-            "--call" => {
-                let name = words
-                    .next()
-                    .ok_or("--call takes a name and a JSON object")?;
-                let json = words
-                    .next()
-                    .ok_or("--call takes a name and a JSON object")?;
-                read.calls.push((name, serde_json::from_str(&json)?));
+            "--call" | "--cancel" => {
+                let mut next = || words.next().ok_or("a call takes a name and a JSON object");
+                read.calls.push(Call {
+                    name: next()?,
+                    arguments: serde_json::from_str(&next()?)?,
+                    is_cancelled: word == "--cancel",
+                });
             }
             "--answer" => read.answer = true,
             "--log" => read.log = true,
             "--watch" => read.watch.push(words.next().ok_or("--watch takes a URI")?),
+            "--events" => {
+                read.events = words.next().ok_or("--events takes a number")?.parse()?;
+            }
             "--root" => read.roots.push(words.next().ok_or("--root takes a URI")?),
             "--read" => {
                 let uri = words.next().ok_or("--read takes a URI")?;
@@ -106,14 +119,24 @@ fn arguments() -> Result<Arguments, Box<dyn std::error::Error>> {
     Ok(read)
 }
 
-fn call(client: &Client, name: &str, arguments: &Value, log: bool) -> mcplink::Result<Value> {
+fn call(client: &Client, call: &Call, log: bool) -> mcplink::Result<Value> {
+    let name = &*call.name;
     let mut progress = Vec::new();
-    let mut options = CallOptions::new().on_progress(|step| progress.push(step.progress));
+    let cancel = CancelToken::new();
+    let mut options = CallOptions::new().cancel_with(&cancel).on_progress(|step| {
+        progress.push(step.progress);
+        if call.is_cancelled {
+            cancel.trigger();
+        }
+    });
     if log {
         options = options.log_level(LoggingLevel::Debug);
     }
-    let result = match client.call_tool_with(name, arguments, options) {
+    let result = match client.call_tool_with(name, &call.arguments, options) {
         Ok(result) => result,
+        Err(error) if error.kind() == ErrorKind::Cancelled => {
+            return Ok(json!({ "name": name, "cancelled": true, "progress": progress }));
+        }
         Err(error) => match error.rpc() {
             Some(rpc) => {
                 let error = json!({ "code": rpc.code.value(), "message": rpc.message });
@@ -127,8 +150,10 @@ fn call(client: &Client, name: &str, arguments: &Value, log: bool) -> mcplink::R
         .iter()
         .filter_map(ContentBlock::as_text)
         .collect();
+    let kinds: Vec<&str> = result.content.iter().map(ContentBlock::kind).collect();
     let structured: Option<Value> = result.read_structured()?;
-    let mut seen = json!({ "name": name, "isError": result.is_error(), "text": text });
+    let is_error = result.is_error();
+    let mut seen = json!({ "name": name, "isError": is_error, "text": text, "kinds": kinds });
     if let Some(structured) = structured {
         seen["structured"] = structured;
     }
@@ -171,10 +196,11 @@ impl Told {
         json!(*self.0.lock().expect("nobody panics"))
     }
 
-    /// Waits until there is something, for a while.
-    fn wait(&self) {
+    /// Waits until there are so many, for a while.
+    fn wait(&self, number: usize) {
         let patience = Instant::now() + Duration::from_secs(5);
-        while self.all() == json!([]) && Instant::now() < patience {
+        let told = || self.0.lock().expect("nobody panics").len();
+        while told() < number && Instant::now() < patience {
             std::thread::sleep(Duration::from_millis(10));
         }
     }
@@ -255,24 +281,24 @@ fn run(arguments: &Arguments) -> mcplink::Result<Value> {
     let program = command.next().map_or("", String::as_str);
     let (logs, events) = (Told::default(), Told::default());
     let client = builder(arguments, &logs).connect(Child::new(program).args(command))?;
-    if arguments.log && client.revision().is_legacy() {
+    // A server may send them without being able to be told which.
+    let may_set = client.revision().is_legacy() && client.capabilities().logging.is_some();
+    if arguments.log && may_set {
         client.set_log_level(LoggingLevel::Debug)?;
     }
     let subscription = watch(&client, arguments, &events)?;
     let tools = client.list_tools()?.into_iter().map(|tool| tool.name);
     let tools: Vec<String> = tools.collect();
-    let calls = arguments
-        .calls
-        .iter()
-        .map(|(name, its)| call(&client, name, its, arguments.log));
+    let calls = arguments.calls.iter();
+    let calls = calls.map(|it| call(&client, it, arguments.log));
     let calls: Vec<Value> = calls.collect::<mcplink::Result<_>>()?;
     let asked = arguments.asked.iter().map(|asked| ask(&client, asked));
     let asked: Vec<Value> = asked.collect::<mcplink::Result<_>>()?;
     if subscription.is_some() {
-        events.wait();
+        events.wait(arguments.events);
     }
     if arguments.log {
-        logs.wait();
+        logs.wait(1);
     }
     let seen = json!({
         "revision": client.revision(),

@@ -12,7 +12,7 @@ use mcplink::schema::{
 use serde_json::{Value, json};
 
 use crate::args::{Action, Completing, Options};
-use crate::failure::{Failure, LOST};
+use crate::failure::{Failure, LOST, REFUSED};
 use crate::print::{self, Bar};
 use crate::values::{self, Given};
 
@@ -185,7 +185,7 @@ impl Session {
             }
             for text in texts {
                 if result.is_error() {
-                    eprintln!("mcp: the tool failed: {}", print::clean(&text));
+                    print::note(&format!("mcp: the tool failed: {text}"));
                 } else {
                     print::line(&text)?;
                 }
@@ -338,7 +338,7 @@ impl Session {
             print::line(value)?;
         }
         if result.completion.has_more == Some(true) {
-            eprintln!("mcp: there are more");
+            print::note("mcp: there are more");
         }
         Ok(())
     }
@@ -384,9 +384,10 @@ impl Session {
         let subscription = client.subscribe_with(filter, self.patience(), on_event)?;
         let granted = subscription.granted();
         if granted.is_empty() {
-            eprintln!("mcp: the server tells of no changes");
-        } else if wants_resources && granted.resource_subscriptions.is_none() {
-            eprintln!("mcp: the server does not tell when a resource changes");
+            return Err(Failure::new(REFUSED, "the server tells of no changes"));
+        }
+        if wants_resources && granted.resource_subscriptions.is_none() {
+            print::note("mcp: the server does not tell when a resource changes");
         }
         Ok(subscription)
     }

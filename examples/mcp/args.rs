@@ -7,6 +7,9 @@ use mcplink::schema::{LoggingLevel, ProtocolVersion};
 pub(crate) const HELP: &str = "\
 usage: mcp [OPTION ...] ACTION ... -- SERVER [ARGUMENT ...]
 
+  mcp tools -- npx -y @modelcontextprotocol/server-everything
+  mcp call echo message=hello -- npx -y @modelcontextprotocol/server-everything
+
 actions
   info                              who the server is and what it can do
   tools                             list the tools
@@ -30,9 +33,12 @@ options, anywhere before --
   --era ERA           legacy, modern or auto (the default)
   --revision DATE     speak this revision only
   --timeout SECONDS   for connecting, and for each call
+  --root PLACE        a directory or URI that the server may work in; may be given again
   --log LEVEL         have the server send log messages from this level on
   --trace             show the messages on standard error: seconds, > sent or < received, text
   --help, --version
+
+What a server asks is asked at the terminal, if there is one.
 
 exit code: 0 done, 1 the tool said error, 2 usage, 3 the server refused,
 4 connection or protocol failure, 5 timed out
@@ -43,6 +49,7 @@ pub(crate) struct Options {
     pub(crate) json: bool,
     pub(crate) revisions: Vec<ProtocolVersion>,
     pub(crate) timeout: Option<Duration>,
+    pub(crate) roots: Vec<String>,
     pub(crate) log: Option<LoggingLevel>,
     pub(crate) trace: bool,
     pub(crate) server: Vec<String>,
@@ -76,7 +83,7 @@ pub(crate) struct Completing {
 pub(crate) enum Asked {
     Help,
     Version,
-    Run(Options, Action),
+    Run(Box<Options>, Action),
 }
 
 pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Asked, String> {
@@ -87,6 +94,7 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Asked, String>
         json: false,
         revisions: Vec::new(),
         timeout: None,
+        roots: Vec::new(),
         log: None,
         trace: false,
         server: Vec::new(),
@@ -111,6 +119,12 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Asked, String>
             "--era" => era = read_era(&value()?)?,
             "--revision" => revision = Some(read_revision(&value()?)?),
             "--timeout" => options.timeout = Some(read_timeout(&value()?)?),
+            "--root" => options.roots.push(read_root(&value()?)?),
+            "--url" | "--header" => {
+                return Err(format!(
+                    "{name} is for servers that are reached over HTTP, which mcp can't do yet; a server's command stands behind --"
+                ));
+            }
             "--log" => options.log = Some(read_level(&value()?)?),
             "--" => options.server = words.by_ref().collect(),
             name if name.starts_with('-') && name.len() > 1 => {
@@ -124,8 +138,15 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Asked, String>
         return Err("--era and --revision contradict each other".to_owned());
     }
     options.revisions = era;
-    let action = read_action(action)?;
-    Ok(Asked::Run(options, action))
+    let has_server = !options.server.is_empty();
+    let action = read_action(action).map_err(|text| {
+        if has_server {
+            text
+        } else {
+            format!("{text}; the server's command stands behind --")
+        }
+    })?;
+    Ok(Asked::Run(Box::new(options), action))
 }
 
 pub(crate) fn read_action(words: Vec<String>) -> Result<Action, String> {
@@ -186,6 +207,24 @@ fn read_revision(text: &str) -> Result<ProtocolVersion, String> {
             .collect();
         format!("--revision takes one of {}, not {text}", known.join(", "))
     })
+}
+
+/// A directory becomes a URI.
+fn read_root(text: &str) -> Result<String, String> {
+    if text.contains("://") {
+        return Ok(text.to_owned());
+    }
+    let path = std::fs::canonicalize(text).map_err(|error| format!("--root {text}: {error}"))?;
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte);
+    let mut uri = "file://".to_owned();
+    for byte in path.to_string_lossy().bytes() {
+        if plain(byte) {
+            uri.push(char::from(byte));
+        } else {
+            uri.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    Ok(uri)
 }
 
 fn read_timeout(text: &str) -> Result<Duration, String> {

@@ -1,8 +1,11 @@
 //! Why it did not work, and the exit code that tells it.
 
 use std::io;
+use std::time::Duration;
 
 use mcplink::{Error, ErrorKind};
+
+use crate::print::note;
 
 pub(crate) const TOOL_FAILED: u8 = 1;
 pub(crate) const USAGE: u8 = 2;
@@ -25,7 +28,7 @@ impl Failure {
     }
 
     pub(crate) fn usage(text: String) -> Self {
-        Self::new(USAGE, format!("{text}\ntry 'mcp --help'"))
+        Self::new(USAGE, text)
     }
 
     /// The tool ran and failed. What it said has been shown.
@@ -33,18 +36,27 @@ impl Failure {
         Self::new(TOOL_FAILED, "")
     }
 
-    pub(crate) fn of_connecting(error: Error) -> Self {
-        let code = match error.kind() {
-            ErrorKind::Timeout => TIMED_OUT,
-            ErrorKind::Peer => REFUSED,
-            _ => LOST,
-        };
-        Self::new(code, error.to_string())
+    /// No connection came about, whoever is to blame.
+    pub(crate) fn of_connecting(error: &Error, timeout: Option<Duration>) -> Self {
+        match (error.kind(), timeout) {
+            (ErrorKind::Timeout, Some(timeout)) => {
+                let seconds = timeout.as_secs_f64();
+                let text = format!("no connection within the {seconds} s of --timeout: {error}");
+                Self::new(TIMED_OUT, text)
+            }
+            (ErrorKind::Timeout, None) => Self::new(TIMED_OUT, error.to_string()),
+            _ => Self::new(LOST, error.to_string()),
+        }
     }
 
-    pub(crate) fn report(&self) {
-        if !self.text.is_empty() {
-            eprintln!("mcp: {}", crate::print::clean(&self.text));
+    /// Says why on standard error; `help` is what to type for more.
+    pub(crate) fn report(&self, help: &str) {
+        if self.text.is_empty() {
+            return;
+        }
+        note(&format!("mcp: {}", self.text));
+        if self.code == USAGE {
+            note(&format!("try '{help}'"));
         }
     }
 }
@@ -57,7 +69,12 @@ impl From<Error> for Failure {
             ErrorKind::Invalid => USAGE,
             _ => LOST,
         };
-        Self::new(code, error.to_string())
+        // What is missing, or allowed, often stands only there.
+        let data = error.rpc().and_then(|rpc| rpc.data.as_deref());
+        match data {
+            Some(data) => Self::new(code, format!("{error}: {}", start_of(data.get()))),
+            None => Self::new(code, error.to_string()),
+        }
     }
 }
 
@@ -69,4 +86,13 @@ impl From<io::Error> for Failure {
             _ => Self::new(LOST, format!("can't write: {error}")),
         }
     }
+}
+
+fn start_of(text: &str) -> String {
+    const MOST: usize = 500;
+    let mut start: String = text.chars().take(MOST).collect();
+    if start.len() < text.len() {
+        start.push('…');
+    }
+    start
 }

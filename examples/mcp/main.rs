@@ -9,7 +9,9 @@
 
 mod actions;
 mod args;
+mod ask;
 mod failure;
+mod form;
 mod print;
 mod shell;
 mod values;
@@ -38,7 +40,7 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            failure.report();
+            failure.report("mcp --help");
             ExitCode::from(failure.code)
         }
     }
@@ -59,9 +61,10 @@ fn connect(options: &Options) -> Result<Client, Failure> {
     let (program, arguments) = options.server.split_first().ok_or_else(|| {
         Failure::usage("the server's command is missing: it stands behind --".to_owned())
     })?;
-    let mut builder = Client::builder("mcp", env!("CARGO_PKG_VERSION"))
+    let builder = Client::builder("mcp", env!("CARGO_PKG_VERSION"))
         .revisions(&options.revisions)
         .on_log_message(show_log_message);
+    let mut builder = ask::let_ask(builder, &options.roots);
     if let Some(timeout) = options.timeout {
         // A silent server is asked twice, in both eras, within the time.
         builder = builder
@@ -75,7 +78,9 @@ fn connect(options: &Options) -> Result<Client, Failure> {
     } else {
         Box::new(server)
     };
-    builder.connect(transport).map_err(Failure::of_connecting)
+    builder
+        .connect(transport)
+        .map_err(|error| Failure::of_connecting(&error, options.timeout))
 }
 
 fn show_traced(start: Instant, message: &Tapped<'_>) {
@@ -86,15 +91,14 @@ fn show_traced(start: Instant, message: &Tapped<'_>) {
     };
     let text = match message.too_long {
         Some(long) => format!("[too long: {} bytes]", long.bytes),
-        None => print::clean(&message.text_lossy()).replace('\n', " "),
+        None => message.text_lossy().replace('\n', " "),
     };
-    eprintln!("{seconds:9.3} {sign} {text}");
+    print::note(&format!("{seconds:9.3} {sign} {text}"));
 }
 
 fn show_log_message(message: &LoggingMessageNotificationParams) {
     let data = message.data.get();
     let text = serde_json::from_str::<String>(data).unwrap_or_else(|_| data.to_owned());
     let logger = message.logger.as_deref().unwrap_or("server");
-    let line = format!("[{}] {logger}: {text}", message.level);
-    eprintln!("{}", print::clean(&line));
+    print::note(&format!("[{}] {logger}: {text}", message.level));
 }

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, IsTerminal};
 
 use crate::actions::Session;
 use crate::args::{self, Action};
-use crate::failure::{Failure, LOST};
+use crate::failure::{Failure, LOST, USAGE};
 use crate::print;
 
 /// Runs until the input ends. A script goes on after a failure, and tells the first one at its end.
@@ -39,11 +39,14 @@ pub(crate) fn run(session: &mut Session) -> Result<(), Failure> {
                         action => session.run(action),
                     });
                 if let Err(failure) = done {
-                    failure.report();
+                    failure.report("help");
                     first_failure.get_or_insert(failure.code);
                 }
             }
-            Err(text) => eprintln!("mcp: {text}"),
+            Err(text) => {
+                Failure::usage(text.clone()).report("help");
+                first_failure.get_or_insert(USAGE);
+            }
         }
         if session.is_lost() {
             return Err(Failure::new(LOST, "the server has gone"));

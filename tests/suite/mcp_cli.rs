@@ -131,6 +131,8 @@ fn the_exit_code_tells_who_failed() {
     check("tools --loud", 2, "--loud");
     check("--era modern --revision 2025-06-18 tools", 2, "contradict");
     check("--timeout never tools", 2, "--timeout");
+    check("--root /does/not/exist tools", 2, "--root");
+    check("--url http://127.0.0.1:9/mcp tools", 2, "HTTP");
     check("call nothing", 3, "-32602");
     check("--timeout 0.2 call slow steps=50 delay_ms=100", 5, "200 ms");
     let (code, result) = json_of("--json call fail");
@@ -138,6 +140,8 @@ fn the_exit_code_tells_who_failed() {
     for (server, code) in [
         (["/does/not/exist"].as_slice(), 4),
         (&["false"], 4),
+        // It says everything back, so that its answer is a refusal of ours.
+        (&["cat"], 4),
         (&["sleep", "60"], 5),
     ] {
         let ran = mcp_against(&["--timeout", "1", "tools"], server, "");
@@ -167,6 +171,35 @@ fn a_shell_runs_actions_line_by_line() {
     // A script goes on after a failure, and tells it at its end.
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("there is no action dance"), "{}", ran.err);
+    assert!(ran.err.contains("try 'help'"), "{}", ran.err);
+}
+
+/// Where nobody can be asked, the server is not led to believe so.
+#[test]
+fn without_a_terminal_only_the_roots_that_are_given_can_be_asked_for() {
+    let server = example("everything_server");
+    let server = [server.to_str().unwrap(), "stdio"];
+    for (era, code) in [("legacy", 1), ("modern", 3)] {
+        let words = ["--era", era, "call", "test_elicitation", "message=Who?"];
+        let ran = mcp_against(&words, &server, "Ada\n");
+        assert_eq!(ran.code, code, "{}", ran.err);
+        assert!(ran.err.contains("elicitation"), "{}", ran.err);
+        let call = "test_input_required_result_list_roots";
+        let ran = mcp_against(
+            &["--era", era, "--root", "x://y", "call", call],
+            &server,
+            "",
+        );
+        assert_eq!(ran.out, "Roots: x://y\n", "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_table_has_the_arguments_in_the_order_of_the_schema() {
+    let server = example("everything_server");
+    let ran = mcp_against(&["tools"], &[server.to_str().unwrap(), "stdio"], "");
+    let arguments = " [name] [address] [contactMethod] [phone] [email] ";
+    assert!(ran.out.contains(arguments), "{}", ran.out);
 }
 
 #[test]

@@ -79,7 +79,7 @@ async function until(condition) {
  *
  * `logging` makes the server log: by a request, and by what it gives to go along with a call; `subscribe(uri)` gives what ends it.
  */
-async function checkFeatures({ client, call, check, told, logging, subscribe }) {
+async function checkFeatures({ client, call, check, told, logging, subscribe, revision }) {
   const same = (got, expected, what) => expect(JSON.stringify(got) === JSON.stringify(expected), what, got);
   const textOf = async (name, args) => text(await call({ name, arguments: args }));
 
@@ -104,7 +104,9 @@ async function checkFeatures({ client, call, check, told, logging, subscribe }) 
   });
   await check("unknown resource", undefined, async () => {
     const got = await answer(client.readResource({ uri: "fixture://nothing" }));
-    expect(got.refused, "a resource that does not exist holds", got);
+    // SDK 2.4 reads the legacy code, -32002, as the modern one.
+    const codes = revision < "2026" ? ["-32002", "-32602"] : ["-32602"];
+    expect(codes.includes(got.refused?.split(": ")[0]), "a resource that does not exist is refused with", got);
   });
   const prompt = async (name, args) =>
     (await client.getPrompt({ name, arguments: args })).messages.map((message) => message.content.text);
@@ -233,9 +235,9 @@ export async function checkServer({ client, call, report, tools, hasPing, featur
     const onprogress = ({ progress, total }) => values.push([progress, total ?? null]);
     const got = await call({ name: "slow", arguments: { steps: 5, delay_ms: 20 } }, { onprogress });
     expect(text(got) === "done 5", "slow answered", got);
-    // These SDKs lose a progress notification that arrives in one chunk with the result: the last may be missing.
+    // These SDKs lose progress notifications that arrive in one chunk with the result: the last ones may be missing.
     const steps = values.map(([progress]) => progress).join();
-    expect(steps === "1,2,3,4,5" || steps === "1,2,3,4", "progress", values);
+    expect(steps !== "" && "1,2,3,4,5".startsWith(steps), "progress", values);
     expect(values.every(([, total]) => total === 5 || total === null), "totals", values);
   });
   await check("cancel", "slow", async () => {
@@ -256,7 +258,7 @@ export async function checkServer({ client, call, report, tools, hasPing, featur
     expect(late <= 1, "progress notifications in 0.4 s, long after the call was cancelled", late);
   });
 
-  if (features) await checkFeatures({ client, call, check, ...features });
+  if (features) await checkFeatures({ client, call, check, revision: seen.revision, ...features });
 
   const began = Date.now();
   await client.close();

@@ -107,10 +107,11 @@ async def check_features(report: Report, peer, without: Sequence[str] = ()) -> N
             expect(got == [expected], f"{uri} holds {got}")
 
     async def reads_nothing():
+        code = "-32002" if report.seen["revision"] < "2026" else "-32602"
         try:
             got = await peer.read("fixture://nothing")
         except Refused as refusal:
-            report.seen["unknown_resource"] = str(refusal)
+            expect(str(refusal).startswith(f"{code}: "), f"a resource that does not exist is refused with {refusal}, not {code}")
         else:
             raise AssertionError(f"a resource that does not exist holds {got}")
 

@@ -10,6 +10,7 @@ from fastmcp.exceptions import ToolError
 from fastmcp.tools.base import ToolResult
 
 server = FastMCP("fastmcp-server", version="4.1.6")
+cancelled_calls = 0
 
 
 @dataclass
@@ -38,10 +39,36 @@ def fail() -> str:
 @server.tool
 async def slow(steps: int, delay_ms: int, ctx: Context) -> str:
     """Report progress once a step."""
-    for step in range(1, steps + 1):
-        await anyio.sleep(delay_ms / 1000)
-        await ctx.report_progress(step, steps)
+    global cancelled_calls
+    try:
+        for step in range(1, steps + 1):
+            await anyio.sleep(delay_ms / 1000)
+            await ctx.report_progress(step, steps)
+    except anyio.get_cancelled_exc_class():
+        cancelled_calls += 1
+        raise
     return f"done {steps}"
+
+
+@server.tool
+def cancelled() -> str:
+    """Tell how many calls of slow were cancelled."""
+    return str(cancelled_calls)
+
+
+@server.tool
+def media():
+    """Give content of every kind."""
+    resource = types.TextResourceContents(uri="demo://text", mime_type="text/plain", text="embedded")
+    return ToolResult(
+        content=[
+            types.TextContent(type="text", text="a text"),
+            types.ImageContent(type="image", data="AAEC", mime_type="image/png"),
+            types.AudioContent(type="audio", data="AwQF", mime_type="audio/wav"),
+            types.ResourceLink(type="resource_link", uri="demo://text", name="text"),
+            types.EmbeddedResource(type="resource", resource=resource),
+        ]
+    )
 
 
 @server.tool
@@ -56,29 +83,68 @@ class Name:
     name: str
 
 
-QUESTION = types.ElicitRequest(
-    params=types.ElicitRequestFormParams(
-        message="Who are you?",
-        requested_schema={"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
-    )
+def wants(request) -> types.InputRequiredResult:
+    return types.InputRequiredResult(input_requests={"it": request})
+
+
+FORM = types.ElicitRequestFormParams(
+    message="Who are you?",
+    requested_schema={"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
+)
+CAPITAL = types.SamplingMessage(
+    role="user", content=types.TextContent(type="text", text="The capital of France?")
 )
 
 
 @server.tool
 async def ask(ctx: Context):
     """Ask the user for a name, in the way of each era."""
-    if ctx._is_modern_protocol():
-        answers = ctx.input_responses
-        if answers is None:
-            return types.InputRequiredResult(input_requests={"who": QUESTION})
-        return f"It is {answers['who'].content['name']}."
-    answer = await ctx.elicit("Who are you?", Name)
-    return f"It is {answer.data.name}."
+    if not ctx._is_modern_protocol():
+        return f"It is {(await ctx.elicit('Who are you?', Name)).data.name}."
+    if ctx.input_responses is None:
+        return wants(types.ElicitRequest(params=FORM))
+    return f"It is {ctx.input_responses['it'].content['name']}."
+
+
+@server.tool
+async def sample(ctx: Context):
+    """Ask the client's model, in the way of each era."""
+    if not ctx._is_modern_protocol():
+        said = await ctx.session.create_message([CAPITAL], max_tokens=100)
+    elif ctx.input_responses is None:
+        return wants(types.CreateMessageRequest(params=types.CreateMessageRequestParams(messages=[CAPITAL], max_tokens=100)))
+    else:
+        said = ctx.input_responses["it"]
+    return f"The model says {said.content.text}."
+
+
+@server.tool
+async def roots(ctx: Context):
+    """Ask for the client's roots, in the way of each era."""
+    if not ctx._is_modern_protocol():
+        had = await ctx.session.list_roots()
+    elif ctx.input_responses is None:
+        return wants(types.ListRootsRequest())
+    else:
+        had = ctx.input_responses["it"]
+    return f"Roots: {had.roots[0].uri}"
+
+
+@server.tool
+async def touch(uri: str, ctx: Context) -> str:
+    """Say that the list of tools has changed."""
+    await ctx.send_notification(types.ToolListChangedNotification())
+    return f"touched {uri}"
 
 
 @server.resource("demo://text", mime_type="text/plain")
 def text() -> str:
     return "a text: é 😀"
+
+
+@server.resource("demo://bytes", mime_type="application/octet-stream")
+def some_bytes() -> bytes:
+    return b"\x00\x01\xfe\xff"
 
 
 @server.resource("demo://item/{id}", mime_type="text/plain")
@@ -94,7 +160,8 @@ def praise(name: str) -> str:
 
 @server.completion
 def complete(ref, argument, context):
-    return [name for name in ("alice", "albert", "bob") if name.startswith(argument.value)]
+    known = ("alice", "albert", "bob") if ref.type == "ref/prompt" else ("7", "42", "70")
+    return [each for each in known if each.startswith(argument.value)]
 
 
 if __name__ == "__main__":

@@ -1,11 +1,19 @@
 // A server of the TypeScript SDK 1.32 over stdio; legacy only.
-import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
+import { completable } from "@modelcontextprotocol/sdk/server/completable.js";
+import { McpServer, ResourceTemplate } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
+import { SubscribeRequestSchema, UnsubscribeRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { setTimeout as pause } from "node:timers/promises";
 import { z } from "zod";
+import * as demo from "./demo.mjs";
 
-const text = (value) => ({ content: [{ type: "text", text: String(value) }] });
-const server = new McpServer({ name: "ts1-server", version: "1.32.2" });
+const { text } = demo;
+const server = new McpServer(
+  { name: "ts1-server", version: "1.32.2" },
+  { capabilities: { logging: {}, resources: { subscribe: true } } },
+);
+const inner = server.server;
+let cancelledCalls = 0;
 
 server.registerTool(
   "greet",
@@ -28,6 +36,7 @@ server.registerTool(
   "slow",
   { description: "Report progress once a step.", inputSchema: { steps: z.number().int(), delay_ms: z.number() } },
   async ({ steps, delay_ms }, { _meta, sendNotification, signal }) => {
+    signal.addEventListener("abort", () => cancelledCalls++);
     const progressToken = _meta?.progressToken;
     for (let step = 1; step <= steps; step++) {
       await pause(delay_ms, undefined, { signal });
@@ -39,6 +48,54 @@ server.registerTool(
     }
     return text(`done ${steps}`);
   },
+);
+server.registerTool("cancelled", { description: "Tell how many calls of slow were cancelled." }, () => text(cancelledCalls));
+server.registerTool("ask", { description: "Ask the user for a name." }, async () =>
+  demo.asked(await inner.elicitInput(demo.FORM)),
+);
+server.registerTool("sample", { description: "Ask the client's model." }, async () =>
+  demo.sampled(await inner.createMessage(demo.CAPITAL)),
+);
+server.registerTool("roots", { description: "Ask for the client's roots." }, async () => demo.rooted(await inner.listRoots()));
+server.registerTool("log", { description: "Log a message." }, async () => {
+  await server.sendLoggingMessage({ level: "info", logger: "demo", data: "a message of the log" });
+  return text("logged");
+});
+server.registerTool("media", { description: "Give content of every kind." }, () => demo.MEDIA);
+
+const watched = new Set();
+inner.setRequestHandler(SubscribeRequestSchema, ({ params }) => {
+  watched.add(params.uri);
+  return {};
+});
+inner.setRequestHandler(UnsubscribeRequestSchema, ({ params }) => {
+  watched.delete(params.uri);
+  return {};
+});
+server.registerTool(
+  "touch",
+  { description: "Say that a resource has changed, and the list of tools.", inputSchema: { uri: z.string() } },
+  async ({ uri }) => {
+    if (watched.has(uri)) {
+      await inner.sendResourceUpdated({ uri });
+      await inner.sendToolListChanged();
+    }
+    return text(`touched ${uri}`);
+  },
+);
+
+for (const [name, uri, contents] of demo.RESOURCES)
+  server.registerResource(name, uri, { mimeType: contents.mimeType }, () => ({ contents: [{ uri, ...contents }] }));
+server.registerResource(
+  "item",
+  new ResourceTemplate("demo://item/{id}", { list: undefined, complete: { id: demo.ids } }),
+  { mimeType: "text/plain" },
+  (uri, { id }) => ({ contents: [{ uri: uri.href, mimeType: "text/plain", text: `item ${id}` }] }),
+);
+server.registerPrompt(
+  "praise",
+  { description: "Praise somebody.", argsSchema: { name: completable(z.string(), demo.names) } },
+  ({ name }) => demo.praise(name),
 );
 
 console.error("ts1-server: a line on stderr is no sign of failure");

@@ -1,13 +1,28 @@
 // A server of the TypeScript SDK 2.4 over stdio: both eras, or only the modern one with `--modern-only`.
-import { McpServer } from "@modelcontextprotocol/server";
+import { McpServer, ResourceTemplate, completable, inputRequired } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { setTimeout as pause } from "node:timers/promises";
 import { z } from "zod";
+import * as demo from "./demo.mjs";
 
-const text = (value) => ({ content: [{ type: "text", text: String(value) }] });
+const { text } = demo;
+
+/** Asks the client by a result that wants input; the SDK asks legacy clients by requests of its own. */
+function asking(request, done) {
+  return (_, { mcpReq }) => {
+    const answer = mcpReq.inputResponses?.it;
+    return answer ? done(answer) : inputRequired({ inputRequests: { it: request } });
+  };
+}
 
 function build() {
-  const server = new McpServer({ name: "ts2-server", version: "2.4.0" });
+  const server = new McpServer(
+    { name: "ts2-server", version: "2.4.0" },
+    { capabilities: { logging: {}, resources: { subscribe: true } } },
+  );
+  const inner = server.server;
+  let cancelledCalls = 0;
+
   server.registerTool(
     "greet",
     { description: "Greet somebody by name.", inputSchema: z.object({ name: z.string() }) },
@@ -22,7 +37,8 @@ function build() {
     },
     ({ a, b }) => ({ ...text(a + b), structuredContent: { sum: a + b } }),
   );
-  server.registerTool("fail", { description: "Fail, as a tool fails.", inputSchema: z.object({}) }, () => {
+  const none = z.object({});
+  server.registerTool("fail", { description: "Fail, as a tool fails.", inputSchema: none }, () => {
     throw new Error("it failed on purpose");
   });
   server.registerTool(
@@ -32,6 +48,7 @@ function build() {
       inputSchema: z.object({ steps: z.number().int(), delay_ms: z.number() }),
     },
     async ({ steps, delay_ms }, { mcpReq }) => {
+      mcpReq.signal.addEventListener("abort", () => cancelledCalls++);
       const progressToken = mcpReq._meta?.progressToken;
       for (let step = 1; step <= steps; step++) {
         await pause(delay_ms, undefined, { signal: mcpReq.signal });
@@ -43,6 +60,58 @@ function build() {
       }
       return text(`done ${steps}`);
     },
+  );
+  server.registerTool("cancelled", { description: "Tell how many calls of slow were cancelled.", inputSchema: none }, () =>
+    text(cancelledCalls),
+  );
+  const elicit = inputRequired.elicit(demo.FORM);
+  server.registerTool("ask", { description: "Ask the user for a name.", inputSchema: none }, asking(elicit, demo.asked));
+  const create = inputRequired.createMessage(demo.CAPITAL);
+  server.registerTool("sample", { description: "Ask the client's model.", inputSchema: none }, asking(create, demo.sampled));
+  const list = inputRequired.listRoots();
+  server.registerTool("roots", { description: "Ask for the client's roots.", inputSchema: none }, asking(list, demo.rooted));
+  server.registerTool("log", { description: "Log a message.", inputSchema: none }, async (_, { mcpReq }) => {
+    await mcpReq.log("info", "a message of the log", "demo");
+    return text("logged");
+  });
+  server.registerTool("media", { description: "Give content of every kind.", inputSchema: none }, () => demo.MEDIA);
+
+  const watched = new Set(); // by legacy clients; the streams of modern ones are kept by the SDK
+  inner.setRequestHandler("resources/subscribe", ({ params }) => {
+    watched.add(params.uri);
+    return {};
+  });
+  inner.setRequestHandler("resources/unsubscribe", ({ params }) => {
+    watched.delete(params.uri);
+    return {};
+  });
+  server.registerTool(
+    "touch",
+    {
+      description: "Say that a resource has changed, and the list of tools.",
+      inputSchema: z.object({ uri: z.string() }),
+    },
+    async ({ uri }) => {
+      if (watched.has(uri) || inner.getNegotiatedProtocolVersion() >= "2026") {
+        await inner.sendResourceUpdated({ uri });
+        await inner.sendToolListChanged();
+      }
+      return text(`touched ${uri}`);
+    },
+  );
+
+  for (const [name, uri, contents] of demo.RESOURCES)
+    server.registerResource(name, uri, { mimeType: contents.mimeType }, () => ({ contents: [{ uri, ...contents }] }));
+  server.registerResource(
+    "item",
+    new ResourceTemplate("demo://item/{id}", { list: undefined, complete: { id: demo.ids } }),
+    { mimeType: "text/plain" },
+    (uri, { id }) => ({ contents: [{ uri: uri.href, mimeType: "text/plain", text: `item ${id}` }] }),
+  );
+  server.registerPrompt(
+    "praise",
+    { description: "Praise somebody.", argsSchema: z.object({ name: completable(z.string(), demo.names) }) },
+    ({ name }) => demo.praise(name),
   );
   return server;
 }

@@ -10,8 +10,9 @@ const calls = [];
 let era = "auto";
 for (let i = 0; i < end; ) {
   if (words[i] === "--era") [era, i] = [words[i + 1], i + 2];
-  else if (words[i] === "--call") {
-    calls.push({ name: words[i + 1], arguments: JSON.parse(words[i + 2]) });
+  else if (words[i] === "--call" || words[i] === "--cancel") {
+    const params = { name: words[i + 1], arguments: JSON.parse(words[i + 2]) };
+    calls.push({ params, isCancelled: words[i] === "--cancel" });
     i += 3;
   } else throw new Error(`unknown option ${words[i]}`);
 }
@@ -24,19 +25,26 @@ try {
   process.exit(4);
 }
 const done = [];
-for (const params of calls) {
+for (const { params, isCancelled } of calls) {
   const progress = [];
+  const abort = new AbortController();
+  const onprogress = (p) => {
+    progress.push(p.progress);
+    if (isCancelled) abort.abort("enough");
+  };
   try {
-    const result = await client.callTool(params, { onprogress: (p) => progress.push(p.progress) });
+    const result = await client.callTool(params, { onprogress, signal: abort.signal });
     done.push({
       name: params.name,
       isError: result.isError ?? false,
       text: result.content.map((block) => block.text ?? "").join(""),
+      kinds: result.content.map((block) => block.type),
       structured: result.structuredContent,
       progress,
     });
-  } catch ({ code, message }) {
-    done.push({ name: params.name, error: { code, message } });
+  } catch (error) {
+    if (abort.signal.aborted) done.push({ name: params.name, cancelled: true, progress });
+    else done.push({ name: params.name, error: { code: error.code, message: error.message } });
   }
 }
 const { name, version } = client.getServerVersion() ?? {};

@@ -1,0 +1,151 @@
+//! What a server asks, put to whoever sits at the terminal. Questions go to standard error, so that standard output stays the result's.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::{Mutex, PoisonError};
+
+use mcplink::client::ClientBuilder;
+use mcplink::schema::{
+    CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams,
+    ElicitRequestURLParams, ElicitResult, Root,
+};
+use mcplink::{ErrorCode, RpcError};
+use serde_json::{Map, Value};
+
+use crate::form::{self, Field};
+use crate::print::{clean, note};
+
+/// One question at a time, also when a server asks several at once.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// The code that the specification's example has for a user who refuses.
+const REJECTED: i32 = -1;
+
+/// Lets the server ask the user and the model where there is somebody to ask, and name the roots that are given.
+pub(crate) fn let_ask(builder: ClientBuilder, roots: &[String]) -> ClientBuilder {
+    let mut builder = builder;
+    if !roots.is_empty() {
+        let roots: Vec<Root> = roots.iter().map(Root::new).collect();
+        builder = builder.on_list_roots(move || roots.clone());
+    }
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return builder;
+    }
+    builder
+        .on_elicit(|form| in_turn(|| fill_in(form)).unwrap_or_else(|_| ElicitResult::cancel()))
+        .on_elicit_url(|page| in_turn(|| open(page)).unwrap_or_else(|_| ElicitResult::cancel()))
+        .on_sample(|asked| in_turn(|| answer_for_model(asked)))
+}
+
+fn in_turn<T>(ask: impl FnOnce() -> T) -> T {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    ask()
+}
+
+/// Nobody answers any more: the input has ended.
+struct Gone;
+
+/// Shows a prompt, and reads a line.
+fn line(prompt: &str) -> Result<String, Gone> {
+    eprint!("{}", clean(prompt));
+    // What can't be shown is not asked.
+    io::stderr().flush().map_err(|_| Gone)?;
+    let mut text = String::new();
+    match io::stdin().read_line(&mut text) {
+        Ok(0) | Err(_) => {
+            eprintln!();
+            Err(Gone)
+        }
+        Ok(_) => Ok(text.trim().to_owned()),
+    }
+}
+
+enum Consent {
+    Yes,
+    No,
+    Cancel,
+}
+
+fn consent(question: &str) -> Result<Consent, Gone> {
+    loop {
+        match &*line(question)?.to_lowercase() {
+            "" | "y" | "yes" => return Ok(Consent::Yes),
+            "n" | "no" => return Ok(Consent::No),
+            "c" | "cancel" => return Ok(Consent::Cancel),
+            _ => eprintln!("  y sends it, n says no to the server, c leaves the question open"),
+        }
+    }
+}
+
+fn fill_in(asked: &ElicitRequestFormParams) -> Result<ElicitResult, Gone> {
+    note(&format!("the server asks: {}", asked.message));
+    let fields = match form::fields(&asked.requested_schema) {
+        Ok(fields) => fields,
+        Err(error) => {
+            note(&format!("mcp: its form can't be shown: {error}"));
+            return Err(Gone);
+        }
+    };
+    if !fields.is_empty() {
+        eprintln!("(an empty line takes what stands in brackets; Ctrl-D cancels)");
+    }
+    let mut content = Map::new();
+    for field in fields {
+        if let Some(value) = fill(&field)? {
+            content.insert(field.name, value);
+        }
+    }
+    Ok(match consent("send this? [Y]es, (n)o, (c)ancel: ")? {
+        Consent::Yes => ElicitResult::accept(&content).unwrap_or_else(|_| ElicitResult::cancel()),
+        Consent::No => ElicitResult::decline(),
+        Consent::Cancel => ElicitResult::cancel(),
+    })
+}
+
+/// Asks until the answer fits; `None` is a field that is left out.
+fn fill(field: &Field) -> Result<Option<Value>, Gone> {
+    for (number, option) in (1..).zip(&field.options) {
+        eprintln!("    {number:2}  {}", clean(&option.to_string()));
+    }
+    loop {
+        match field.read(&line(&field.prompt())?) {
+            Ok(value) => return Ok(value),
+            Err(why) => note(&format!("  {why}")),
+        }
+    }
+}
+
+fn open(asked: &ElicitRequestURLParams) -> Result<ElicitResult, Gone> {
+    note(&format!("the server asks: {}", asked.message));
+    note(&format!(
+        "it wants you to open this page, if you trust it: {}",
+        asked.url
+    ));
+    Ok(match consent("did you? [Y]es, (n)o, (c)ancel: ")? {
+        Consent::Yes => ElicitResult::new(mcplink::schema::ElicitAction::Accept),
+        Consent::No => ElicitResult::decline(),
+        Consent::Cancel => ElicitResult::cancel(),
+    })
+}
+
+/// There is no model here, so the user speaks for it.
+fn answer_for_model(asked: &CreateMessageRequestParams) -> Result<CreateMessageResult, RpcError> {
+    note("the server asks the model:");
+    if let Some(system) = &asked.system_prompt {
+        note(&format!("  (to everybody) {system}"));
+    }
+    for message in &asked.messages {
+        let role = serde_json::to_value(message.role).unwrap_or_default();
+        for block in message.content.blocks() {
+            let text = block.as_text().unwrap_or("[not a text]");
+            note(&format!("  ({}) {text}", role.as_str().unwrap_or("?")));
+        }
+    }
+    let refused = || {
+        let code = ErrorCode::application(REJECTED).unwrap_or(ErrorCode::INTERNAL_ERROR);
+        RpcError::new(code, "the user refused")
+    };
+    match line("your answer in its place (an empty one refuses): ") {
+        Ok(text) if !text.is_empty() => Ok(CreateMessageResult::new("a person", text)),
+        _ => Err(refused()),
+    }
+}
