@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use super::json::{Extra, JsonSchema, raw, read_raw};
 use super::meta::{MetaObject, RequestMetaObject};
+use super::primitive::ElicitSchema;
 use super::task::TaskMetadata;
 use super::version::{FitTo, ProtocolVersion, keep_since};
 use crate::error::{Excerpt, Result};
@@ -174,12 +175,16 @@ impl<'de> Deserialize<'de> for ElicitRequestParams {
     }
 }
 
-/// A page can't be asked for before 2025-11-25: that is for the caller to see, by the client's capabilities.
+/// A page can't be asked for before 2025-11-25: that is for the caller to see, by the client's capabilities; and a choice of several neither,
+/// which [`ElicitSchema::check`] sees.
 impl FitTo for ElicitRequestParams {
     fn fit_to(&mut self, revision: ProtocolVersion) {
         let (task, meta) = match self {
             Self::Form(params) => {
                 keep_since(&mut params.mode, ProtocolVersion::V2025_11_25, revision);
+                if let Some(fitted) = ElicitSchema::fitted(&params.requested_schema, revision) {
+                    params.requested_schema = fitted;
+                }
                 (&mut params.task, &mut params.meta)
             }
             Self::Url(params) => {
@@ -299,6 +304,7 @@ impl ElicitationCompleteNotificationParams {
 mod tests {
     use super::*;
 
+    // M-ELIC-C-12, M-ELIC-S-11, M-ELIC-S-13, M-ELIC-S-17, L-ELIC-C-08, L-ELIC-S-07, L-ELIC-S-09
     #[test]
     fn modes_are_told_apart() {
         fn check(json: &str, is_form: Option<bool>) {
@@ -322,6 +328,8 @@ mod tests {
         check(r#"{"mode":"url","message":"m","url":"u"}"#, Some(false));
         check(r#"{"mode":"url","message":"m"}"#, None);
         check(r#"{"message":"m"}"#, None);
+        check(r#"{"requestedSchema":{}}"#, None);
+        check(r#"{"mode":"url","url":"u"}"#, None);
         check(r#"{"mode":"smell","message":"m"}"#, None);
     }
 
