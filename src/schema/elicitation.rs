@@ -4,6 +4,7 @@
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::json::{Extra, JsonSchema, raw, read_raw};
@@ -11,7 +12,7 @@ use super::meta::{MetaObject, RequestMetaObject};
 use super::primitive::ElicitSchema;
 use super::task::TaskMetadata;
 use super::version::{FitTo, ProtocolVersion, keep_since};
-use crate::error::{Excerpt, Result};
+use crate::error::{Error, ErrorKind, Excerpt, Result};
 
 literal!(FormMode = "form");
 literal!(UrlMode = "url");
@@ -40,14 +41,7 @@ impl ElicitRequestParams {
 
     /// Asks by a page. Since 2025-11-25.
     pub fn url(message: impl Into<String>, url: impl Into<String>) -> Self {
-        Self::Url(ElicitRequestURLParams {
-            mode: UrlMode,
-            message: message.into(),
-            url: url.into(),
-            elicitation_id: None,
-            task: None,
-            meta: None,
-        })
+        Self::Url(ElicitRequestURLParams::new(message, url))
     }
 
     /// What to show to the user.
@@ -100,8 +94,20 @@ pub struct ElicitRequestURLParams {
 }
 
 impl ElicitRequestURLParams {
+    /// Asks by a page.
+    pub fn new(message: impl Into<String>, url: impl Into<String>) -> Self {
+        Self {
+            mode: UrlMode,
+            message: message.into(),
+            url: url.into(),
+            elicitation_id: None,
+            task: None,
+            meta: None,
+        }
+    }
+
     setters! {
-        /// Ties `notifications/elicitation/complete` to this request. 2025-11-25 only.
+        /// Ties `notifications/elicitation/complete` to this request. 2025-11-25 only, where a server makes one up if there is none.
         elicitation_id: String,
     }
 }
@@ -269,6 +275,34 @@ impl ElicitResult {
         self.action == ElicitAction::Accept
     }
 
+    /// Checks that what the user filled in is an object of texts, numbers, booleans and lists of texts. Whether it fits the form that was
+    /// shown is another question.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) with the first field that is none of these.
+    pub fn check(&self) -> Result<()> {
+        let Some(content) = self.read::<Value>()?.filter(|_| self.is_accepted()) else {
+            return Ok(());
+        };
+        let invalid = |text: String| Err(Error::new(ErrorKind::Invalid, text));
+        let Value::Object(fields) = content else {
+            return invalid("elicited content has to be an object".to_owned());
+        };
+        let is_plain = |value: &Value| match value {
+            Value::String(_) | Value::Number(_) | Value::Bool(_) => true,
+            Value::Array(texts) => texts.iter().all(Value::is_string),
+            Value::Null | Value::Object(_) => false,
+        };
+        match fields.iter().find(|(_, value)| !is_plain(value)) {
+            Some((name, _)) => invalid(format!(
+                "elicited content: '{}' is neither text, number, boolean nor a list of texts",
+                Excerpt(name)
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// Reads what the user filled in; `None` when there is nothing.
     ///
     /// # Errors
@@ -280,6 +314,10 @@ impl ElicitResult {
             .map(|content| read_raw("elicited content", content))
             .transpose()
     }
+}
+
+impl FitTo for ElicitResult {
+    fn fit_to(&mut self, _: ProtocolVersion) {}
 }
 
 /// The params of `notifications/elicitation/complete`. 2025-11-25 only.
@@ -338,7 +376,7 @@ mod tests {
         let json = r#"{"action":"accept","content":{"n":1.5}}"#;
         let result: ElicitResult = serde_json::from_str(json).expect("decodes");
         assert_eq!(serde_json::to_string(&result).expect("JSON"), json);
-        let read: serde_json::Value = result.read().expect("JSON").expect("set");
+        let read: Value = result.read().expect("JSON").expect("set");
         assert_eq!(read["n"], 1.5);
         assert!(serde_json::from_str::<ElicitResult>(r#"{"action":"shrug"}"#).is_err());
     }

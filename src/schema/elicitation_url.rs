@@ -130,13 +130,9 @@ impl URLElicitationRequiredError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::ElicitRequestParams;
 
     fn page(url: &str) -> ElicitRequestURLParams {
-        match ElicitRequestParams::url("Sign in", url) {
-            ElicitRequestParams::Url(page) => page,
-            ElicitRequestParams::Form(_) => unreachable!("a page"),
-        }
+        ElicitRequestURLParams::new("Sign in", url)
     }
 
     // M-ELIC-C-38, M-ELIC-C-43, M-ELIC-C-44, L-ELIC-C-37, L-ELIC-C-41

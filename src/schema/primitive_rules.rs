@@ -92,6 +92,21 @@ impl ElicitSchema {
 }
 
 impl PrimitiveSchemaDefinition {
+    /// The name of the field for people.
+    pub fn title(&self) -> Option<&str> {
+        let title = match self {
+            Self::String(schema) => &schema.title,
+            Self::Number(schema) => &schema.title,
+            Self::Boolean(schema) => &schema.title,
+            Self::UntitledSingleSelect(schema) => &schema.title,
+            Self::TitledSingleSelect(schema) => &schema.title,
+            Self::UntitledMultiSelect(schema) => &schema.title,
+            Self::TitledMultiSelect(schema) => &schema.title,
+            Self::LegacyTitled(schema) => &schema.title,
+        };
+        title.as_deref()
+    }
+
     /// What the field is filled in with before the user sees it.
     fn default_value(&self) -> Option<Value> {
         let text = |default: &Option<String>| default.clone().map(Value::from);

@@ -51,7 +51,7 @@ fn client() -> ClientBuilder {
 /// Answers each form with "the answer to <message>", and notes what it showed.
 fn answering(shown: &Arc<Mutex<Vec<String>>>) -> ClientBuilder {
     let shown = Arc::clone(shown);
-    client().on_elicit(move |params| {
+    client().on_elicit(move |params, _| {
         shown.lock().unwrap().push(params.message.clone());
         ElicitResult::accept(&json!({ "value": format!("the answer to {}", params.message) }))
             .unwrap()
@@ -138,13 +138,13 @@ fn the_model_and_the_roots_are_asked_in_one_round_in_every_revision() {
         .unwrap();
     for (number, &revision) in ProtocolVersion::ALL.iter().enumerate() {
         let client = client()
-            .on_sample(|_| {
+            .on_sample(|_, _| {
                 Ok(CreateMessageResult::new(
                     "a model",
                     SamplingMessage::user("that one").content,
                 ))
             })
-            .on_list_roots(|| vec![Root::new("file:///here")]);
+            .on_list_roots(|_| Ok(vec![Root::new("file:///here")]));
         let (_serving, client) = connect(&server, client, revision);
         assert_eq!(
             text(&call(&client, "look").unwrap()),
@@ -226,7 +226,7 @@ fn nothing_is_asked_of_a_client_that_did_not_declare_it() {
         )
         .build()
         .unwrap();
-    let roots_only = || client().on_list_roots(|| panic!("a round is asked whole or not at all"));
+    let roots_only = || client().on_list_roots(|_| panic!("a round is asked whole or not at all"));
     let (_serving, modern) = connect(&server, roots_only(), ProtocolVersion::V2026_07_28);
     let error = call(&modern, "ask").unwrap_err();
     let rpc = error.rpc().unwrap();
@@ -265,7 +265,7 @@ fn calls_that_wait_for_people_occupy_no_worker() {
         let (asked, questions) = mpsc::channel();
         let open = CancelToken::new();
         let door = open.clone();
-        let people = client().on_elicit(move |_| {
+        let people = client().on_elicit(move |_, _| {
             asked.send(()).unwrap();
             assert!(door.wait(PATIENCE), "nobody answered");
             ElicitResult::accept(&json!({ "value": "me" })).unwrap()
@@ -342,7 +342,7 @@ fn asking_server(key: u8) -> Server {
 // Lessons 12.1, 12.2; M-MRTR-S-08, M-MRTR-S-10, M-MRTR-S-13, M-MRTR-S-15, M-STATE-S-03
 #[test]
 fn a_state_is_good_for_its_request_on_every_replica_and_refused_elsewhere_with_one_message() {
-    let elicits = || client().on_elicit(|_| ElicitResult::cancel());
+    let elicits = || client().on_elicit(|_, _| ElicitResult::cancel());
     let modern = ProtocolVersion::V2026_07_28;
     let (_one, client) = connect(&asking_server(1), elicits(), modern);
     let asked = raw_call(
@@ -406,7 +406,7 @@ fn a_page_is_asked_for_by_a_result_and_not_by_an_error() {
         })
         .build()
         .unwrap();
-    let opens = || client().on_elicit_url(|_| ElicitResult::cancel());
+    let opens = || client().on_elicit_url(|_, _| ElicitResult::cancel());
     let (_one, first) = connect(&server, opens(), ProtocolVersion::V2026_07_28);
     let (_other, second) = connect(&server, opens(), ProtocolVersion::V2026_07_28);
     let asked = raw_call(&first, &json!({ "name": "ask" })).unwrap();
@@ -430,7 +430,7 @@ fn a_page_is_asked_for_by_a_result_and_not_by_an_error() {
 fn missing_answers_are_asked_again_and_surplus_ones_ignored() {
     let (_serving, client) = connect(
         &asking_server(1),
-        client().on_elicit(|_| ElicitResult::cancel()),
+        client().on_elicit(|_, _| ElicitResult::cancel()),
         ProtocolVersion::V2026_07_28,
     );
     let asked = raw_call(&client, &json!({ "name": "ask" })).unwrap();

@@ -6,6 +6,7 @@
 
 mod asking;
 mod asking_ends;
+mod client_asked;
 mod client_calls;
 mod client_children;
 mod client_fallback;
