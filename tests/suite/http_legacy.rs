@@ -4,7 +4,7 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use mcplink::schema::{ElicitRequestParams, JsonSchema, ProtocolVersion, Tool};
+use mcplink::schema::{ElicitRequestParams, ElicitSchema, ProtocolVersion, Tool};
 use mcplink::server::http::{Denied, HttpOptions, Principal};
 use mcplink::server::{Context, Server, ToolError};
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ fn server() -> Server {
             "done"
         })
         .tool_with(Tool::new("ask"), |_: Value, context: &Context| {
-            let question = ElicitRequestParams::form("Name?", JsonSchema::any_object());
+            let question = ElicitRequestParams::form("Name?", ElicitSchema::default().to_schema()?);
             let answer = context.elicit("name", question)?;
             Ok::<_, ToolError>(format!("{:?}", answer.action))
         })
@@ -434,10 +434,7 @@ fn clients_of_the_first_transport_are_served_on_request() {
     stream.leave();
     let until = Instant::now() + LONG;
     while web.service.sessions() > 0 {
-        assert!(
-            std::time::Instant::now() < until,
-            "the session ends with its stream"
-        );
+        assert!(Instant::now() < until, "the session ends with its stream");
         std::thread::yield_now();
     }
     let off = Web::new(&server);

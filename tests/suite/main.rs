@@ -6,6 +6,9 @@
 
 mod asking;
 mod asking_ends;
+mod asking_pages;
+mod asking_rules;
+mod asking_state;
 mod client_asked;
 mod client_calls;
 mod client_children;
@@ -37,6 +40,7 @@ mod layout;
 #[cfg(feature = "schemars")]
 mod mcp_cli;
 mod own_transport;
+mod played;
 mod raw;
 mod rawserver;
 mod schema_examples;

@@ -78,7 +78,7 @@ impl HttpService {
                 .never_asking()
                 .open_fed(Box::new(Nowhere), Arc::new(Everybody(peer.to_owned())))
         };
-        let modern = shared(&Link::new(inner), "HTTP clients");
+        let modern = shared(&Link::new(inner, None), "HTTP clients");
         let legacy = inner
             .revisions
             .iter()
@@ -343,7 +343,7 @@ impl Served {
         }
         if !self.options.sessions {
             // The revision that is agreed on comes with each later request.
-            let link = Link::new(&self.server);
+            let link = Link::new(&self.server, None);
             let connection = Server::connection(&self.server, dispatch::handlers(&link))
                 .never_asking()
                 .open_fed(Box::new(Nowhere), Arc::new(Everybody(peer_name(http))));
