@@ -214,13 +214,13 @@ fn builder(arguments: &Arguments, logs: &Told) -> ClientBuilder {
         builder
     } else {
         let roots: Vec<Root> = arguments.roots.iter().map(Root::new).collect();
-        builder.on_list_roots(move || roots.clone())
+        builder.on_list_roots(move |_| Ok(roots.clone()))
     };
     if !arguments.answer {
         return builder;
     }
     builder
-        .on_elicit(|form| {
+        .on_elicit(|form, _| {
             let schema: Value = form.requested_schema.read().unwrap_or_default();
             let fields = schema["properties"].as_object().into_iter().flatten();
             // Only texts: what else is wanted has defaults, or is not tried here.
@@ -232,7 +232,7 @@ fn builder(arguments: &Arguments, logs: &Told) -> ClientBuilder {
                 .collect();
             ElicitResult::accept(&filled).unwrap_or_else(|_| ElicitResult::cancel())
         })
-        .on_sample(|_| Ok(CreateMessageResult::new("parrot", "Paris")))
+        .on_sample(|_, _| Ok(CreateMessageResult::new("parrot", "Paris")))
 }
 
 fn watch(

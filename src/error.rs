@@ -241,6 +241,11 @@ impl RpcError {
         Self::new(ErrorCode::INVALID_REQUEST, message)
     }
 
+    /// The user said no to a request of the server for its model or its roots (-1).
+    pub fn user_rejected(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::USER_REJECTED, message)
+    }
+
     /// Something failed inside (-32603). The message is all the peer learns: put no paths or secrets in it.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::INTERNAL_ERROR, message)
@@ -274,6 +279,8 @@ impl ErrorCode {
     pub const INVALID_PARAMS: Self = Self(-32602);
     /// Something failed inside the receiver.
     pub const INTERNAL_ERROR: Self = Self(-32603);
+    /// The user said no, for example to a use of the model.
+    pub const USER_REJECTED: Self = Self(-1);
     /// A resource does not exist: legacy revisions only, later ones say [`INVALID_PARAMS`](Self::INVALID_PARAMS).
     pub const RESOURCE_NOT_FOUND: Self = Self(-32002);
     /// HTTP headers and body disagree (since 2026-07-28).

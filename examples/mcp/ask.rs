@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
 
-use mcplink::client::ClientBuilder;
+use mcplink::client::{AskedBy, ClientBuilder};
 use mcplink::schema::{
     CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams,
     ElicitRequestURLParams, ElicitResult, Root,
@@ -25,15 +25,19 @@ pub(crate) fn let_ask(builder: ClientBuilder, roots: &[String]) -> ClientBuilder
     let mut builder = builder;
     if !roots.is_empty() {
         let roots: Vec<Root> = roots.iter().map(Root::new).collect();
-        builder = builder.on_list_roots(move || roots.clone());
+        builder = builder.on_list_roots(move |_| Ok(roots.clone()));
     }
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return builder;
     }
     builder
-        .on_elicit(|form| in_turn(|| fill_in(form)).unwrap_or_else(|_| ElicitResult::cancel()))
-        .on_elicit_url(|page| in_turn(|| open(page)).unwrap_or_else(|_| ElicitResult::cancel()))
-        .on_sample(|asked| in_turn(|| answer_for_model(asked)))
+        .on_elicit(|form, by| {
+            in_turn(|| fill_in(form, by)).unwrap_or_else(|_| ElicitResult::cancel())
+        })
+        .on_elicit_url(|page, by| {
+            in_turn(|| open(page, by)).unwrap_or_else(|_| ElicitResult::cancel())
+        })
+        .on_sample(|asked, by| in_turn(|| answer_for_model(asked, by)))
 }
 
 fn in_turn<T>(ask: impl FnOnce() -> T) -> T {
@@ -76,8 +80,8 @@ fn consent(question: &str) -> Result<Consent, Gone> {
     }
 }
 
-fn fill_in(asked: &ElicitRequestFormParams) -> Result<ElicitResult, Gone> {
-    note(&format!("the server asks: {}", asked.message));
+fn fill_in(asked: &ElicitRequestFormParams, by: &AskedBy) -> Result<ElicitResult, Gone> {
+    note(&format!("{} asks: {}", by.server_name(), asked.message));
     let fields = match form::fields(&asked.requested_schema) {
         Ok(fields) => fields,
         Err(error) => {
@@ -114,8 +118,8 @@ fn fill(field: &Field) -> Result<Option<Value>, Gone> {
     }
 }
 
-fn open(asked: &ElicitRequestURLParams) -> Result<ElicitResult, Gone> {
-    note(&format!("the server asks: {}", asked.message));
+fn open(asked: &ElicitRequestURLParams, by: &AskedBy) -> Result<ElicitResult, Gone> {
+    note(&format!("{} asks: {}", by.server_name(), asked.message));
     note(&format!(
         "it wants you to open this page, if you trust it: {}",
         asked.url
@@ -128,8 +132,11 @@ fn open(asked: &ElicitRequestURLParams) -> Result<ElicitResult, Gone> {
 }
 
 /// There is no model here, so the user speaks for it.
-fn answer_for_model(asked: &CreateMessageRequestParams) -> Result<CreateMessageResult, RpcError> {
-    note("the server asks the model:");
+fn answer_for_model(
+    asked: &CreateMessageRequestParams,
+    by: &AskedBy,
+) -> Result<CreateMessageResult, RpcError> {
+    note(&format!("{} asks the model:", by.server_name()));
     if let Some(system) = &asked.system_prompt {
         note(&format!("  (to everybody) {system}"));
     }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::asked_by::AskedBy;
 use super::era::{Era, EraMemory};
 use super::input::InputHandlers;
 use super::paging::ListBounds;
@@ -69,11 +70,14 @@ impl ClientBuilder {
 
     /// Answers questions to the user that a form can ask (`elicitation/create`), and declares that it does.
     ///
-    /// The handler decides how the form is shown; it may take its time, no deadline runs meanwhile. It runs on the thread of the call
-    /// that is asked for, or, in the legacy era, on a thread of the connection.
+    /// The handler decides how the form is shown, with the name of the [server that asks](AskedBy::server_name) and a way to decline; what
+    /// the form is filled in with first is [`ElicitSchema::defaults`](crate::schema::ElicitSchema::defaults). It may take its time, no
+    /// deadline runs meanwhile. It runs on the thread of the call that is asked for, or, in the legacy era, on a thread of the connection.
+    ///
+    /// Spec: Client Features, "Elicitation" (since 2025-06-18).
     pub fn on_elicit(
         mut self,
-        handler: impl Fn(&ElicitRequestFormParams) -> ElicitResult + Send + Sync + 'static,
+        handler: impl Fn(&ElicitRequestFormParams, &AskedBy) -> ElicitResult + Send + Sync + 'static,
     ) -> Self {
         self.inputs.form = Some(Arc::new(handler));
         self
@@ -81,22 +85,47 @@ impl ClientBuilder {
 
     /// Opens pages that the server wants the user to see (`elicitation/create` with a URL), and declares that it does. Since 2025-11-25.
     ///
-    /// The handler has to show the whole URL and ask before it opens it. Threads and time as for [`on_elicit`](Self::on_elicit).
+    /// The library opens nothing and looks nothing up. The handler has to show the whole URL, with its
+    /// [host](ElicitRequestURLParams::host) and what is [odd](ElicitRequestURLParams::doubts) about it, and to ask before it opens it, in a
+    /// browser that neither the client nor the model can look into. Accepting means that the user agreed to open it, not that what is to
+    /// be done there is done. Threads and time as for [`on_elicit`](Self::on_elicit).
+    ///
+    /// Spec: Client Features, "Elicitation", "Safe URL Handling" (since 2025-11-25).
     pub fn on_elicit_url(
         mut self,
-        handler: impl Fn(&ElicitRequestURLParams) -> ElicitResult + Send + Sync + 'static,
+        handler: impl Fn(&ElicitRequestURLParams, &AskedBy) -> ElicitResult + Send + Sync + 'static,
     ) -> Self {
         self.inputs.url = Some(Arc::new(handler));
+        self
+    }
+
+    /// Is told the `elicitation_id` of each page on which the user has done what was to be done, one at a time, on a thread of the
+    /// connection. Defaults to nobody. 2025-11-25 only: servers need not tell, and later ones don't.
+    ///
+    /// Ids of pages that this client was not sent to, or that are done, are ignored. A page may come by
+    /// [`on_elicit_url`](Self::on_elicit_url), or by an error that
+    /// [demands](crate::schema::URLElicitationRequiredError) it; then this is the moment to call again.
+    pub fn on_elicitation_complete(
+        mut self,
+        handler: impl Fn(&str) + Send + Sync + 'static,
+    ) -> Self {
+        self.inputs.pages.on_complete = Some(Arc::new(handler));
         self
     }
 
     /// Lets the server use the client's model (`sampling/createMessage`), and declares that it does. Threads and time as for
     /// [`on_elicit`](Self::on_elicit).
     ///
-    /// An error refuses: a legacy server is told, a call of the modern era fails with [`ErrorKind::Unsupported`].
+    /// A question in which uses and results of tools don't match is refused before the handler sees it. Which model suits the server is
+    /// told by [`ModelPreferences::choose`](crate::schema::ModelPreferences::choose). An error refuses: a legacy server is told, a call of the
+    /// modern era fails with [`ErrorKind::Cancelled`] for [`RpcError::user_rejected`], else with [`ErrorKind::Unsupported`].
+    ///
+    /// Deprecated by the protocol in 2026-07-28.
+    ///
+    /// Spec: Client Features, "Sampling" (every revision).
     pub fn on_sample(
         mut self,
-        handler: impl Fn(&CreateMessageRequestParams) -> Result<CreateMessageResult, RpcError>
+        handler: impl Fn(&CreateMessageRequestParams, &AskedBy) -> Result<CreateMessageResult, RpcError>
         + Send
         + Sync
         + 'static,
@@ -112,11 +141,26 @@ impl ClientBuilder {
         self
     }
 
+    /// Whether the handler of [`on_sample`](Self::on_sample) adds the context that a server wishes (`includeContext`), and declares so.
+    /// Defaults to no. Since 2025-11-25; deprecated by the protocol.
+    pub fn sampling_context(mut self, honoured: bool) -> Self {
+        self.inputs.sampling_context = honoured;
+        self
+    }
+
     /// Tells the server which places it may work in (`roots/list`), and declares that it does. Threads as for
     /// [`on_elicit`](Self::on_elicit).
+    ///
+    /// The handler is asked each time, so that it can say which places the user may and wants to share at the moment; when they change,
+    /// [`Client::roots_changed`] tells a legacy server. Roots that [`Root::check`] refuses are not told, and neither are the others then.
+    /// An error refuses, as for [`on_sample`](Self::on_sample).
+    ///
+    /// Deprecated by the protocol in 2026-07-28.
+    ///
+    /// Spec: Client Features, "Roots" (every revision).
     pub fn on_list_roots(
         mut self,
-        handler: impl Fn() -> Vec<Root> + Send + Sync + 'static,
+        handler: impl Fn(&AskedBy) -> Result<Vec<Root>, RpcError> + Send + Sync + 'static,
     ) -> Self {
         self.inputs.roots = Some(Arc::new(handler));
         self

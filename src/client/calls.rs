@@ -13,9 +13,9 @@ use crate::protocol::CallOptions;
 use crate::schema::{
     CallToolRequestParams, CallToolResult, CompleteRequestParams, CompleteResult, EmptyResult,
     FitTo, GetPromptRequestParams, GetPromptResult, JsonObject, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel, Prompt,
-    ProtocolVersion, ReadResourceRequestParams, ReadResourceResult, Resource, ResourceTemplate,
-    SetLevelRequestParams, Tool, meta_key, method,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel,
+    NotificationParams, Prompt, ProtocolVersion, ReadResourceRequestParams, ReadResourceResult,
+    Resource, ResourceTemplate, SetLevelRequestParams, Tool, meta_key, method,
 };
 
 impl Client {
@@ -371,6 +371,28 @@ impl Client {
             meta.remove(meta_key::LOG_LEVEL);
         }
         meta
+    }
+
+    /// Tells the server that the [roots](super::ClientBuilder::on_list_roots) are others now. Since 2026-07-28 there is nothing to tell, and
+    /// nothing is sent: a server asks anew for each call that needs them.
+    ///
+    /// Spec: Client Features, "Roots", "Root List Changes" (up to 2025-11-25).
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Unsupported`] when the client has no roots; as [`notify`](Self::notify).
+    pub fn roots_changed(&self) -> Result<()> {
+        if self.0.inputs.roots.is_none() {
+            let text = "the client did not declare roots (on_list_roots)";
+            return Err(Error::new(ErrorKind::Unsupported, text));
+        }
+        if self.revision().is_modern() {
+            return Ok(());
+        }
+        self.notify(
+            method::NOTIFICATIONS_ROOTS_LIST_CHANGED,
+            &NotificationParams::default(),
+        )
     }
 
     /// Sends a notification of any method.

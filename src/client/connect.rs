@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use super::envelope::Envelope;
 use super::era::{self, Era, Verdict};
+use super::input::Known;
 use super::subscription::Subscriptions;
 use super::{Client, ClientBuilder, Inner, ServerDescription};
 use crate::error::{Error, ErrorCode, ErrorKind, Result};
@@ -212,6 +213,7 @@ impl Opening {
             capabilities: discovered.capabilities,
             instructions: discovered.instructions,
         };
+        self.know(&server);
         Ok(Client::new(Inner {
             connection,
             envelope: self.envelope(revision)?,
@@ -264,6 +266,14 @@ impl Opening {
             let error = era::no_common(&[result.protocol_version], &self.settings.revisions);
             return Err(self.explain(error, &connection));
         };
+        let server = ServerDescription {
+            revision,
+            info: Some(result.server_info),
+            capabilities: result.capabilities,
+            instructions: result.instructions,
+        };
+        // From the notification on the server may ask.
+        self.know(&server);
         let peer = connection.peer();
         peer.core().allow_batches(revision.has_batches());
         peer.notify(
@@ -271,12 +281,6 @@ impl Opening {
             &NotificationParams::default(),
         )
         .map_err(|error| self.explain(error, &connection))?;
-        let server = ServerDescription {
-            revision,
-            info: Some(result.server_info),
-            capabilities: result.capabilities,
-            instructions: result.instructions,
-        };
         Ok(Client::new(Inner {
             connection,
             envelope: Envelope::legacy(),
@@ -285,6 +289,16 @@ impl Opening {
             list_bounds: self.settings.list_bounds,
             subscriptions: Arc::clone(&self.subscriptions),
         }))
+    }
+
+    /// Lets the handlers of questions know who asks.
+    fn know(&self, server: &ServerDescription) {
+        let known = Known {
+            revision: server.revision,
+            info: server.info.clone(),
+        };
+        // It is set once: nothing is opened after a success.
+        _ = self.settings.inputs.server.set(known);
     }
 
     fn envelope(&self, revision: ProtocolVersion) -> Result<Envelope> {

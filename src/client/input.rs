@@ -4,25 +4,36 @@
 //! with the answers. Either way the same handler gets the same question.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::error::{Error, ErrorKind, Result, RpcError, without_position};
+use super::asked_by::AskedBy;
+use super::open_pages::OpenPages;
+use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result, RpcError, without_position};
 use crate::jsonrpc::Request;
-use crate::protocol::{Handlers, Responder};
+use crate::protocol::{CancelToken, Handlers, Peer, Responder};
 use crate::schema::{
     ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams,
-    ElicitRequestParams, ElicitRequestURLParams, ElicitResult, ElicitationMode, InputRequest,
-    InputRequests, InputResponse, InputResponses, ListRootsResult, Root, RootsCapability, method,
+    ElicitRequestParams, ElicitRequestURLParams, ElicitResult, ElicitationMode, FitTo,
+    Implementation, InputRequest, InputRequests, InputResponse, InputResponses, ListRootsResult,
+    ProtocolVersion, Root, method,
 };
 
-type FormFn = dyn Fn(&ElicitRequestFormParams) -> ElicitResult + Send + Sync;
-type UrlFn = dyn Fn(&ElicitRequestURLParams) -> ElicitResult + Send + Sync;
-type SampleFn =
-    dyn Fn(&CreateMessageRequestParams) -> Result<CreateMessageResult, RpcError> + Send + Sync;
-type RootsFn = dyn Fn() -> Vec<Root> + Send + Sync;
+type FormFn = dyn Fn(&ElicitRequestFormParams, &AskedBy) -> ElicitResult + Send + Sync;
+type UrlFn = dyn Fn(&ElicitRequestURLParams, &AskedBy) -> ElicitResult + Send + Sync;
+type SampleFn = dyn Fn(&CreateMessageRequestParams, &AskedBy) -> Result<CreateMessageResult, RpcError>
+    + Send
+    + Sync;
+type RootsFn = dyn Fn(&AskedBy) -> Result<Vec<Root>, RpcError> + Send + Sync;
+
+/// What is known of the server when it asks.
+#[derive(Debug)]
+pub(super) struct Known {
+    pub(super) revision: ProtocolVersion,
+    pub(super) info: Option<Implementation>,
+}
 
 /// The handlers that a client has.
 #[derive(Clone, Default)]
@@ -31,7 +42,17 @@ pub(super) struct InputHandlers {
     pub(super) url: Option<Arc<UrlFn>>,
     pub(super) sample: Option<Arc<SampleFn>>,
     pub(super) sampling_tools: bool,
+    pub(super) sampling_context: bool,
     pub(super) roots: Option<Arc<RootsFn>>,
+    pub(super) pages: OpenPages,
+    /// Set when the connection is open.
+    pub(super) server: Arc<OnceLock<Known>>,
+}
+
+/// One question, as it came.
+struct Asking<'a> {
+    peer: &'a Peer,
+    by: AskedBy,
 }
 
 impl InputHandlers {
@@ -46,48 +67,52 @@ impl InputHandlers {
             capabilities.elicitation = Some(elicitation.with(mode));
         }
         if self.sample.is_some() {
-            let sampling = capabilities.sampling.take().unwrap_or_default();
-            capabilities.sampling = Some(if self.sampling_tools {
-                sampling.with_tools()
-            } else {
-                sampling
-            });
+            let mut sampling = capabilities.sampling.take().unwrap_or_default();
+            if self.sampling_tools {
+                sampling = sampling.with_tools();
+            }
+            if self.sampling_context {
+                sampling = sampling.with_context();
+            }
+            capabilities.sampling = Some(sampling);
         }
         if self.roots.is_some() {
-            capabilities
-                .roots
-                .get_or_insert_with(RootsCapability::default);
+            let roots = capabilities.roots.take();
+            let roots = roots.unwrap_or_default();
+            capabilities.roots = Some(roots.list_changed(true));
         }
     }
 
     /// Serves the requests by which a legacy server asks.
     pub(super) fn serve(&self, handlers: Handlers) -> Handlers {
-        let mut handlers = handlers;
+        let mut handlers = self.pages.listen_in(handlers);
         if self.form.is_some() || self.url.is_some() {
-            handlers = self.serve_one(handlers, method::ELICITATION_CREATE, |this, params| {
-                this.elicit(&params)
+            handlers = self.serve_one(handlers, method::ELICITATION_CREATE, |this, params, by| {
+                this.elicit(&params, by)
             });
         }
         if self.sample.is_some() {
-            handlers = self.serve_one(handlers, method::SAMPLING_CREATE_MESSAGE, |this, params| {
-                this.sample(&params)
-            });
+            handlers = self.serve_one(
+                handlers,
+                method::SAMPLING_CREATE_MESSAGE,
+                |this, params, by| this.sample(&params, by),
+            );
         }
         if self.roots.is_some() {
             handlers = self.serve_one(
                 handlers,
                 method::ROOTS_LIST,
-                |this, _: serde_json::Value| this.list_roots(),
+                |this, _: serde_json::Value, by| this.list_roots(by),
             );
         }
         handlers
     }
 
-    fn serve_one<P: DeserializeOwned + 'static, R: Serialize + 'static>(
+    fn serve_one<P: DeserializeOwned + 'static, R: Serialize + FitTo + 'static>(
         &self,
         handlers: Handlers,
         method: &'static str,
-        answer: fn(&Self, P) -> Result<R, RpcError>,
+        answer: fn(&Self, P, &Asking<'_>) -> Result<R, RpcError>,
     ) -> Handlers {
         let this = self.clone();
         handlers.request(method, move |request: &Request, responder: Responder| {
@@ -98,11 +123,18 @@ impl InputHandlers {
                     without_position(&error)
                 ))
             });
-            let asked = responder.peer().core().person_asked();
-            let answer = params.and_then(|params| answer(&this, params));
+            let peer = responder.peer();
+            let asking = this.asking(&peer, responder.cancel_token());
+            let asked = peer.core().person_asked();
+            let answer = params.and_then(|params| answer(&this, params, &asking));
             drop(asked);
             let sent = match answer {
-                Ok(result) => responder.respond(&result),
+                Ok(mut result) => {
+                    if let Some(server) = this.server.get() {
+                        result.fit_to(server.revision);
+                    }
+                    responder.respond(&result)
+                }
                 Err(error) => responder.refuse(&error),
             };
             // It fails when the server has gone, and then nobody waits for it.
@@ -110,56 +142,115 @@ impl InputHandlers {
         })
     }
 
-    /// Answers all that a modern server needs for a call, or none of it.
-    pub(super) fn fulfil(&self, requests: &InputRequests) -> Result<InputResponses> {
+    fn asking<'a>(&self, peer: &'a Peer, cancel: &CancelToken) -> Asking<'a> {
+        let info = self.server.get().and_then(|server| server.info.clone());
+        let by = AskedBy::new(peer.name(), info, cancel.clone());
+        Asking { peer, by }
+    }
+
+    /// Answers all that a modern server needs for a call, or none of it: it is never told why.
+    pub(super) fn fulfil(
+        &self,
+        requests: &InputRequests,
+        peer: &Peer,
+        cancel: &CancelToken,
+    ) -> Result<InputResponses> {
+        let asking = self.asking(peer, cancel);
         let answers = requests.iter().map(|(key, request)| {
-            let answer = self.answer(request).map_err(|refusal| {
+            let answer = self.answer(request, &asking).map_err(|refusal| {
+                let kind = match refusal.code {
+                    ErrorCode::USER_REJECTED => ErrorKind::Cancelled,
+                    _ => ErrorKind::Unsupported,
+                };
                 let text = format!(
-                    "the server's question '{key}' ({}) was not answered: {refusal}",
-                    request.method()
+                    "the server's question '{}' ({}) was not answered: {refusal}",
+                    Excerpt(key),
+                    Excerpt(request.method())
                 );
-                Error::new(ErrorKind::Unsupported, text).sent(true)
+                Error::new(kind, text).sent(true)
             })?;
             Ok((key.clone(), answer))
         });
         answers.collect()
     }
 
-    fn answer(&self, request: &InputRequest) -> Result<InputResponse, RpcError> {
+    fn answer(
+        &self,
+        request: &InputRequest,
+        asking: &Asking<'_>,
+    ) -> Result<InputResponse, RpcError> {
         match request {
-            InputRequest::Elicit(request) => respond(self.elicit(&request.params)?),
-            InputRequest::CreateMessage(request) => respond(self.sample(&request.params)?),
-            InputRequest::ListRoots(_) => respond(self.list_roots()?),
+            InputRequest::Elicit(request) => respond(self.elicit(&request.params, asking)?),
+            InputRequest::CreateMessage(request) => respond(self.sample(&request.params, asking)?),
+            InputRequest::ListRoots(_) => respond(self.list_roots(asking)?),
             other => Err(RpcError::method_not_found(other.method())),
         }
     }
 
-    fn elicit(&self, params: &ElicitRequestParams) -> Result<ElicitResult, RpcError> {
+    fn elicit(
+        &self,
+        params: &ElicitRequestParams,
+        asking: &Asking<'_>,
+    ) -> Result<ElicitResult, RpcError> {
         match (params, &self.form, &self.url) {
-            (ElicitRequestParams::Form(params), Some(form), _) => Ok(form(params)),
-            (ElicitRequestParams::Url(params), _, Some(url)) => Ok(url(params)),
+            (ElicitRequestParams::Form(params), Some(form), _) => {
+                let mut result = form(params, &asking.by);
+                // What a user typed and then took back is nobody's business (M-ELIC-C-04).
+                if !result.is_accepted() {
+                    result.content = None;
+                }
+                Ok(result)
+            }
+            (ElicitRequestParams::Url(params), _, Some(url)) => {
+                let id = params.elicitation_id.as_deref();
+                if let Some(id) = id {
+                    self.pages.add(id);
+                }
+                let mut result = url(params, &asking.by);
+                result.content = None;
+                if let Some(id) = id.filter(|_| !result.is_accepted()) {
+                    self.pages.remove(id);
+                }
+                Ok(result)
+            }
             _ => Err(RpcError::invalid_params(
                 "this client does not carry out elicitations of this mode",
             )),
         }
     }
 
-    fn sample(&self, params: &CreateMessageRequestParams) -> Result<CreateMessageResult, RpcError> {
-        let asks_for_tools = params.tools.is_some() || params.tool_choice.is_some();
-        match &self.sample {
-            Some(_) if asks_for_tools && !self.sampling_tools => Err(RpcError::invalid_params(
+    fn sample(
+        &self,
+        params: &CreateMessageRequestParams,
+        asking: &Asking<'_>,
+    ) -> Result<CreateMessageResult, RpcError> {
+        let Some(sample) = &self.sample else {
+            return Err(RpcError::method_not_found(method::SAMPLING_CREATE_MESSAGE));
+        };
+        if (params.tools.is_some() || params.tool_choice.is_some()) && !self.sampling_tools {
+            return Err(RpcError::invalid_params(
                 "this client does not let the model use tools (sampling.tools)",
-            )),
-            Some(sample) => sample(params),
-            None => Err(RpcError::method_not_found(method::SAMPLING_CREATE_MESSAGE)),
+            ));
         }
+        params
+            .check()
+            .map_err(|error| RpcError::invalid_params(error.to_string()))?;
+        sample(params, &asking.by)
     }
 
-    fn list_roots(&self) -> Result<ListRootsResult, RpcError> {
-        match &self.roots {
-            Some(roots) => Ok(ListRootsResult::new(roots())),
-            None => Err(RpcError::method_not_found(method::ROOTS_LIST)),
+    fn list_roots(&self, asking: &Asking<'_>) -> Result<ListRootsResult, RpcError> {
+        let Some(roots) = &self.roots else {
+            return Err(RpcError::method_not_found(method::ROOTS_LIST));
+        };
+        let roots = roots(&asking.by)?;
+        for root in &roots {
+            root.check().map_err(|error| {
+                let (core, name) = (asking.peer.core(), asking.peer.name());
+                core.log(|| format!("'{name}' is not told the roots: {error}"));
+                RpcError::internal("the roots can't be told")
+            })?;
         }
+        Ok(ListRootsResult::new(roots))
     }
 }
 
@@ -181,79 +272,28 @@ impl fmt::Debug for InputHandlers {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::schema::{JsonSchema, SamplingMessage, Tool};
-
-    fn form() -> InputRequest {
-        ElicitRequestParams::form("Name?", JsonSchema::any_object()).into()
-    }
-
-    fn url() -> InputRequest {
-        ElicitRequestParams::url("Sign in", "https://example.com").into()
-    }
-
-    fn requests(asked: impl IntoIterator<Item = InputRequest>) -> InputRequests {
-        asked
-            .into_iter()
-            .enumerate()
-            .map(|(number, request)| (number.to_string(), request))
-            .collect()
-    }
-
-    fn handlers() -> InputHandlers {
-        InputHandlers {
-            form: Some(Arc::new(|_| ElicitResult::decline())),
-            roots: Some(Arc::new(|| vec![Root::new("file:///a")])),
-            ..InputHandlers::default()
-        }
-    }
-
-    // M-MRTR-C-16
-    #[test]
-    fn all_questions_are_answered_or_none() {
-        let answers = handlers()
-            .fulfil(&requests([form(), InputRequest::list_roots()]))
-            .expect("both");
-        assert_eq!(answers["0"].as_str(), r#"{"action":"decline"}"#);
-        assert_eq!(answers["1"].as_str(), r#"{"roots":[{"uri":"file:///a"}]}"#);
-        let error = handlers()
-            .fulfil(&requests([form(), url()]))
-            .expect_err("no handler for pages");
-        assert_eq!(error.kind(), ErrorKind::Unsupported);
-        assert!(
-            error.to_string().contains("'1' (elicitation/create)"),
-            "{error}"
-        );
-    }
 
     #[test]
     fn what_has_a_handler_is_declared() {
-        let mut capabilities = ClientCapabilities::default();
-        InputHandlers::default().declare(&mut capabilities);
-        assert_eq!(capabilities, ClientCapabilities::default());
-        let mut with_sampling = handlers();
-        with_sampling.sample = Some(Arc::new(|_| Err(RpcError::internal("no model"))));
-        with_sampling.declare(&mut capabilities);
-        assert!(capabilities.supports_elicitation(ElicitationMode::Form));
-        assert!(!capabilities.supports_elicitation(ElicitationMode::Url));
-        assert!(capabilities.roots.is_some() && capabilities.sampling.is_some());
-        assert!(!capabilities.supports_sampling_tools());
-    }
-
-    // AMB-15
-    #[test]
-    fn a_model_gets_tools_only_if_that_was_declared() {
-        let mut handlers = handlers();
-        handlers.sample = Some(Arc::new(|_| {
-            Ok(CreateMessageResult::new(
-                "m",
-                SamplingMessage::user("hi").content,
-            ))
-        }));
-        let plain = CreateMessageRequestParams::new([SamplingMessage::user("hi")], 10);
-        let with_tools = plain.clone().tools([Tool::new("t")]);
-        assert!(handlers.sample(&plain).is_ok());
-        assert!(handlers.sample(&with_tools).is_err());
-        handlers.sampling_tools = true;
-        assert!(handlers.sample(&with_tools).is_ok());
+        let declared = |handlers: &InputHandlers| {
+            let mut capabilities = ClientCapabilities::default();
+            handlers.declare(&mut capabilities);
+            serde_json::to_string(&capabilities).expect("JSON")
+        };
+        let mut handlers = InputHandlers::default();
+        assert_eq!(declared(&handlers), "{}");
+        handlers.form = Some(Arc::new(|_, _| ElicitResult::decline()));
+        handlers.sample = Some(Arc::new(|_, _| Err(RpcError::internal("no model"))));
+        handlers.roots = Some(Arc::new(|_| Ok(Vec::new())));
+        assert_eq!(
+            declared(&handlers),
+            r#"{"roots":{"listChanged":true},"sampling":{},"elicitation":{"form":{}}}"#
+        );
+        handlers.url = Some(Arc::new(|_, _| ElicitResult::decline()));
+        (handlers.sampling_tools, handlers.sampling_context) = (true, true);
+        assert_eq!(
+            declared(&handlers),
+            r#"{"roots":{"listChanged":true},"sampling":{"context":{},"tools":{}},"elicitation":{"form":{},"url":{}}}"#
+        );
     }
 }

@@ -6,12 +6,14 @@
 //! **Threads.** Calls block the thread that makes them, and may be made from any number of threads at once. The connection has a thread of
 //! its own that reads when no caller does; others are started for what the server asks.
 
+mod asked_by;
 mod builder;
 mod calls;
 mod connect;
 mod envelope;
 mod era;
 mod input;
+mod open_pages;
 mod paging;
 mod rounds;
 mod subscription;
@@ -19,6 +21,7 @@ mod subscription;
 use std::fmt;
 use std::sync::Arc;
 
+pub use self::asked_by::AskedBy;
 pub use self::builder::ClientBuilder;
 use self::envelope::Envelope;
 pub use self::era::{Era, EraMemory};

@@ -9,7 +9,7 @@ use super::envelope::with_answers;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::RawResult;
 use crate::protocol::CallOptions;
-use crate::schema::{InputRequiredResult, ResultType, method};
+use crate::schema::{InputRequiredResult, ResultType, URLElicitationRequiredError, method};
 
 /// After so many rounds of questions a server gets no more answers.
 const MAX_ROUNDS: u32 = 10;
@@ -27,11 +27,23 @@ impl Client {
         let envelope = &self.0.envelope;
         let meta = self.own_meta(options);
         let peer = self.0.connection.peer();
-        peer.request_with(
+        let answer = peer.request_with(
             method,
             |id, text| envelope.write(id, params, &meta, text),
             options,
-        )
+        );
+        answer.inspect_err(|error| self.note_demanded_pages(error))
+    }
+
+    /// A server that demands pages will tell when they are done.
+    fn note_demanded_pages(&self, error: &Error) {
+        let demanded = error.rpc().and_then(URLElicitationRequiredError::of);
+        let pages = demanded
+            .into_iter()
+            .flat_map(|demanded| demanded.elicitations);
+        for id in pages.filter_map(|page| page.elicitation_id) {
+            self.0.inputs.pages.add(&id);
+        }
     }
 
     /// Sends a request until its result is complete. Each round has its own deadline, so that none runs while a person answers.
@@ -42,6 +54,7 @@ impl Client {
         options: &mut CallOptions<'_>,
     ) -> Result<RawResult> {
         let mut result = self.request_text(method, &params, options)?;
+        let (peer, cancel) = (self.0.connection.peer(), options.cancel_token());
         let mut pause = PAUSES.0;
         for _ in 0..MAX_ROUNDS {
             let Some(asked) = self.input_required(method, &result)? else {
@@ -50,7 +63,7 @@ impl Client {
             let answers = asked
                 .input_requests
                 .as_ref()
-                .map(|asked| self.0.inputs.fulfil(asked));
+                .map(|asked| self.0.inputs.fulfil(asked, &peer, &cancel));
             let answers = answers
                 .transpose()
                 .map_err(|error| error.context(self.during(method)))?;

@@ -81,7 +81,12 @@ impl<'a> CallOptions<'a> {
 
     /// Waits for `span`, or until the call is cancelled; returns whether it is.
     pub(crate) fn pause(&self, span: Duration) -> bool {
-        self.cancel.clone().unwrap_or_default().wait(span)
+        self.cancel_token().wait(span)
+    }
+
+    /// The token that ends the call; one that nobody triggers when none was given.
+    pub(crate) fn cancel_token(&self) -> CancelToken {
+        self.cancel.clone().unwrap_or_default()
     }
 
     /// Sends a member of `_meta` along, for example a trace context. Members that the library writes itself can't be replaced: the

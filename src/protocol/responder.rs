@@ -147,6 +147,13 @@ impl Responder {
         }
     }
 
+    /// Counts the request as one in hand again, if there are too many even.
+    pub(crate) fn come_back(&mut self) {
+        if !std::mem::replace(&mut self.admitted, true) {
+            self.core.admitted.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
     /// Queues a notification of the request: see [`Core::post`].
     pub(crate) fn post(&self, text: Vec<u8>, backlog: &Arc<()>) -> Result<bool> {
         self.core.post(Some(&self.exchange), text, backlog)

@@ -354,6 +354,7 @@ impl TasksCapability {
 mod tests {
     use super::*;
 
+    // M-ELIC-B-09
     #[test]
     fn elicitation_without_modes_means_forms() {
         fn check(json: &str, form: bool, url: bool) {

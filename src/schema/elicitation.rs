@@ -4,13 +4,15 @@
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::json::{Extra, JsonSchema, raw, read_raw};
 use super::meta::{MetaObject, RequestMetaObject};
+use super::primitive::ElicitSchema;
 use super::task::TaskMetadata;
 use super::version::{FitTo, ProtocolVersion, keep_since};
-use crate::error::{Excerpt, Result};
+use crate::error::{Error, ErrorKind, Excerpt, Result};
 
 literal!(FormMode = "form");
 literal!(UrlMode = "url");
@@ -39,14 +41,7 @@ impl ElicitRequestParams {
 
     /// Asks by a page. Since 2025-11-25.
     pub fn url(message: impl Into<String>, url: impl Into<String>) -> Self {
-        Self::Url(ElicitRequestURLParams {
-            mode: UrlMode,
-            message: message.into(),
-            url: url.into(),
-            elicitation_id: None,
-            task: None,
-            meta: None,
-        })
+        Self::Url(ElicitRequestURLParams::new(message, url))
     }
 
     /// What to show to the user.
@@ -99,8 +94,20 @@ pub struct ElicitRequestURLParams {
 }
 
 impl ElicitRequestURLParams {
+    /// Asks by a page.
+    pub fn new(message: impl Into<String>, url: impl Into<String>) -> Self {
+        Self {
+            mode: UrlMode,
+            message: message.into(),
+            url: url.into(),
+            elicitation_id: None,
+            task: None,
+            meta: None,
+        }
+    }
+
     setters! {
-        /// Ties `notifications/elicitation/complete` to this request. 2025-11-25 only.
+        /// Ties `notifications/elicitation/complete` to this request. 2025-11-25 only, where a server makes one up if there is none.
         elicitation_id: String,
     }
 }
@@ -174,12 +181,16 @@ impl<'de> Deserialize<'de> for ElicitRequestParams {
     }
 }
 
-/// A page can't be asked for before 2025-11-25: that is for the caller to see, by the client's capabilities.
+/// A page can't be asked for before 2025-11-25: that is for the caller to see, by the client's capabilities; and a choice of several neither,
+/// which [`ElicitSchema::check`] sees.
 impl FitTo for ElicitRequestParams {
     fn fit_to(&mut self, revision: ProtocolVersion) {
         let (task, meta) = match self {
             Self::Form(params) => {
                 keep_since(&mut params.mode, ProtocolVersion::V2025_11_25, revision);
+                if let Some(fitted) = ElicitSchema::fitted(&params.requested_schema, revision) {
+                    params.requested_schema = fitted;
+                }
                 (&mut params.task, &mut params.meta)
             }
             Self::Url(params) => {
@@ -264,6 +275,34 @@ impl ElicitResult {
         self.action == ElicitAction::Accept
     }
 
+    /// Checks that what the user filled in is an object of texts, numbers, booleans and lists of texts. Whether it fits the form that was
+    /// shown is another question.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) with the first field that is none of these.
+    pub fn check(&self) -> Result<()> {
+        let Some(content) = self.read::<Value>()?.filter(|_| self.is_accepted()) else {
+            return Ok(());
+        };
+        let invalid = |text: String| Err(Error::new(ErrorKind::Invalid, text));
+        let Value::Object(fields) = content else {
+            return invalid("elicited content has to be an object".to_owned());
+        };
+        let is_plain = |value: &Value| match value {
+            Value::String(_) | Value::Number(_) | Value::Bool(_) => true,
+            Value::Array(texts) => texts.iter().all(Value::is_string),
+            Value::Null | Value::Object(_) => false,
+        };
+        match fields.iter().find(|(_, value)| !is_plain(value)) {
+            Some((name, _)) => invalid(format!(
+                "elicited content: '{}' is neither text, number, boolean nor a list of texts",
+                Excerpt(name)
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// Reads what the user filled in; `None` when there is nothing.
     ///
     /// # Errors
@@ -275,6 +314,10 @@ impl ElicitResult {
             .map(|content| read_raw("elicited content", content))
             .transpose()
     }
+}
+
+impl FitTo for ElicitResult {
+    fn fit_to(&mut self, _: ProtocolVersion) {}
 }
 
 /// The params of `notifications/elicitation/complete`. 2025-11-25 only.
@@ -299,6 +342,7 @@ impl ElicitationCompleteNotificationParams {
 mod tests {
     use super::*;
 
+    // M-ELIC-C-12, M-ELIC-S-11, M-ELIC-S-13, M-ELIC-S-17, L-ELIC-C-08, L-ELIC-S-07, L-ELIC-S-09
     #[test]
     fn modes_are_told_apart() {
         fn check(json: &str, is_form: Option<bool>) {
@@ -322,6 +366,8 @@ mod tests {
         check(r#"{"mode":"url","message":"m","url":"u"}"#, Some(false));
         check(r#"{"mode":"url","message":"m"}"#, None);
         check(r#"{"message":"m"}"#, None);
+        check(r#"{"requestedSchema":{}}"#, None);
+        check(r#"{"mode":"url","url":"u"}"#, None);
         check(r#"{"mode":"smell","message":"m"}"#, None);
     }
 
@@ -330,7 +376,7 @@ mod tests {
         let json = r#"{"action":"accept","content":{"n":1.5}}"#;
         let result: ElicitResult = serde_json::from_str(json).expect("decodes");
         assert_eq!(serde_json::to_string(&result).expect("JSON"), json);
-        let read: serde_json::Value = result.read().expect("JSON").expect("set");
+        let read: Value = result.read().expect("JSON").expect("set");
         assert_eq!(read["n"], 1.5);
         assert!(serde_json::from_str::<ElicitResult>(r#"{"action":"shrug"}"#).is_err());
     }

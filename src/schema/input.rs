@@ -15,6 +15,7 @@ use super::method;
 use super::result::ResultType;
 use super::roots::{ListRootsRequestParams, ListRootsResult};
 use super::sampling::{CreateMessageRequestParams, CreateMessageResult};
+use super::version::{FitTo, ProtocolVersion};
 use crate::error::Result;
 
 /// What a server needs, by a key of its choice.
@@ -55,6 +56,17 @@ impl InputRequest {
             Self::CreateMessage(_) => method::SAMPLING_CREATE_MESSAGE,
             Self::ListRoots(_) => method::ROOTS_LIST,
             Self::Other { method, .. } => method,
+        }
+    }
+}
+
+/// Of a page, what only some revisions tell is taken away; that it needs an id in 2025-11-25 is for the one who asks to see.
+impl FitTo for InputRequest {
+    fn fit_to(&mut self, revision: ProtocolVersion) {
+        match self {
+            Self::Elicit(request) => request.params.fit_to(revision),
+            Self::CreateMessage(request) => request.params.fit_to(revision),
+            Self::ListRoots(_) | Self::Other { .. } => {}
         }
     }
 }
@@ -275,6 +287,7 @@ impl Default for InputRequiredResult {
 mod tests {
     use super::*;
 
+    // M-MRTR-B-24
     #[test]
     fn questions_are_told_apart_by_method() {
         fn check(json: &str) {

@@ -23,6 +23,7 @@ mod capabilities;
 mod completion;
 mod content;
 mod elicitation;
+mod elicitation_url;
 mod icon;
 mod input;
 mod json;
@@ -32,6 +33,7 @@ mod meta;
 mod meta_rules;
 pub mod method;
 mod primitive;
+mod primitive_rules;
 mod progress;
 mod prompt;
 mod resource;
@@ -39,10 +41,12 @@ mod result;
 mod roots;
 mod sampling;
 mod sampling_content;
+mod sampling_rules;
 mod subscription;
 mod tagged;
 mod task;
 mod tool;
+mod url;
 mod version;
 
 pub use capabilities::{
@@ -62,6 +66,7 @@ pub use elicitation::{
     ElicitAction, ElicitRequestFormParams, ElicitRequestParams, ElicitRequestURLParams,
     ElicitResult, ElicitationCompleteNotificationParams,
 };
+pub use elicitation_url::{URLElicitationRequiredError, UrlDoubt};
 pub use icon::{Icon, IconTheme};
 pub use input::{
     CreateMessageRequest, ElicitRequest, InputRequest, InputRequests, InputRequiredResult,
@@ -108,6 +113,7 @@ pub use sampling::{
 pub use sampling_content::{
     SamplingContent, SamplingMessageContentBlock, ToolResultContent, ToolUseContent,
 };
+pub use sampling_rules::ModelOffer;
 pub use subscription::{
     SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams,
     SubscriptionsListenRequestParams, SubscriptionsListenResult,

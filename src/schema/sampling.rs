@@ -1,5 +1,7 @@
 //! Sampling: a server uses the client's model.
 //!
+//! The specification deprecates it in 2026-07-28: new servers had better call a provider of models themselves (M-SAMP-X-01, M-SAMP-X-02).
+//!
 //! Spec: Client Features, "Sampling" (every revision; tools since 2025-11-25; deprecated in 2026-07-28).
 
 use serde::{Deserialize, Serialize};
@@ -360,6 +362,7 @@ mod tests {
 
     use super::*;
 
+    // M-SAMP-B-33
     #[test]
     fn one_block_and_an_array_of_one_keep_their_form() {
         for json in [
@@ -371,10 +374,21 @@ mod tests {
             let message: SamplingMessage = serde_json::from_str(json).expect(json);
             assert_eq!(serde_json::to_string(&message).expect("JSON"), json);
         }
-        let json = r#"{"role":"user","content":"a"}"#;
-        assert!(serde_json::from_str::<SamplingMessage>(json).is_err());
+        // M-SAMP-S-14
+        for json in [
+            r#"{"role":"user","content":"a"}"#,
+            r#"{"role":"user"}"#,
+            r#"{"content":{"type":"text","text":"a"}}"#,
+            r#"{"role":"system","content":{"type":"text","text":"a"}}"#,
+        ] {
+            assert!(
+                serde_json::from_str::<SamplingMessage>(json).is_err(),
+                "{json}"
+            );
+        }
     }
 
+    // M-SAMP-B-33
     #[test]
     fn an_unknown_reason_to_stop_is_kept() {
         let json = r#"{"role":"assistant","content":{"type":"text","text":"a"},"model":"m","stopReason":"bored"}"#;
@@ -382,6 +396,7 @@ mod tests {
         assert_eq!(serde_json::to_string(&result).expect("JSON"), json);
     }
 
+    // L-SAMP-B-29
     #[test]
     fn older_peers_get_one_block_a_message() {
         let mut params: CreateMessageRequestParams = serde_json::from_value::<Value>(json!({
@@ -407,6 +422,7 @@ mod tests {
         );
     }
 
+    // L-SAMP-B-29
     #[test]
     fn older_peers_get_one_block_of_a_result() {
         let json = r#"{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}],"model":"m"}"#;

@@ -393,6 +393,24 @@ impl FitTo for SamplingContent {
 mod tests {
     use super::*;
 
+    // M-SAMP-C-26, M-SAMP-C-29, L-SAMP-C-22, L-SAMP-C-25
+    #[test]
+    fn what_travels_beside_uses_and_results_of_tools_is_kept() {
+        for json in [
+            r#"{"type":"tool_use","id":"i","name":"n","input":{},"_meta":{"a.example/b":[1]}}"#,
+            r#"{"type":"tool_result","toolUseId":"i","content":[],"_meta":{"a.example/b":[1]}}"#,
+        ] {
+            let block: SamplingMessageContentBlock = serde_json::from_str(json).expect(json);
+            assert_eq!(serde_json::to_string(&block).expect("JSON"), json);
+            let mut block = SamplingContent::Many(vec![block]);
+            block.fit_to(ProtocolVersion::LATEST);
+            assert_eq!(
+                serde_json::to_string(&block).expect("JSON"),
+                format!("[{json}]")
+            );
+        }
+    }
+
     #[test]
     fn the_input_of_a_tool_is_kept_wherever_the_type_stands() {
         for json in [

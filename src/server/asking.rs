@@ -9,21 +9,19 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::Inner;
 use super::context::Context;
-use super::conversation::Terms;
+use super::question_rules::{self, missing_capabilities};
 use super::questions;
-use super::rounds::{MAX_ROUNDS, Rounds};
-use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
+use super::rounds::{MAX_ROUNDS, Rounds, Unusable};
+use super::state::{Opened, Refused};
+use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result, RpcError};
 use crate::schema::{
     CallToolResult, ClientCapabilities, CreateMessageRequestParams, CreateMessageResult,
-    ElicitRequestParams, ElicitResult, ElicitationMode, FitTo, InputRequest, InputRequests,
-    InputRequiredResult, InputResponse, InputResponses, ListRootsResult, ProtocolVersion,
-    RootsCapability, method,
+    ElicitRequestParams, ElicitResult, FitTo, InputRequest, InputRequests, InputRequiredResult,
+    InputResponse, InputResponses, ListRootsResult, method,
 };
 
 /// A state larger than this is not sent.
@@ -53,9 +51,10 @@ impl Asker {
 
     /// Goes on where the state left off; a request without one starts anew.
     ///
-    /// What is wrong with a state is for the log; the client is told one thing.
+    /// What is wrong with a state is for the log; the client is told one thing. What is wrong with its answers it is told.
     fn resume(
         &self,
+        principal: Option<&str>,
         state: Option<&str>,
         responses: Option<InputResponses>,
         log: impl Fn(String),
@@ -66,19 +65,35 @@ impl Asker {
         let refused = |why: &dyn fmt::Display| {
             log(format!(
                 "requestState of {} '{}' was refused: {why}",
-                self.method, self.target
+                self.method,
+                Excerpt(&self.target)
             ));
             RpcError::invalid_params(
                 "requestState is not valid (any more): send the request anew, without it",
             )
         };
-        let content = self
-            .server
-            .keys
-            .open(state, &self.binding(), now())
-            .map_err(|why| refused(&why))?;
-        Rounds::resume(&content, responses.unwrap_or_default())
-            .ok_or_else(|| refused(&"its content can't be read"))
+        let binding = self.binding(principal);
+        let opened = self.server.keys.open(state, &binding, now());
+        let opened = opened.map_err(|why| refused(&why))?;
+        let rounds = match Rounds::resume(&opened.content, responses.unwrap_or_default()) {
+            Ok(rounds) => rounds,
+            Err(Unusable::Content) => return Err(refused(&"its content can't be read")),
+            Err(Unusable::Answer(text)) => return Err(RpcError::invalid_params(text)),
+        };
+        match self.claim(&opened) {
+            Ok(true) => Ok(rounds),
+            Ok(false) => Err(refused(&Refused::Used)),
+            Err(error) => Err(refused(&error)),
+        }
+    }
+
+    /// Whether the state may be used: always, unless the server has a store that knows it.
+    fn claim(&self, opened: &Opened) -> Result<bool> {
+        let Some(store) = &self.server.state_store else {
+            return Ok(true);
+        };
+        let left = opened.expiry.saturating_sub(now());
+        store.claim(&opened.id, Duration::from_secs(left))
     }
 
     /// Runs the handler for the first time in this process, with the answers that the request brings.
@@ -89,7 +104,7 @@ impl Asker {
         responses: Option<InputResponses>,
     ) {
         let log = |line: String| context.peer().core().log(|| line);
-        let rounds = self.resume(state, responses, log);
+        let rounds = self.resume(context.principal(), state, responses, log);
         let again = Arc::clone(&self.again);
         match rounds {
             Ok(rounds) => again.run(context.asking(self, rounds)),
@@ -98,10 +113,16 @@ impl Asker {
         }
     }
 
-    fn seal(&self, rounds: &Rounds, asked: &InputRequests) -> Result<String> {
+    fn seal(
+        &self,
+        principal: Option<&str>,
+        rounds: &Rounds,
+        asked: &InputRequests,
+    ) -> Result<String> {
         let content = rounds.to_content(asked)?;
         let expiry = now() + self.server.state_lifetime.as_secs();
-        let state = self.server.keys.seal(&content, &self.binding(), expiry)?;
+        let binding = self.binding(principal);
+        let state = self.server.keys.seal(&content, &binding, expiry)?;
         if state.len() > MAX_STATE_BYTES {
             let text = format!(
                 "the state of {} '{}' has {} bytes, more than {MAX_STATE_BYTES}: ask and remember less",
@@ -114,18 +135,18 @@ impl Asker {
         Ok(state)
     }
 
-    /// What a state is good for: this server, method, target and these arguments, however they are written.
-    fn binding(&self) -> Vec<u8> {
+    /// What a state is good for: this server, principal, method, target and these arguments, however they are written.
+    fn binding(&self, principal: Option<&str>) -> Vec<u8> {
         let arguments = serde_json::from_str::<serde_json::Value>(self.arguments());
-        let arguments =
-            arguments.map_or_else(|_| self.arguments().to_owned(), |value| value.to_string());
-        let parts = [
-            self.server.info.name.as_str(),
+        let arguments = arguments.map_err(|_| self.arguments());
+        let parts = (
+            &self.server.info.name,
             self.method,
             &self.target,
-            &arguments,
-        ];
-        parts.join("\u{0}").into_bytes()
+            principal,
+            arguments,
+        );
+        serde_json::to_vec(&parts).expect("texts and JSON are JSON")
     }
 }
 
@@ -160,6 +181,12 @@ impl AskError {
     /// Whether the answer is not there *yet*: the handler should return, and is run again when it is.
     pub fn is_pending(&self) -> bool {
         matches!(self.0, Reason::Needed)
+    }
+
+    /// Whether the answer will never be there for a reason that is neither the client's nor its user's: the question is one that must not be
+    /// asked, the answer could not be read, what is remembered is of another type, or the connection has gone. The log of the host has the reason; clients are not told.
+    pub fn is_failure(&self) -> bool {
+        matches!(self.0, Reason::Failed(_))
     }
 
     /// What the client said when it refused to answer, which it can in the legacy era.
@@ -209,12 +236,26 @@ impl Context {
         key: &str,
         question: impl Into<InputRequest>,
     ) -> Result<InputResponse, AskError> {
-        let answer = self.rounds().lock().ask(key, question.into())?;
+        let question = question.into();
+        let answer = question_rules::check(&question, self.terms().revision)
+            .and_then(|()| self.rounds().lock().ask(key, &question));
         match answer {
-            Some(Ok(response)) => Ok(response),
-            Some(Err(refusal)) => Err(AskError(Reason::Refused(refusal))),
-            None => Err(AskError(Reason::Needed)),
+            Ok(Some(Ok(response))) => Ok(response),
+            Ok(Some(Err(refusal))) => Err(AskError(Reason::Refused(refusal))),
+            Ok(None) => {
+                for doubt in question_rules::doubts(&question) {
+                    self.tell_host(|| format!("'{}': {doubt}", Excerpt(key)));
+                }
+                Err(AskError(Reason::Needed))
+            }
+            Err(error) => Err(self.unable(key, error)),
         }
+    }
+
+    /// What failed is for the host; the handler learns it too.
+    pub(super) fn unable(&self, key: &str, error: Error) -> AskError {
+        self.tell_host(|| format!("'{}' has no answer: {error}", Excerpt(key)));
+        error.into()
     }
 
     /// Asks the user. See [`ask`](Self::ask).
@@ -227,7 +268,15 @@ impl Context {
         key: &str,
         question: ElicitRequestParams,
     ) -> Result<ElicitResult, AskError> {
-        Ok(self.ask(key, question)?.elicit_result()?)
+        let of_form = matches!(question, ElicitRequestParams::Form(_));
+        let answer = self.ask(key, question)?;
+        let mut result = answer
+            .elicit_result()
+            .map_err(|error| self.unable(key, error))?;
+        if !(of_form && result.is_accepted()) {
+            result.content = None;
+        }
+        Ok(result)
     }
 
     /// Asks the client's model. See [`ask`](Self::ask).
@@ -240,7 +289,9 @@ impl Context {
         key: &str,
         question: CreateMessageRequestParams,
     ) -> Result<CreateMessageResult, AskError> {
-        Ok(self.ask(key, question)?.create_message_result()?)
+        let answer = self.ask(key, question)?;
+        let result = answer.create_message_result();
+        result.map_err(|error| self.unable(key, error))
     }
 
     /// Asks for the places the server may work in. See [`ask`](Self::ask).
@@ -249,48 +300,9 @@ impl Context {
     ///
     /// See [`AskError`].
     pub fn list_roots(&self, key: &str) -> Result<ListRootsResult, AskError> {
-        Ok(self
-            .ask(key, InputRequest::list_roots())?
-            .list_roots_result()?)
-    }
-
-    /// Runs `effect` once for the whole call, however often the handler is run, and gives what it gave.
-    ///
-    /// What it gave is remembered between the rounds by the client, sealed. A client that repeats a round of old, though, has that round
-    /// run again.
-    ///
-    /// # Errors
-    ///
-    /// When the value can't be written as JSON, or was remembered under this key as another type.
-    pub fn once<T: Serialize + DeserializeOwned>(
-        &self,
-        key: &str,
-        effect: impl FnOnce() -> T,
-    ) -> Result<T, AskError> {
-        if let Some(value) = self.recall(key)? {
-            return Ok(value);
-        }
-        let value = effect();
-        self.remember(key, &value)?;
-        Ok(value)
-    }
-
-    /// Remembers a value for the rounds to come.
-    ///
-    /// # Errors
-    ///
-    /// When it can't be written as JSON.
-    pub fn remember(&self, key: &str, value: &impl Serialize) -> Result<(), AskError> {
-        Ok(self.rounds().lock().remember(key, value)?)
-    }
-
-    /// Gives what an earlier round, or this one, remembered under a key.
-    ///
-    /// # Errors
-    ///
-    /// When it was remembered as another type.
-    pub fn recall<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, AskError> {
-        Ok(self.rounds().lock().recall(key)?)
+        let answer = self.ask(key, InputRequest::list_roots())?;
+        let result = answer.list_roots_result();
+        result.map_err(|error| self.unable(key, error))
     }
 }
 
@@ -316,14 +328,17 @@ pub(super) fn ask_client(context: Context) -> Result<()> {
         return refuse_for_lack_of(context, &missing);
     }
     if context.terms().revision.is_legacy() {
-        questions::send(context, asked);
-        return Ok(());
+        return questions::send(context, asked);
     }
     let sealed = context
         .asker()
-        .map(|asker| asker.seal(&context.rounds().lock(), &asked));
+        .map(|asker| asker.seal(context.principal(), &context.rounds().lock(), &asked));
     match sealed.transpose() {
         Ok(state) => {
+            let mut asked = asked;
+            for question in asked.values_mut() {
+                question.fit_to(context.terms().revision);
+            }
             let mut result = InputRequiredResult::new().input_requests(asked);
             result.request_state = state;
             result.meta = context.result_meta();
@@ -334,7 +349,7 @@ pub(super) fn ask_client(context: Context) -> Result<()> {
 }
 
 /// Why nothing can be asked is for the host.
-fn give_up(context: Context, error: Error) -> Result<()> {
+pub(super) fn give_up(context: Context, error: Error) -> Result<()> {
     let peer = context.peer();
     peer.core()
         .log(|| format!("'{}' can't be asked: {error}", peer.name()));
@@ -343,7 +358,7 @@ fn give_up(context: Context, error: Error) -> Result<()> {
 }
 
 /// Fails the call in the way that its method has for it.
-fn fail(context: Context, text: &str) -> Result<()> {
+pub(super) fn fail(context: Context, text: &str) -> Result<()> {
     if context
         .asker()
         .is_some_and(|asker| asker.method == method::TOOLS_CALL)
@@ -372,47 +387,4 @@ fn refuse_for_lack_of(context: Context, missing: &ClientCapabilities) -> Result<
     let error = RpcError::new(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY, text);
     let error = error.with_data(&serde_json::json!({ "requiredCapabilities": missing }))?;
     context.refuse(error)
-}
-
-/// What the client would have had to declare for a whole round of questions.
-fn missing_capabilities(asked: &InputRequests, terms: &Terms) -> ClientCapabilities {
-    let mut missing = ClientCapabilities::default();
-    let knows = |revision| terms.revision >= revision;
-    for question in asked.values() {
-        match question {
-            InputRequest::Elicit(request) => {
-                let mode = match &request.params {
-                    ElicitRequestParams::Url(_) => ElicitationMode::Url,
-                    _ => ElicitationMode::Form,
-                };
-                if !terms.capabilities.supports_elicitation(mode)
-                    || !knows(ProtocolVersion::V2025_06_18)
-                {
-                    let elicitation = missing.elicitation.take().unwrap_or_default();
-                    missing.elicitation = Some(match mode {
-                        // "{}" means forms, and is what clients declare.
-                        ElicitationMode::Form => elicitation,
-                        _ => elicitation.with(mode),
-                    });
-                }
-            }
-            InputRequest::CreateMessage(request) => {
-                let tools =
-                    request.params.tools.is_some() && !terms.capabilities.supports_sampling_tools();
-                if terms.capabilities.sampling.is_none() || tools {
-                    let sampling = missing.sampling.take().unwrap_or_default();
-                    missing.sampling = Some(if tools {
-                        sampling.with_tools()
-                    } else {
-                        sampling
-                    });
-                }
-            }
-            InputRequest::ListRoots(_) if terms.capabilities.roots.is_none() => {
-                missing.roots.get_or_insert_with(RootsCapability::default);
-            }
-            _ => {}
-        }
-    }
-    missing
 }

@@ -15,6 +15,7 @@ use super::paging::List;
 use super::prompts::{self, PromptOutput};
 use super::resources::{self, ResourceOutput, ResourceRead};
 use super::state::{KeyRing, StateKey};
+use super::store::StateStore;
 use super::tools::{self, Tools};
 use super::{Inner, Server};
 use crate::error::{Error, ErrorKind, Result};
@@ -61,6 +62,8 @@ impl ServerBuilder {
             log: None,
             keys: KeyRing::new(keys).expect("there is one key"),
             state_lifetime: Duration::from_secs(600),
+            state_store: None,
+            pages: Default::default(),
         };
         Self { inner, fault }
     }
@@ -131,9 +134,30 @@ impl ServerBuilder {
 
     /// How long a client may take to answer what a call asks, since 2026-07-28. Defaults to 10 minutes.
     ///
-    /// Within this time a sealed state can be presented again; what must not happen twice has to be guarded by the server itself.
+    /// Within this time a sealed state can be presented again, unless there is a [`state_store`](Self::state_store).
     pub fn state_lifetime(mut self, lifetime: Duration) -> Self {
         self.inner.state_lifetime = lifetime;
+        self
+    }
+
+    /// Has each state of a call taken once: `store` remembers which ones were presented. Since 2026-07-28; defaults to none.
+    ///
+    /// Without it a client that repeats a round has the handler go through that round again, and with it what the handler does there. That
+    /// helps a client whose connection broke, and is fine for most; what must not happen twice even then, such as a payment that the answers
+    /// of that round allow, needs a store. With it such a client has to begin the call anew.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::server::{MemoryStateStore, Server};
+    ///
+    /// let server = Server::builder("shop", "1.0")
+    ///     .state_store(MemoryStateStore::default())
+    ///     .build()?;
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
+    pub fn state_store(mut self, store: impl StateStore + 'static) -> Self {
+        self.inner.state_store = Some(Arc::new(store));
         self
     }
 

@@ -12,14 +12,17 @@ use super::asking::{self, Asker};
 use super::conversation::Terms;
 use super::dispatch::Link;
 use super::failure::for_revision;
+use super::once::Turns;
 use super::output::{ToolError, ToolOutput};
 use super::progress::{Budget, Pace};
+use super::questions::Waiting;
 use super::rounds::Rounds;
-use crate::error::{Result, RpcError, without_position};
+use crate::error::{ErrorCode, Excerpt, Result, RpcError, without_position};
 use crate::protocol::{Asking, CancelToken, Peer, Progress, Responder};
 use crate::schema::{
-    FitTo, LoggingLevel, LoggingMessageNotificationParams, ProgressNotificationParams,
-    RequestMetaObject, ResultMetaObject, method,
+    ElicitationMode, FitTo, LoggingLevel, LoggingMessageNotificationParams,
+    ProgressNotificationParams, ProtocolVersion, RequestMetaObject, ResultMetaObject,
+    URLElicitationRequiredError, method,
 };
 use crate::sync::Mutex;
 
@@ -33,6 +36,7 @@ pub struct Context {
     /// How many more log messages the call may send.
     logs: Mutex<Budget>,
     rounds: Mutex<Rounds>,
+    turns: Turns,
     /// `None` for a request that must not ask.
     asker: Option<Asker>,
 }
@@ -53,6 +57,7 @@ impl Context {
             pace: Mutex::new(Pace::new(now)),
             logs: Mutex::new(Budget::new(now)),
             rounds: Mutex::default(),
+            turns: Turns::default(),
             asker: None,
         }
     }
@@ -71,6 +76,36 @@ impl Context {
 
     pub(super) fn rounds(&self) -> &Mutex<Rounds> {
         &self.rounds
+    }
+
+    pub(super) fn turns(&self) -> &Turns {
+        &self.turns
+    }
+
+    /// The calls of the connection that wait for answers.
+    pub(super) fn waiting(&self) -> &Waiting {
+        &self.link.waiting
+    }
+
+    /// The call waits for answers: it is not one in hand.
+    pub(super) fn stand_aside(&mut self) {
+        self.responder.stand_aside();
+    }
+
+    /// The call has its answers.
+    pub(super) fn come_back(&mut self) {
+        self.responder.come_back();
+    }
+
+    /// Tells the host something about the call that is nobody else's business.
+    pub(super) fn tell_host(&self, text: impl FnOnce() -> String) {
+        let Some(asker) = &self.asker else {
+            return self.peer().core().log(text);
+        };
+        let (method, target) = (asker.method, Excerpt(&asker.target));
+        self.peer()
+            .core()
+            .log(|| format!("{method} '{target}': {}", text()));
     }
 
     pub(super) fn asker(&self) -> Option<&Asker> {
@@ -97,9 +132,11 @@ impl Context {
         self.responder.cancel_token()
     }
 
-    /// Who calls, if the transport found that out: over HTTP, what the server's check of the request said.
+    /// On whose behalf the client acts, if that is known: over HTTP, what the server's check of the request said; elsewhere what was given to
+    /// [`Server::open_for`](super::Server::open_for).
     pub fn principal(&self) -> Option<&str> {
-        self.responder.principal()
+        let principal = self.responder.principal();
+        principal.or(self.link.principal.as_deref())
     }
 
     /// The client's side of the connection.
@@ -218,8 +255,34 @@ impl Context {
 
     pub(super) fn refuse(self, error: RpcError) -> Result<()> {
         self.finish_progress();
-        self.responder
-            .refuse(&for_revision(error, self.terms.revision))
+        let error = match error.code {
+            ErrorCode::URL_ELICITATION_REQUIRED => self.demand_pages(error),
+            _ => for_revision(error, self.terms.revision),
+        };
+        self.responder.refuse(&error)
+    }
+
+    /// What a client is told that has to visit pages first: only 2025-11-25 has an error for it, and only for clients that open pages.
+    fn demand_pages(&self, error: RpcError) -> RpcError {
+        let knows = self.terms.revision == ProtocolVersion::V2025_11_25;
+        if !knows
+            || !self
+                .terms
+                .capabilities
+                .supports_elicitation(ElicitationMode::Url)
+        {
+            let text = "the call needs pages to be visited first, of which this client can't be told by an error";
+            return RpcError::invalid_request(text);
+        }
+        let Some(demanded) = URLElicitationRequiredError::of(&error) else {
+            self.tell_host(|| "an error demands pages, but names none properly: make it with URLElicitationRequiredError".to_owned());
+            return RpcError::internal("internal error");
+        };
+        let pages = demanded.elicitations.iter();
+        for id in pages.filter_map(|page| page.elicitation_id.as_deref()) {
+            self.server().pages.add(id, &self.peer());
+        }
+        error
     }
 
     fn finish_progress(&self) {

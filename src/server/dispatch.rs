@@ -14,6 +14,7 @@ use super::conversation::{Conversation, Terms, is_modern, unsupported_version};
 use super::failure::Failure;
 use super::hub::Audience;
 use super::paging::{List, UNCACHED};
+use super::questions::Waiting;
 use super::tools::Entry;
 use crate::error::{ErrorCode, Excerpt, RpcError, without_position};
 use crate::jsonrpc::Request;
@@ -97,7 +98,10 @@ pub(super) fn handlers(link: &Arc<Link>) -> Handlers {
         .quick_notification(method::NOTIFICATIONS_INITIALIZED, move |peer, _| {
             ready.initialized(peer);
         })
-        .farewell(move |_| leaving.leave())
+        .farewell(move |peer| {
+            leaving.leave();
+            leaving.server.pages.forget(peer);
+        })
         .quick_request(
             method::LOGGING_SET_LEVEL,
             on(|link, request, responder| send(link.set_level(request), responder)),
@@ -123,27 +127,36 @@ pub(super) fn read<T: DeserializeOwned>(request: &Request) -> Result<T, RpcError
 /// A server in one of its conversations.
 pub(super) struct Link {
     pub(super) server: Arc<Inner>,
+    /// On whose behalf the peer acts, when that is so for all its requests.
+    pub(super) principal: Option<Arc<str>>,
     pub(super) conversation: Conversation,
     pub(super) audience: Arc<Audience>,
+    pub(super) waiting: Waiting,
 }
 
 impl Link {
     /// A conversation that begins.
-    pub(super) fn new(server: &Arc<Inner>) -> Arc<Self> {
-        Self::with(server, Conversation::default())
+    pub(super) fn new(server: &Arc<Inner>, principal: Option<Arc<str>>) -> Arc<Self> {
+        Self::with(server, principal, Conversation::default())
     }
 
     /// The conversation with clients that agreed on a revision elsewhere, and say nothing of themselves.
     #[cfg(feature = "http-server")]
     pub(super) fn agreed(server: &Arc<Inner>, revision: ProtocolVersion) -> Arc<Self> {
-        Self::with(server, Conversation::agreed_on(revision))
+        Self::with(server, None, Conversation::agreed_on(revision))
     }
 
-    fn with(server: &Arc<Inner>, conversation: Conversation) -> Arc<Self> {
+    fn with(
+        server: &Arc<Inner>,
+        principal: Option<Arc<str>>,
+        conversation: Conversation,
+    ) -> Arc<Self> {
         Arc::new(Self {
             server: Arc::clone(server),
+            principal,
             conversation,
             audience: Arc::default(),
+            waiting: Waiting::default(),
         })
     }
 

@@ -22,14 +22,18 @@ mod failure;
 #[cfg(feature = "http-server")]
 pub mod http;
 mod hub;
+mod once;
 mod output;
+mod pages;
 mod paging;
 mod progress;
 mod prompts;
+mod question_rules;
 mod questions;
 mod resources;
 mod rounds;
 mod state;
+mod store;
 mod tools;
 mod uri;
 
@@ -51,6 +55,7 @@ use self::dispatch::Link;
 pub use self::failure::HandlerError;
 use self::hub::{Event, Hub};
 pub use self::output::{Json, ToolError, ToolOutput};
+use self::pages::Pages;
 pub use self::paging::List;
 pub use self::prompts::PromptOutput;
 use self::prompts::Prompts;
@@ -58,6 +63,7 @@ pub use self::resources::{Cached, ResourceOutput, ResourceRead};
 use self::resources::{Resources, Templates};
 use self::state::KeyRing;
 pub use self::state::StateKey;
+pub use self::store::{MemoryStateStore, StateStore};
 use self::tools::Tools;
 use crate::error::{ErrorKind, Result};
 use crate::protocol::{Connection, ConnectionBuilder, Handlers, LogHook};
@@ -94,6 +100,9 @@ struct Inner {
     /// Seal what calls know between rounds.
     keys: KeyRing,
     state_lifetime: Duration,
+    /// Has each state taken once.
+    state_store: Option<Arc<dyn StateStore>>,
+    pages: Pages,
 }
 
 impl Server {
@@ -251,7 +260,30 @@ impl Server {
     ///
     /// When the transport can't be opened.
     pub fn open(&self, transport: impl Transport + 'static) -> Result<Connection> {
-        let link = Link::new(&self.0);
+        self.open_link(None, transport)
+    }
+
+    /// The same for a peer that acts on behalf of a user whom the host has made sure of: by the credentials of a Unix socket, by a
+    /// certificate, or because the user started it. Handlers see the principal, and what the client keeps between the rounds of a call is
+    /// worth nothing in other hands.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn open_for(
+        &self,
+        principal: impl Into<String>,
+        transport: impl Transport + 'static,
+    ) -> Result<Connection> {
+        self.open_link(Some(principal.into().into()), transport)
+    }
+
+    fn open_link(
+        &self,
+        principal: Option<Arc<str>>,
+        transport: impl Transport + 'static,
+    ) -> Result<Connection> {
+        let link = Link::new(&self.0, principal);
         Self::connection(&self.0, dispatch::handlers(&link)).open(transport)
     }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::asking::AskError;
 use super::context::{Context, ToolCall};
 use super::tools::ToolHandler;
 use crate::error::{Error, RpcError};
@@ -124,7 +125,7 @@ pub(super) fn schema_of<T: schemars::JsonSchema>() -> crate::error::Result<JsonS
 ///
 /// A failure *of the tool* is a result that says so, for the model to read and react to: that is what a `ToolError` becomes, whether made
 /// of a text or, with `?`, of any error. An [`RpcError`] taken in with `?` stays an error *of the protocol*. An [`Error`] of this library
-/// becomes an internal error: its text is for the host.
+/// becomes an internal error: its text is for the host. So does an [`AskError`] that [is one](AskError::is_failure).
 #[derive(Debug)]
 pub struct ToolError(Failure);
 
@@ -153,7 +154,11 @@ impl<E: StdError + 'static> From<E> for ToolError {
         let any: &dyn Any = &error;
         if let Some(error) = any.downcast_ref::<RpcError>() {
             Self(Failure::Protocol(error.clone()))
-        } else if any.is::<Error>() {
+        } else if any.is::<Error>()
+            || any
+                .downcast_ref::<AskError>()
+                .is_some_and(AskError::is_failure)
+        {
             Self(Failure::Protocol(RpcError::internal("internal error")))
         } else {
             Self::new(error.to_string())

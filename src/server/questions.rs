@@ -1,8 +1,17 @@
 //! Questions to a client of the legacy era: requests of ours, for which nobody waits.
+//!
+//! A call whose questions are out is no longer one in hand: it occupies no worker, and people who take their time keep no other call out.
+//! How many such calls a connection may have is bounded by [`max_questions`](crate::transport::Limits::max_questions).
 
+use std::fmt;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use super::asking::{fail, give_up};
 use super::context::Context;
+use super::question_rules::{Asked, check_answer};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::RawResult;
 use crate::protocol::OnTrigger;
@@ -10,25 +19,55 @@ use crate::schema::{
     ElicitRequestParams, FitTo, InputRequest, InputRequests, InputResponse, ProtocolVersion, method,
 };
 use crate::sync::Mutex;
+use crate::transport::sys::random;
+
+/// Counts the calls of a connection that wait for answers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Waiting(Arc<()>);
+
+impl Waiting {
+    /// A place to wait in until it is dropped; `None` when `max` are taken.
+    fn take(&self, max: usize) -> Option<Self> {
+        // Two at the same time may both find the last one: one too many does no harm. One is held by the connection itself.
+        (Arc::strong_count(&self.0) <= max).then(|| self.clone())
+    }
+}
 
 /// Sends one round of questions. The last answer has the handler run again.
-pub(super) fn send(context: Context, asked: InputRequests) {
-    let (asking, revision) = (context.asking_client(), context.terms().revision);
+pub(super) fn send(mut context: Context, asked: InputRequests) -> Result<()> {
+    let (peer, revision) = (context.peer(), context.terms().revision);
+    let asking = context.asking_client();
+    let max = peer.core().limits().max_questions;
+    let Some(place) = context.waiting().take(max) else {
+        let text = format!("busy: {max} calls wait for answers already (max_questions)");
+        return fail(context, &text);
+    };
+    let prepared = asked.values().map(|question| prepare(question, revision));
+    let prepared = match prepared.collect::<Result<Vec<_>>>() {
+        Ok(prepared) => prepared,
+        Err(error) => return give_up(context, error),
+    };
+    context.stand_aside();
     let cancel = context.cancel_token().clone();
+    let server = Arc::clone(context.server());
     let gathering = Arc::new(Gathering(Mutex::new(Some(Gathered {
         context,
         answers: Vec::new(),
         left: asked.len(),
         guard: None,
+        _place: place,
     }))));
     let mut started = Vec::new();
-    for (key, mut question) in asked {
-        prepare(&mut question, &key, revision);
-        let (gatherer, asked_key, asked_question) =
-            (Arc::clone(&gathering), key.clone(), question.clone());
+    for ((key, question), shown) in asked.into_iter().zip(prepared) {
+        if let Some(id) = elicitation_id(&shown) {
+            server.pages.add(id, &peer);
+        }
+        // An answer is one to the question as the handler asked it.
+        let gatherer = Arc::clone(&gathering);
+        let (asked_key, asked_question) = (key.clone(), question.clone());
         let sent = asking.start(
-            method_of(&question),
-            |_, text| write_params(&question, text),
+            method_of(&shown),
+            |_, text| write_params(&shown, text),
             move |answer| gatherer.take(asked_key, asked_question, answer),
         );
         match sent {
@@ -43,6 +82,7 @@ pub(super) fn send(context: Context, asked: InputRequests) {
         }
     });
     gathering.hold(guard);
+    Ok(())
 }
 
 /// The answers to one round of questions, as they come.
@@ -54,6 +94,7 @@ struct Gathered {
     left: usize,
     /// Keeps the client's cancellation registered.
     guard: Option<OnTrigger>,
+    _place: Waiting,
 }
 
 /// A question by its key, and what came of it.
@@ -61,7 +102,7 @@ type Gained = (String, InputRequest, Result<InputResponse>);
 
 impl Gathering {
     fn take(&self, key: String, question: InputRequest, answer: Result<RawResult>) {
-        let answer = answer.and_then(|result| read_response(&result));
+        let answer = answer.and_then(|result| read_response(&question, &result));
         let mut state = self.0.lock();
         let Some(gathered) = state.as_mut() else {
             return;
@@ -89,14 +130,22 @@ impl Gathering {
     }
 }
 
-fn read_response(result: &str) -> Result<InputResponse> {
-    serde_json::from_str(result).map_err(|error| {
-        let text = format!("the answer can't be read: {error}");
+fn read_response(question: &InputRequest, result: &str) -> Result<InputResponse> {
+    let broken = |what: &dyn fmt::Display| {
+        let text = format!(
+            "the answer to {} can't be read: {what}",
+            method_of(question)
+        );
         Error::new(ErrorKind::Protocol, text).sent(true)
-    })
+    };
+    let response = serde_json::from_str(result).map_err(|error| broken(&error))?;
+    let kind = Asked::of(question).ok_or_else(|| broken(&"nobody knows the question"))?;
+    check_answer(kind, &response).map_err(|error| broken(&error))?;
+    Ok(response)
 }
 
-fn run_again(context: Context, answers: Vec<Gained>) {
+fn run_again(mut context: Context, answers: Vec<Gained>) {
+    context.come_back();
     for (key, question, answer) in answers {
         if let Err(error) = context.rounds().lock().answer(key, &question, answer) {
             context
@@ -112,19 +161,28 @@ fn run_again(context: Context, answers: Vec<Gained>) {
     core.run_later(Box::new(move || again.run(context)));
 }
 
-/// Makes a question fit for a request of ours. What 2025-11-25 wants of a page that the user is sent to, no other revision does.
-fn prepare(question: &mut InputRequest, key: &str, revision: ProtocolVersion) {
+/// The question as the client is sent it. A page needs an id in 2025-11-25, that of no other page.
+fn prepare(question: &InputRequest, revision: ProtocolVersion) -> Result<InputRequest> {
+    let mut question = question.clone();
+    question.fit_to(revision);
+    if let InputRequest::Elicit(request) = &mut question
+        && let ElicitRequestParams::Url(page) = &mut request.params
+        && page.elicitation_id.is_none()
+    {
+        let mut bytes = [0; 16];
+        random::fill(&mut bytes)?;
+        page.elicitation_id = Some(URL_SAFE_NO_PAD.encode(bytes));
+    }
+    Ok(question)
+}
+
+fn elicitation_id(question: &InputRequest) -> Option<&str> {
     match question {
-        InputRequest::Elicit(request) => {
-            request.params.fit_to(revision);
-            if let ElicitRequestParams::Url(params) = &mut request.params
-                && revision == ProtocolVersion::V2025_11_25
-            {
-                params.elicitation_id.get_or_insert_with(|| key.to_owned());
-            }
-        }
-        InputRequest::CreateMessage(request) => request.params.fit_to(revision),
-        _ => {}
+        InputRequest::Elicit(request) => match &request.params {
+            ElicitRequestParams::Url(page) => page.elicitation_id.as_deref(),
+            ElicitRequestParams::Form(_) => None,
+        },
+        _ => None,
     }
 }
 

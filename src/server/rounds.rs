@@ -19,7 +19,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::error::{Error, ErrorKind, Result, RpcError};
+use super::question_rules::{Asked, check_answer};
+use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
 use crate::schema::{InputRequest, InputRequests, InputResponse, InputResponses};
 
 /// After so many rounds a call is not asked any further.
@@ -70,9 +71,9 @@ impl Rounds {
     pub(super) fn ask(
         &mut self,
         key: &str,
-        question: InputRequest,
+        question: &InputRequest,
     ) -> Result<Option<Result<InputResponse, RpcError>>> {
-        let digest = digest(&question)?;
+        let digest = digest(question)?;
         let answer = self
             .answers
             .get(key)
@@ -100,7 +101,7 @@ impl Rounds {
             );
             return Err(Error::new(ErrorKind::Invalid, text));
         }
-        self.asked.insert(key.to_owned(), question);
+        self.asked.insert(key.to_owned(), question.clone());
         Ok(None)
     }
 
@@ -158,15 +159,21 @@ impl Rounds {
     }
 
     /// Goes on from what was kept, with the answers that came. Answers to what was not asked are ignored.
-    pub(super) fn resume(content: &[u8], responses: InputResponses) -> Option<Self> {
+    pub(super) fn resume(content: &[u8], responses: InputResponses) -> Result<Self, Unusable> {
         let Content {
             round,
             mut answers,
             memory,
             asked,
-        } = serde_json::from_slice(content).ok()?;
+        } = serde_json::from_slice(content).map_err(|_| Unusable::Content)?;
         for (key, response) in responses {
             if let Some(question) = asked.get(&key) {
+                let kind = kind_of(question).ok_or(Unusable::Content)?;
+                check_answer(kind, &response).map_err(|error| {
+                    let (key, what) = (Excerpt(&key), error.to_string());
+                    let text = format!("inputResponses: '{key}' is no answer to {kind}: {what}");
+                    Unusable::Answer(text)
+                })?;
                 let answer = Answer {
                     question: question.clone(),
                     response: Some(response),
@@ -176,7 +183,7 @@ impl Rounds {
                 answers.insert(key, answer);
             }
         }
-        Some(Self {
+        Ok(Self {
             round,
             answers,
             memory,
@@ -212,12 +219,32 @@ impl Rounds {
     }
 }
 
-/// Tells one question from another, short enough to travel.
+/// Why a call can't go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Unusable {
+    /// What was kept can't be read.
+    Content,
+    /// The client's answer to one of the questions is none; in its own words, which it may know.
+    Answer(String),
+}
+
+/// Tells one question from another, short enough to travel: a letter for its kind, and the beginning of a hash.
 fn digest(question: &InputRequest) -> Result<String> {
+    let kind = Asked::of(question).ok_or_else(|| {
+        Error::new(
+            ErrorKind::Invalid,
+            "this is nothing that a client can be asked",
+        )
+    })?;
     let text = serde_json::to_vec(question).map_err(|error| not_json(&error))?;
     let digest = Sha256::digest(&text)
         .map_err(|_| Error::new(ErrorKind::Limit, "the question is too long"))?;
-    Ok(STANDARD_NO_PAD.encode(&digest.as_ref()[..16]))
+    let hash = STANDARD_NO_PAD.encode(&digest.as_ref()[..16]);
+    Ok(format!("{}{hash}", kind.letter()))
+}
+
+fn kind_of(digest: &str) -> Option<Asked> {
+    digest.chars().next().and_then(Asked::of_letter)
 }
 
 fn not_json(error: &serde_json::Error) -> Error {
@@ -242,7 +269,7 @@ mod tests {
 
     fn is_answered(rounds: &mut Rounds, key: &str, text: &str) -> bool {
         rounds
-            .ask(key, question(text))
+            .ask(key, &question(text))
             .expect("a question")
             .is_some()
     }
@@ -275,6 +302,49 @@ mod tests {
         assert!(!rounds.needs_input());
     }
 
+    // M-MRTR-S-25
+    #[test]
+    fn an_answer_that_is_none_to_its_question_is_not_taken() {
+        let mut rounds = Rounds::default();
+        is_answered(&mut rounds, "form", "A?");
+        let roots = rounds.ask("roots", &InputRequest::list_roots());
+        assert!(roots.expect("a question").is_none());
+        let asked = rounds.next().expect("not too many");
+        let content = rounds.to_content(&asked).expect("JSON");
+        let resume = |key: &str, answer: &str| {
+            let answer = serde_json::from_str(answer).expect("JSON");
+            Rounds::resume(&content, [(key.to_owned(), answer)].into()).map(drop)
+        };
+        for (key, answer) in [
+            ("form", "7"),
+            ("form", r#"{"action":"shrug"}"#),
+            ("form", r#"{"action":"accept","content":{"a":{"b":1}}}"#),
+            ("form", r#"{"action":"accept","content":{"a":[1]}}"#),
+            ("form", r#"{"action":"accept","content":[]}"#),
+            ("form", r#"{"roots":[]}"#),
+            ("roots", r#"{"action":"decline"}"#),
+        ] {
+            match resume(key, answer) {
+                Err(Unusable::Answer(text)) => assert!(text.contains(key), "{text}"),
+                other => panic!("{answer}: {other:?}"),
+            }
+        }
+        for (key, answer) in [
+            ("unasked", "7"),
+            ("roots", r#"{"roots":[]}"#),
+            (
+                "form",
+                r#"{"action":"accept","content":{"a":["x"],"b":1.5,"c":true,"d":""}}"#,
+            ),
+        ] {
+            assert_eq!(resume(key, answer), Ok(()), "{answer}");
+        }
+        assert_eq!(
+            Rounds::resume(b"{}", InputResponses::new()).map(drop),
+            Err(Unusable::Content)
+        );
+    }
+
     // Lesson 12.3
     #[test]
     fn an_answer_to_another_question_is_none() {
@@ -293,7 +363,7 @@ mod tests {
         assert!(!is_answered(&mut rounds, "a", "one"));
         assert_eq!(
             rounds
-                .ask("a", question("other"))
+                .ask("a", &question("other"))
                 .expect_err("refused")
                 .kind(),
             ErrorKind::Invalid
@@ -344,7 +414,7 @@ mod tests {
         }
         assert!(
             rounds
-                .ask("a", question("A?"))
+                .ask("a", &question("A?"))
                 .expect("a question")
                 .expect("answered")
                 .is_err()

@@ -66,6 +66,16 @@ impl fmt::Debug for StateKey {
     }
 }
 
+/// What a state held.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Opened {
+    pub(super) content: Vec<u8>,
+    /// Tells this state from every other.
+    pub(super) id: String,
+    /// In seconds since 1970.
+    pub(super) expiry: u64,
+}
+
 /// Why a state was refused: for the log only, the client is told one thing for all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
@@ -74,6 +84,8 @@ pub(super) enum Refused {
     /// It was altered, or made for another request, server or principal.
     NotGenuine,
     Expired,
+    /// It was presented before, and may be presented once.
+    Used,
 }
 
 impl fmt::Display for Refused {
@@ -83,6 +95,7 @@ impl fmt::Display for Refused {
             Self::UnknownKey => "its key is not in the ring (any more)",
             Self::NotGenuine => "it was altered, or made for another request, server or principal",
             Self::Expired => "it has expired",
+            Self::Used => "it was presented before",
         })
     }
 }
@@ -120,7 +133,7 @@ impl KeyRing {
     }
 
     /// Opens what was sealed for the same binding. `now` is in seconds since 1970.
-    pub(super) fn open(&self, state: &str, binding: &[u8], now: u64) -> Result<Vec<u8>, Refused> {
+    pub(super) fn open(&self, state: &str, binding: &[u8], now: u64) -> Result<Opened, Refused> {
         let sealed = URL_SAFE_NO_PAD
             .decode(state)
             .map_err(|_| Refused::Malformed)?;
@@ -147,7 +160,12 @@ impl KeyRing {
         if now >= expiry {
             Err(Refused::Expired)
         } else {
-            Ok(content)
+            let id = URL_SAFE_NO_PAD.encode(&sealed[1 + KEY_ID..HEAD]);
+            Ok(Opened {
+                content,
+                id,
+                expiry,
+            })
         }
     }
 }
@@ -173,10 +191,9 @@ mod tests {
         let state = ring(&[1])
             .seal(b"content", b"binding", 100)
             .expect("sealed");
-        assert_eq!(
-            ring(&[1]).open(&state, b"binding", 99).as_deref(),
-            Ok(&b"content"[..])
-        );
+        let opened = ring(&[1]).open(&state, b"binding", 99).expect("opened");
+        assert_eq!((&*opened.content, opened.expiry), (&b"content"[..], 100));
+        assert_eq!(opened.id.len(), 32);
         let sealed = URL_SAFE_NO_PAD.decode(&state).expect("base64");
         for bit in 0..sealed.len() * 8 {
             let mut altered = sealed.clone();

@@ -229,6 +229,9 @@ pub struct Limits {
     /// How many requests of the peer may be in hand, running or waiting for a worker. Defaults to 256. The next one is answered at once
     /// with a "busy" error.
     pub max_requests: usize,
+    /// How many calls of a legacy client may wait for it to answer what they ask; they do not count as requests in hand. Defaults to 1 024. The
+    /// next one fails, and nothing is asked for it.
+    pub max_questions: usize,
     /// How many handlers may run at once; handlers that wait for an answer of the peer do not count. Defaults to 64.
     pub max_workers: usize,
     /// How many notifications may wait for the one thread that hands them out in order. Defaults to 1 024. The next one is dropped and
@@ -253,6 +256,7 @@ impl Default for Limits {
             max_queued_bytes: 16 << 20,
             max_calls: 10_000,
             max_requests: 256,
+            max_questions: 1024,
             max_workers: 64,
             max_notifications: 1024,
             max_subscriptions: 1024,

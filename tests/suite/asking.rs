@@ -8,7 +8,8 @@ use mcplink::client::{Client, ClientBuilder};
 use mcplink::protocol::{CallOptions, CancelToken, Connection};
 use mcplink::schema::{
     CallToolResult, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams,
-    ElicitResult, JsonSchema, Prompt, ProtocolVersion, Resource, Root, SamplingMessage, Tool,
+    ElicitResult, ElicitSchema, JsonSchema, Prompt, ProtocolVersion, Resource, Root,
+    SamplingMessage, Tool,
 };
 use mcplink::server::{
     AskError, Context, HandlerError, Server, ServerBuilder, StateKey, ToolError,
@@ -51,7 +52,7 @@ fn client() -> ClientBuilder {
 /// Answers each form with "the answer to <message>", and notes what it showed.
 fn answering(shown: &Arc<Mutex<Vec<String>>>) -> ClientBuilder {
     let shown = Arc::clone(shown);
-    client().on_elicit(move |params| {
+    client().on_elicit(move |params, _| {
         shown.lock().unwrap().push(params.message.clone());
         ElicitResult::accept(&json!({ "value": format!("the answer to {}", params.message) }))
             .unwrap()
@@ -138,13 +139,13 @@ fn the_model_and_the_roots_are_asked_in_one_round_in_every_revision() {
         .unwrap();
     for (number, &revision) in ProtocolVersion::ALL.iter().enumerate() {
         let client = client()
-            .on_sample(|_| {
+            .on_sample(|_, _| {
                 Ok(CreateMessageResult::new(
                     "a model",
                     SamplingMessage::user("that one").content,
                 ))
             })
-            .on_list_roots(|| vec![Root::new("file:///here")]);
+            .on_list_roots(|_| Ok(vec![Root::new("file:///here")]));
         let (_serving, client) = connect(&server, client, revision);
         assert_eq!(
             text(&call(&client, "look").unwrap()),
@@ -152,6 +153,106 @@ fn the_model_and_the_roots_are_asked_in_one_round_in_every_revision() {
             "{revision}"
         );
         assert_eq!(runs.load(Ordering::SeqCst), 2 * (number + 1), "{revision}");
+    }
+}
+
+// Lessons 11.1, 11.2, 11.5, at all five revisions: the second question depends on the first one's answer.
+#[test]
+fn dependent_questions_of_every_kind_give_the_same_conversation_in_every_revision() {
+    let effects = Arc::new(AtomicUsize::new(0));
+    let ran = Arc::clone(&effects);
+    let server = server()
+        .tool_with(
+            Tool::new("look"),
+            move |_: Value, context: &Context| -> Result<String, ToolError> {
+                let number = context.once("effect", || ran.fetch_add(1, Ordering::SeqCst))?;
+                let root = context.list_roots("roots")?.roots.remove(0).uri;
+                let question = format!("What is in {root}?");
+                let messages = [SamplingMessage::user(question)];
+                let question = CreateMessageRequestParams::new(messages, 10);
+                let said = context.sample("model", question)?;
+                let said = said.content.blocks()[0].as_text().unwrap().to_owned();
+                Ok(format!("{number}: {said}"))
+            },
+        )
+        .build()
+        .unwrap();
+    for (number, &revision) in ProtocolVersion::ALL.iter().enumerate() {
+        let shown = Arc::new(Mutex::new(Vec::new()));
+        let (roots, model) = (Arc::clone(&shown), Arc::clone(&shown));
+        let client = client()
+            .on_list_roots(move |_| {
+                roots.lock().unwrap().push("roots?".to_owned());
+                Ok(vec![Root::new("file:///here")])
+            })
+            .on_sample(move |asked, _| {
+                let asked = asked.messages[0].content.blocks()[0].as_text().unwrap();
+                model.lock().unwrap().push(asked.to_owned());
+                let said = SamplingMessage::assistant(format!("the answer to {asked}"));
+                Ok(CreateMessageResult::new("a model", said.content))
+            });
+        let (_serving, client) = connect(&server, client, revision);
+        let result = call(&client, "look").unwrap();
+        let expected = format!("{number}: the answer to What is in file:///here?");
+        assert_eq!(text(&result), expected, "{revision}");
+        assert_eq!(
+            *shown.lock().unwrap(),
+            ["roots?", "What is in file:///here?"],
+            "{revision}"
+        );
+        assert_eq!(effects.load(Ordering::SeqCst), number + 1, "{revision}");
+    }
+}
+
+// A question that has to be put in other words for an older client, or needs an id, is answered all the same.
+#[test]
+fn what_an_answer_answers_is_the_question_as_the_handler_asked_it() {
+    let server = server()
+        .tool_with(
+            Tool::new("ask"),
+            |_: Value, context: &Context| -> Result<String, ToolError> {
+                let page = ElicitRequestParams::url("sign in", "https://example.com/");
+                let options = [mcplink::schema::EnumOption::new("r", "Red")];
+                let options = mcplink::schema::TitledSingleSelectEnumSchema::new(options);
+                let form = ElicitSchema::default().required("value", options);
+                let form = ElicitRequestParams::form("which?", form.to_schema()?);
+                let blocks =
+                    json!([{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }]);
+                let blocks: mcplink::schema::SamplingContent = serde_json::from_value(blocks)?;
+                let message = SamplingMessage::new(mcplink::schema::Role::User, blocks);
+                let sampled =
+                    context.sample("model", CreateMessageRequestParams::new([message], 1));
+                let form = context.elicit("form", form);
+                if context.terms().revision >= ProtocolVersion::V2025_11_25 {
+                    context.elicit("page", page)?;
+                }
+                Ok(format!("{:?} {}", form?.action, sampled?.model))
+            },
+        )
+        .build()
+        .unwrap();
+    for &revision in SINCE_ELICITATION {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let counting = Arc::clone(&asked);
+        let client = client()
+            .on_elicit(move |_, _| {
+                counting.fetch_add(1, Ordering::SeqCst);
+                ElicitResult::accept(&json!({ "value": "r" })).unwrap()
+            })
+            .on_elicit_url(|_, _| ElicitResult::decline())
+            .on_sample(|_, _| {
+                Ok(CreateMessageResult::new(
+                    "m",
+                    SamplingMessage::assistant("x").content,
+                ))
+            });
+        let (_serving, client) = connect(&server, client, revision);
+        assert_eq!(
+            text(&call(&client, "ask").unwrap()),
+            "Accept m",
+            "{revision}"
+        );
+        assert_eq!(asked.load(Ordering::SeqCst), 1, "{revision}");
     }
 }
 
@@ -226,7 +327,7 @@ fn nothing_is_asked_of_a_client_that_did_not_declare_it() {
         )
         .build()
         .unwrap();
-    let roots_only = || client().on_list_roots(|| panic!("a round is asked whole or not at all"));
+    let roots_only = || client().on_list_roots(|_| panic!("a round is asked whole or not at all"));
     let (_serving, modern) = connect(&server, roots_only(), ProtocolVersion::V2026_07_28);
     let error = call(&modern, "ask").unwrap_err();
     let rpc = error.rpc().unwrap();
@@ -265,7 +366,7 @@ fn calls_that_wait_for_people_occupy_no_worker() {
         let (asked, questions) = mpsc::channel();
         let open = CancelToken::new();
         let door = open.clone();
-        let people = client().on_elicit(move |_| {
+        let people = client().on_elicit(move |_, _| {
             asked.send(()).unwrap();
             assert!(door.wait(PATIENCE), "nobody answered");
             ElicitResult::accept(&json!({ "value": "me" })).unwrap()
@@ -339,10 +440,10 @@ fn asking_server(key: u8) -> Server {
         .unwrap()
 }
 
-// Lessons 12.1, 12.2; M-MRTR-S-08, M-MRTR-S-10, M-MRTR-S-13, M-MRTR-S-15, M-STATE-S-03
+// Lessons 12.1, 12.2; M-MRTR-S-08, M-MRTR-S-09, M-MRTR-S-10, M-MRTR-S-13, M-MRTR-S-15, M-STATE-S-03
 #[test]
 fn a_state_is_good_for_its_request_on_every_replica_and_refused_elsewhere_with_one_message() {
-    let elicits = || client().on_elicit(|_| ElicitResult::cancel());
+    let elicits = || client().on_elicit(|_, _| ElicitResult::cancel());
     let modern = ProtocolVersion::V2026_07_28;
     let (_one, client) = connect(&asking_server(1), elicits(), modern);
     let asked = raw_call(
@@ -406,7 +507,7 @@ fn a_page_is_asked_for_by_a_result_and_not_by_an_error() {
         })
         .build()
         .unwrap();
-    let opens = || client().on_elicit_url(|_| ElicitResult::cancel());
+    let opens = || client().on_elicit_url(|_, _| ElicitResult::cancel());
     let (_one, first) = connect(&server, opens(), ProtocolVersion::V2026_07_28);
     let (_other, second) = connect(&server, opens(), ProtocolVersion::V2026_07_28);
     let asked = raw_call(&first, &json!({ "name": "ask" })).unwrap();
@@ -430,7 +531,7 @@ fn a_page_is_asked_for_by_a_result_and_not_by_an_error() {
 fn missing_answers_are_asked_again_and_surplus_ones_ignored() {
     let (_serving, client) = connect(
         &asking_server(1),
-        client().on_elicit(|_| ElicitResult::cancel()),
+        client().on_elicit(|_, _| ElicitResult::cancel()),
         ProtocolVersion::V2026_07_28,
     );
     let asked = raw_call(&client, &json!({ "name": "ask" })).unwrap();

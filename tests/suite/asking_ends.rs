@@ -8,7 +8,7 @@ use mcplink::client::{Client, ClientBuilder};
 use mcplink::protocol::{CallOptions, CancelToken, Connection, Peer};
 use mcplink::schema::{
     CallToolResult, CompleteRequestParams, CompletionReference, ElicitRequestParams, ElicitResult,
-    JsonSchema, Prompt, PromptArgument, ProtocolVersion, Tool,
+    ElicitSchema, Prompt, PromptArgument, ProtocolVersion, Tool,
 };
 use mcplink::server::{AskError, Completing, Context, Server, ServerBuilder, ToolCall, ToolError};
 use mcplink::transport::memory;
@@ -20,7 +20,7 @@ const LEGACY: ProtocolVersion = ProtocolVersion::V2025_11_25;
 const MODERN: ProtocolVersion = ProtocolVersion::V2026_07_28;
 
 fn ask(context: &Context) -> Result<ElicitResult, AskError> {
-    let form = ElicitRequestParams::form("name?", JsonSchema::any_object());
+    let form = ElicitRequestParams::form("name?", ElicitSchema::default().to_schema().unwrap());
     context.elicit("name", form)
 }
 
@@ -169,7 +169,7 @@ fn a_request_that_may_not_ask_shows_nobody_a_question() {
     for revision in [LEGACY, MODERN] {
         let shown = Arc::new(Mutex::new(0));
         let showing = Arc::clone(&shown);
-        let people = client().on_elicit(move |_| {
+        let people = client().on_elicit(move |_, _| {
             *showing.lock().unwrap() += 1;
             ElicitResult::decline()
         });
@@ -193,7 +193,7 @@ fn a_deferred_call_that_is_dropped_still_asks() {
         .build()
         .unwrap();
     for revision in [LEGACY, MODERN] {
-        let people = client().on_elicit(|_| ElicitResult::decline());
+        let people = client().on_elicit(|_, _| ElicitResult::decline());
         let (_serving, client) = connect(&server, people, revision);
         let result = call(&client, "later").unwrap();
         assert_eq!(result.content[0].as_text(), Some("Decline"), "{revision}");
@@ -205,7 +205,7 @@ fn a_deferred_call_that_is_dropped_still_asks() {
 fn a_call_that_ends_between_two_rounds_was_sent() {
     let cancel = CancelToken::new();
     let token = cancel.clone();
-    let people = client().on_elicit(move |_| {
+    let people = client().on_elicit(move |_, _| {
         token.trigger();
         ElicitResult::decline()
     });
@@ -222,7 +222,7 @@ fn a_call_that_ends_between_two_rounds_was_sent() {
 fn a_call_whose_server_goes_between_two_rounds_was_sent() {
     let serving: Arc<Mutex<Option<Connection>>> = Arc::default();
     let going = Arc::clone(&serving);
-    let people = client().on_elicit(move |_| {
+    let people = client().on_elicit(move |_, _| {
         drop(going.lock().unwrap().take());
         ElicitResult::decline()
     });
@@ -237,7 +237,7 @@ fn a_call_whose_server_goes_between_two_rounds_was_sent() {
 #[test]
 fn no_deadline_runs_while_a_person_answers() {
     for revision in [LEGACY, MODERN] {
-        let people = client().on_elicit(|_| {
+        let people = client().on_elicit(|_, _| {
             CancelToken::new().wait(Duration::from_millis(700));
             ElicitResult::decline()
         });
@@ -261,7 +261,7 @@ fn a_panic_in_the_second_run_is_answered_and_counted_out() {
         .build()
         .unwrap();
     for revision in [LEGACY, MODERN] {
-        let people = client().on_elicit(|_| ElicitResult::decline());
+        let people = client().on_elicit(|_, _| ElicitResult::decline());
         let (serving, client) = connect(&server, people, revision);
         for _ in 0..3 {
             let error = call(&client, "ask").unwrap_err();

@@ -10,7 +10,7 @@ use crate::rawserver::{LONG, RawServer, connect_with};
 
 fn answering() -> ClientBuilder {
     Client::builder("test", "1")
-        .on_elicit(|params| ElicitResult::accept(&json!({ "answer": params.message })).unwrap())
+        .on_elicit(|params, _| ElicitResult::accept(&json!({ "answer": params.message })).unwrap())
 }
 
 fn connect(builder: ClientBuilder) -> (Client, RawServer) {
@@ -103,6 +103,26 @@ fn a_state_alone_is_given_back() {
     );
 }
 
+// Lesson 11.9: a server that needs time is not asked again at once.
+#[test]
+fn rounds_that_carry_only_a_state_are_paced() {
+    let (client, mut server) = connect(answering());
+    let started = std::time::Instant::now();
+    server.serve(
+        || call(&client, "t").unwrap(),
+        |server| {
+            for _ in 0..3 {
+                let request = server.asked("tools/call");
+                server.answer(&request, asks(None, Some("later")));
+            }
+            let last = server.asked("tools/call");
+            server.answer(&last, done());
+        },
+    );
+    // 50, 100 and 200 ms.
+    assert!(started.elapsed() >= std::time::Duration::from_millis(350));
+}
+
 // M-MRTR-C-22
 #[test]
 fn answers_go_to_their_own_request_only() {
@@ -180,7 +200,7 @@ fn a_person_may_take_longer_than_the_deadline() {
     let (begun, asked) = std::sync::mpsc::channel();
     let enough = CancelToken::new();
     let answered = enough.clone();
-    let slow = Client::builder("test", "1").on_elicit(move |_| {
+    let slow = Client::builder("test", "1").on_elicit(move |_, _| {
         begun.send(()).unwrap();
         assert!(answered.wait(LONG), "nobody let the person answer");
         ElicitResult::decline()

@@ -45,15 +45,15 @@ fn connect_as(client: ClientBuilder, revision: ProtocolVersion) -> Client {
 fn connect_answering(revision: ProtocolVersion, shown: &Arc<Mutex<Vec<Value>>>) -> Client {
     let shown = Arc::clone(shown);
     let client = Client::builder("test", "1.0")
-        .on_elicit(move |form| {
+        .on_elicit(move |form, _| {
             let schema: Value = form.requested_schema.read().unwrap();
             let names = schema["properties"].as_object().unwrap().keys();
             let filled: Value = names.map(|name| (name.clone(), json!("Ada"))).collect();
             shown.lock().unwrap().push(schema);
             ElicitResult::accept(&filled).unwrap()
         })
-        .on_sample(|_| Ok(CreateMessageResult::new("parrot", "Paris")))
-        .on_list_roots(|| vec![Root::new("file:///home/ada")]);
+        .on_sample(|_, _| Ok(CreateMessageResult::new("parrot", "Paris")))
+        .on_list_roots(|_| Ok(vec![Root::new("file:///home/ada")]));
     connect_as(client, revision)
 }
 

@@ -4,7 +4,7 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use mcplink::schema::{ElicitRequestParams, JsonSchema, ProtocolVersion, Tool};
+use mcplink::schema::{ElicitRequestParams, ElicitSchema, ProtocolVersion, Tool};
 use mcplink::server::http::{Denied, HttpOptions, Principal};
 use mcplink::server::{Context, Server, ToolError};
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ fn server() -> Server {
             "done"
         })
         .tool_with(Tool::new("ask"), |_: Value, context: &Context| {
-            let question = ElicitRequestParams::form("Name?", JsonSchema::any_object());
+            let question = ElicitRequestParams::form("Name?", ElicitSchema::default().to_schema()?);
             let answer = context.elicit("name", question)?;
             Ok::<_, ToolError>(format!("{:?}", answer.action))
         })

@@ -2,9 +2,11 @@
 
 use std::sync::mpsc;
 
-use mcplink::schema::{JsonSchema, LoggingLevel, ProtocolVersion, Tool};
+use mcplink::schema::{
+    ElicitRequestParams, ElicitSchema, JsonSchema, LoggingLevel, ProtocolVersion, Tool,
+};
 use mcplink::server::http::HttpOptions;
-use mcplink::server::{Context, Server};
+use mcplink::server::{Context, Server, ToolError};
 use serde_json::{Value, json};
 
 use crate::common::LONG;
@@ -432,6 +434,36 @@ fn strangers_are_not_let_in() {
     assert_eq!(who(&[("Authorization", "Bearer b")]).status(), 403);
     let result = who(&[("Authorization", "Bearer a")]).result();
     assert_eq!(result["content"][0]["text"], "a");
+}
+
+// M-MRTR-S-11, M-ELIC-S-22, M-ELIC-S-30; lesson 12.1
+#[test]
+fn what_a_call_knows_is_good_for_its_principal_only() {
+    let options = HttpOptions::new().authenticate(|request| {
+        let token = request.value("Authorization").unwrap_or_default();
+        let user = String::from_utf8_lossy(token).into_owned();
+        Ok(mcplink::server::http::Principal::new(user))
+    });
+    let ask = |_: Value, context: &Context| -> Result<String, ToolError> {
+        let form = ElicitRequestParams::form("Sure?", ElicitSchema::default().to_schema()?);
+        let answer = context.elicit("sure", form)?;
+        let user = context.principal().unwrap_or("nobody");
+        Ok(format!("{user}: {:?}", answer.action))
+    };
+    let server = Server::builder("s", "1").tool_with(Tool::new("ask"), ask);
+    let web = Web::with(&server.build().unwrap(), options);
+    let call = |user: &str, params: Value| {
+        let forms = json!({"elicitation": {}});
+        web.modern_as("tools/call", params, forms, &[("Authorization", user)])
+    };
+    let asked = call("ada", json!({"name": "ask"})).result();
+    let retry = json!({
+        "name": "ask", "requestState": asked["requestState"],
+        "inputResponses": {"sure": {"action": "decline"}},
+    });
+    assert_eq!(call("mallory", retry.clone()).error_code(), -32602);
+    let told = call("ada", retry).result();
+    assert_eq!(told["content"][0]["text"], "ada: Decline");
 }
 
 // AMB-07

@@ -6,6 +6,10 @@
 
 mod asking;
 mod asking_ends;
+mod asking_pages;
+mod asking_rules;
+mod asking_state;
+mod client_asked;
 mod client_calls;
 mod client_children;
 mod client_fallback;
@@ -38,6 +42,7 @@ mod layout;
 #[cfg(feature = "schemars")]
 mod mcp_cli;
 mod own_transport;
+mod played;
 mod raw;
 mod rawserver;
 mod schema_examples;

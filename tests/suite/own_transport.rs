@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use mcplink::client::Client;
 use mcplink::protocol::CallOptions;
 use mcplink::schema::{
-    ElicitRequestParams, ElicitResult, JsonSchema, ProtocolVersion, SubscriptionFilter, Tool,
+    ElicitRequestParams, ElicitResult, ElicitSchema, ProtocolVersion, SubscriptionFilter, Tool,
 };
 use mcplink::server::{Context, Server, ToolError};
 use mcplink::transport::{
@@ -121,7 +121,7 @@ impl Control for Ends {
 fn ask(_: Value, context: &Context) -> std::result::Result<String, ToolError> {
     let answer = context.elicit(
         "name",
-        ElicitRequestParams::form("name?", JsonSchema::any_object()),
+        ElicitRequestParams::form("name?", ElicitSchema::default().to_schema().unwrap()),
     )?;
     Ok(format!("{:?}", answer.action))
 }
@@ -139,7 +139,7 @@ fn a_call_a_question_and_a_subscription_complete_over_it() {
         let serving = server.open(there).unwrap();
         let client = Client::builder("own", "1")
             .revisions(&[revision])
-            .on_elicit(|_| ElicitResult::decline())
+            .on_elicit(|_, _| ElicitResult::decline())
             .connect(here)
             .unwrap();
         let call = |tool: &str| {

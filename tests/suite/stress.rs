@@ -11,7 +11,7 @@ use mcplink::ErrorKind;
 use mcplink::client::{Client, Event};
 use mcplink::protocol::{CallOptions, CancelToken, Connection};
 use mcplink::schema::{
-    ElicitRequestParams, ElicitResult, JsonSchema, ProtocolVersion, Resource, SubscriptionFilter,
+    ElicitRequestParams, ElicitResult, ElicitSchema, ProtocolVersion, Resource, SubscriptionFilter,
     Tool,
 };
 use mcplink::server::{Context, ResourceRead, Server, ToolCall, ToolError};
@@ -28,7 +28,8 @@ const WANTED: &str = "wanted by the test";
 const BOUND: Duration = Duration::from_secs(20);
 
 fn ask(context: &Context) -> Result<String, ToolError> {
-    let question = |text: &str| ElicitRequestParams::form(text, JsonSchema::any_object());
+    let question =
+        |text: &str| ElicitRequestParams::form(text, ElicitSchema::default().to_schema().unwrap());
     let first = context.elicit("first", question("first?"));
     context.progress(1.0, None, None);
     let second = context.elicit("second", question("second?"));
@@ -82,7 +83,7 @@ fn client(limits: Limits) -> mcplink::client::ClientBuilder {
     let asked = AtomicUsize::new(0);
     Client::builder("c", "1")
         .limits(limits)
-        .on_elicit(move |_| match asked.fetch_add(1, Ordering::SeqCst) % 7 {
+        .on_elicit(move |_, _| match asked.fetch_add(1, Ordering::SeqCst) % 7 {
             0 => ElicitResult::cancel(),
             1 => {
                 CancelToken::new().wait(Duration::from_millis(2));

@@ -81,7 +81,7 @@ impl HttpService {
                 .never_asking()
                 .open_fed(Box::new(Nowhere), Arc::new(Everybody(peer.to_owned())))
         };
-        let modern_link = Link::new(inner);
+        let modern_link = Link::new(inner, None);
         let modern = shared(&modern_link, "HTTP clients");
         let legacy = inner
             .revisions
@@ -360,7 +360,7 @@ impl Served {
         }
         if !self.options.sessions {
             // The revision that is agreed on comes with each later request.
-            let link = Link::new(&self.server);
+            let link = Link::new(&self.server, None);
             let connection = Server::connection(&self.server, dispatch::handlers(&link))
                 .never_asking()
                 .open_fed(Box::new(Nowhere), Arc::new(Everybody(peer_name(http))));

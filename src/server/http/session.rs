@@ -65,7 +65,7 @@ impl Session {
     ) -> Result<Arc<Self>> {
         let mut secret = [0; 24];
         random::fill(&mut secret)?;
-        let link = Link::new(server);
+        let link = Link::new(server, None);
         let session = Arc::new_cyclic(|session: &Weak<Self>| Self {
             id: URL_SAFE_NO_PAD.encode(secret),
             principal,

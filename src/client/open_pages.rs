@@ -1,0 +1,98 @@
+//! Pages that the user was sent to, until the server tells that what is done there is done. 2025-11-25 only.
+//!
+//! Spec: Client Features, "Elicitation", "Completion Notifications for URL Mode Elicitation" (2025-11-25).
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::protocol::Handlers;
+use crate::schema::{ElicitationCompleteNotificationParams, method};
+use crate::sync::Mutex;
+
+/// Of more pages the oldest is forgotten.
+const MAX_PAGES: usize = 1024;
+
+type CompleteFn = dyn Fn(&str) + Send + Sync;
+
+#[derive(Clone, Default)]
+pub(super) struct OpenPages {
+    pub(super) on_complete: Option<Arc<CompleteFn>>,
+    /// The ids of the pages, the oldest first.
+    open: Arc<Mutex<VecDeque<String>>>,
+}
+
+impl OpenPages {
+    /// A page is shown.
+    pub(super) fn add(&self, id: &str) {
+        if self.on_complete.is_none() {
+            return;
+        }
+        let mut open = self.open.lock();
+        if open.iter().any(|other| other == id) {
+            return;
+        }
+        if open.len() == MAX_PAGES {
+            open.pop_front();
+        }
+        open.push_back(id.to_owned());
+    }
+
+    /// A page is done, or was not visited. Returns whether it was there.
+    pub(super) fn remove(&self, id: &str) -> bool {
+        let mut open = self.open.lock();
+        let place = open.iter().position(|other| other == id);
+        place.is_some_and(|place| open.remove(place).is_some())
+    }
+
+    /// Takes what servers tell of pages. Ids that are not those of an open page are ignored.
+    pub(super) fn listen_in(&self, handlers: Handlers) -> Handlers {
+        let Some(on_complete) = self.on_complete.clone() else {
+            return handlers;
+        };
+        let pages = self.clone();
+        let name = method::NOTIFICATIONS_ELICITATION_COMPLETE;
+        handlers.notification(name, move |peer, notification| {
+            let params = serde_json::from_str(notification.params());
+            match params {
+                Ok(ElicitationCompleteNotificationParams { elicitation_id, .. }) => {
+                    if pages.remove(&elicitation_id) {
+                        on_complete(&elicitation_id);
+                    }
+                }
+                Err(error) => peer
+                    .core()
+                    .log(|| format!("{name} of '{}' can't be read: {error}", peer.name())),
+            }
+        })
+    }
+}
+
+impl fmt::Debug for OpenPages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenPages")
+            .field("on_complete", &self.on_complete.is_some())
+            .field("open", &self.open.lock().len())
+            .finish()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_pages_are_forgotten() {
+        let pages = OpenPages {
+            on_complete: Some(Arc::new(|_| {})),
+            ..OpenPages::default()
+        };
+        for id in 0..=MAX_PAGES {
+            pages.add(&id.to_string());
+            pages.add(&id.to_string());
+        }
+        assert!(!pages.remove("0"));
+        assert!(pages.remove("1") && !pages.remove("1"));
+        assert_eq!(pages.open.lock().len(), MAX_PAGES - 1);
+    }
+}

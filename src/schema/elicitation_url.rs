@@ -1,0 +1,201 @@
+//! Pages that a server sends the user to: what is wrong with their addresses, and the error that demands them.
+//!
+//! Spec: Client Features, "Elicitation", "URL Mode" and "Safe URL Handling" (since 2025-11-25).
+
+use serde::{Deserialize, Serialize};
+
+use super::elicitation::ElicitRequestURLParams;
+use super::url::Url;
+use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result, RpcError};
+
+/// What a user should be warned of before a page is opened. See [`ElicitRequestURLParams::doubts`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum UrlDoubt {
+    /// It is no address at all: it must not be opened.
+    Malformed,
+    /// It is neither of `https:` nor of `http:`: another program than a browser would open it.
+    OtherScheme,
+    /// What is said on the way can be read and changed, and the address is not one of this machine.
+    NotEncrypted,
+    /// A part of the host is Punycode (`xn--…`): it may look like another host.
+    Punycode,
+    /// The host has letters beyond ASCII, some of which look like others.
+    NotAscii,
+    /// Something stands before the host with an `@`, which may look like the host.
+    UserInfo,
+}
+
+impl ElicitRequestURLParams {
+    /// The host of the page, to be shown with emphasis; `None` when the address has none.
+    pub fn host(&self) -> Option<&str> {
+        Url::read(&self.url)
+            .map(|url| url.host)
+            .filter(|host| !host.is_empty())
+    }
+
+    /// What to warn the user of before the page is opened.
+    pub fn doubts(&self) -> Vec<UrlDoubt> {
+        let Some(url) = Url::read(&self.url) else {
+            return vec![UrlDoubt::Malformed];
+        };
+        let encrypted = url.is("https");
+        let plain = url.is("http");
+        let punycode = url.host.split('.').any(|part| {
+            part.get(..4)
+                .is_some_and(|it| it.eq_ignore_ascii_case("xn--"))
+        });
+        let doubts = [
+            (UrlDoubt::OtherScheme, !encrypted && !plain),
+            (UrlDoubt::NotEncrypted, plain && !url.is_loopback()),
+            (UrlDoubt::Punycode, punycode),
+            (UrlDoubt::NotAscii, !url.host.is_ascii()),
+            (UrlDoubt::UserInfo, url.user.is_some()),
+        ];
+        let doubts = doubts.into_iter().filter(|(_, holds)| *holds);
+        doubts.map(|(doubt, _)| doubt).collect()
+    }
+
+    /// Checks that the page has an address.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] when `url` is not an absolute one.
+    pub fn check(&self) -> Result<()> {
+        if Url::read(&self.url).is_some() {
+            return Ok(());
+        }
+        let text = format!(
+            "the url of an elicitation is not an absolute address: {}",
+            Excerpt(&self.url)
+        );
+        Err(Error::new(ErrorKind::Invalid, text))
+    }
+}
+
+/// Says that pages have to be visited before a request can be served (-32042). 2025-11-25 only.
+///
+/// Asking with [`ElicitRequestParams::url`](super::ElicitRequestParams::url) serves every revision that knows pages; this is for servers
+/// that end the request instead, and for clients that meet such a server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct URLElicitationRequiredError {
+    /// The pages, each with the id that tells its completion.
+    pub elicitations: Vec<ElicitRequestURLParams>,
+}
+
+impl URLElicitationRequiredError {
+    /// Demands pages.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] when there is none, one lacks its `elicitation_id`, or has no address.
+    pub fn new(elicitations: impl Into<Vec<ElicitRequestURLParams>>) -> Result<Self> {
+        let this = Self {
+            elicitations: elicitations.into(),
+        };
+        let invalid = |text: &str| Err(Error::new(ErrorKind::Invalid, text));
+        if this.elicitations.is_empty() {
+            return invalid("an error that demands pages has to name one");
+        }
+        for page in &this.elicitations {
+            page.check()?;
+            if page.elicitation_id.as_deref().is_none_or(str::is_empty) {
+                return invalid("a page that an error demands needs an elicitation_id");
+            }
+        }
+        Ok(this)
+    }
+
+    /// The error on the wire.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] when something in it can't be written as JSON.
+    pub fn to_rpc_error(&self) -> Result<RpcError> {
+        let text = "pages have to be visited first";
+        RpcError::new(ErrorCode::URL_ELICITATION_REQUIRED, text).with_data(self)
+    }
+
+    /// The pages that an error demands; `None` when it is another error, or its data are not those of one.
+    pub fn of(error: &RpcError) -> Option<Self> {
+        if error.code != ErrorCode::URL_ELICITATION_REQUIRED {
+            return None;
+        }
+        let data: Self = serde_json::from_str(error.data.as_ref()?.get()).ok()?;
+        Self::new(data.elicitations).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(url: &str) -> ElicitRequestURLParams {
+        ElicitRequestURLParams::new("Sign in", url)
+    }
+
+    // M-ELIC-C-38, M-ELIC-C-43, M-ELIC-C-44, L-ELIC-C-37, L-ELIC-C-41
+    #[test]
+    fn the_host_is_told_and_what_is_odd_about_it() {
+        fn check(url: &str, host: Option<&str>, doubts: &[UrlDoubt]) {
+            assert_eq!(page(url).host(), host, "{url}");
+            assert_eq!(page(url).doubts(), doubts, "{url}");
+        }
+        check("https://example.com/sign-in?id=1", Some("example.com"), &[]);
+        check("http://localhost:8080/", Some("localhost"), &[]);
+        check("http://127.0.0.1/", Some("127.0.0.1"), &[]);
+        check(
+            "http://127.evil.example/",
+            Some("127.evil.example"),
+            &[UrlDoubt::NotEncrypted],
+        );
+        check(
+            "https://login.xn--exmple-cua.com/",
+            Some("login.xn--exmple-cua.com"),
+            &[UrlDoubt::Punycode],
+        );
+        check(
+            "https://ex\u{430}mple.com/",
+            Some("ex\u{430}mple.com"),
+            &[UrlDoubt::NotAscii],
+        );
+        check(
+            "http://example.com@evil.example/",
+            Some("evil.example"),
+            &[UrlDoubt::NotEncrypted, UrlDoubt::UserInfo],
+        );
+        check("javascript:alert(1)", None, &[UrlDoubt::OtherScheme]);
+        check("not a url", None, &[UrlDoubt::Malformed]);
+    }
+
+    // L-ELIC-S-19, L-ELIC-S-20
+    #[test]
+    fn an_error_demands_pages_with_ids_and_nothing_else() {
+        assert!(URLElicitationRequiredError::new([]).is_err());
+        assert!(URLElicitationRequiredError::new([page("https://example.com")]).is_err());
+        let nameless = page("https://example.com").elicitation_id("");
+        assert!(URLElicitationRequiredError::new([nameless]).is_err());
+        let nowhere = page("nowhere").elicitation_id("1");
+        assert!(URLElicitationRequiredError::new([nowhere]).is_err());
+        let good = page("https://example.com").elicitation_id("1");
+        let error = URLElicitationRequiredError::new([good]).expect("whole");
+        let rpc = error.to_rpc_error().expect("JSON");
+        assert_eq!(
+            serde_json::to_value(&rpc).expect("JSON"),
+            serde_json::json!({
+                "code": -32042,
+                "message": "pages have to be visited first",
+                "data": { "elicitations": [
+                    { "mode": "url", "message": "Sign in", "url": "https://example.com", "elicitationId": "1" },
+                ] },
+            })
+        );
+        assert_eq!(URLElicitationRequiredError::of(&rpc), Some(error));
+        let form = r#"{"code":-32042,"message":"m","data":{"elicitations":[{"message":"m","requestedSchema":{}}]}}"#;
+        let form: RpcError = serde_json::from_str(form).expect("an error");
+        assert_eq!(URLElicitationRequiredError::of(&form), None);
+        let other = RpcError::internal("no");
+        assert_eq!(URLElicitationRequiredError::of(&other), None);
+    }
+}

@@ -1,0 +1,100 @@
+//! What a call remembers between its rounds, and effects that happen once for all of them.
+
+use std::collections::HashMap;
+use std::thread::{self, ThreadId};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::asking::AskError;
+use super::context::Context;
+use crate::error::{Error, ErrorKind, Result};
+use crate::sync::{Condvar, Mutex};
+
+/// Which effects run at the moment, by key: whoever asks for the same one waits for it.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    running: Mutex<HashMap<String, ThreadId>>,
+    ended: Condvar,
+}
+
+impl Turns {
+    /// Waits until no other thread runs the effect of `key`.
+    fn take(&self, key: &str) -> Result<Turn<'_>> {
+        let me = thread::current().id();
+        let mut running = self.running.lock();
+        while let Some(other) = running.get(key) {
+            if *other == me {
+                let text = format!("the effect '{key}' asks for its own outcome");
+                return Err(Error::new(ErrorKind::State, text));
+            }
+            running = self.ended.wait(running);
+        }
+        running.insert(key.to_owned(), me);
+        Ok(Turn {
+            turns: self,
+            key: key.to_owned(),
+        })
+    }
+}
+
+/// The right to run an effect. It ends with a panic of the effect too.
+struct Turn<'a> {
+    turns: &'a Turns,
+    key: String,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.turns.running.lock().remove(&self.key);
+        self.turns.ended.notify_all();
+    }
+}
+
+/// Remembering.
+impl Context {
+    /// Runs `effect` once for the whole call, however often the handler is run, and gives what it gave.
+    ///
+    /// What it gave is remembered between the rounds by the client, sealed. A client that repeats a round of old, though, has that round
+    /// run again, unless the server has a [`StateStore`](super::StateStore).
+    ///
+    /// Threads of a handler that want the same key get the same value: one runs the effect, the others wait until it has.
+    ///
+    /// # Errors
+    ///
+    /// When the value can't be written as JSON, was remembered under this key as another type, or the effect asks for its own key.
+    pub fn once<T: Serialize + DeserializeOwned>(
+        &self,
+        key: &str,
+        effect: impl FnOnce() -> T,
+    ) -> Result<T, AskError> {
+        let turn = self.turns().take(key);
+        let _turn = turn.map_err(|error| self.unable(key, error))?;
+        if let Some(value) = self.recall(key)? {
+            return Ok(value);
+        }
+        let value = effect();
+        self.remember(key, &value)?;
+        Ok(value)
+    }
+
+    /// Remembers a value for the rounds to come.
+    ///
+    /// # Errors
+    ///
+    /// When it can't be written as JSON.
+    pub fn remember(&self, key: &str, value: &impl Serialize) -> Result<(), AskError> {
+        let remembered = self.rounds().lock().remember(key, value);
+        remembered.map_err(|error| self.unable(key, error))
+    }
+
+    /// Gives what an earlier round, or this one, remembered under a key.
+    ///
+    /// # Errors
+    ///
+    /// When it was remembered as another type.
+    pub fn recall<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, AskError> {
+        let value = self.rounds().lock().recall(key);
+        value.map_err(|error| self.unable(key, error))
+    }
+}
