@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcplink::schema::{LoggingLevel, ProtocolVersion};
+use mcplink::schema::{LoggingLevel, ProtocolVersion, Root};
 
 pub(crate) const HELP: &str = "\
 usage: mcp [OPTION ...] ACTION ... -- SERVER [ARGUMENT ...]
@@ -49,7 +49,7 @@ pub(crate) struct Options {
     pub(crate) json: bool,
     pub(crate) revisions: Vec<ProtocolVersion>,
     pub(crate) timeout: Option<Duration>,
-    pub(crate) roots: Vec<String>,
+    pub(crate) roots: Vec<Root>,
     pub(crate) log: Option<LoggingLevel>,
     pub(crate) trace: bool,
     pub(crate) server: Vec<String>,
@@ -210,21 +210,16 @@ fn read_revision(text: &str) -> Result<ProtocolVersion, String> {
 }
 
 /// A directory becomes a URI.
-fn read_root(text: &str) -> Result<String, String> {
-    if text.contains("://") {
-        return Ok(text.to_owned());
-    }
-    let path = std::fs::canonicalize(text).map_err(|error| format!("--root {text}: {error}"))?;
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte);
-    let mut uri = "file://".to_owned();
-    for byte in path.to_string_lossy().bytes() {
-        if plain(byte) {
-            uri.push(char::from(byte));
-        } else {
-            uri.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    Ok(uri)
+fn read_root(text: &str) -> Result<Root, String> {
+    let root = if text.contains("://") {
+        let root = Root::new(text);
+        root.check().map(|()| root)
+    } else {
+        let path =
+            std::fs::canonicalize(text).map_err(|error| format!("--root {text}: {error}"))?;
+        Root::of_path(path)
+    };
+    root.map_err(|error| format!("--root {text}: {error}"))
 }
 
 fn read_timeout(text: &str) -> Result<Duration, String> {

@@ -8,7 +8,7 @@ use mcplink::schema::{
     CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams,
     ElicitRequestURLParams, ElicitResult, Root,
 };
-use mcplink::{ErrorCode, RpcError};
+use mcplink::RpcError;
 use serde_json::{Map, Value};
 
 use crate::form::{self, Field};
@@ -17,14 +17,11 @@ use crate::print::{clean, note};
 /// One question at a time, also when a server asks several at once.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// The code that the specification's example has for a user who refuses.
-const REJECTED: i32 = -1;
-
 /// Lets the server ask the user and the model where there is somebody to ask, and name the roots that are given.
-pub(crate) fn let_ask(builder: ClientBuilder, roots: &[String]) -> ClientBuilder {
+pub(crate) fn let_ask(builder: ClientBuilder, roots: &[Root]) -> ClientBuilder {
     let mut builder = builder;
     if !roots.is_empty() {
-        let roots: Vec<Root> = roots.iter().map(Root::new).collect();
+        let roots = roots.to_vec();
         builder = builder.on_list_roots(move |_| Ok(roots.clone()));
     }
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
@@ -147,10 +144,7 @@ fn answer_for_model(
             note(&format!("  ({}) {text}", role.as_str().unwrap_or("?")));
         }
     }
-    let refused = || {
-        let code = ErrorCode::application(REJECTED).unwrap_or(ErrorCode::INTERNAL_ERROR);
-        RpcError::new(code, "the user refused")
-    };
+    let refused = || RpcError::user_rejected("the user refused");
     match line("your answer in its place (an empty one refuses): ") {
         Ok(text) if !text.is_empty() => Ok(CreateMessageResult::new("a person", text)),
         _ => Err(refused()),

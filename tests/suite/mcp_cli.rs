@@ -186,11 +186,11 @@ fn without_a_terminal_only_the_roots_that_are_given_can_be_asked_for() {
         assert!(ran.err.contains("elicitation"), "{}", ran.err);
         let call = "test_input_required_result_list_roots";
         let ran = mcp_against(
-            &["--era", era, "--root", "x://y", "call", call],
+            &["--era", era, "--root", "file:///home/ada", "call", call],
             &server,
             "",
         );
-        assert_eq!(ran.out, "Roots: x://y\n", "{}", ran.err);
+        assert_eq!(ran.out, "Roots: file:///home/ada\n", "{}", ran.err);
     }
 }
 
