@@ -265,13 +265,14 @@ impl Conn {
         if state.owner != Owner::Worker {
             return;
         }
+        if self.shared.is_closing() {
+            drop(self.over(&mut state));
+            return;
+        }
         state.since = Instant::now();
         if !intake.is_empty() {
             intake.deadline(state.since, &self.shared.limits);
             state.intake = Some(Box::new(intake.take()));
-        } else if self.shared.is_closing() {
-            drop(self.over(&mut state));
-            return;
         }
         state.owner = Owner::Poller;
         self.arm(&state);
