@@ -35,10 +35,20 @@ mod faults;
 #[cfg(feature = "http-server")]
 mod http_legacy;
 #[cfg(feature = "http-server")]
+mod http_listener_clients;
+#[cfg(feature = "http-server")]
+mod http_listener_ends;
+#[cfg(feature = "http-server")]
+mod http_listener_requests;
+#[cfg(feature = "http-server")]
+mod http_listener_responses;
+#[cfg(feature = "http-server")]
 mod http_modern;
 #[cfg(feature = "http-server")]
 mod http_server;
 mod layout;
+#[cfg(feature = "http-server")]
+mod listening;
 #[cfg(feature = "schemars")]
 mod mcp_cli;
 mod own_transport;

@@ -177,7 +177,7 @@ impl Intake {
 
     /// Forgets everything.
     pub(super) fn clear(&mut self) {
-        self.bytes.clear();
+        self.used = self.bytes.len();
         self.body = Vec::new();
         self.forget();
     }

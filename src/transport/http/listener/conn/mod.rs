@@ -1,0 +1,425 @@
+//! One connection, whoever has it at the moment.
+
+mod responding;
+mod serving;
+mod watching;
+
+use std::fmt;
+use std::io;
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::crew::Hands;
+use super::head::Refusal;
+use super::intake::Intake;
+use super::shared::Shared;
+use super::wire::{self, After, Length};
+use crate::error::{Error, ErrorKind};
+use crate::sync::{Condvar, Mutex};
+use crate::transport::http::ResponseHead;
+use crate::transport::sys::tcp::{self, Registered};
+
+/// How much is read, and thrown away, of a client that goes on sending then.
+const PARTING_BYTES: usize = 1 << 20;
+
+pub(super) type Gone = Box<dyn FnOnce() + Send>;
+
+pub(super) struct Conn {
+    pub(super) socket: Registered<TcpStream>,
+    pub(super) local: Option<SocketAddr>,
+    pub(super) remote: Option<SocketAddr>,
+    shared: Arc<Shared>,
+    /// Held for moments, and for sends that don't wait; never while code of the service runs. The locks of [`Shared`] are taken inside.
+    state: Mutex<State>,
+    /// There is room for more again, or the connection is over.
+    room: Condvar,
+}
+
+/// Who has a connection: see the picture in the module above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owner {
+    Poller,
+    Queue,
+    Worker,
+    Exchange,
+    Parting,
+    Nobody,
+}
+
+struct State {
+    owner: Owner,
+    /// The request in hand, until its response is out.
+    exchange: Option<Exchange>,
+    /// Counts the requests, and what it was when the poller last looked: if it is the same, the request is older than a tick.
+    exchanges: u32,
+    seen: u32,
+    /// What came of the next request, unless a worker has it.
+    intake: Option<Box<Intake>>,
+    /// What the client did not read yet, from `sent` on.
+    outbox: Vec<u8>,
+    sent: usize,
+    /// Since when the client reads nothing of it; or since when the connection is idle, or parting.
+    since: Instant,
+    /// The client has ended its side.
+    half_closed: bool,
+    /// No further request is read.
+    closes: bool,
+    /// How much may still be thrown away.
+    parting_bytes: usize,
+    /// Whether the poller looks at each tick.
+    listed: bool,
+    /// When it looks otherwise.
+    timed: Option<Instant>,
+}
+
+#[derive(Default)]
+struct Exchange {
+    gone: Option<Gone>,
+    /// Whether the poller would notice that the client goes away.
+    watched: bool,
+    /// The client has sent more already, so that only asking tells whether it has gone.
+    pipelined: bool,
+    /// Its body comes in pieces.
+    begun: bool,
+    /// Nothing more comes of it, only what is kept has to go out.
+    ended: bool,
+    quiet: Option<Quiet>,
+}
+
+/// What to write when nothing was written for so long.
+struct Quiet {
+    period: Duration,
+    bytes: &'static [u8],
+    is_chunked: bool,
+    last: Instant,
+}
+
+/// What has to be done once the lock is given back.
+#[must_use]
+#[derive(Default)]
+pub(super) struct Later {
+    start: bool,
+    /// To be told that the client has gone.
+    gone: Option<Gone>,
+    /// To be dropped only: what it holds may come from the service.
+    _over: Option<Exchange>,
+}
+
+impl Later {
+    /// On a thread that may hold locks of the service: the poller tells it.
+    pub(super) fn settle(self, shared: &Arc<Shared>) {
+        if self.start {
+            shared.start_worker();
+        }
+        if let Some(gone) = self.gone {
+            shared.tell(gone);
+        }
+    }
+
+    /// On the poller's thread.
+    pub(super) fn settle_here(self, shared: &Arc<Shared>) {
+        if self.start {
+            shared.start_worker();
+        }
+        if let Some(gone) = self.gone {
+            Shared::call(gone);
+        }
+    }
+}
+
+/// Who goes on when the service has returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// The worker that served.
+    Mine,
+    /// Somebody else, or nobody.
+    Over,
+}
+
+/// What a connection is doing, for [`HttpStats`](super::HttpStats).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Doing {
+    Nothing,
+    Request,
+    Stream,
+    Parting,
+}
+
+impl fmt::Debug for Conn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Conn")
+            .field("remote", &self.remote)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Conn {
+    /// A new connection, which the poller has and looks at.
+    pub(super) fn new(
+        socket: Registered<TcpStream>,
+        remote: Option<SocketAddr>,
+        shared: Arc<Shared>,
+    ) -> Self {
+        let state = State {
+            owner: Owner::Poller,
+            exchange: None,
+            exchanges: 0,
+            seen: 0,
+            intake: None,
+            outbox: Vec::new(),
+            sent: 0,
+            since: Instant::now(),
+            half_closed: false,
+            closes: false,
+            parting_bytes: PARTING_BYTES,
+            listed: true,
+            timed: None,
+        };
+        Self {
+            local: socket.get().local_addr().ok(),
+            socket,
+            remote,
+            shared,
+            state: Mutex::new(state),
+            room: Condvar::new(),
+        }
+    }
+
+    pub(super) fn is_closing(&self) -> bool {
+        self.shared.is_closing()
+    }
+
+    fn gone_error(&self) -> Error {
+        let text = match self.remote {
+            Some(remote) => format!("the HTTP client {remote} has gone"),
+            None => "the HTTP client has gone".to_owned(),
+        };
+        Error::new(ErrorKind::Closed, text)
+    }
+
+    pub(super) fn doing(&self) -> Doing {
+        let state = self.state.lock();
+        match (&state.exchange, state.owner) {
+            (Some(exchange), _) if exchange.begun => Doing::Stream,
+            (Some(_), _) => Doing::Request,
+            (None, Owner::Parting | Owner::Nobody) => Doing::Parting,
+            (None, _) => Doing::Nothing,
+        }
+    }
+
+    /// Whether a drain waits for it.
+    pub(super) fn is_busy(&self) -> bool {
+        let state = self.state.lock();
+        state.exchange.is_some() || matches!(state.owner, Owner::Queue | Owner::Worker)
+    }
+}
+
+/// What all of them are made of; under the lock.
+impl Conn {
+    fn enqueue(self: &Arc<Self>, state: &mut State, later: &mut Later, again: bool) {
+        state.owner = Owner::Queue;
+        let crew = &self.shared.crew;
+        let pushed = match again {
+            true => crew.push_again(Arc::clone(self)),
+            false => crew.push(Arc::clone(self)),
+        };
+        match pushed {
+            Ok(hands) => later.start = hands == Hands::StartOne,
+            // Many clients that leave at once are no requests.
+            Err(_) if !matches!(tcp::peek(self.socket.get()), Ok(Some(true))) => {
+                drop(self.over(state));
+            }
+            Err(_) => {
+                let text = "too many requests wait already (max_waiting): try again later";
+                self.say_no(state, &Refusal::new(503, text));
+            }
+        }
+    }
+
+    /// Sends as much as there is room for, behind what waits already, and keeps the rest.
+    fn push(&self, state: &mut State, parts: &[&[u8]]) -> io::Result<()> {
+        if parts.iter().all(|part| part.is_empty()) {
+            return Ok(());
+        }
+        let sent = match state.outbox.is_empty() {
+            true => tcp::send(self.socket.get(), parts)?,
+            false => 0,
+        };
+        self.keep(state, &rest_of(parts, sent));
+        Ok(())
+    }
+
+    fn keep(&self, state: &mut State, parts: &[&[u8]]) {
+        let was_empty = state.outbox.is_empty();
+        for part in parts {
+            state.outbox.extend_from_slice(part);
+        }
+        if was_empty && !state.outbox.is_empty() {
+            state.since = Instant::now();
+            self.arm(state);
+        }
+    }
+
+    /// Sends what waits, as far as there is room.
+    fn flush(&self, state: &mut State) -> io::Result<()> {
+        if state.outbox.is_empty() {
+            return Ok(());
+        }
+        let count = tcp::send(self.socket.get(), &[&state.outbox[state.sent..]])?;
+        if count == 0 {
+            return Ok(());
+        }
+        state.sent += count;
+        state.since = Instant::now();
+        if state.sent == state.outbox.len() {
+            state.outbox = Vec::new();
+            state.sent = 0;
+        } else if state.sent > state.outbox.len() / 2 {
+            state.outbox.drain(..state.sent);
+            state.sent = 0;
+        }
+        self.room.notify_all();
+        Ok(())
+    }
+
+    /// The response is complete; what is kept of it has still to go out.
+    fn end(self: &Arc<Self>, state: &mut State, closes: bool) -> Later {
+        let mut later = Later::default();
+        state.closes |= closes;
+        if let Some(exchange) = &mut state.exchange {
+            exchange.ended = true;
+            exchange.quiet = None;
+        }
+        if state.is_out() {
+            self.conclude(state, &mut later);
+        } else {
+            self.look_for_deadline(state);
+        }
+        later
+    }
+
+    /// The response is out. A worker that is still in the service goes on when it comes back; otherwise the next request is looked for.
+    fn conclude(self: &Arc<Self>, state: &mut State, later: &mut Later) {
+        later._over = state.exchange.take();
+        if state.owner != Owner::Exchange {
+            return;
+        }
+        if state.closes || self.shared.is_closing() {
+            self.part(state);
+        } else if state.intake.is_some() {
+            // What is here already raises no event.
+            self.enqueue(state, later, true);
+            self.attend(state);
+        } else if state.half_closed {
+            drop(self.over(state));
+        } else {
+            state.owner = Owner::Poller;
+            state.since = Instant::now();
+            self.arm(state);
+            self.attend(state);
+        }
+    }
+
+    fn say_no(&self, state: &mut State, refusal: &Refusal) {
+        self.shared.count_refused();
+        // What does not go out at once is not worth waiting for.
+        _ = tcp::send(self.socket.get(), &[&refusal_text(refusal)]);
+        self.part(state);
+    }
+
+    /// Nothing more is said: the client has a while to read and to close.
+    fn part(&self, state: &mut State) {
+        if state.half_closed {
+            drop(self.over(state));
+            return;
+        }
+        tcp::shut(self.socket.get().as_fd(), Shutdown::Write);
+        state.owner = Owner::Parting;
+        state.intake = None;
+        state.since = Instant::now();
+        self.arm(state);
+        self.attend(state);
+    }
+
+    /// The connection has ended. Its descriptor is closed when the last one who has it lets go.
+    #[must_use = "what it holds is dropped without the lock"]
+    fn over(&self, state: &mut State) -> Option<Exchange> {
+        if state.owner != Owner::Nobody {
+            state.owner = Owner::Nobody;
+            tcp::shut(self.socket.get().as_fd(), Shutdown::Both);
+            self.shared.forget(self.socket.key());
+        }
+        state.outbox = Vec::new();
+        state.sent = 0;
+        state.intake = None;
+        self.room.notify_all();
+        state.exchange.take()
+    }
+
+    fn arm(&self, state: &State) {
+        let readable = match &state.exchange {
+            Some(exchange) => exchange.watched && !exchange.pipelined && !state.half_closed,
+            None => matches!(state.owner, Owner::Poller | Owner::Parting),
+        };
+        let writable = state.exchange.is_some() && !state.outbox.is_empty();
+        if self.socket.arm(readable, writable).is_err() {
+            // Without events only reads and writes tell of the end, so let it come.
+            tcp::shut(self.socket.get().as_fd(), Shutdown::Both);
+        }
+    }
+
+    /// Has the poller look, unless it does anyway.
+    fn attend(&self, state: &mut State) {
+        if !state.listed {
+            state.listed = true;
+            self.shared.attend(self.socket.key());
+        }
+    }
+
+    /// The same, if it would come too late otherwise.
+    fn look_for_deadline(&self, state: &mut State) {
+        if state.listed {
+            return;
+        }
+        let deadline = self.deadline(state);
+        if deadline.is_some_and(|at| state.timed.is_none_or(|timed| at < timed)) {
+            self.attend(state);
+        }
+    }
+}
+
+impl State {
+    /// Whether the whole response has gone out.
+    fn is_out(&self) -> bool {
+        self.outbox.is_empty()
+            && self
+                .exchange
+                .as_ref()
+                .is_some_and(|exchange| exchange.ended)
+    }
+}
+
+/// What is left of the parts when so many bytes were sent.
+fn rest_of<'a>(parts: &[&'a [u8]], mut sent: usize) -> [&'a [u8]; tcp::MAX_PARTS] {
+    let mut rest = [&[][..]; tcp::MAX_PARTS];
+    for (left, part) in rest.iter_mut().zip(parts) {
+        let skipped = sent.min(part.len());
+        *left = &part[skipped..];
+        sent -= skipped;
+    }
+    rest
+}
+
+fn refusal_text(refusal: &Refusal) -> Vec<u8> {
+    let body = format!("{}\n", refusal.text);
+    let mut head = ResponseHead::new(refusal.status).header("Content-Type", "text/plain");
+    if refusal.status == 503 {
+        head = head.header("Retry-After", "1");
+    }
+    let text = wire::head(&head, Length::Known(body.len()), After::Closes);
+    let mut text = text.unwrap_or_default();
+    text.extend_from_slice(body.as_bytes());
+    text
+}

@@ -1,0 +1,171 @@
+//! What the response to the request in hand does with its connection, from whatever thread.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::{Conn, Gone, Owner, Quiet, State, rest_of};
+use crate::error::{Error, ErrorKind, Result};
+use crate::sync::MutexGuard;
+use crate::transport::http::listener::shared::Shared;
+use crate::transport::sys::tcp;
+
+/// How long a whole response waits for a client that reads, without and with progress, before the poller goes on with it.
+const MOMENT: Duration = Duration::from_millis(20);
+const MOMENTS: Duration = Duration::from_millis(200);
+impl Conn {
+    /// The state, if the response can still be sent.
+    fn for_response(&self) -> Result<MutexGuard<'_, State>> {
+        let state = self.state.lock();
+        match (state.owner, &state.exchange) {
+            (Owner::Nobody, _) | (_, None) => Err(self.gone_error()),
+            _ => Ok(state),
+        }
+    }
+
+    /// Sends a whole response; the connection is closed behind it if `closes`.
+    pub(in super::super) fn respond(self: &Arc<Self>, parts: &[&[u8]], closes: bool) -> Result<()> {
+        let (mut sent, mut patient_until) = (0, None);
+        loop {
+            let mut state = self.for_response()?;
+            sent += match tcp::send(self.socket.get(), &rest_of(parts, sent)) {
+                Ok(count) => count,
+                Err(_) => return self.fail(state),
+            };
+            let whole = sent == parts.iter().map(|part| part.len()).sum::<usize>();
+            let now = (!whole).then(Instant::now);
+            if let Some(now) = now {
+                let until = *patient_until.get_or_insert(now + MOMENTS);
+                drop(state);
+                if now < until
+                    && tcp::wait_for_room(self.socket.get(), now + MOMENT).unwrap_or(false)
+                {
+                    continue;
+                }
+                state = self.for_response()?;
+                self.keep(&mut state, &rest_of(parts, sent));
+            }
+            let later = self.end(&mut state, closes);
+            drop(state);
+            later.settle(&self.shared);
+            return Ok(());
+        }
+    }
+
+    /// Sends the beginning of a response whose body comes in pieces.
+    pub(in super::super) fn begin(
+        &self,
+        parts: &[&[u8]],
+        quiet: Option<(Duration, &'static [u8])>,
+        is_chunked: bool,
+    ) -> Result<()> {
+        let mut state = self.for_response()?;
+        if let Some(exchange) = &mut state.exchange {
+            exchange.begun = true;
+            exchange.quiet = quiet.map(|(period, bytes)| Quiet {
+                period,
+                bytes,
+                is_chunked,
+                last: Instant::now(),
+            });
+        }
+        if self.push(&mut state, parts).is_err() {
+            return self.fail(state);
+        }
+        self.look_for_deadline(&mut state);
+        Ok(())
+    }
+
+    /// Sends a piece, or waits until there is room for it; see [`ResponseWriter::write`](crate::transport::http::ResponseWriter::write).
+    pub(in super::super) fn write(
+        self: &Arc<Self>,
+        parts: &[&[u8]],
+        deadline: Option<Instant>,
+    ) -> Result<bool> {
+        let len: usize = parts.iter().map(|part| part.len()).sum();
+        let mut state = self.for_response()?;
+        loop {
+            if self.flush(&mut state).is_err() {
+                return self.fail(state).map(|()| false);
+            }
+            let kept = state.outbox.len() - state.sent;
+            if kept == 0 || kept.saturating_add(len) <= self.shared.limits.max_stream_bytes {
+                break;
+            }
+            let Some(deadline) = deadline else {
+                return Ok(false);
+            };
+            if Instant::now() >= deadline {
+                let remote = self.remote.map_or_else(String::new, |at| format!(" {at}"));
+                let text =
+                    format!("the HTTP client{remote} does not read: {kept} bytes wait for it");
+                return Err(Error::new(ErrorKind::Timeout, text));
+            }
+            drop(self.room.wait_until(state, Some(deadline)));
+            state = self.for_response()?;
+        }
+        if self.push(&mut state, parts).is_err() {
+            return self.fail(state).map(|()| false);
+        }
+        if let Some(quiet) = state
+            .exchange
+            .as_mut()
+            .and_then(|exchange| exchange.quiet.as_mut())
+        {
+            quiet.last = Instant::now();
+        }
+        self.look_for_deadline(&mut state);
+        Ok(true)
+    }
+
+    /// Ends a body that came in pieces.
+    pub(in super::super) fn finish(self: &Arc<Self>, last: &[u8], closes: bool) -> Result<()> {
+        let mut state = self.for_response()?;
+        if self.push(&mut state, &[last]).is_err() {
+            return self.fail(state);
+        }
+        let later = self.end(&mut state, closes);
+        drop(state);
+        later.settle(&self.shared);
+        Ok(())
+    }
+
+    /// Ends the connection so that the client sees that something is missing.
+    pub(in super::super) fn break_off(&self) {
+        let mut state = self.state.lock();
+        if state.owner == Owner::Nobody || state.exchange.is_none() {
+            return;
+        }
+        tcp::reset(self.socket.get());
+        let over = self.over(&mut state);
+        drop(state);
+        drop(over);
+    }
+
+    pub(in super::super) fn on_gone(&self, callback: Gone) {
+        let mut state = self.state.lock();
+        let has_gone = state.half_closed || state.owner == Owner::Nobody;
+        match &mut state.exchange {
+            Some(exchange) if !has_gone => {
+                let replaced = exchange.gone.replace(callback);
+                drop(state);
+                drop(replaced);
+            }
+            _ => {
+                drop(state);
+                if has_gone {
+                    Shared::call(callback);
+                }
+            }
+        }
+    }
+
+    /// The connection is lost: the poller tells so, because this thread may hold locks of the service.
+    fn fail<T>(&self, mut state: MutexGuard<'_, State>) -> Result<T> {
+        let gone = self.over(&mut state).and_then(|exchange| exchange.gone);
+        drop(state);
+        if let Some(gone) = gone {
+            self.shared.tell(gone);
+        }
+        Err(self.gone_error())
+    }
+}

@@ -1,0 +1,234 @@
+//! What the poller does with a connection: when something has happened to it, and when it is time.
+//!
+//! What is returned is to be settled on its thread.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::{Conn, Later, Owner, State};
+use crate::transport::http::listener::head::Refusal;
+use crate::transport::http::listener::wire;
+use crate::transport::sys::tcp;
+
+/// How long a client may take to close, once nothing more is said to it.
+const PARTING: Duration = Duration::from_secs(2);
+/// What the poller has to know after a look.
+#[must_use]
+pub(in super::super) struct Look {
+    pub(in super::super) later: Later,
+    /// Whether to look again at the next tick.
+    pub(in super::super) is_listed: bool,
+    /// When to look otherwise, and which such time that replaces.
+    pub(in super::super) schedule: Option<Instant>,
+    pub(in super::super) instead_of: Option<Instant>,
+}
+
+impl Conn {
+    /// It was accepted: the first request may come.
+    pub(in super::super) fn welcome(&self) {
+        self.arm(&self.state.lock());
+    }
+
+    /// Something has happened to it. Returns whether it has to be looked at from now on.
+    pub(in super::super) fn ready(self: &Arc<Self>, readable: bool, lost: bool) -> (Later, bool) {
+        let mut later = Later::default();
+        let mut state = self.state.lock();
+        match state.owner {
+            Owner::Poller => self.enqueue(&mut state, &mut later, false),
+            Owner::Parting => self.throw_away(&mut state),
+            _ if state.exchange.is_some() => {
+                if lost || self.flush(&mut state).is_err() {
+                    self.vanish(&mut state, &mut later);
+                } else if state.is_out() {
+                    self.conclude(&mut state, &mut later);
+                } else if readable {
+                    self.check_client(&mut state, &mut later);
+                }
+                if state.exchange.is_some() {
+                    self.arm(&state);
+                }
+            }
+            _ => return (later, false),
+        }
+        let is_new = !state.listed && state.owner != Owner::Nobody;
+        state.listed |= is_new;
+        (later, is_new)
+    }
+
+    /// A tick, or a time that was asked for.
+    pub(in super::super) fn look(self: &Arc<Self>, now: Instant) -> Look {
+        let mut later = Later::default();
+        let mut state = self.state.lock();
+        let is_old = state.seen == state.exchanges || state.owner == Owner::Exchange;
+        state.seen = state.exchanges;
+        if let Some(exchange) = &mut state.exchange {
+            if is_old && !exchange.watched {
+                exchange.watched = true;
+                self.arm(&state);
+            } else if exchange.pipelined && !state.half_closed && tcp::has_left(self.socket.get()) {
+                self.client_left(&mut state, &mut later);
+            }
+        }
+        if self.deadline(&mut state).is_some_and(|at| at <= now) {
+            self.expire(&mut state, &mut later, now);
+        }
+        let is_with_worker = matches!(state.owner, Owner::Worker | Owner::Queue);
+        let exchange = state.exchange.as_ref();
+        state.listed = is_with_worker || exchange.is_some_and(|it| !it.watched || it.pipelined);
+        if state.timed.is_some_and(|timed| timed <= now) {
+            state.timed = None;
+        }
+        let timed = state.timed;
+        let schedule = self
+            .deadline(&mut state)
+            .filter(|at| timed.is_none_or(|timed| *at < timed));
+        if schedule.is_some() {
+            state.timed = schedule;
+        }
+        Look {
+            later,
+            is_listed: state.listed,
+            schedule,
+            instead_of: timed.filter(|_| schedule.is_some()),
+        }
+    }
+
+    /// The listener closes: what is idle is closed.
+    pub(in super::super) fn close_if_idle(&self) {
+        let mut state = self.state.lock();
+        if state.owner == Owner::Poller {
+            let over = self.over(&mut state);
+            drop(state);
+            drop(over);
+        }
+    }
+
+    /// The listener has closed.
+    pub(in super::super) fn cut(&self) -> Later {
+        let mut later = Later::default();
+        let mut state = self.state.lock();
+        self.vanish(&mut state, &mut later);
+        later
+    }
+
+    /// Nobody is there to serve what it waits for.
+    pub(in super::super) fn turn_away(&self, why: &'static str) {
+        let mut state = self.state.lock();
+        if state.owner == Owner::Queue {
+            self.say_no(&mut state, &Refusal::new(503, why));
+        }
+    }
+
+    /// What a new connection over the limit is told.
+    pub(in super::super) fn turn_away_at_once(&self, why: &'static str) {
+        let mut state = self.state.lock();
+        self.say_no(&mut state, &Refusal::new(503, why));
+    }
+
+    pub(super) fn deadline(&self, state: &mut State) -> Option<Instant> {
+        let limits = &self.shared.limits;
+        let since = state.since;
+        let span = match (state.owner, &mut state.intake, &state.exchange) {
+            (Owner::Nobody, ..) => return None,
+            (Owner::Poller, Some(intake), _) => return Some(intake.deadline(since, limits)),
+            (Owner::Poller, None, _) => limits.keep_alive,
+            (Owner::Parting, ..) => PARTING,
+            _ if !state.outbox.is_empty() => limits.write_timeout,
+            (.., Some(exchange)) => {
+                let quiet = exchange.quiet.as_ref()?;
+                return quiet.last.checked_add(quiet.period);
+            }
+            _ => return None,
+        };
+        since.checked_add(span)
+    }
+
+    fn expire(&self, state: &mut State, later: &mut Later, now: Instant) {
+        match state.owner {
+            Owner::Poller => match state.intake.take() {
+                Some(intake) => self.say_no(state, &intake.lateness()),
+                None => drop(self.over(state)),
+            },
+            Owner::Queue | Owner::Worker | Owner::Exchange if state.outbox.is_empty() => {
+                self.fill_silence(state, later, now);
+            }
+            Owner::Queue | Owner::Worker | Owner::Exchange => {
+                tcp::reset(self.socket.get());
+                self.vanish(state, later);
+            }
+            Owner::Parting | Owner::Nobody => drop(self.over(state)),
+        }
+    }
+
+    fn fill_silence(&self, state: &mut State, later: &mut Later, now: Instant) {
+        let Some(quiet) = state
+            .exchange
+            .as_mut()
+            .and_then(|exchange| exchange.quiet.as_mut())
+        else {
+            return;
+        };
+        quiet.last = now;
+        let (bytes, is_chunked) = (quiet.bytes, quiet.is_chunked);
+        let pushed = if bytes.is_empty() {
+            Ok(())
+        } else if is_chunked {
+            self.push(
+                state,
+                &[wire::chunk_start(bytes.len()).as_bytes(), bytes, b"\r\n"],
+            )
+        } else {
+            self.push(state, &[bytes])
+        };
+        if pushed.is_err() {
+            self.vanish(state, later);
+        }
+    }
+
+    /// Something can be read, or the end, while a request is in hand.
+    fn check_client(&self, state: &mut State, later: &mut Later) {
+        match tcp::peek(self.socket.get()) {
+            Ok(Some(true)) => {
+                if let Some(exchange) = &mut state.exchange {
+                    exchange.pipelined = true;
+                }
+            }
+            Ok(Some(false)) => self.client_left(state, later),
+            Ok(None) => {}
+            Err(_) => self.vanish(state, later),
+        }
+    }
+
+    /// The client has ended its side. Before a response has begun, one that only said all it had to say can still read the response; who
+    /// ends a stream of events does not read on.
+    fn client_left(&self, state: &mut State, later: &mut Later) {
+        match &mut state.exchange {
+            Some(exchange) if exchange.begun && !exchange.ended => self.vanish(state, later),
+            Some(exchange) => {
+                later.gone = exchange.gone.take();
+                state.half_closed = true;
+            }
+            None => {}
+        }
+    }
+
+    /// The connection is lost.
+    fn vanish(&self, state: &mut State, later: &mut Later) {
+        if let Some(mut exchange) = self.over(state) {
+            later.gone = exchange.gone.take().or_else(|| later.gone.take());
+        }
+    }
+
+    /// What a client still sends that is not read any more must not make the system reset the connection before the client has read ours.
+    fn throw_away(&self, state: &mut State) {
+        let mut scratch = Vec::new();
+        match tcp::receive(self.socket.get(), &mut scratch, 16 << 10, false) {
+            Ok(Some(count)) if count > 0 && count <= state.parting_bytes => {
+                state.parting_bytes -= count;
+                self.arm(state);
+            }
+            Ok(None) => self.arm(state),
+            _ => drop(self.over(state)),
+        }
+    }
+}

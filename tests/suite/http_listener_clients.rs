@@ -1,0 +1,259 @@
+//! The HTTP listener and many clients, or ones that leave.
+
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use mcplink::transport::http::{HttpListener, ResponseHead, ResponseWriter};
+
+use crate::common::{LONG, wait_until};
+use crate::listening::{Client, limits, listen_to_all, listen_with, say, service};
+
+/// How soon it has to be noticed that a client has gone.
+const SOON: Duration = Duration::from_secs(1);
+
+/// Registers for the end of a client, and hands the time on at which it was told.
+fn watch(response: &mut dyn ResponseWriter) -> mpsc::Receiver<Instant> {
+    let (gone, told) = mpsc::channel();
+    response.on_gone(Box::new(move || _ = gone.send(Instant::now())));
+    told
+}
+
+fn reset(client: Client) {
+    // What was not read makes the system reset the connection.
+    drop(client);
+}
+
+#[test]
+fn a_client_that_goes_is_noticed_while_the_response_is_kept() {
+    let (listener, _gate, kept) = listen_to_all(limits(|_| {}));
+    for (begins, at_once) in [(false, true), (false, false), (true, true), (true, false)] {
+        let mut client = Client::to(&listener);
+        client.expect_service();
+        client.get("/keep");
+        let mut response = kept.recv_timeout(LONG).unwrap();
+        let told = watch(&mut *response);
+        if begins {
+            response
+                .begin(&ResponseHead::new(200), b"something")
+                .unwrap();
+        }
+        if !at_once {
+            assert!(told.recv_timeout(Duration::from_millis(300)).is_err());
+        }
+        let left = Instant::now();
+        reset(client);
+        let noticed = told.recv_timeout(LONG).unwrap();
+        assert!(
+            noticed - left < SOON,
+            "{begins} {at_once} {:?}",
+            noticed - left
+        );
+        // Too late: it is told at once.
+        assert!(watch(&mut *response).try_recv().is_ok());
+        drop(response);
+    }
+    wait_until("all are gone", || listener.stats().connections == 0);
+}
+
+#[test]
+fn a_client_that_goes_is_noticed_while_the_service_is_busy() {
+    let (tell, told) = mpsc::channel();
+    let listener = listen_with(
+        limits(|_| {}),
+        service(move |_, mut response| {
+            let watched = watch(&mut *response);
+            tell.send(None).unwrap();
+            // Where a handler would look whether it is cancelled.
+            tell.send(watched.recv_timeout(LONG).ok()).unwrap();
+        }),
+    );
+    let mut client = Client::to(&listener);
+    client.get("/");
+    assert_eq!(told.recv_timeout(LONG).unwrap(), None);
+    let left = Instant::now();
+    drop(client);
+    let noticed = told.recv_timeout(LONG).unwrap().unwrap();
+    assert!(noticed - left < SOON, "{:?}", noticed - left);
+}
+
+#[test]
+fn a_client_that_sent_its_next_request_and_goes_is_noticed() {
+    let (listener, _gate, kept) = listen_to_all(limits(|_| {}));
+    for reset in [false, true] {
+        let mut client = Client::to(&listener);
+        client.get("/keep");
+        let mut response = kept.recv_timeout(LONG).unwrap();
+        let told = watch(&mut *response);
+        client.get("/next");
+        // It lives: sending is no leaving.
+        assert!(told.recv_timeout(Duration::from_millis(300)).is_err());
+        let left = Instant::now();
+        if reset {
+            response.begin(&ResponseHead::new(200), b"unread").unwrap();
+            wait_until("it has come", || client.stream.peek(&mut [0]).is_ok());
+            drop(client);
+        } else {
+            client.end_own_side();
+        }
+        let noticed = told.recv_timeout(LONG).unwrap();
+        assert!(noticed - left < SOON, "{:?}", noticed - left);
+    }
+}
+
+/// As most servers do, an end of the client's side counts as going; but who only meant to have said everything gets the response.
+#[test]
+fn a_client_that_only_stops_sending_gets_its_response() {
+    let (listener, gate, kept) = listen_to_all(limits(|_| {}));
+    let mut quick = Client::to(&listener);
+    quick.get("/quick");
+    quick.end_own_side();
+    assert_eq!(quick.receive().body, "GET /quick here ");
+    quick.expect_end();
+    let mut blocked = Client::to(&listener);
+    blocked.get("/block");
+    blocked.end_own_side();
+    let mut client = Client::to(&listener);
+    client.get("/keep");
+    let mut response = kept.recv_timeout(LONG).unwrap();
+    let told = watch(&mut *response);
+    client.end_own_side();
+    told.recv_timeout(LONG).unwrap();
+    response.respond(&ResponseHead::new(200), b"late").unwrap();
+    assert_eq!(client.receive().body, "late");
+    client.expect_end();
+    gate.open();
+    assert_eq!(blocked.receive().body, "GET /block here ");
+    blocked.expect_end();
+    wait_until("all are gone", || listener.stats().connections == 0);
+}
+
+#[test]
+fn nobody_is_told_of_clients_that_go_after_the_response() {
+    let (listener, _gate, kept) = listen_to_all(limits(|_| {}));
+    let mut client = Client::to(&listener);
+    client.get("/keep");
+    let mut response = kept.recv_timeout(LONG).unwrap();
+    let told = watch(&mut *response);
+    response.respond(&ResponseHead::new(200), b"").unwrap();
+    // The callback is dropped with the end of the response, not with the writer.
+    assert_eq!(
+        told.recv_timeout(LONG),
+        Err(mpsc::RecvTimeoutError::Disconnected)
+    );
+    client.receive();
+    drop(client);
+    wait_until("it is gone", || listener.stats().connections == 0);
+    drop(response);
+}
+
+#[test]
+fn as_many_handlers_as_allowed_run_at_once() {
+    let (listener, gate, _kept) = listen_to_all(limits(|limits| {
+        limits.max_workers = 8;
+        limits.max_waiting = 2;
+    }));
+    let ask = |target| {
+        let mut client = Client::to(&listener);
+        client.get(target);
+        client
+    };
+    let mut blocked: Vec<Client> = (0..7).map(|_| ask("/block")).collect();
+    gate.wait_for(7);
+    // One place is left, and enough for many quick ones.
+    for _ in 0..20 {
+        Client::to(&listener).expect_service();
+    }
+    blocked.push(ask("/block"));
+    gate.wait_for(8);
+    let mut waiting = vec![ask("/wait")];
+    wait_until("one waits", || listener.stats().waiting == 1);
+    waiting.push(ask("/wait"));
+    wait_until("two wait", || listener.stats().waiting == 2);
+    let mut refused = ask("/refused");
+    let response = refused.receive();
+    assert_eq!(response.status, 503);
+    assert!(response.has("Retry-After: 1"), "{response:?}");
+    refused.expect_end();
+    let stats = listener.stats();
+    assert_eq!((stats.in_hand, stats.workers, stats.refused), (8, 8, 1));
+    gate.open();
+    for client in blocked.iter_mut().chain(&mut waiting) {
+        assert_eq!(client.receive().status, 200);
+    }
+}
+
+#[test]
+fn sixty_four_handlers_that_take_a_while_take_it_together() {
+    let listener = listen_with(
+        limits(|_| {}),
+        service(|request, response| {
+            std::thread::sleep(Duration::from_millis(100));
+            say(&request, response);
+        }),
+    );
+    let mut clients: Vec<Client> = (0..64).map(|_| Client::to(&listener)).collect();
+    let started = Instant::now();
+    for client in &mut clients {
+        client.get("/");
+    }
+    for client in &mut clients {
+        assert_eq!(client.receive().status, 200);
+    }
+    // One after the other they would take 6.4 s.
+    assert!(
+        started.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        started.elapsed()
+    );
+}
+
+#[test]
+fn connections_over_the_limit_are_told_so() {
+    let listener = listen_with(
+        limits(|limits| limits.max_connections = 3),
+        service(|request, response| say(&request, response)),
+    );
+    let mut clients: Vec<Client> = (0..3).map(|_| Client::to(&listener)).collect();
+    clients.iter_mut().for_each(Client::expect_service);
+    for _ in 0..100 {
+        let mut refused = Client::to(&listener);
+        let response = refused.receive();
+        assert_eq!(response.status, 503);
+        assert!(response.has("Retry-After: 1") && response.has("Connection: close"));
+        refused.expect_end();
+    }
+    clients.iter_mut().for_each(Client::expect_service);
+    drop(clients.pop());
+    wait_until("there is a place again", || {
+        listener.stats().connections < 3
+    });
+    Client::to(&listener).expect_service();
+}
+
+/// All of them at once, on few threads, by turns.
+#[test]
+fn more_busy_connections_than_threads_are_all_served() {
+    let listener = listen_with(
+        limits(|limits| limits.max_workers = 3),
+        service(|request, response| say(&request, response)),
+    );
+    let serve = |listener: &HttpListener| {
+        let mut clients: Vec<Client> = (0..20).map(|_| Client::to(listener)).collect();
+        for _ in 0..50 {
+            for client in &mut clients {
+                client.get("/a");
+                client.get("/b");
+            }
+            for client in &mut clients {
+                assert_eq!(client.receive().body, "GET /a here ");
+                assert_eq!(client.receive().body, "GET /b here ");
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| serve(&listener));
+        }
+    });
+    assert!(listener.stats().workers <= 3);
+}
