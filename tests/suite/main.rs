@@ -32,6 +32,7 @@ mod engine_workers;
 #[cfg(feature = "schemars")]
 mod everything;
 mod faults;
+mod forms;
 #[cfg(feature = "http-server")]
 mod http_legacy;
 #[cfg(feature = "http-server")]
