@@ -66,5 +66,7 @@ mod stress;
 mod tap;
 mod trace;
 mod transport;
+#[cfg(feature = "validation")]
+mod validation;
 #[cfg(feature = "http-server")]
 mod web;
