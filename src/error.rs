@@ -32,6 +32,7 @@ struct Inner {
     not_found: bool,
     os_code: Option<i32>,
     stderr_tail: Option<String>,
+    result: Option<Arc<str>>,
 }
 
 /// Who failed, and so what the caller may do next.
@@ -76,6 +77,7 @@ impl Error {
             not_found: false,
             os_code: None,
             stderr_tail: None,
+            result: None,
         }))
     }
 
@@ -110,6 +112,11 @@ impl Error {
 
     pub(crate) fn with_stderr_tail(mut self, tail: Option<String>) -> Self {
         self.0.stderr_tail = tail;
+        self
+    }
+
+    pub(crate) fn with_result(mut self, result: String) -> Self {
+        self.0.result = Some(result.into());
         self
     }
 
@@ -153,6 +160,12 @@ impl Error {
     /// The operating system's error number (`errno`), when it is the system that refused.
     pub fn os_code(&self) -> Option<i32> {
         self.0.os_code
+    }
+
+    /// The result that came, as JSON, when all that is wrong is that it does not fit the schema that the peer had advertised. It can be read as
+    /// [`CallToolResult`](crate::schema::CallToolResult).
+    pub fn result(&self) -> Option<&str> {
+        self.0.result.as_deref()
     }
 
     /// The last lines that a child process wrote to its standard error, when the child has ended.

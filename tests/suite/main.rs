@@ -68,5 +68,6 @@ mod trace;
 mod transport;
 #[cfg(feature = "validation")]
 mod validation;
+mod validation_client;
 #[cfg(feature = "http-server")]
 mod web;
