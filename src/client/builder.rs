@@ -18,6 +18,7 @@ use crate::schema::{
     ProtocolVersion, Root, method,
 };
 use crate::transport::{Limits, Transport};
+use crate::validation::Validator;
 
 /// Describes a client, then connects it.
 #[must_use = "a client that is not connected does nothing"]
@@ -35,6 +36,7 @@ pub struct ClientBuilder {
     pub(super) limits: Limits,
     pub(super) log: Option<LogHook>,
     pub(super) list_bounds: ListBounds,
+    pub(super) validator: Option<Validator>,
 }
 
 impl ClientBuilder {
@@ -53,6 +55,7 @@ impl ClientBuilder {
             limits: Limits::default(),
             log: None,
             list_bounds: ListBounds::default(),
+            validator: Validator::of_this_build(),
         }
     }
 
@@ -261,6 +264,20 @@ impl ClientBuilder {
     /// length can be read page by page.
     pub fn max_list_items(mut self, max_list_items: usize) -> Self {
         self.list_bounds.max_list_items = max_list_items;
+        self
+    }
+
+    /// What checks structured results of tools against the output schemas that were listed. Defaults to [`Validator::json_schema`] with the
+    /// feature `validation`, and to none without it. `None` switches it off.
+    ///
+    /// A schema is known when [`list_tools`](Client::list_tools) or [`tool_pages`](Client::tool_pages) has shown it, and until the server
+    /// tells that its tools have changed. A call whose output schema can't be used fails before it is sent; a result that doesn't fit, or has no
+    /// structured content though a schema promises it, fails with [`ErrorKind::Protocol`] and stays with the error: see
+    /// [`Error::result`]. What a tool says of its own failure is not checked.
+    ///
+    /// Spec: Server Features, Tools, "Output Schema" (since 2025-06-18).
+    pub fn validator(mut self, validator: impl Into<Option<Validator>>) -> Self {
+        self.validator = validator.into();
         self
     }
 

@@ -5,6 +5,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::envelope::params_text;
+use super::outputs;
 use super::paging::Pages;
 use super::{Client, Inner};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
@@ -61,7 +62,8 @@ impl Client {
     ///
     /// [`ErrorKind::Unsupported`] when the server has no tools (nothing is sent), [`ErrorKind::Peer`] when it refuses,
     /// [`ErrorKind::Timeout`] (the server is told), [`ErrorKind::Closed`] when it has gone, [`ErrorKind::Protocol`] when its answer is no
-    /// result of a tool, [`ErrorKind::Invalid`] when the arguments are written neither as a JSON object nor as nothing.
+    /// result of a tool, [`ErrorKind::Invalid`] when the arguments are written neither as a JSON object nor as nothing. With a
+    /// [`validator`](super::ClientBuilder::validator) also when the result, or the output schema itself, is not what it has to be.
     pub fn call_tool(&self, name: &str, arguments: &impl Serialize) -> Result<CallToolResult> {
         self.call_tool_with(name, arguments, CallOptions::new())
     }
@@ -91,7 +93,20 @@ impl Client {
             }
             _ => {}
         }
-        self.call(method::TOOLS_CALL, &params, options)
+        let of = || format!("of tool '{}' of '{}'", Excerpt(name), self.server_name());
+        let promised = self.0.outputs.check_of(name).map_err(|error| {
+            error.context(format_args!("the output schema {} can't be used", of()))
+        })?;
+        let result = self.call(method::TOOLS_CALL, &params, options)?;
+        let Some(promised) = promised else {
+            return Ok(result);
+        };
+        outputs::check(&promised, result).map_err(|error| {
+            error.context(format_args!(
+                "the structured content {} does not fit its output schema",
+                of()
+            ))
+        })
     }
 
     /// Lists the resources, all pages of them.

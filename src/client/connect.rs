@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use super::envelope::Envelope;
 use super::era::{self, Era, Verdict};
 use super::input::Known;
+use super::outputs::Outputs;
 use super::subscription::Subscriptions;
 use super::{Client, ClientBuilder, Inner, ServerDescription};
 use crate::error::{Error, ErrorCode, ErrorKind, Result};
@@ -41,6 +42,7 @@ pub(super) fn connect(
         spare: transport.again(),
         known: settings.era.or(remembered),
         subscriptions: Arc::default(),
+        outputs: Outputs::new(settings.validator.clone()),
         settings,
     };
     let connected = opening.run(transport);
@@ -61,6 +63,7 @@ struct Opening {
     spare: Option<Box<dyn Transport>>,
     known: Option<Era>,
     subscriptions: Arc<Subscriptions>,
+    outputs: Arc<Outputs>,
 }
 
 impl Opening {
@@ -150,11 +153,11 @@ impl Opening {
                 // It fails when the server has gone, and then nobody waits for it.
                 drop(responder.respond(&EmptyResult::default()));
             });
+        let handlers = self
+            .subscriptions
+            .listen_in(settings.inputs.serve(handlers));
         let mut connection = Connection::asking()
-            .handlers(
-                self.subscriptions
-                    .listen_in(settings.inputs.serve(handlers)),
-            )
+            .handlers(self.outputs.listen_in(handlers))
             .limits(settings.limits.clone());
         if let Some(log) = &settings.log {
             connection = connection.log(log.clone());
@@ -221,6 +224,7 @@ impl Opening {
             server,
             list_bounds: self.settings.list_bounds,
             subscriptions: Arc::clone(&self.subscriptions),
+            outputs: Arc::clone(&self.outputs),
         }))
     }
 
@@ -288,6 +292,7 @@ impl Opening {
             server,
             list_bounds: self.settings.list_bounds,
             subscriptions: Arc::clone(&self.subscriptions),
+            outputs: Arc::clone(&self.outputs),
         }))
     }
 

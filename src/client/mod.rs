@@ -14,6 +14,7 @@ mod envelope;
 mod era;
 mod input;
 mod open_pages;
+mod outputs;
 mod paging;
 mod rounds;
 mod subscription;
@@ -26,6 +27,7 @@ pub use self::builder::ClientBuilder;
 use self::envelope::Envelope;
 pub use self::era::{Era, EraMemory};
 use self::input::InputHandlers;
+use self::outputs::Outputs;
 use self::paging::ListBounds;
 pub use self::paging::{Items, ListPage, Pages};
 use self::subscription::Subscriptions;
@@ -67,6 +69,7 @@ struct Inner {
     server: ServerDescription,
     list_bounds: ListBounds,
     subscriptions: Arc<Subscriptions>,
+    outputs: Arc<Outputs>,
 }
 
 /// What the server said of itself when the connection was opened.

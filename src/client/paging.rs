@@ -49,7 +49,7 @@ pub trait ListPage: sealed::Sealed + DeserializeOwned {
 }
 
 mod sealed {
-    use super::ServerCapabilities;
+    use super::{ServerCapabilities, Tool};
 
     pub trait Sealed {
         /// What the server has to advertise.
@@ -58,11 +58,16 @@ mod sealed {
         fn is_advertised(capabilities: &ServerCapabilities) -> bool;
 
         fn next_cursor(&self) -> Option<&str>;
+
+        /// What it says of tools.
+        fn tools(&self) -> &[Tool] {
+            &[]
+        }
     }
 }
 
 macro_rules! list_page {
-    ($page:ty, $field:ident: $item:ty, $method:expr, $capability:ident) => {
+    ($page:ty, $field:ident: $item:ty, $method:expr, $capability:ident $(, $more:item)?) => {
         impl ListPage for $page {
             type Item = $item;
 
@@ -83,11 +88,21 @@ macro_rules! list_page {
             fn next_cursor(&self) -> Option<&str> {
                 self.next_cursor.as_deref()
             }
+
+            $($more)?
         }
     };
 }
 
-list_page!(ListToolsResult, tools: Tool, method::TOOLS_LIST, tools);
+list_page!(
+    ListToolsResult,
+    tools: Tool,
+    method::TOOLS_LIST,
+    tools,
+    fn tools(&self) -> &[Tool] {
+        &self.tools
+    }
+);
 list_page!(ListResourcesResult, resources: Resource, method::RESOURCES_LIST, resources);
 list_page!(
     ListResourceTemplatesResult,
@@ -156,7 +171,16 @@ impl<'a, P: ListPage> Pages<'a, P> {
             cursor,
             ..PaginatedRequestParams::default()
         };
+        let age = client.0.outputs.age();
         let page: P = client.call(P::METHOD, &params, self.options.for_one())?;
+        if !client.0.outputs.learn(page.tools(), age) {
+            client.0.connection.peer().core().log(|| {
+                format!(
+                    "the output schemas of '{}' are too many to remember: not all results are checked",
+                    client.server_name()
+                )
+            });
+        }
         self.course.answered(page.next_cursor()).map_err(|stray| {
             let (kind, text) = stray;
             let text = format!(

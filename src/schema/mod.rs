@@ -24,6 +24,7 @@ mod completion;
 mod content;
 mod elicitation;
 mod elicitation_url;
+mod form;
 mod icon;
 mod input;
 mod json;

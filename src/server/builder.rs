@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
@@ -16,7 +17,7 @@ use super::prompts::{self, PromptOutput};
 use super::resources::{self, ResourceOutput, ResourceRead};
 use super::state::{KeyRing, StateKey};
 use super::store::StateStore;
-use super::tools::{self, Tools};
+use super::tools::{self, ToolHandler, Tools};
 use super::{Inner, Server};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::Request;
@@ -26,11 +27,14 @@ use crate::schema::{
     ResourceTemplate, Tool,
 };
 use crate::transport::Limits;
+use crate::validation::Validator;
 
 /// Describes a server. What is wrong is said at the end, by [`build`](Self::build) or [`serve_stdio`](Self::serve_stdio).
 #[must_use = "a server that is not built serves nobody"]
 pub struct ServerBuilder {
     inner: Inner,
+    /// Added at the end, when it is known what checks them.
+    tools: Vec<(Tool, ToolHandler)>,
     fault: Option<Error>,
 }
 
@@ -64,8 +68,14 @@ impl ServerBuilder {
             state_lifetime: Duration::from_secs(600),
             state_store: None,
             pages: Default::default(),
+            validator: Validator::of_this_build(),
+            embeds_undeclared: AtomicBool::new(false),
         };
-        Self { inner, fault }
+        Self {
+            inner,
+            tools: Vec::new(),
+            fault,
+        }
     }
 
     /// Says who the server is: title, description, icons, home page. Replaces name and version too.
@@ -161,6 +171,19 @@ impl ServerBuilder {
         self
     }
 
+    /// What checks arguments of tools before their handlers run, and structured results before they are sent; it checks the schemas when
+    /// a tool is added. Defaults to [`Validator::json_schema`] with the feature `validation`, and to none without it. `None` switches it off.
+    ///
+    /// Arguments that don't fit are the tool's failure, so that the model can mend them: a result with `isError` that says where they don't.
+    /// A result that doesn't fit is the server's: the client gets an internal error, [`on_log`](Self::on_log) what is wrong. With or without
+    /// a validator arguments have to be an object, and what the handler's type can't be read from is refused.
+    ///
+    /// Spec: Server Features, Tools, "Security Considerations" and "Output Schema".
+    pub fn validator(mut self, validator: impl Into<Option<Validator>>) -> Self {
+        self.inner.validator = validator.into();
+        self
+    }
+
     /// Takes what the library has to say to its host, a line at a time, on any thread. Defaults to nobody.
     pub fn on_log(mut self, hook: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.inner.log = Some(Arc::new(hook));
@@ -220,8 +243,7 @@ impl ServerBuilder {
         A: DeserializeOwned,
         R: ToolOutput,
     {
-        let added = tools::add(&self.inner.tools, tool, output::answering(handler));
-        self.noting(added)
+        self.with_tool(tool, output::answering(handler))
     }
 
     /// Adds a tool whose handler may keep the call and answer later, from any thread. See [`Server::add_deferred_tool`].
@@ -230,8 +252,7 @@ impl ServerBuilder {
         tool: Tool,
         handler: impl Fn(ToolCall) + Send + Sync + 'static,
     ) -> Self {
-        let added = tools::add(&self.inner.tools, tool, Arc::new(handler));
-        self.noting(added)
+        self.with_tool(tool, Arc::new(handler))
     }
 
     /// Adds a resource: something to read, at an address of its own.
@@ -411,10 +432,14 @@ impl ServerBuilder {
     ///
     /// [`ErrorKind::Invalid`] with the first thing that was wrong in its description.
     pub fn build(self) -> Result<Server> {
-        match self.fault {
-            Some(fault) => Err(fault),
-            None => Ok(Server(Arc::new(self.inner))),
+        if let Some(fault) = self.fault {
+            return Err(fault);
         }
+        let inner = self.inner;
+        for (tool, handler) in self.tools {
+            tools::add(&inner.tools, tool, handler, inner.validator.as_ref())?;
+        }
+        Ok(Server(Arc::new(inner)))
     }
 
     /// Makes the server and serves over the standard streams: [`build`](Self::build), then [`Server::serve_stdio`].
@@ -424,6 +449,11 @@ impl ServerBuilder {
     /// As both say.
     pub fn serve_stdio(self) -> Result<()> {
         self.build()?.serve_stdio()
+    }
+
+    fn with_tool(mut self, tool: Tool, handler: ToolHandler) -> Self {
+        self.tools.push((tool, handler));
+        self
     }
 
     /// Keeps the first fault.

@@ -15,7 +15,7 @@ use super::failure::Failure;
 use super::hub::Audience;
 use super::paging::{List, UNCACHED};
 use super::questions::Waiting;
-use super::tools::Entry;
+use super::tools::{Entry, Promise, Work};
 use crate::error::{ErrorCode, Excerpt, RpcError, without_position};
 use crate::jsonrpc::Request;
 use crate::protocol::{Handlers, Responder};
@@ -285,6 +285,9 @@ impl Link {
         match self.find_tool(request) {
             Err(error) => send::<()>(Err(error), responder),
             Ok((entry, params, terms)) => {
+                let meta = params.meta.unwrap_or_default();
+                let context = Context::new(responder, terms, meta, Arc::clone(self));
+                let work = Arc::clone(&entry);
                 let asker = Asker {
                     server: Arc::clone(&self.server),
                     method: method::TOOLS_CALL,
@@ -292,8 +295,10 @@ impl Link {
                     arguments: params.arguments,
                     again: entry,
                 };
-                let meta = params.meta.unwrap_or_default();
-                let context = Context::new(responder, terms, meta, Arc::clone(self));
+                if let Err(error) = work.handler.check_arguments(asker.arguments()) {
+                    ToolCall::new(context, Promise::Nothing).fail_arguments(&error);
+                    return;
+                }
                 asker.begin(
                     context,
                     params.request_state.as_deref(),
@@ -365,7 +370,10 @@ impl Link {
 
 impl Again for Entry {
     fn run(&self, context: Context) {
-        (self.handler)(ToolCall::new(context));
+        let Work {
+            handler, promise, ..
+        } = &self.handler;
+        handler(ToolCall::new(context, promise.clone()));
     }
 }
 

@@ -41,6 +41,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
@@ -64,7 +65,7 @@ use self::resources::{Resources, Templates};
 use self::state::KeyRing;
 pub use self::state::StateKey;
 pub use self::store::{MemoryStateStore, StateStore};
-use self::tools::Tools;
+use self::tools::{ToolHandler, Tools};
 use crate::error::{ErrorKind, Result};
 use crate::protocol::{Connection, ConnectionBuilder, Handlers, LogHook};
 use crate::schema::{
@@ -72,6 +73,7 @@ use crate::schema::{
     ResourceTemplate, Tool,
 };
 use crate::transport::{Limits, Stdio, Transport};
+use crate::validation::Validator;
 
 /// A server. Cheap to clone; clones share what it has.
 #[derive(Clone)]
@@ -103,6 +105,10 @@ struct Inner {
     /// Has each state taken once.
     state_store: Option<Arc<dyn StateStore>>,
     pages: Pages,
+    /// What checks arguments and structured results of tools.
+    validator: Option<Validator>,
+    /// The host was told that a tool embeds resources though the server has none.
+    embeds_undeclared: AtomicBool,
 }
 
 impl Server {
@@ -115,7 +121,8 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when the name is taken or not a tool name, or the input schema is not one of an object.
+    /// [`ErrorKind::Invalid`] when the name is taken or not a tool name, or the input schema is not one of an object. With a
+    /// [`validator`](ServerBuilder::validator) also as [`Validator::compile`] says, of both schemas.
     pub fn add_tool<A, R>(
         &self,
         tool: Tool,
@@ -125,7 +132,11 @@ impl Server {
         A: DeserializeOwned,
         R: ToolOutput,
     {
-        tools::add(&self.0.tools, tool, output::answering(handler))?;
+        self.add(tool, output::answering(handler))
+    }
+
+    fn add(&self, tool: Tool, handler: ToolHandler) -> Result<()> {
+        tools::add(&self.0.tools, tool, handler, self.0.validator.as_ref())?;
         self.0.hub.publish(Event::ToolsChanged);
         Ok(())
     }
@@ -140,9 +151,7 @@ impl Server {
         tool: Tool,
         handler: impl Fn(ToolCall) + Send + Sync + 'static,
     ) -> Result<()> {
-        tools::add(&self.0.tools, tool, Arc::new(handler))?;
-        self.0.hub.publish(Event::ToolsChanged);
-        Ok(())
+        self.add(tool, Arc::new(handler))
     }
 
     /// Takes a tool away; calls of it that run go on. Returns whether there was one of that name.

@@ -4,10 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Lowest first: a layer may name those before it.
-const LAYERS: [&str; 8] = [
+const LAYERS: [&str; 9] = [
     "error",
     "jsonrpc",
     "schema",
+    "validation",
     "transport",
     "protocol",
     "client",

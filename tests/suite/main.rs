@@ -32,6 +32,7 @@ mod engine_workers;
 #[cfg(feature = "schemars")]
 mod everything;
 mod faults;
+mod forms;
 #[cfg(feature = "http-server")]
 mod http_legacy;
 #[cfg(feature = "http-server")]
@@ -75,5 +76,8 @@ mod stress;
 mod tap;
 mod trace;
 mod transport;
+#[cfg(feature = "validation")]
+mod validation;
+mod validation_client;
 #[cfg(feature = "http-server")]
 mod web;

@@ -126,6 +126,46 @@ fn what_is_wrong_with_a_request_is_told_before_the_handler_runs() {
     }
 }
 
+// M-PROM-B-14, L-PROM-B-10: the handler is where inputs are judged, and they get there as texts of declared names only
+#[test]
+fn a_handler_judges_what_goes_into_its_prompt() {
+    #[derive(Deserialize)]
+    struct File {
+        path: String,
+    }
+    let prompt = Prompt::new("explain").argument(PromptArgument::new("path").required(true));
+    let server = Server::builder("prompts", "1")
+        .prompt(
+            prompt,
+            |file: File, _: &Context| -> Result<String, HandlerError> {
+                if file.path.contains("..") {
+                    Err(RpcError::invalid_params("path has to stay in the project"))?;
+                }
+                Ok(format!("Please explain {}", file.path))
+            },
+        )
+        .build()
+        .unwrap();
+    for &revision in ProtocolVersion::ALL {
+        let mut client = Raw::open(&server, revision);
+        let mut ask = |path: serde_json::Value| {
+            let params = json!({ "name": "explain", "arguments": { "path": path } });
+            client.error("prompts/get", params)["message"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        };
+        assert_eq!(ask(json!("../secret")), "path has to stay in the project");
+        for no_text in [json!(["a"]), json!({ "a": "b" }), json!(7), json!(true)] {
+            assert!(ask(no_text.clone()).contains("prompts/get"), "{no_text}");
+        }
+        let good = json!({ "name": "explain", "arguments": { "path": "main.rs" } });
+        let given = client.result("prompts/get", good);
+        let text = &given["messages"][0]["content"]["text"];
+        assert_eq!(text, "Please explain main.rs");
+    }
+}
+
 // M-PROM-S-02, M-PROM-B-13
 #[test]
 fn prompts_come_and_go_while_serving() {
