@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::asked_by::AskedBy;
+use super::cache::ResponseCache;
 use super::era::{Era, EraMemory};
 use super::input::InputHandlers;
 use super::paging::ListBounds;
@@ -35,6 +36,7 @@ pub struct ClientBuilder {
     pub(super) limits: Limits,
     pub(super) log: Option<LogHook>,
     pub(super) list_bounds: ListBounds,
+    pub(super) cache: Option<ResponseCache>,
 }
 
 impl ClientBuilder {
@@ -53,6 +55,7 @@ impl ClientBuilder {
             limits: Limits::default(),
             log: None,
             list_bounds: ListBounds::default(),
+            cache: None,
         }
     }
 
@@ -248,6 +251,13 @@ impl ClientBuilder {
     /// Upper bounds of the connection.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// Keeps responses in this cache, with other clients. Defaults to a cache of the client's own, within its
+    /// [`limits`](Self::limits); to keep none, set [`max_cached_responses`](Limits::max_cached_responses) to 0.
+    pub fn cache(mut self, cache: &ResponseCache) -> Self {
+        self.cache = Some(cache.clone());
         self
     }
 

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
+use super::cache::{self, Looked, Topic};
 use super::envelope::params_text;
 use super::paging::Pages;
 use super::{Client, Inner};
@@ -25,7 +26,8 @@ impl Client {
 
     /// Lists the tools, all pages of them.
     ///
-    /// Blocks for each page at most as long as a call does by default.
+    /// Blocks for each page at most as long as a call does by default. Pages that the server let be kept, and that are still fresh, are not
+    /// asked for again: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`].
     ///
     /// # Errors
     ///
@@ -96,7 +98,8 @@ impl Client {
 
     /// Lists the resources, all pages of them.
     ///
-    /// Blocks for each page at most as long as a call does by default.
+    /// Blocks for each page at most as long as a call does by default. Pages that the server let be kept, and that are still fresh, are not
+    /// asked for again: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`].
     ///
     /// # Errors
     ///
@@ -123,7 +126,8 @@ impl Client {
 
     /// Lists the resource templates, all pages of them.
     ///
-    /// Blocks for each page at most as long as a call does by default.
+    /// Blocks for each page at most as long as a call does by default. Pages that the server let be kept, and that are still fresh, are not
+    /// asked for again: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`].
     ///
     /// # Errors
     ///
@@ -156,7 +160,8 @@ impl Client {
 
     /// Reads a resource.
     ///
-    /// Blocks as [`call_tool`](Self::call_tool) does.
+    /// Blocks as [`call_tool`](Self::call_tool) does. Asks the server unless it let an earlier response be kept that is still fresh: see
+    /// [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`].
     ///
     /// Spec: Server Features, Resources, "Reading Resources" (every revision).
     ///
@@ -183,12 +188,14 @@ impl Client {
             method::RESOURCES_READ,
         )?;
         let params = ReadResourceRequestParams::new(uri);
-        self.call(method::RESOURCES_READ, &params, options)
+        let topic = Topic::Resource(uri.to_owned());
+        self.call_or_recall(method::RESOURCES_READ, topic, &params, options)
     }
 
     /// Lists the prompts, all pages of them.
     ///
-    /// Blocks for each page at most as long as a call does by default.
+    /// Blocks for each page at most as long as a call does by default. Pages that the server let be kept, and that are still fresh, are not
+    /// asked for again: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`].
     ///
     /// # Errors
     ///
@@ -411,8 +418,37 @@ impl Client {
         params: &impl Serialize,
         mut options: CallOptions<'_>,
     ) -> Result<R> {
-        let text = self.call_in_rounds(method, params_text(method, params)?, &mut options)?;
-        serde_json::from_str(&text).map_err(|error| {
+        let answer = self.call_in_rounds(method, params_text(method, params)?, &mut options)?;
+        self.decode(method, &answer.result)
+    }
+
+    /// The same for a call whose result may be kept, and may have been.
+    pub(super) fn call_or_recall<R: DeserializeOwned>(
+        &self,
+        method: &str,
+        topic: Topic,
+        params: &impl Serialize,
+        mut options: CallOptions<'_>,
+    ) -> Result<R> {
+        let params = params_text(method, params)?;
+        let request = cache::request_text(method, &params, &self.own_meta(&options));
+        // What a server said before it left is no answer.
+        let bypass = options.bypasses_cache() || self.is_closed();
+        let fetch = match self.0.cache.look_up(request, topic, bypass) {
+            Looked::Found(text) => return self.decode(method, &text),
+            Looked::Missing(fetch) => fetch,
+        };
+        let answer = self.call_in_rounds(method, params, &mut options)?;
+        let result = self.decode(method, &answer.result)?;
+        // What a person answered is no part of the key.
+        if !answer.asked {
+            fetch.keep(&answer.result);
+        }
+        Ok(result)
+    }
+
+    fn decode<R: DeserializeOwned>(&self, method: &str, text: &str) -> Result<R> {
+        serde_json::from_str(text).map_err(|error| {
             let text = format!(
                 "the result of {method} of '{}' can't be read: {error}",
                 self.server_name()

@@ -10,6 +10,7 @@ mod asking_pages;
 mod asking_rules;
 mod asking_state;
 mod client_asked;
+mod client_cache;
 mod client_calls;
 mod client_children;
 mod client_fallback;
