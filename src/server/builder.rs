@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::completion::{self, Completing, CompletionOutput};
 use super::context::{Context, ToolCall};
+use super::guard::Guard;
 use super::output::{self, ToolOutput};
 use super::paging::List;
 use super::prompts::{self, PromptOutput};
@@ -51,6 +52,7 @@ impl ServerBuilder {
             resources: Default::default(),
             templates: Default::default(),
             completers: Default::default(),
+            guards: Vec::new(),
             logging: false,
             resource_updates: true,
             hub: Default::default(),
@@ -64,6 +66,7 @@ impl ServerBuilder {
             state_lifetime: Duration::from_secs(600),
             state_store: None,
             pages: Default::default(),
+            connections: Default::default(),
         };
         Self { inner, fault }
     }
@@ -351,6 +354,16 @@ impl ServerBuilder {
         let handler = completion::completing(handler);
         let added = self.inner.completers.add(reference, argument, handler);
         self.noting(added)
+    }
+
+    /// Adds a guard: it decides who may see and use what, and looks at what leaves the server. Defaults to none: everybody who can reach
+    /// the server may use all of it.
+    ///
+    /// Lists of a server with guards are sent as private, whatever [`cache_list`](Self::cache_list) says: they may differ from user to
+    /// user.
+    pub fn guard(mut self, guard: impl Guard + 'static) -> Self {
+        self.inner.guards.push(Arc::new(guard));
+        self
     }
 
     /// Says that the server has such things although none is there yet, so that clients that connect before the first one is added know

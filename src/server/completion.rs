@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::context::Context;
 use super::dispatch::{Link, read, send};
 use super::failure::HandlerError;
+use super::guard::{Outgoing, Primitive};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
 use crate::jsonrpc::Request;
 use crate::protocol::Responder;
@@ -142,6 +143,14 @@ pub(super) fn completing<R: CompletionOutput>(
     Arc::new(move |completing, context| handler(completing, context).into_completion())
 }
 
+/// What has the argument that is completed.
+fn target(reference: &CompletionReference) -> Primitive<'_> {
+    match reference {
+        CompletionReference::Prompt(prompt) => Primitive::Prompt(&prompt.name),
+        CompletionReference::Resource(template) => Primitive::ResourceTemplate(&template.uri),
+    }
+}
+
 /// Cuts what a handler put together by hand.
 fn cut(mut completion: Completion) -> Completion {
     let given = completion.values.len();
@@ -163,8 +172,14 @@ impl Link {
                 let terms = self.terms(params.meta.as_mut())?;
                 Ok((params, terms))
             });
-        let (mut params, terms) = match opened {
-            Ok(opened) => opened,
+        let admitted = opened.and_then(|(params, terms)| {
+            let target = target(&params.reference);
+            let meta = params.meta.as_ref();
+            self.admit(&self.access(request, &responder, Some(target), &terms, meta))?;
+            Ok((params, terms))
+        });
+        let (mut params, terms) = match admitted {
+            Ok(admitted) => admitted,
             Err(error) => return send::<()>(Err(error), responder),
         };
         let meta = params.meta.take().unwrap_or_default();
@@ -197,6 +212,7 @@ impl Link {
             }
         };
         let mut result = CompleteResult::new(cut(completion));
+        context.release(Outgoing::Completion(&mut result));
         self.finish(&mut result.meta, context.terms());
         result.fit_to(context.terms().revision);
         Ok(result)
@@ -210,9 +226,8 @@ impl Link {
     ) -> Result<(), RpcError> {
         let known = match reference {
             CompletionReference::Prompt(prompt) => {
-                let entry = self.server.prompts.find(&prompt.name).ok_or_else(|| {
-                    RpcError::invalid_params(format!("unknown prompt: {}", Excerpt(&prompt.name)))
-                })?;
+                let entry = self.server.prompts.find(&prompt.name);
+                let entry = entry.ok_or_else(|| target(reference).unknown())?;
                 let arguments = entry.item.arguments.as_ref();
                 arguments.is_none_or(|declared| declared.iter().any(|it| it.name == argument))
             }
@@ -224,11 +239,7 @@ impl Link {
                     }
                     // The address of a single resource has nothing to complete, but may be named.
                     None if self.server.resources.find(&template.uri).is_some() => true,
-                    None => {
-                        let uri = Excerpt(&template.uri);
-                        let text = format!("unknown resource template: {uri}");
-                        return Err(RpcError::invalid_params(text));
-                    }
+                    None => return Err(target(reference).unknown()),
                 }
             }
         };

@@ -12,6 +12,7 @@ use super::asking::{self, Asker};
 use super::conversation::Terms;
 use super::dispatch::Link;
 use super::failure::for_revision;
+use super::guard::Outgoing;
 use super::once::Turns;
 use super::output::{ToolError, ToolOutput};
 use super::progress::{Budget, Pace};
@@ -198,6 +199,7 @@ impl Context {
             return;
         };
         params.logger = logger.map(str::to_owned);
+        self.release(Outgoing::Log(&mut params));
         // It fails when nobody wants to know any more: answered, cancelled, closed.
         _ = self
             .responder
@@ -348,6 +350,7 @@ impl ToolCall {
     pub fn respond(self, output: impl ToolOutput) -> Result<()> {
         let context = self.into_context();
         let result = output.into_result().map(|mut result| {
+            context.release(Outgoing::Tool(&mut result));
             if let Some(meta) = context.result_meta() {
                 result.meta.get_or_insert_default().server_info = meta.server_info;
             }

@@ -19,6 +19,7 @@ mod context;
 mod conversation;
 mod dispatch;
 mod failure;
+mod guard;
 #[cfg(feature = "http-server")]
 pub mod http;
 mod hub;
@@ -30,6 +31,7 @@ mod progress;
 mod prompts;
 mod question_rules;
 mod questions;
+mod rate;
 mod resources;
 mod rounds;
 mod state;
@@ -41,6 +43,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
@@ -53,12 +56,15 @@ pub use self::context::{Context, ToolCall};
 pub use self::conversation::Terms;
 use self::dispatch::Link;
 pub use self::failure::HandlerError;
+use self::guard::Guards;
+pub use self::guard::{Access, Guard, Outgoing, Primitive};
 use self::hub::{Event, Hub};
 pub use self::output::{Json, ToolError, ToolOutput};
 use self::pages::Pages;
 pub use self::paging::List;
 pub use self::prompts::PromptOutput;
 use self::prompts::Prompts;
+pub use self::rate::RateLimit;
 pub use self::resources::{Cached, ResourceOutput, ResourceRead};
 use self::resources::{Resources, Templates};
 use self::state::KeyRing;
@@ -88,6 +94,7 @@ struct Inner {
     resources: Resources,
     templates: Templates,
     completers: Completers,
+    guards: Guards,
     logging: bool,
     resource_updates: bool,
     hub: Hub,
@@ -103,6 +110,8 @@ struct Inner {
     /// Has each state taken once.
     state_store: Option<Arc<dyn StateStore>>,
     pages: Pages,
+    /// How many connections there were.
+    connections: AtomicU64,
 }
 
 impl Server {
@@ -264,7 +273,7 @@ impl Server {
     }
 
     /// The same for a peer that acts on behalf of a user whom the host has made sure of: by the credentials of a Unix socket, by a
-    /// certificate, or because the user started it. Handlers see the principal, and what the client keeps between the rounds of a call is
+    /// certificate, or because the user started it. Guards and handlers see the principal, and what the client keeps between the rounds of a call is
     /// worth nothing in other hands.
     ///
     /// # Errors

@@ -13,6 +13,7 @@ use super::catalogue::{self, Catalogue, listed};
 use super::context::Context;
 use super::dispatch::{Link, read, send};
 use super::failure::HandlerError;
+use super::guard::{Outgoing, Primitive};
 use super::paging::List;
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
 use crate::jsonrpc::Request;
@@ -28,7 +29,7 @@ pub(super) type PromptHandler =
 pub(super) type Prompts = Catalogue<Prompt, PromptHandler>;
 type PromptEntry = catalogue::Entry<Prompt, PromptHandler>;
 
-listed!(Prompt in ListPromptsResult, "prompt", name);
+listed!(Prompt in ListPromptsResult, "prompt", name, Prompt);
 
 /// Adds a prompt if it can be told from others.
 pub(super) fn add(prompts: &Prompts, prompt: Prompt, handler: PromptHandler) -> Result<()> {
@@ -156,8 +157,11 @@ impl Link {
             Err(error) => return send::<()>(Err(error), responder),
         };
         let arguments = params.arguments.unwrap_or_default();
+        let wanted = Primitive::Prompt(&params.name);
+        let meta = params.meta.as_ref();
         let found = self
-            .find_prompt(&params.name, &arguments)
+            .admit(&self.access(request, &responder, Some(wanted), &terms, meta))
+            .and_then(|()| self.find_prompt(&params.name, &arguments))
             .and_then(|entry| {
                 let text = serde_json::value::to_raw_value(&arguments);
                 Ok((
@@ -195,9 +199,8 @@ impl Link {
     }
 
     fn find_prompt(&self, name: &str, arguments: &Arguments) -> Result<Arc<PromptEntry>, RpcError> {
-        let entry = self.server.prompts.find(name).ok_or_else(|| {
-            RpcError::invalid_params(format!("unknown prompt: {}", Excerpt(name)))
-        })?;
+        let entry = self.server.prompts.find(name);
+        let entry = entry.ok_or_else(|| Primitive::Prompt(name).unknown())?;
         check(&entry.item, arguments)?;
         Ok(entry)
     }
@@ -221,6 +224,7 @@ impl Again for Prompting {
             if result.description.is_none() {
                 result.description.clone_from(&entry.item.description);
             }
+            context.release(Outgoing::Prompt(&mut result));
             link.finish(&mut result.meta, context.terms());
             result.fit_to(context.terms().revision);
             result

@@ -14,7 +14,7 @@ pub(super) type Tools = Catalogue<Tool, ToolHandler>;
 /// A tool and what it does.
 pub(super) type Entry = catalogue::Entry<Tool, ToolHandler>;
 
-listed!(Tool in ListToolsResult, "tool", name);
+listed!(Tool in ListToolsResult, "tool", name, Tool);
 
 /// Adds a tool if it is well described.
 pub(super) fn add(tools: &Tools, tool: Tool, handler: ToolHandler) -> Result<()> {

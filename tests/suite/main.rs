@@ -62,6 +62,7 @@ mod scripted;
 mod served_process;
 mod server_batches;
 mod server_completion;
+mod server_guards;
 mod server_logging;
 mod server_meta;
 mod server_opening;

@@ -42,10 +42,18 @@ impl Raw {
 
     /// Connects and says nothing.
     pub(crate) fn silent(server: &Server, revision: ProtocolVersion) -> Self {
+        Self::silent_on(revision, |theirs| server.open(theirs).unwrap())
+    }
+
+    /// The same on a connection that the test opens.
+    pub(crate) fn silent_on(
+        revision: ProtocolVersion,
+        open: impl FnOnce(memory::Memory) -> Connection,
+    ) -> Self {
         let (ours, theirs) = memory::pair();
         let halves = Box::new(ours).open(&Limits::default()).unwrap();
         Self {
-            connection: server.open(theirs).unwrap(),
+            connection: open(theirs),
             revision,
             halves,
             heard: VecDeque::new(),
