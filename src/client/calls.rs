@@ -457,6 +457,24 @@ impl Client {
         })
     }
 
+    /// Fails when the server did not declare an extension of the protocol, without sending anything. Look at
+    /// [`ServerCapabilities::extension`](crate::schema::ServerCapabilities::extension) where it can be done without.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Unsupported`], with the id.
+    pub fn need_extension(&self, id: &str) -> Result<()> {
+        if self.capabilities().extension(id).is_some() {
+            return Ok(());
+        }
+        let text = format!(
+            "'{}' did not declare the extension '{}'",
+            self.server_name(),
+            Excerpt(id)
+        );
+        Err(Error::new(ErrorKind::Unsupported, text))
+    }
+
     /// Fails at once when the server did not advertise what a method needs.
     pub(super) fn need(&self, has: bool, capability: &str, method: &str) -> Result<()> {
         if has {

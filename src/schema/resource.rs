@@ -203,6 +203,15 @@ impl ResourceContents {
         Self::Blob(BlobResourceContents::new(uri, bytes))
     }
 
+    /// Makes the contents of a resource of its bytes: text, if they are UTF-8 without NUL, or else a blob.
+    pub fn of_bytes(uri: impl Into<String>, bytes: Vec<u8>) -> Self {
+        match String::from_utf8(bytes) {
+            Ok(text) if !text.contains('\0') => Self::text(uri, text),
+            Ok(text) => Self::blob(uri, text.as_bytes()),
+            Err(error) => Self::blob(uri, error.as_bytes()),
+        }
+    }
+
     /// Says what kind of data it is.
     pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
         let field = match &mut self {

@@ -23,8 +23,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::Request;
 use crate::protocol::{Handlers, Responder};
 use crate::schema::{
-    CacheHint, CompletionReference, Implementation, Prompt, ProtocolVersion, Resource,
-    ResourceTemplate, Tool,
+    CacheHint, CompletionReference, Implementation, JsonObject, Prompt, ProtocolVersion, Resource,
+    ResourceTemplate, Tool, check_extension_id,
 };
 use crate::transport::Limits;
 
@@ -53,6 +53,7 @@ impl ServerBuilder {
             templates: Default::default(),
             completers: Default::default(),
             guards: Vec::new(),
+            extensions: JsonObject::new(),
             logging: false,
             resource_updates: true,
             hub: Default::default(),
@@ -364,6 +365,20 @@ impl ServerBuilder {
     pub fn guard(mut self, guard: impl Guard + 'static) -> Self {
         self.inner.guards.push(Arc::new(guard));
         self
+    }
+
+    /// Declares an extension of the protocol, with its settings. The methods that it adds are handled with [`method`](Self::method).
+    ///
+    /// A client may not know it: look with [`ClientCapabilities::extension`](crate::schema::ClientCapabilities::extension) at the
+    /// [terms](Context::terms) of a call, and do without it, or refuse with [`Context::need_extension`]. Say in the documentation of an
+    /// extension what happens without it (M-VER-B-07).
+    ///
+    /// Spec: Base Protocol, "Versioning", "Extensions" (2026-07-28; earlier clients are told too).
+    pub fn extension(mut self, id: impl Into<String>, settings: JsonObject) -> Self {
+        let id = id.into();
+        let checked = check_extension_id(&id);
+        self.inner.extensions.insert(id, settings.into());
+        self.noting(checked)
     }
 
     /// Says that the server has such things although none is there yet, so that clients that connect before the first one is added know

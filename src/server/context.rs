@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::json;
 
 use super::Inner;
 use super::asking::{self, Asker};
@@ -121,6 +122,26 @@ impl Context {
     /// What travels beside the params, without what [`terms`](Self::terms) says.
     pub fn meta(&self) -> &RequestMetaObject {
         &self.meta
+    }
+
+    /// Refuses the call unless the client declared this extension: to be given on with `?`. What can be done without the extension is
+    /// better done without it.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY`], with the capability that is missing; [`ErrorCode::INVALID_REQUEST`] before
+    /// 2026-07-28, where there is no such code.
+    pub fn need_extension(&self, id: &str) -> Result<(), RpcError> {
+        if self.terms.capabilities.extension(id).is_some() {
+            return Ok(());
+        }
+        let text = format!("the call needs the extension '{id}', which the client did not declare");
+        if self.terms.revision.is_legacy() {
+            return Err(RpcError::invalid_request(text));
+        }
+        let error = RpcError::new(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY, text);
+        let missing = json!({ "requiredCapabilities": { "extensions": { id: {} } } });
+        Err(error.clone().with_data(&missing).unwrap_or(error))
     }
 
     /// Whether the client cancelled the call, or has gone. Cheap: poll it in long work, and return when it is so.

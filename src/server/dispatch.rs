@@ -28,10 +28,13 @@ use crate::schema::{
     SetLevelRequestParams, ToolsCapability, method,
 };
 
+/// Answers one request.
+type Handle = fn(&Arc<Link>, &Request, Responder);
+
 /// The handlers of one connection.
 pub(super) fn handlers(link: &Arc<Link>) -> Handlers {
     let (ready, leaving) = (Arc::clone(link), Arc::clone(link));
-    let on = |handle: fn(&Arc<Link>, &Request, Responder)| {
+    let on = |handle: Handle| {
         let link = Arc::clone(link);
         move |request: &Request, responder: Responder| handle(&link, request, responder)
     };
@@ -71,7 +74,7 @@ pub(super) fn handlers(link: &Arc<Link>) -> Handlers {
             leaving.server.pages.forget(peer);
         });
     // What runs no user code but that of guards.
-    let lookups: [(&str, fn(&Arc<Link>, &Request, Responder)); 6] = [
+    let lookups: [(&str, Handle); 6] = [
         (method::TOOLS_LIST, |link, request, responder| {
             link.list(request, responder, List::Tools, |server| &server.tools);
         }),
@@ -424,6 +427,9 @@ impl Inner {
         }
         if self.logging {
             capabilities.logging = Some(JsonObject::new());
+        }
+        if !self.extensions.is_empty() {
+            capabilities.extensions = Some(self.extensions.clone());
         }
         capabilities
     }

@@ -19,6 +19,7 @@ mod context;
 mod conversation;
 mod dispatch;
 mod failure;
+mod folder;
 mod guard;
 #[cfg(feature = "http-server")]
 pub mod http;
@@ -56,6 +57,7 @@ pub use self::context::{Context, ToolCall};
 pub use self::conversation::Terms;
 use self::dispatch::Link;
 pub use self::failure::HandlerError;
+pub use self::folder::Folder;
 use self::guard::Guards;
 pub use self::guard::{Access, Guard, Outgoing, Primitive};
 use self::hub::{Event, Hub};
@@ -74,7 +76,7 @@ use self::tools::Tools;
 use crate::error::{ErrorKind, Result};
 use crate::protocol::{Connection, ConnectionBuilder, Handlers, LogHook};
 use crate::schema::{
-    CacheHint, CompletionReference, Implementation, Prompt, ProtocolVersion, Resource,
+    CacheHint, CompletionReference, Implementation, JsonObject, Prompt, ProtocolVersion, Resource,
     ResourceTemplate, Tool,
 };
 use crate::transport::{Limits, Stdio, Transport};
@@ -95,6 +97,8 @@ struct Inner {
     templates: Templates,
     completers: Completers,
     guards: Guards,
+    /// By their ids, with their settings.
+    extensions: JsonObject,
     logging: bool,
     resource_updates: bool,
     hub: Hub,

@@ -32,6 +32,7 @@ mod engine_threads;
 mod engine_workers;
 #[cfg(feature = "schemars")]
 mod everything;
+mod extensions;
 mod faults;
 #[cfg(feature = "http-server")]
 mod http_legacy;
@@ -47,6 +48,7 @@ mod http_listener_responses;
 mod http_modern;
 #[cfg(feature = "http-server")]
 mod http_server;
+mod icons;
 mod layout;
 #[cfg(feature = "http-server")]
 mod listening;
@@ -62,6 +64,8 @@ mod scripted;
 mod served_process;
 mod server_batches;
 mod server_completion;
+#[cfg(unix)]
+mod server_folder;
 mod server_guards;
 mod server_logging;
 mod server_meta;
