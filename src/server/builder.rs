@@ -241,7 +241,7 @@ impl ServerBuilder {
     /// Adds a resource: something to read, at an address of its own.
     ///
     /// Use a scheme that says what kind of thing it is, one of your own if there is none; `https:` only for what the client can as well
-    /// fetch by itself (M-RES-S-05, M-RES-S-06).
+    /// fetch by itself (M-RES-S-05, M-RES-S-06, L-RES-S-03, L-RES-S-04).
     ///
     /// # Examples
     ///
@@ -327,8 +327,8 @@ impl ServerBuilder {
 
     /// Completes an argument of a prompt, or a variable of a template, while the user types it.
     ///
-    /// The prompt or template may be added later. The best values come first, and 100 of them are sent at most; matching loosely helps
-    /// people who mistype.
+    /// The prompt or template may be added later. The best values come first, and 100 of them are sent at most;
+    /// [`Completing::best_of`] matches loosely, for people who mistype.
     ///
     /// # Examples
     ///
@@ -340,8 +340,7 @@ impl ServerBuilder {
     /// let server = Server::builder("review", "1.0")
     ///     .prompt(prompt, |(): (), _| "Please review.")
     ///     .completer(&CompletionReference::prompt("review"), "language", |typed, _| {
-    ///         let known = ["c", "c++", "rust"].into_iter();
-    ///         known.filter(|it| it.starts_with(typed.value())).collect::<Vec<_>>()
+    ///         typed.best_of(["c", "c++", "rust"])
     ///     })
     ///     .build()?;
     /// # Ok::<(), mcplink::Error>(())
@@ -401,7 +400,8 @@ impl ServerBuilder {
 
     /// Whether handlers may send log messages to clients, with [`Context::log`]. Defaults to no.
     ///
-    /// The protocol deprecates this in 2026-07-28: new servers had better write to standard error, or use OpenTelemetry.
+    /// The protocol deprecates this in 2026-07-28: new servers had better write to standard error, or use OpenTelemetry (M-LOG-X-14,
+    /// M-LOG-X-15).
     pub fn logging(mut self, logging: bool) -> Self {
         self.inner.logging = logging;
         self

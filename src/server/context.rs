@@ -202,8 +202,9 @@ impl Context {
     /// Sends the client a log message, if it wants one.
     ///
     /// A modern client says so in each request, and gets none otherwise; a legacy client gets those at or above the level it set with
-    /// `logging/setLevel`, or *info* when it set none. `logger` names the part of the server that it comes from; `data` is any JSON: put
-    /// what belongs to the message there, and nothing that the client must not know. A flood is cut: about a thousand a second and call go
+    /// `logging/setLevel`, or *info* when it set none. `logger` names the part of the server that it comes from, always in the same
+    /// way; `data` is any JSON: put what belongs to the message there (M-LOG-S-07), and nothing that the client must not know. Guards see
+    /// each message before it leaves: see [`Guard::release`](super::Guard::release). A flood is cut: about a thousand a second and call go
     /// out after the first ones.
     ///
     /// Does nothing unless the server was built with [`ServerBuilder::logging`](super::ServerBuilder::logging), when `data` can't be

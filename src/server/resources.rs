@@ -20,8 +20,9 @@ use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
 use crate::jsonrpc::Request;
 use crate::protocol::Responder;
 use crate::schema::{
-    CacheHint, FitTo, ListResourceTemplatesResult, ListResourcesResult, ReadResourceRequestParams,
-    ReadResourceResult, Resource, ResourceContents, ResourceTemplate, method,
+    Annotations, CacheHint, FitTo, ListResourceTemplatesResult, ListResourcesResult,
+    ReadResourceRequestParams, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
+    method,
 };
 
 type ReadHandler =
@@ -50,6 +51,7 @@ pub(super) fn add(resources: &Resources, resource: Resource, handler: ReadHandle
         let text = format!("'{uri}' is not the address of a resource: use scheme:rest (RFC 3986)");
         return Err(Error::new(ErrorKind::Invalid, text));
     }
+    check_annotations(&resource, resource.annotations.as_ref())?;
     resources.add(resource, handler)
 }
 
@@ -59,7 +61,15 @@ pub(super) fn add_template(
     handler: ReadHandler,
 ) -> Result<()> {
     let addresses = UriTemplate::parse(&template.uri_template)?;
+    check_annotations(&template, template.annotations.as_ref())?;
     templates.add(template, Pattern { addresses, handler })
+}
+
+fn check_annotations<T: Listed>(item: &T, annotations: Option<&Annotations>) -> Result<()> {
+    annotations.map_or(Ok(()), |annotations| {
+        let context = format_args!("{} '{}'", T::NOUN, Excerpt(item.key()));
+        annotations.check().map_err(|error| error.context(context))
+    })
 }
 
 /// A resource that a client wants to read.

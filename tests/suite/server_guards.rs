@@ -497,6 +497,19 @@ fn spilling(builder: ServerBuilder) -> Server {
         .unwrap()
 }
 
+// M-LOG-B-13, L-LOG-B-05: the guard sees each message, and who would get it.
+#[test]
+fn who_may_read_the_log_is_a_matter_of_the_host() {
+    let server = spilling(Server::builder("s", "1").guard(Redactor));
+    for (principal, expected) in [("auditor", 6), ("stranger", 0)] {
+        let mut client = Raw::silent_on(ProtocolVersion::LATEST, |there| {
+            server.open_for(principal, there).unwrap()
+        });
+        let said = everything_said(&mut client);
+        assert_eq!(said.matches("4111-1111").count(), expected, "{principal}");
+    }
+}
+
 /// All that a client gets from [`spilling`].
 fn everything_said(client: &mut Raw) -> String {
     let meta = json!({ "io.modelcontextprotocol/logLevel": "debug" });

@@ -1,5 +1,6 @@
 //! Log messages, to clients of every revision.
 
+use mcplink::jsonrpc::RequestId;
 use mcplink::schema::*;
 use mcplink::server::{Context, Server};
 use serde_json::{Value, json};
@@ -133,7 +134,6 @@ fn a_flood_of_messages_is_bounded() {
     );
 }
 
-/// Which request or stream each message belongs to can't be seen on a connection in memory; that each is sent for one request only can.
 // M-LOG-S-02, M-LOG-S-04
 #[test]
 fn a_message_goes_to_nobody_but_the_call_that_wants_it() {
@@ -176,7 +176,8 @@ fn a_message_goes_to_nobody_but_the_call_that_wants_it() {
         let message = client.next();
         assert_eq!(message["method"], "notifications/message");
         assert_eq!(message["params"]["data"], "wants");
-        // No id of a stream, and no second one.
+        // Not on the stream, nor for the other call: by this a transport chooses where it goes.
+        assert_eq!(client.logged_for, [Some(RequestId::from("wants"))]);
         assert!(message["params"].get("_meta").is_none(), "{message}");
         client.expect_silence();
     }

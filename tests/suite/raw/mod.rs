@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use mcplink::jsonrpc::RequestId;
 use mcplink::protocol::Connection;
 use mcplink::schema::ProtocolVersion;
 use mcplink::server::Server;
@@ -20,6 +21,8 @@ pub(crate) struct Raw {
     halves: Halves,
     /// What came while something else was waited for.
     heard: VecDeque<Value>,
+    /// Which request each log message was sent for, as the transport learns it.
+    pub(crate) logged_for: Vec<Option<RequestId>>,
     sent: i64,
     checks: bool,
     /// The answer to `initialize`, or to `server/discover`.
@@ -57,6 +60,7 @@ impl Raw {
             revision,
             halves,
             heard: VecDeque::new(),
+            logged_for: Vec::new(),
             sent: 0,
             checks: true,
             greeting: Value::Null,
@@ -186,7 +190,11 @@ impl Raw {
         while Instant::now() < deadline {
             match self.halves.receiver.receive(Some(patience)) {
                 Ok(Received::Message(message)) => {
+                    let related = message.related;
                     let message: Value = serde_json::from_slice(&message.text).unwrap();
+                    if message["method"] == "notifications/message" {
+                        self.logged_for.push(related);
+                    }
                     if let Some(name) = message["method"].as_str().and_then(notification) {
                         self.check(name, &message);
                     }
