@@ -26,6 +26,7 @@ mod elicitation;
 mod elicitation_url;
 mod icon;
 mod icon_rules;
+mod image_head;
 mod input;
 mod json;
 mod lifecycle;

@@ -189,9 +189,7 @@ impl<T: Listed, H> Catalogue<T, H> {
         }
         Ok(page)
     }
-}
 
-impl<T: Listed, H> Catalogue<T, H> {
     /// A page of the list as somebody sees it who does not see all of it: made anew each time, and not under the lock.
     pub(super) fn page_for(
         &self,

@@ -234,7 +234,13 @@ impl Link {
 impl Context {
     /// Has the guards look at what is about to leave.
     pub(super) fn release(&self, mut outgoing: Outgoing<'_>) {
-        for guard in &self.server().guards {
+        let guards = &self.server().guards;
+        // What a handler gives that has yet to ask is not sent.
+        let is_log = matches!(outgoing, Outgoing::Log(_));
+        if guards.is_empty() || (!is_log && self.rounds().lock().needs_input()) {
+            return;
+        }
+        for guard in guards {
             guard.release(&mut outgoing, self);
         }
     }
