@@ -724,3 +724,41 @@ fn what_was_sealed_for_one_principal_is_worth_nothing_to_another() {
     let done = call(Some("ada"), Some(state));
     assert_eq!(done["result"]["content"][0]["text"], "0", "{done}");
 }
+
+/// Over HTTP each request says on whose behalf it is sent, on one connection that modern clients share.
+#[cfg(feature = "http-server")]
+#[test]
+fn over_http_each_request_has_its_own_principal() {
+    use mcplink::server::http::{HttpOptions, Principal};
+    let options = HttpOptions::new().authenticate(|request| {
+        let token = request.value("Authorization").unwrap_or(b"nobody");
+        Ok(Principal::new(String::from_utf8_lossy(token)))
+    });
+    let ran = Arc::default();
+    let two = NonZeroU32::new(2).unwrap();
+    let server = house(&ran)
+        .guard(|access: &Access<'_>| {
+            if is_secret(access) && access.principal() != Some("ada") {
+                return Err(HandlerError::not_found());
+            }
+            Ok(())
+        })
+        .guard(RateLimit::new(two, Duration::from_secs(3600)).on(&[method::TOOLS_CALL]))
+        .build()
+        .unwrap();
+    let web = crate::web::Web::with(&server, options);
+    let ask = |who: &str, method: &str, params: Value| {
+        web.modern_as(method, params, json!({}), &[("Authorization", who)])
+    };
+    for (who, expected) in [("ada", 2), ("bob", 1)] {
+        let list = ask(who, "tools/list", json!({})).result();
+        assert_eq!(list["tools"].as_array().unwrap().len(), expected, "{who}");
+    }
+    let call = |who: &str, name: &str| ask(who, "tools/call", json!({ "name": name }));
+    assert_eq!(call("bob", "secret").error_code(), -32602);
+    for name in ["secret", "open"] {
+        call("ada", name).result();
+    }
+    assert_eq!(call("ada", "open").error_code(), -32603, "too many");
+    call("bob", "open").result();
+}
