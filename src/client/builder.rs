@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::asked_by::AskedBy;
+use super::cache::ResponseCache;
 use super::era::{Era, EraMemory};
 use super::input::InputHandlers;
 use super::paging::ListBounds;
@@ -14,8 +15,8 @@ use crate::jsonrpc::{Notification, Request};
 use crate::protocol::{Handlers, LogHook, Peer, Responder};
 use crate::schema::{
     ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams,
-    ElicitRequestURLParams, ElicitResult, Implementation, LoggingMessageNotificationParams,
-    ProtocolVersion, Root, method,
+    ElicitRequestURLParams, ElicitResult, Implementation, JsonObject,
+    LoggingMessageNotificationParams, ProtocolVersion, Root, check_extension_id, method,
 };
 use crate::transport::{Limits, Transport};
 use crate::validation::Validator;
@@ -37,6 +38,7 @@ pub struct ClientBuilder {
     pub(super) log: Option<LogHook>,
     pub(super) list_bounds: ListBounds,
     pub(super) validator: Option<Validator>,
+    pub(super) cache: Option<ResponseCache>,
 }
 
 impl ClientBuilder {
@@ -56,6 +58,7 @@ impl ClientBuilder {
             log: None,
             list_bounds: ListBounds::default(),
             validator: Validator::of_this_build(),
+            cache: None,
         }
     }
 
@@ -176,6 +179,19 @@ impl ClientBuilder {
         self
     }
 
+    /// Declares an extension of the protocol, with its settings, beside the [`capabilities`](Self::capabilities) that were set before. What
+    /// it adds is handled with [`on_request`](Self::on_request) and [`on_notification`](Self::on_notification), and asked for with
+    /// [`Client::request`].
+    ///
+    /// A server may not know it: see [`Client::need_extension`].
+    ///
+    /// Spec: Base Protocol, "Versioning", "Extensions" (2026-07-28; earlier servers are told too).
+    pub fn extension(mut self, id: impl Into<String>, settings: JsonObject) -> Self {
+        let extensions = self.capabilities.extensions.get_or_insert_default();
+        extensions.insert(id.into(), settings.into());
+        self
+    }
+
     /// The revisions that may be spoken. Defaults to all of them; the newest that the server knows too is chosen.
     pub fn revisions(mut self, revisions: &[ProtocolVersion]) -> Self {
         self.revisions = revisions.to_vec();
@@ -254,6 +270,13 @@ impl ClientBuilder {
         self
     }
 
+    /// Keeps responses in this cache, with other clients. Defaults to a cache of the client's own, within its
+    /// [`limits`](Self::limits); to keep none, set [`max_cached_responses`](Limits::max_cached_responses) to 0.
+    pub fn cache(mut self, cache: &ResponseCache) -> Self {
+        self.cache = Some(cache.clone());
+        self
+    }
+
     /// How many pages one list may have. Defaults to 10 000. Reading more fails with [`ErrorKind::Limit`].
     pub fn max_list_pages(mut self, max_list_pages: usize) -> Self {
         self.list_bounds.max_list_pages = max_list_pages;
@@ -297,12 +320,17 @@ impl ClientBuilder {
     /// [`ErrorKind::Spawn`] when the child can't be started; [`ErrorKind::Closed`] when the server left, with its last words;
     /// [`ErrorKind::Timeout`] when it said nothing; [`ErrorKind::Unsupported`] when there is no common revision;
     /// [`ErrorKind::Peer`] or [`ErrorKind::Protocol`] when it refuses, or answers what is no answer. The server is ended then.
+    /// [`ErrorKind::Invalid`] when there is no revision to speak, or an [extension](Self::extension) has no valid id; nothing is opened then.
     pub fn connect(self, transport: impl Transport + 'static) -> Result<Client> {
         if self.revisions.is_empty() {
             return Err(Error::new(
                 ErrorKind::Invalid,
                 "a client needs at least one revision",
             ));
+        }
+        let extensions = self.capabilities.extensions.iter();
+        for id in extensions.flat_map(JsonObject::keys) {
+            check_extension_id(id)?;
         }
         connect::connect(self, Box::new(transport))
     }

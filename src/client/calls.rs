@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
+use super::cache::{self, Looked, Topic};
 use super::envelope::params_text;
 use super::outputs;
 use super::paging::Pages;
@@ -26,7 +27,8 @@ impl Client {
 
     /// Lists the tools, all pages of them.
     ///
-    /// Blocks for each page at most as long as a call does by default.
+    /// Blocks for each page at most as long as a call does by default. Pages that the server let be kept, and that are still fresh, are not
+    /// asked for again: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`].
     ///
     /// # Errors
     ///
@@ -111,7 +113,8 @@ impl Client {
 
     /// Lists the resources, all pages of them.
     ///
-    /// Blocks for each page at most as long as a call does by default.
+    /// Blocks for each page at most as long as a call does by default. Pages that the server let be kept, and that are still fresh, are not
+    /// asked for again: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`].
     ///
     /// # Errors
     ///
@@ -138,7 +141,8 @@ impl Client {
 
     /// Lists the resource templates, all pages of them.
     ///
-    /// Blocks for each page at most as long as a call does by default.
+    /// Blocks for each page at most as long as a call does by default. Pages that the server let be kept, and that are still fresh, are not
+    /// asked for again: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`].
     ///
     /// # Errors
     ///
@@ -171,7 +175,8 @@ impl Client {
 
     /// Reads a resource.
     ///
-    /// Blocks as [`call_tool`](Self::call_tool) does.
+    /// Blocks as [`call_tool`](Self::call_tool) does. Asks the server unless it let an earlier response be kept that is still fresh: see
+    /// [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`].
     ///
     /// Spec: Server Features, Resources, "Reading Resources" (every revision).
     ///
@@ -198,12 +203,14 @@ impl Client {
             method::RESOURCES_READ,
         )?;
         let params = ReadResourceRequestParams::new(uri);
-        self.call(method::RESOURCES_READ, &params, options)
+        let topic = Topic::Resource(uri.to_owned());
+        self.call_or_recall(method::RESOURCES_READ, topic, &params, options)
     }
 
     /// Lists the prompts, all pages of them.
     ///
-    /// Blocks for each page at most as long as a call does by default.
+    /// Blocks for each page at most as long as a call does by default. Pages that the server let be kept, and that are still fresh, are not
+    /// asked for again: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`].
     ///
     /// # Errors
     ///
@@ -426,14 +433,61 @@ impl Client {
         params: &impl Serialize,
         mut options: CallOptions<'_>,
     ) -> Result<R> {
-        let text = self.call_in_rounds(method, params_text(method, params)?, &mut options)?;
-        serde_json::from_str(&text).map_err(|error| {
+        let answer = self.call_in_rounds(method, params_text(method, params)?, &mut options)?;
+        self.decode(method, &answer.result)
+    }
+
+    /// The same for a call whose result may be kept, and may have been.
+    pub(super) fn call_or_recall<R: DeserializeOwned>(
+        &self,
+        method: &str,
+        topic: Topic,
+        params: &impl Serialize,
+        mut options: CallOptions<'_>,
+    ) -> Result<R> {
+        let params = params_text(method, params)?;
+        let request = cache::request_text(method, &params, &self.own_meta(&options));
+        // What a server said before it left is no answer.
+        let bypass = options.bypasses_cache() || self.is_closed();
+        let fetch = match self.0.cache.look_up(request, topic, bypass) {
+            Looked::Found(text) => return self.decode(method, &text),
+            Looked::Missing(fetch) => fetch,
+        };
+        let answer = self.call_in_rounds(method, params, &mut options)?;
+        let result = self.decode(method, &answer.result)?;
+        // What a person answered is no part of the key.
+        if !answer.asked {
+            fetch.keep(&answer.result);
+        }
+        Ok(result)
+    }
+
+    fn decode<R: DeserializeOwned>(&self, method: &str, text: &str) -> Result<R> {
+        serde_json::from_str(text).map_err(|error| {
             let text = format!(
                 "the result of {method} of '{}' can't be read: {error}",
                 self.server_name()
             );
             Error::new(ErrorKind::Protocol, text).sent(true)
         })
+    }
+
+    /// Fails when the server did not declare an extension of the protocol, without sending anything. Look at
+    /// [`ServerCapabilities::extension`](crate::schema::ServerCapabilities::extension) where it can be done without.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Unsupported`], with the id.
+    pub fn need_extension(&self, id: &str) -> Result<()> {
+        if self.capabilities().extension(id).is_some() {
+            return Ok(());
+        }
+        let text = format!(
+            "'{}' did not declare the extension '{}'",
+            self.server_name(),
+            Excerpt(id)
+        );
+        Err(Error::new(ErrorKind::Unsupported, text))
     }
 
     /// Fails at once when the server did not advertise what a method needs.

@@ -14,6 +14,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::cache::{ClientCache, ResponseCache};
 use super::envelope::Envelope;
 use super::era::{self, Era, Verdict};
 use super::input::Known;
@@ -33,7 +34,10 @@ pub(super) fn connect(
     transport: Box<dyn Transport>,
 ) -> Result<Client> {
     settings.inputs.declare(&mut settings.capabilities);
-    let place = settings.memory.clone().zip(transport.address());
+    let address = transport.address();
+    let place = settings.memory.clone().zip(address.clone());
+    let cache = settings.cache.take();
+    let cache = cache.unwrap_or_else(|| ResponseCache::new(&settings.limits));
     let remembered = place
         .as_ref()
         .and_then(|(memory, address)| memory.recall(address));
@@ -43,6 +47,8 @@ pub(super) fn connect(
         known: settings.era.or(remembered),
         subscriptions: Arc::default(),
         outputs: Outputs::new(settings.validator.clone()),
+        cache: Arc::new(ClientCache::new(cache)),
+        address,
         settings,
     };
     let connected = opening.run(transport);
@@ -64,6 +70,9 @@ struct Opening {
     known: Option<Era>,
     subscriptions: Arc<Subscriptions>,
     outputs: Arc<Outputs>,
+    cache: Arc<ClientCache>,
+    /// What names the server beyond this connection.
+    address: Option<String>,
 }
 
 impl Opening {
@@ -153,9 +162,9 @@ impl Opening {
                 // It fails when the server has gone, and then nobody waits for it.
                 drop(responder.respond(&EmptyResult::default()));
             });
-        let handlers = self
-            .subscriptions
-            .listen_in(settings.inputs.serve(handlers));
+        let handlers = settings.inputs.serve(handlers);
+        let handlers = self.cache.listen_in(handlers);
+        let handlers = self.subscriptions.listen_in(handlers);
         let mut connection = Connection::asking()
             .handlers(self.outputs.listen_in(handlers))
             .limits(settings.limits.clone());
@@ -217,15 +226,27 @@ impl Opening {
             instructions: discovered.instructions,
         };
         self.know(&server);
-        Ok(Client::new(Inner {
+        Ok(self.client(connection, self.envelope(revision)?, server))
+    }
+
+    fn client(
+        &self,
+        connection: Connection,
+        envelope: Envelope,
+        server: ServerDescription,
+    ) -> Client {
+        self.cache
+            .settle(self.address.as_deref(), &server, &envelope);
+        Client::new(Inner {
             connection,
-            envelope: self.envelope(revision)?,
+            envelope,
             inputs: self.settings.inputs.clone(),
             server,
             list_bounds: self.settings.list_bounds,
             subscriptions: Arc::clone(&self.subscriptions),
+            cache: Arc::clone(&self.cache),
             outputs: Arc::clone(&self.outputs),
-        }))
+        })
     }
 
     fn initialize(&self, connection: &Connection, patience: Duration) -> Result<InitializeResult> {
@@ -285,15 +306,7 @@ impl Opening {
             &NotificationParams::default(),
         )
         .map_err(|error| self.explain(error, &connection))?;
-        Ok(Client::new(Inner {
-            connection,
-            envelope: Envelope::legacy(),
-            inputs: self.settings.inputs.clone(),
-            server,
-            list_bounds: self.settings.list_bounds,
-            subscriptions: Arc::clone(&self.subscriptions),
-            outputs: Arc::clone(&self.outputs),
-        }))
+        Ok(self.client(connection, Envelope::legacy(), server))
     }
 
     /// Lets the handlers of questions know who asks.

@@ -8,6 +8,7 @@
 
 mod asked_by;
 mod builder;
+mod cache;
 mod calls;
 mod connect;
 mod envelope;
@@ -24,6 +25,8 @@ use std::sync::Arc;
 
 pub use self::asked_by::AskedBy;
 pub use self::builder::ClientBuilder;
+use self::cache::ClientCache;
+pub use self::cache::ResponseCache;
 use self::envelope::Envelope;
 pub use self::era::{Era, EraMemory};
 use self::input::InputHandlers;
@@ -70,6 +73,7 @@ struct Inner {
     list_bounds: ListBounds,
     subscriptions: Arc<Subscriptions>,
     outputs: Arc<Outputs>,
+    cache: Arc<ClientCache>,
 }
 
 /// What the server said of itself when the connection was opened.
@@ -123,7 +127,14 @@ impl Client {
 
     /// What happened on the connection so far, counted.
     pub fn stats(&self) -> Stats {
-        self.0.connection.peer().stats()
+        let mut stats = self.0.connection.peer().stats();
+        self.0.cache.count_in(&mut stats);
+        stats
+    }
+
+    /// Drops the responses of this server that are kept, and keeps none of those that are on their way: all will be asked for again.
+    pub fn clear_cache(&self) {
+        self.0.cache.empty();
     }
 
     /// Whether the server has gone or the connection was closed.

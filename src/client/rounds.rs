@@ -16,6 +16,13 @@ const MAX_ROUNDS: u32 = 10;
 /// How long to wait before giving back a state that nothing was asked with: the first time, and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(250));
 
+/// What came of a call.
+pub(super) struct Answer {
+    pub(super) result: RawResult,
+    /// Whether the server asked for something first.
+    pub(super) asked: bool,
+}
+
 impl Client {
     /// Sends a request once, with what every request carries.
     pub(super) fn request_text(
@@ -52,13 +59,14 @@ impl Client {
         method: &str,
         params: String,
         options: &mut CallOptions<'_>,
-    ) -> Result<RawResult> {
+    ) -> Result<Answer> {
         let mut result = self.request_text(method, &params, options)?;
         let (peer, cancel) = (self.0.connection.peer(), options.cancel_token());
         let mut pause = PAUSES.0;
-        for _ in 0..MAX_ROUNDS {
+        for round in 0..MAX_ROUNDS {
             let Some(asked) = self.input_required(method, &result)? else {
-                return Ok(result);
+                let asked = round > 0;
+                return Ok(Answer { result, asked });
             };
             let answers = asked
                 .input_requests
@@ -88,7 +96,10 @@ impl Client {
                 .map_err(|error| error.sent(true))?;
         }
         match self.input_required(method, &result)? {
-            None => Ok(result),
+            None => Ok(Answer {
+                result,
+                asked: true,
+            }),
             Some(_) => {
                 let text = format!(
                     "{}: the server asks on after {MAX_ROUNDS} rounds",

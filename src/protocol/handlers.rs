@@ -22,7 +22,7 @@ pub struct Handlers {
     notifications: HashMap<String, Arc<NotificationFn>>,
     /// Ours, which never block: run on the reading thread, before the others.
     quick_notifications: HashMap<String, Arc<NotificationFn>>,
-    farewell: Option<Arc<FarewellFn>>,
+    farewells: Vec<Arc<FarewellFn>>,
 }
 
 #[derive(Clone)]
@@ -62,14 +62,15 @@ impl Handlers {
         self
     }
 
-    /// Runs when the peer has gone and when the connection is closed, each time before what is left is written. It never blocks.
+    /// Runs when the peer has gone and when the connection is closed, each time before what is left is written; after those that were there
+    /// before. It never blocks.
     pub(crate) fn farewell(mut self, farewell: impl Fn(&Peer) + Send + Sync + 'static) -> Self {
-        self.farewell = Some(Arc::new(farewell));
+        self.farewells.push(Arc::new(farewell));
         self
     }
 
     pub(crate) fn say_farewell(&self, peer: &Peer) {
-        if let Some(farewell) = &self.farewell {
+        for farewell in &self.farewells {
             farewell(peer);
         }
     }

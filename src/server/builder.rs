@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 
 use super::completion::{self, Completing, CompletionOutput};
 use super::context::{Context, ToolCall};
+use super::guard::Guard;
 use super::output::{self, ToolOutput};
 use super::paging::List;
 use super::prompts::{self, PromptOutput};
@@ -23,8 +24,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::Request;
 use crate::protocol::{Handlers, Responder};
 use crate::schema::{
-    CacheHint, CompletionReference, Implementation, Prompt, ProtocolVersion, Resource,
-    ResourceTemplate, Tool,
+    CacheHint, CompletionReference, Implementation, JsonObject, Prompt, ProtocolVersion, Resource,
+    ResourceTemplate, Tool, check_extension_id,
 };
 use crate::transport::Limits;
 use crate::validation::Validator;
@@ -55,6 +56,8 @@ impl ServerBuilder {
             resources: Default::default(),
             templates: Default::default(),
             completers: Default::default(),
+            guards: Vec::new(),
+            extensions: JsonObject::new(),
             logging: false,
             resource_updates: true,
             hub: Default::default(),
@@ -70,6 +73,7 @@ impl ServerBuilder {
             pages: Default::default(),
             validator: Validator::of_this_build(),
             embeds_undeclared: AtomicBool::new(false),
+            connections: Default::default(),
         };
         Self {
             inner,
@@ -258,7 +262,7 @@ impl ServerBuilder {
     /// Adds a resource: something to read, at an address of its own.
     ///
     /// Use a scheme that says what kind of thing it is, one of your own if there is none; `https:` only for what the client can as well
-    /// fetch by itself (M-RES-S-05, M-RES-S-06).
+    /// fetch by itself (M-RES-S-05, M-RES-S-06, L-RES-S-03, L-RES-S-04).
     ///
     /// # Examples
     ///
@@ -344,8 +348,8 @@ impl ServerBuilder {
 
     /// Completes an argument of a prompt, or a variable of a template, while the user types it.
     ///
-    /// The prompt or template may be added later. The best values come first, and 100 of them are sent at most; matching loosely helps
-    /// people who mistype.
+    /// The prompt or template may be added later. The best values come first, and 100 of them are sent at most;
+    /// [`Completing::best_of`] matches loosely, for people who mistype.
     ///
     /// # Examples
     ///
@@ -357,8 +361,7 @@ impl ServerBuilder {
     /// let server = Server::builder("review", "1.0")
     ///     .prompt(prompt, |(): (), _| "Please review.")
     ///     .completer(&CompletionReference::prompt("review"), "language", |typed, _| {
-    ///         let known = ["c", "c++", "rust"].into_iter();
-    ///         known.filter(|it| it.starts_with(typed.value())).collect::<Vec<_>>()
+    ///         typed.best_of(["c", "c++", "rust"])
     ///     })
     ///     .build()?;
     /// # Ok::<(), mcplink::Error>(())
@@ -372,6 +375,30 @@ impl ServerBuilder {
         let handler = completion::completing(handler);
         let added = self.inner.completers.add(reference, argument, handler);
         self.noting(added)
+    }
+
+    /// Adds a guard: it decides who may see and use what, and looks at what leaves the server. Defaults to none: everybody who can reach
+    /// the server may use all of it.
+    ///
+    /// Lists of a server with guards are sent as private, whatever [`cache_list`](Self::cache_list) says: they may differ from user to
+    /// user.
+    pub fn guard(mut self, guard: impl Guard + 'static) -> Self {
+        self.inner.guards.push(Arc::new(guard));
+        self
+    }
+
+    /// Declares an extension of the protocol, with its settings. The methods that it adds are handled with [`method`](Self::method).
+    ///
+    /// A client may not know it: look with [`ClientCapabilities::extension`](crate::schema::ClientCapabilities::extension) at the
+    /// [terms](Context::terms) of a call, and do without it, or refuse with [`Context::need_extension`]. Say in the documentation of an
+    /// extension what happens without it (M-VER-B-07).
+    ///
+    /// Spec: Base Protocol, "Versioning", "Extensions" (2026-07-28; earlier clients are told too).
+    pub fn extension(mut self, id: impl Into<String>, settings: JsonObject) -> Self {
+        let id = id.into();
+        let checked = check_extension_id(&id);
+        self.inner.extensions.insert(id, settings.into());
+        self.noting(checked)
     }
 
     /// Says that the server has such things although none is there yet, so that clients that connect before the first one is added know
@@ -394,7 +421,8 @@ impl ServerBuilder {
 
     /// Whether handlers may send log messages to clients, with [`Context::log`]. Defaults to no.
     ///
-    /// The protocol deprecates this in 2026-07-28: new servers had better write to standard error, or use OpenTelemetry.
+    /// The protocol deprecates this in 2026-07-28: new servers had better write to standard error, or use OpenTelemetry (M-LOG-X-14,
+    /// M-LOG-X-15).
     pub fn logging(mut self, logging: bool) -> Self {
         self.inner.logging = logging;
         self

@@ -7,12 +7,14 @@ use std::time::Instant;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::json;
 
 use super::Inner;
 use super::asking::{self, Asker};
 use super::conversation::Terms;
 use super::dispatch::Link;
 use super::failure::for_revision;
+use super::guard::Outgoing;
 use super::once::Turns;
 use super::output::{ToolError, ToolOutput};
 use super::paging::List;
@@ -125,6 +127,26 @@ impl Context {
         &self.meta
     }
 
+    /// Refuses the call unless the client declared this extension: to be given on with `?`. What can be done without the extension is
+    /// better done without it.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY`], with the capability that is missing; [`ErrorCode::INVALID_REQUEST`] before
+    /// 2026-07-28, where there is no such code.
+    pub fn need_extension(&self, id: &str) -> Result<(), RpcError> {
+        if self.terms.capabilities.extension(id).is_some() {
+            return Ok(());
+        }
+        let text = format!("the call needs the extension '{id}', which the client did not declare");
+        if self.terms.revision.is_legacy() {
+            return Err(RpcError::invalid_request(text));
+        }
+        let error = RpcError::new(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY, text);
+        let missing = json!({ "requiredCapabilities": { "extensions": { id: {} } } });
+        Err(error.clone().with_data(&missing).unwrap_or(error))
+    }
+
     /// Whether the client cancelled the call, or has gone. Cheap: poll it in long work, and return when it is so.
     pub fn is_cancelled(&self) -> bool {
         self.responder.is_cancelled()
@@ -183,8 +205,9 @@ impl Context {
     /// Sends the client a log message, if it wants one.
     ///
     /// A modern client says so in each request, and gets none otherwise; a legacy client gets those at or above the level it set with
-    /// `logging/setLevel`, or *info* when it set none. `logger` names the part of the server that it comes from; `data` is any JSON: put
-    /// what belongs to the message there, and nothing that the client must not know. A flood is cut: about a thousand a second and call go
+    /// `logging/setLevel`, or *info* when it set none. `logger` names the part of the server that it comes from, always in the same
+    /// way; `data` is any JSON: put what belongs to the message there (M-LOG-S-07), and nothing that the client must not know. Guards see
+    /// each message before it leaves: see [`Guard::release`](super::Guard::release). A flood is cut: about a thousand a second and call go
     /// out after the first ones.
     ///
     /// Does nothing unless the server was built with [`ServerBuilder::logging`](super::ServerBuilder::logging), when `data` can't be
@@ -201,6 +224,7 @@ impl Context {
             return;
         };
         params.logger = logger.map(str::to_owned);
+        self.release(Outgoing::Log(&mut params));
         // It fails when nobody wants to know any more: answered, cancelled, closed.
         _ = self
             .responder
@@ -388,7 +412,11 @@ impl ToolCall {
     pub fn respond(self, output: impl ToolOutput) -> Result<()> {
         let promise = self.promise.clone();
         let context = self.into_context();
-        let result = output.into_result();
+        let result = output.into_result().map(|mut result| {
+            context.release(Outgoing::Tool(&mut result));
+            result
+        });
+        // What is checked is what leaves.
         if let Ok(result) = &result
             && !context.rounds.lock().needs_input()
         {

@@ -19,6 +19,8 @@ mod context;
 mod conversation;
 mod dispatch;
 mod failure;
+mod folder;
+mod guard;
 #[cfg(feature = "http-server")]
 pub mod http;
 mod hub;
@@ -30,6 +32,7 @@ mod progress;
 mod prompts;
 mod question_rules;
 mod questions;
+mod rate;
 mod resources;
 mod rounds;
 mod state;
@@ -41,7 +44,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
@@ -54,12 +57,16 @@ pub use self::context::{Context, ToolCall};
 pub use self::conversation::Terms;
 use self::dispatch::Link;
 pub use self::failure::HandlerError;
+pub use self::folder::Folder;
+use self::guard::Guards;
+pub use self::guard::{Access, Guard, Outgoing, Primitive};
 use self::hub::{Event, Hub};
 pub use self::output::{Json, ToolError, ToolOutput};
 use self::pages::Pages;
 pub use self::paging::List;
 pub use self::prompts::PromptOutput;
 use self::prompts::Prompts;
+pub use self::rate::RateLimit;
 pub use self::resources::{Cached, ResourceOutput, ResourceRead};
 use self::resources::{Resources, Templates};
 use self::state::KeyRing;
@@ -69,7 +76,7 @@ use self::tools::{ToolHandler, Tools};
 use crate::error::{ErrorKind, Result};
 use crate::protocol::{Connection, ConnectionBuilder, Handlers, LogHook};
 use crate::schema::{
-    CacheHint, CompletionReference, Implementation, Prompt, ProtocolVersion, Resource,
+    CacheHint, CompletionReference, Implementation, JsonObject, Prompt, ProtocolVersion, Resource,
     ResourceTemplate, Tool,
 };
 use crate::transport::{Limits, Stdio, Transport};
@@ -90,6 +97,9 @@ struct Inner {
     resources: Resources,
     templates: Templates,
     completers: Completers,
+    guards: Guards,
+    /// By their ids, with their settings.
+    extensions: JsonObject,
     logging: bool,
     resource_updates: bool,
     hub: Hub,
@@ -109,6 +119,8 @@ struct Inner {
     validator: Option<Validator>,
     /// The host was told that a tool embeds resources though the server has none.
     embeds_undeclared: AtomicBool,
+    /// How many connections there were.
+    connections: AtomicU64,
 }
 
 impl Server {
@@ -273,7 +285,7 @@ impl Server {
     }
 
     /// The same for a peer that acts on behalf of a user whom the host has made sure of: by the credentials of a Unix socket, by a
-    /// certificate, or because the user started it. Handlers see the principal, and what the client keeps between the rounds of a call is
+    /// certificate, or because the user started it. Guards and handlers see the principal, and what the client keeps between the rounds of a call is
     /// worth nothing in other hands.
     ///
     /// # Errors

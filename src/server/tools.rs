@@ -15,7 +15,7 @@ pub(super) type Tools = Catalogue<Tool, Work>;
 /// A tool and what it does.
 pub(super) type Entry = catalogue::Entry<Tool, Work>;
 
-listed!(Tool in ListToolsResult, "tool", name);
+listed!(Tool in ListToolsResult, "tool", name, Tool);
 
 /// What is done when a tool is called.
 pub(super) struct Work {

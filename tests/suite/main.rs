@@ -10,6 +10,7 @@ mod asking_pages;
 mod asking_rules;
 mod asking_state;
 mod client_asked;
+mod client_cache;
 mod client_calls;
 mod client_children;
 mod client_fallback;
@@ -31,6 +32,7 @@ mod engine_threads;
 mod engine_workers;
 #[cfg(feature = "schemars")]
 mod everything;
+mod extensions;
 mod faults;
 mod forms;
 #[cfg(feature = "http-server")]
@@ -47,6 +49,7 @@ mod http_listener_responses;
 mod http_modern;
 #[cfg(feature = "http-server")]
 mod http_server;
+mod icons;
 mod layout;
 #[cfg(feature = "http-server")]
 mod listening;
@@ -62,6 +65,9 @@ mod scripted;
 mod served_process;
 mod server_batches;
 mod server_completion;
+#[cfg(unix)]
+mod server_folder;
+mod server_guards;
 mod server_logging;
 mod server_meta;
 mod server_opening;

@@ -184,3 +184,96 @@ fn prompts_come_and_go_while_serving() {
     );
     assert_eq!(client.code("prompts/get", json!({ "name": "p" })), -32602);
 }
+
+fn giving(content: impl Into<ContentBlock>) -> Server {
+    let message = PromptMessage::new(Role::User, content);
+    Server::builder("s", "1")
+        .prompt(Prompt::new("p"), move |(): (), _: &Context| message.clone())
+        .build()
+        .unwrap()
+}
+
+// M-PROM-S-05, M-PROM-S-06, L-PROM-S-03, L-PROM-S-04
+#[test]
+fn images_and_sound_are_sent_in_base64_with_a_mime_type() {
+    let bytes: Vec<u8> = (0..=255).collect();
+    let as_image = |mime_type: &str| ContentBlock::image(&bytes, mime_type);
+    let as_audio = |mime_type: &str| ContentBlock::audio(&bytes, mime_type);
+    for &revision in ProtocolVersion::ALL {
+        for (content, kind) in [
+            (as_image("image/png"), "image"),
+            (as_audio("audio/wav; r=8"), "audio"),
+        ] {
+            if kind == "audio" && revision == ProtocolVersion::V2024_11_05 {
+                continue;
+            }
+            let mut client = Raw::open(&giving(content), revision);
+            let given = client.result("prompts/get", json!({ "name": "p" }));
+            let content = &given["messages"][0]["content"];
+            assert_eq!(content["type"], kind);
+            let read: ContentBlock = serde_json::from_value(content.clone()).unwrap();
+            let (data, mime_type) = match &read {
+                ContentBlock::Image(image) => (image.bytes(), &image.mime_type),
+                ContentBlock::Audio(audio) => (audio.bytes(), &audio.mime_type),
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(data.unwrap(), bytes);
+            assert!(mime_type.contains('/'));
+        }
+        for mime_type in ["", "png", "/png", "image/", "image png/x", "image/p ng"] {
+            for content in [as_image(mime_type), as_audio(mime_type)] {
+                let mut client = Raw::open(&giving(content), revision);
+                let error = client.error("prompts/get", json!({ "name": "p" }));
+                assert_eq!(error["code"], -32603, "{mime_type}");
+            }
+        }
+    }
+}
+
+// M-PROM-S-07, L-PROM-S-05
+#[test]
+fn an_embedded_resource_has_an_address_a_mime_type_and_text_or_bytes() {
+    let text = |uri: &str| ResourceContents::text(uri, "t");
+    for &revision in ProtocolVersion::ALL {
+        for (contents, mime_type, member, expected) in [
+            (text("a:b"), "text/plain", "text", "t"),
+            (text("a:b").mime_type("text/x"), "text/x", "text", "t"),
+            (
+                ResourceContents::blob("a:b", b"bytes"),
+                "application/octet-stream",
+                "blob",
+                "Ynl0ZXM=",
+            ),
+        ] {
+            let mut client = Raw::open(&giving(ContentBlock::embedded(contents)), revision);
+            let given = client.result("prompts/get", json!({ "name": "p" }));
+            let resource = json!({ "uri": "a:b", "mimeType": mime_type, member: expected });
+            assert_eq!(given["messages"][0]["content"]["resource"], resource);
+        }
+        for contents in [text(""), text("no address"), text("a:b").mime_type("text")] {
+            let mut client = Raw::open(&giving(ContentBlock::embedded(contents)), revision);
+            let error = client.error("prompts/get", json!({ "name": "p" }));
+            assert_eq!(
+                error,
+                json!({ "code": -32603, "message": "internal error" })
+            );
+        }
+    }
+}
+
+// M-PROM-S-03
+#[test]
+fn the_list_of_prompts_is_the_same_for_everybody_and_after_every_call() {
+    let server = server();
+    for &revision in ProtocolVersion::ALL {
+        let mut client = Raw::open(&server, revision);
+        let before = client.result("prompts/list", json!({}));
+        for name in ["talk", "any", "broken", "refused", "unknown"] {
+            client.request(json!(name), "prompts/get", json!({ "name": name }));
+            client.answer_to(&json!(name), None);
+        }
+        assert_eq!(client.result("prompts/list", json!({})), before);
+        let mut other = Raw::open(&server, revision);
+        assert_eq!(other.result("prompts/list", json!({})), before);
+    }
+}

@@ -67,6 +67,11 @@ impl Core {
         self.life.lock().ended.is_some()
     }
 
+    /// Whether this side closes the connection, or has.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.life.lock().closing
+    }
+
     /// Waits until the peer has gone or the connection is closed, then gives requests in hand their time, and closes.
     pub(in crate::protocol) fn wait_and_close(self: &Arc<Self>) -> Error {
         let mut life = self.life.lock();

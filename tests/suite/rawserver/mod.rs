@@ -25,10 +25,22 @@ pub(crate) fn connect_with(
     capabilities: &Value,
 ) -> (Client, RawServer) {
     let (here, there) = memory::pair();
+    let info = json!({ "name": "raw", "version": "1" });
+    connect_over(here, there, builder, revision, capabilities, &info)
+}
+
+/// Connects over a transport of the test's own to a server that says `info` of itself.
+pub(crate) fn connect_over(
+    here: impl Transport + 'static,
+    there: impl Transport,
+    builder: ClientBuilder,
+    revision: ProtocolVersion,
+    capabilities: &Value,
+    info: &Value,
+) -> (Client, RawServer) {
     let mut server = RawServer(Box::new(there).open(&Limits::default()).unwrap());
     let connecting = thread::spawn(move || builder.revisions(&[revision]).connect(here).unwrap());
     let opening = server.receive();
-    let info = json!({ "name": "raw", "version": "1" });
     if revision.is_modern() {
         let result = json!({
             "resultType": "complete", "supportedVersions": [revision], "capabilities": capabilities,
