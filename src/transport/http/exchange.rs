@@ -123,7 +123,7 @@ pub trait ResponseWriter: Send + fmt::Debug {
     /// As [`write`](Self::write).
     fn begin(&mut self, head: &ResponseHead, first: &[u8]) -> Result<()>;
 
-    /// Sends a piece of the body at once. What a client that does not read leaves behind is kept, up to a bound; when that is reached the
+    /// Sends a piece of the body at once, or, when it comes right behind another one, within a millisecond. What a client that does not read leaves behind is kept, up to a bound; when that is reached the
     /// call waits until `deadline`, or, without one, returns `false` and has taken nothing.
     ///
     /// # Errors

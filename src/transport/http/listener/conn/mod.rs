@@ -21,6 +21,11 @@ use crate::sync::{Condvar, Mutex};
 use crate::transport::http::ResponseHead;
 use crate::transport::sys::tcp::{self, Registered};
 
+/// Pieces that follow each other within this time go out together, at its end or when there are many bytes of them: a system call for each
+/// would cost more than all the rest.
+const TOGETHER: Duration = Duration::from_micros(500);
+const TOGETHER_BYTES: usize = 16 << 10;
+
 /// How much is read, and thrown away, of a client that goes on sending then.
 const PARTING_BYTES: usize = 1 << 20;
 
@@ -60,6 +65,8 @@ struct State {
     /// What the client did not read yet, from `sent` on.
     outbox: Vec<u8>,
     sent: usize,
+    /// What is in the outbox was not sent yet because more may follow, and is to be at this time.
+    together_until: Option<Instant>,
     /// Since when the client reads nothing of it; or since when the connection is idle, or parting.
     since: Instant,
     /// The client has ended its side.
@@ -86,6 +93,8 @@ struct Exchange {
     /// Nothing more comes of it, only what is kept has to go out.
     ended: bool,
     quiet: Option<Quiet>,
+    /// When a piece of its body was last sent.
+    pushed: Option<Instant>,
 }
 
 /// What to write when nothing was written for so long.
@@ -170,6 +179,7 @@ impl Conn {
             intake: None,
             outbox: Vec::new(),
             sent: 0,
+            together_until: None,
             since: Instant::now(),
             half_closed: false,
             closes: false,
@@ -240,14 +250,57 @@ impl Conn {
 
     /// Sends as much as there is room for, behind what waits already, and keeps the rest.
     fn push(&self, state: &mut State, parts: &[&[u8]]) -> io::Result<()> {
-        if parts.iter().all(|part| part.is_empty()) {
+        if state.together_until.is_none() && parts.iter().all(|part| part.is_empty()) {
             return Ok(());
+        }
+        if state.together_until.is_some() {
+            parts
+                .iter()
+                .for_each(|part| state.outbox.extend_from_slice(part));
+            return self.send_together(state);
         }
         let sent = match state.outbox.is_empty() {
             true => tcp::send(self.socket.get(), parts)?,
             false => 0,
         };
         self.keep(state, &rest_of(parts, sent));
+        Ok(())
+    }
+
+    /// Keeps a piece for a moment if one was sent just now, so that it goes out with those that follow. Returns whether it did.
+    fn hold(&self, state: &mut State, parts: &[&[u8]], now: Instant) -> bool {
+        let len: usize = parts.iter().map(|part| part.len()).sum();
+        let Some(exchange) = &state.exchange else {
+            return false;
+        };
+        let until = match state.together_until {
+            Some(until) => until,
+            None if !state.outbox.is_empty() => return false,
+            None => match exchange.pushed {
+                Some(pushed) => pushed + TOGETHER,
+                None => return false,
+            },
+        };
+        if now >= until || state.outbox.len() + len > TOGETHER_BYTES {
+            return false;
+        }
+        for part in parts {
+            state.outbox.extend_from_slice(part);
+        }
+        if state.together_until.replace(until).is_none() {
+            self.shared.attend(self.socket.key());
+        }
+        true
+    }
+
+    /// Sends what was held back.
+    fn send_together(&self, state: &mut State) -> io::Result<()> {
+        state.together_until = None;
+        state.since = Instant::now();
+        self.flush(state)?;
+        if !state.outbox.is_empty() {
+            self.arm(state);
+        }
         Ok(())
     }
 
@@ -353,6 +406,7 @@ impl Conn {
         }
         state.outbox = Vec::new();
         state.sent = 0;
+        state.together_until = None;
         state.intake = None;
         self.room.notify_all();
         state.exchange.take()
@@ -363,7 +417,8 @@ impl Conn {
             Some(exchange) => exchange.watched && !exchange.pipelined && !state.half_closed,
             None => matches!(state.owner, Owner::Poller | Owner::Parting),
         };
-        let writable = state.exchange.is_some() && !state.outbox.is_empty();
+        let waits = !state.outbox.is_empty() && state.together_until.is_none();
+        let writable = state.exchange.is_some() && waits;
         if self.socket.arm(readable, writable).is_err() {
             // Without events only reads and writes tell of the end, so let it come.
             tcp::shut(self.socket.get().as_fd(), Shutdown::Both);

@@ -61,6 +61,7 @@ impl Conn {
         let mut state = self.for_response()?;
         if let Some(exchange) = &mut state.exchange {
             exchange.begun = true;
+            exchange.pushed = Some(Instant::now());
             exchange.quiet = quiet.map(|(period, bytes)| Quiet {
                 period,
                 bytes,
@@ -83,8 +84,11 @@ impl Conn {
     ) -> Result<bool> {
         let len: usize = parts.iter().map(|part| part.len()).sum();
         let mut state = self.for_response()?;
+        if self.hold(&mut state, parts, Instant::now()) {
+            return Ok(true);
+        }
         loop {
-            if self.flush(&mut state).is_err() {
+            if state.together_until.is_none() && self.flush(&mut state).is_err() {
                 return self.fail(state).map(|()| false);
             }
             let kept = state.outbox.len() - state.sent;
@@ -106,12 +110,12 @@ impl Conn {
         if self.push(&mut state, parts).is_err() {
             return self.fail(state).map(|()| false);
         }
-        if let Some(quiet) = state
-            .exchange
-            .as_mut()
-            .and_then(|exchange| exchange.quiet.as_mut())
-        {
-            quiet.last = Instant::now();
+        if let Some(exchange) = &mut state.exchange {
+            let now = Instant::now();
+            exchange.pushed = Some(now);
+            if let Some(quiet) = &mut exchange.quiet {
+                quiet.last = now;
+            }
         }
         self.look_for_deadline(&mut state);
         Ok(true)

@@ -69,6 +69,14 @@ impl Conn {
                 self.client_left(&mut state, &mut later);
             }
         }
+        if state.together_until.is_some_and(|until| until <= now) {
+            if self.send_together(&mut state).is_err() {
+                self.vanish(&mut state, &mut later);
+            }
+            if let Some(exchange) = &mut state.exchange {
+                exchange.pushed = Some(now);
+            }
+        }
         if self.deadline(&mut state).is_some_and(|at| at <= now) {
             self.expire(&mut state, &mut later, now);
         }
@@ -133,6 +141,7 @@ impl Conn {
             (Owner::Poller, Some(intake), _) => return Some(intake.deadline(since, limits)),
             (Owner::Poller, None, _) => limits.keep_alive,
             (Owner::Parting, ..) => PARTING,
+            _ if state.together_until.is_some() => return state.together_until,
             _ if !state.outbox.is_empty() => limits.write_timeout,
             (.., Some(exchange)) => {
                 let quiet = exchange.quiet.as_ref()?;
