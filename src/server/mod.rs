@@ -320,9 +320,10 @@ impl Server {
         }
     }
 
-    /// Listens for HTTP clients on an address such as `127.0.0.1:8080`, with port 0 on one that the system chooses.
+    /// Listens for HTTP clients on an address such as `192.0.2.1:8080`, or on a port of the loopback address such as `8080`; port 0 is one
+    /// that the system chooses.
     ///
-    /// Whoever can reach the address can send requests: use a loopback one unless others are meant to, and find out who they are with
+    /// Whoever can reach the address can send requests: name a port only unless others are meant to, and find out who they are with
     /// [`HttpOptions::authenticate`](http::HttpOptions::authenticate) then.
     ///
     /// # Errors

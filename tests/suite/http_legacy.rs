@@ -68,6 +68,12 @@ fn requests_without_a_session_are_told_what_to_do() {
     let status = |fields: &[(&str, &str)]| web.post(fields, &list).status();
     assert_eq!(status(&[]), 400);
     assert_eq!(status(&[("Mcp-Session-Id", "unknown")]), 404);
+    // L-HTTP-S-11: what is no request is refused with a status too.
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let unknown = [("Mcp-Session-Id", "unknown")];
+    assert_eq!(web.post(&unknown, &ready).status(), 404);
+    let response = json!({"jsonrpc": "2.0", "id": 1, "result": {}});
+    assert_eq!(web.post(&[], &response).status(), 400);
     let session = web.session(ProtocolVersion::V2025_11_25);
     let mut fields = session.fields();
     fields.push(("MCP-Protocol-Version", "nope"));
@@ -145,7 +151,7 @@ fn a_session_is_its_openers_alone() {
     assert_eq!(web.post(&fields, &list).status(), 401);
 }
 
-// L-HTTP-S-14, L-HTTP-S-18, L-HTTP-S-19, L-HTTP-S-21, L-SSE-S-01, L-SSE-S-02
+// L-HTTP-S-20, L-HTTP-S-14, L-HTTP-S-18, L-HTTP-S-19, L-HTTP-S-21, L-SSE-S-01, L-SSE-S-02
 #[test]
 fn progress_comes_before_the_answer_on_its_stream() {
     let web = Web::new(&server());
@@ -336,7 +342,7 @@ fn changes_are_told_on_one_standing_stream() {
     assert_eq!(web.send("GET", "/mcp", &fields, "").status(), 406);
 }
 
-// L-CANC-B-05, L-HTTP-C-23
+// A client cancels by saying so.
 #[test]
 fn a_call_is_cancelled_by_a_notification() {
     let (entered, has_entered) = mpsc::channel();
@@ -359,7 +365,7 @@ fn a_call_is_cancelled_by_a_notification() {
     assert_eq!(answer.messages(), Vec::<Value>::new());
 }
 
-// L-BATCH-B-01, L-BATCH-C-03, L-BATCH-S-04, L-BATCH-S-06, L-BATCH-S-07, L-BATCH-B-09, L-BATCH-B-10
+// L-BATCH-B-01, L-BATCH-C-03, L-BATCH-S-04, L-BATCH-S-05, L-BATCH-S-06, L-BATCH-S-07, L-BATCH-B-09, L-BATCH-B-10
 #[test]
 fn batches_are_answered_together_in_the_one_revision_that_has_them() {
     let web = Web::new(&server());

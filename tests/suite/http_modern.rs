@@ -75,7 +75,7 @@ fn a_call_is_answered_with_one_json_object() {
     );
 }
 
-// M-HTTP-S-13, M-HTTP-S-15, M-HTTP-S-17, M-HTTP-S-18, M-HTTP-S-21
+// M-HTTP-S-13, M-HTTP-S-15, M-HTTP-S-16, M-HTTP-S-17, M-HTTP-S-18, M-HTTP-S-21
 #[test]
 fn what_is_said_before_the_answer_makes_it_a_stream() {
     let web = Web::new(&server());
@@ -104,7 +104,7 @@ fn what_is_said_before_the_answer_makes_it_a_stream() {
     );
 }
 
-// M-HDR-S-03, M-HDR-S-04, M-HDR-S-07, M-HDR-S-40, M-HDR-S-41, M-HDR-S-52, M-HTTP-S-23, M-HTTP-S-24, AMB-01
+// M-HDR-B-42, M-HDR-B-43, M-HDR-S-03, M-HDR-S-04, M-HDR-S-07, M-HDR-S-40, M-HDR-S-41, M-HDR-S-52, M-HTTP-S-23, M-HTTP-S-24, AMB-01
 #[test]
 fn fields_and_body_have_to_agree() {
     let web = Web::new(&server());
@@ -395,7 +395,7 @@ fn a_server_of_the_modern_era_only_has_no_sessions() {
     );
 }
 
-// M-HTTP-S-02, M-HTTP-S-03, M-HTTP-S-05, 16.4
+// M-HTTP-S-02, M-HTTP-S-03, M-HTTP-S-05, L-HTTP-S-02, L-HTTP-S-03, L-HTTP-S-05, 16.4
 #[test]
 fn strangers_are_not_let_in() {
     let web = Web::new(&server());
@@ -418,6 +418,8 @@ fn strangers_are_not_let_in() {
     });
     let server = Server::builder("s", "1")
         .tool_with(Tool::new("who"), |_: Value, context: &Context| {
+            // M-ELIC-S-25: what the client authorizes itself with is not for handlers, who could hand it on.
+            assert!(!format!("{context:?}").contains("Bearer"));
             context.principal().unwrap_or("nobody").to_owned()
         })
         .build()

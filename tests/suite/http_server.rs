@@ -161,6 +161,20 @@ fn both_eras_are_served_on_one_address_and_connection() {
     assert_eq!((server.sessions(), server.stats().connections), (1, 1));
 }
 
+// M-HTTP-S-04, L-HTTP-S-04
+#[test]
+fn a_port_alone_is_one_of_the_loopback_address() {
+    for port in ["0", ":0"] {
+        let server = echo().listen_http(port, HttpOptions::new()).unwrap();
+        assert!(server.local_addr().ip().is_loopback(), "{port}");
+    }
+    assert!(
+        echo()
+            .listen_http("no such place", HttpOptions::new())
+            .is_err()
+    );
+}
+
 // M-HTTP-S-36, 16.4
 #[test]
 fn names_of_other_machines_are_refused_on_loopback() {

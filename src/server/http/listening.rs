@@ -1,7 +1,7 @@
 //! A server that listens for HTTP clients by itself.
 
 use std::fmt;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,8 +29,12 @@ impl HttpServer {
         address: &str,
         options: HttpOptions,
     ) -> Result<Self> {
+        let port = address.strip_prefix(':').unwrap_or(address);
         Self::with(server, options, |service, limits| {
-            HttpListener::bind(address, service, limits)
+            match port.parse::<u16>() {
+                Ok(port) => HttpListener::bind((Ipv4Addr::LOCALHOST, port), service, limits),
+                Err(_) => HttpListener::bind(address, service, limits),
+            }
         })
     }
 
