@@ -4,11 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::Client;
 use super::asked_by::AskedBy;
 use super::era::{Era, EraMemory};
 use super::input::InputHandlers;
+use super::link::{EventHook, Link};
 use super::paging::ListBounds;
-use super::{Client, connect};
+use super::restart::{ConnectionEvent, Restart};
 use crate::error::{Error, ErrorKind, Result, RpcError};
 use crate::jsonrpc::{Notification, Request};
 use crate::protocol::{Handlers, LogHook, Peer, Responder};
@@ -20,6 +22,7 @@ use crate::schema::{
 use crate::transport::{Limits, Transport};
 
 /// Describes a client, then connects it.
+#[derive(Clone)]
 #[must_use = "a client that is not connected does nothing"]
 pub struct ClientBuilder {
     pub(super) info: Implementation,
@@ -35,6 +38,8 @@ pub struct ClientBuilder {
     pub(super) limits: Limits,
     pub(super) log: Option<LogHook>,
     pub(super) list_bounds: ListBounds,
+    pub(super) restart: Option<Restart>,
+    pub(super) on_connection_event: Option<EventHook>,
 }
 
 impl ClientBuilder {
@@ -53,6 +58,8 @@ impl ClientBuilder {
             limits: Limits::default(),
             log: None,
             list_bounds: ListBounds::default(),
+            restart: None,
+            on_connection_event: None,
         }
     }
 
@@ -270,6 +277,32 @@ impl ClientBuilder {
         self
     }
 
+    /// Starts the server again when it was lost, and negotiates anew. Defaults to not at all. Needs a transport that can be made
+    /// [again](Transport::again), such as a child process.
+    ///
+    /// Calls that are in flight when the server is lost fail with [`ErrorKind::Closed`], and [`Error::was_sent`] tells whether they may have
+    /// had an effect; calls that were not sent wait for the new server, within their deadline. [Subscriptions](super::Subscription) are made
+    /// anew, and told [`Event::EverythingChanged`](super::Event::EverythingChanged). What the client knows of the server, such as
+    /// [`Client::capabilities`], is what the new one says.
+    ///
+    /// Spec: Transports, stdio, "Unexpected Termination" (2026-07-28).
+    pub fn restart(mut self, restart: Restart) -> Self {
+        self.restart = Some(restart);
+        self
+    }
+
+    /// Takes what becomes of the connection when the client [restarts](Self::restart) its server: one at a time, in order, on the thread that
+    /// restarts, which goes on when this returns. The log has it too. Defaults to nobody.
+    ///
+    /// Calls made here while the server is away do not wait for it, and fail at once.
+    pub fn on_connection_event(
+        mut self,
+        hook: impl Fn(ConnectionEvent) + Send + Sync + 'static,
+    ) -> Self {
+        self.on_connection_event = Some(Arc::new(hook));
+        self
+    }
+
     /// Connects: opens the transport, finds out the era, agrees on a revision.
     ///
     /// Blocks until that is done, at most for [`connect_timeout`](Self::connect_timeout). A child process that dies of the probe, or hangs
@@ -279,7 +312,8 @@ impl ClientBuilder {
     ///
     /// [`ErrorKind::Spawn`] when the child can't be started; [`ErrorKind::Closed`] when the server left, with its last words;
     /// [`ErrorKind::Timeout`] when it said nothing; [`ErrorKind::Unsupported`] when there is no common revision;
-    /// [`ErrorKind::Peer`] or [`ErrorKind::Protocol`] when it refuses, or answers what is no answer. The server is ended then.
+    /// [`ErrorKind::Peer`] or [`ErrorKind::Protocol`] when it refuses, or answers what is no answer; [`ErrorKind::Invalid`] when settings
+    /// contradict each other. The server is ended then, and not [restarted](Self::restart): only one that was there is.
     pub fn connect(self, transport: impl Transport + 'static) -> Result<Client> {
         if self.revisions.is_empty() {
             return Err(Error::new(
@@ -287,7 +321,7 @@ impl ClientBuilder {
                 "a client needs at least one revision",
             ));
         }
-        connect::connect(self, Box::new(transport))
+        Ok(Client::new(Link::open(self, Box::new(transport))?))
     }
 }
 

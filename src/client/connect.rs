@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 
 use super::envelope::Envelope;
 use super::era::{self, Era, Verdict};
-use super::input::Known;
-use super::subscription::Subscriptions;
-use super::{Client, ClientBuilder, Inner, ServerDescription};
+use super::input::{InputHandlers, Known};
+use super::link::Link;
+use super::{ClientBuilder, ServerDescription};
 use crate::error::{Error, ErrorCode, ErrorKind, Result};
 use crate::protocol::{CallOptions, Connection, Peer};
 use crate::schema::{
@@ -27,44 +27,44 @@ use crate::schema::{
 };
 use crate::transport::Transport;
 
-pub(super) fn connect(
-    mut settings: ClientBuilder,
-    transport: Box<dyn Transport>,
-) -> Result<Client> {
-    settings.inputs.declare(&mut settings.capabilities);
-    let place = settings.memory.clone().zip(transport.address());
-    let remembered = place
-        .as_ref()
-        .and_then(|(memory, address)| memory.recall(address));
-    let mut opening = Opening {
-        deadline: Instant::now().checked_add(settings.connect_timeout),
-        spare: transport.again(),
-        known: settings.era.or(remembered),
-        subscriptions: Arc::default(),
-        settings,
-    };
-    let connected = opening.run(transport);
-    if let Some((memory, address)) = place {
-        match &connected {
-            Ok(client) => memory.remember(address, client.era()),
-            // What was remembered may be why: the next connection finds out anew.
-            Err(_) => memory.forget(&address),
-        }
-    }
-    connected
+/// A conversation that has come about.
+pub(super) struct Opened {
+    pub(super) connection: Connection,
+    pub(super) number: u64,
+    pub(super) envelope: Envelope,
+    pub(super) inputs: InputHandlers,
+    pub(super) server: ServerDescription,
 }
 
-struct Opening {
-    settings: ClientBuilder,
+/// The opening of one conversation.
+pub(super) struct Opening<'a> {
+    link: &'a Arc<Link>,
+    settings: &'a ClientBuilder,
+    /// The handlers of questions, which know who asks on this connection.
+    inputs: InputHandlers,
     deadline: Option<Instant>,
     /// To start the server once more with.
     spare: Option<Box<dyn Transport>>,
     known: Option<Era>,
-    subscriptions: Arc<Subscriptions>,
+    /// The number of the connection that was opened last.
+    number: u64,
 }
 
-impl Opening {
-    fn run(&mut self, transport: Box<dyn Transport>) -> Result<Client> {
+impl<'a> Opening<'a> {
+    pub(super) fn new(link: &'a Arc<Link>, transport: &dyn Transport, known: Option<Era>) -> Self {
+        let settings = link.settings();
+        Self {
+            link,
+            settings,
+            inputs: settings.inputs.for_one_server(),
+            deadline: Instant::now().checked_add(settings.connect_timeout),
+            spare: transport.again(),
+            known,
+            number: 0,
+        }
+    }
+
+    pub(super) fn run(mut self, transport: Box<dyn Transport>) -> Result<Opened> {
         let connection = self.open(transport)?;
         let (Some(revision), false) = (self.newest(Era::Modern), self.known == Some(Era::Legacy))
         else {
@@ -82,10 +82,8 @@ impl Opening {
         if self.newest(Era::Legacy).is_none() {
             let text =
                 "it does not speak the modern era, and no legacy revision is allowed (revisions)";
-            return Err(self.explain(
-                error.with_kind(ErrorKind::Unsupported).context(text),
-                &connection,
-            ));
+            let error = error.with_kind(ErrorKind::Unsupported).context(text);
+            return Err(self.explain(error, &connection));
         }
         if connection.peer().is_closed() {
             return self.start_again(connection, error);
@@ -105,7 +103,7 @@ impl Opening {
     }
 
     /// The server left or fell silent because of the probe: once more without it.
-    fn start_again(&mut self, connection: Connection, error: Error) -> Result<Client> {
+    fn start_again(&mut self, connection: Connection, error: Error) -> Result<Opened> {
         let Some(spare) = self.spare.take() else {
             return Err(self.explain(error, &connection));
         };
@@ -121,10 +119,10 @@ impl Opening {
 
     /// A server that was taken for a legacy one may prove to be modern after all.
     fn after_initialize(
-        &mut self,
+        &self,
         connection: Connection,
         done: Result<InitializeResult>,
-    ) -> Result<Client> {
+    ) -> Result<Opened> {
         let refused = done.as_ref().err().and_then(Error::rpc);
         let supported = refused
             .filter(|rpc| rpc.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION)
@@ -141,8 +139,9 @@ impl Opening {
         }
     }
 
-    fn open(&self, transport: Box<dyn Transport>) -> Result<Connection> {
-        let settings = &self.settings;
+    fn open(&mut self, transport: Box<dyn Transport>) -> Result<Connection> {
+        let settings = self.settings;
+        self.number = self.link.next_number();
         let handlers = settings
             .handlers
             .clone()
@@ -152,14 +151,16 @@ impl Opening {
             });
         let mut connection = Connection::asking()
             .handlers(
-                self.subscriptions
-                    .listen_in(settings.inputs.serve(handlers)),
+                self.link
+                    .follow(self.inputs.serve(handlers), self.number),
             )
             .limits(settings.limits.clone());
         if let Some(log) = &settings.log {
             connection = connection.log(log.clone());
         }
-        connection.open_boxed(transport)
+        let connection = connection.open_boxed(transport)?;
+        self.link.adopt(&connection)?;
+        Ok(connection)
     }
 
     /// Asks with `server/discover`, and once more if the server names another modern revision.
@@ -205,7 +206,7 @@ impl Opening {
         connection: Connection,
         revision: ProtocolVersion,
         discovered: DiscoverResult,
-    ) -> Result<Client> {
+    ) -> Result<Opened> {
         connection.peer().core().answer_requests(false);
         let server = ServerDescription {
             revision,
@@ -214,14 +215,13 @@ impl Opening {
             instructions: discovered.instructions,
         };
         self.know(&server);
-        Ok(Client::new(Inner {
+        Ok(Opened {
             connection,
+            number: self.number,
             envelope: self.envelope(revision)?,
-            inputs: self.settings.inputs.clone(),
+            inputs: self.inputs.clone(),
             server,
-            list_bounds: self.settings.list_bounds,
-            subscriptions: Arc::clone(&self.subscriptions),
-        }))
+        })
     }
 
     fn initialize(&self, connection: &Connection, patience: Duration) -> Result<InitializeResult> {
@@ -231,7 +231,7 @@ impl Opening {
                 "no legacy revision is allowed (revisions)",
             ));
         };
-        let settings = &self.settings;
+        let settings = self.settings;
         let mut params = InitializeRequestParams::new(
             revision,
             settings.capabilities.clone(),
@@ -251,7 +251,7 @@ impl Opening {
         })
     }
 
-    fn legacy(&self, connection: Connection, done: Result<InitializeResult>) -> Result<Client> {
+    fn legacy(&self, connection: Connection, done: Result<InitializeResult>) -> Result<Opened> {
         let result = done.map_err(|error| self.explain(error, &connection))?;
         let allowed = self
             .settings
@@ -281,14 +281,13 @@ impl Opening {
             &NotificationParams::default(),
         )
         .map_err(|error| self.explain(error, &connection))?;
-        Ok(Client::new(Inner {
+        Ok(Opened {
             connection,
+            number: self.number,
             envelope: Envelope::legacy(),
-            inputs: self.settings.inputs.clone(),
+            inputs: self.inputs.clone(),
             server,
-            list_bounds: self.settings.list_bounds,
-            subscriptions: Arc::clone(&self.subscriptions),
-        }))
+        })
     }
 
     /// Lets the handlers of questions know who asks.
@@ -298,7 +297,7 @@ impl Opening {
             info: server.info.clone(),
         };
         // It is set once: nothing is opened after a success.
-        _ = self.settings.inputs.server.set(known);
+        _ = self.inputs.server.set(known);
     }
 
     fn envelope(&self, revision: ProtocolVersion) -> Result<Envelope> {

@@ -49,7 +49,7 @@ pub trait ListPage: sealed::Sealed + DeserializeOwned {
 }
 
 mod sealed {
-    use super::ServerCapabilities;
+    use super::{ServerCapabilities, Tool};
 
     pub trait Sealed {
         /// What the server has to advertise.
@@ -58,11 +58,15 @@ mod sealed {
         fn is_advertised(capabilities: &ServerCapabilities) -> bool;
 
         fn next_cursor(&self) -> Option<&str>;
+
+        fn tools(&self) -> &[Tool] {
+            &[]
+        }
     }
 }
 
 macro_rules! list_page {
-    ($page:ty, $field:ident: $item:ty, $method:expr, $capability:ident) => {
+    ($page:ty, $field:ident: $item:ty, $method:expr, $capability:ident $(, $more:item)?) => {
         impl ListPage for $page {
             type Item = $item;
 
@@ -83,11 +87,20 @@ macro_rules! list_page {
             fn next_cursor(&self) -> Option<&str> {
                 self.next_cursor.as_deref()
             }
+            $($more)?
         }
     };
 }
 
-list_page!(ListToolsResult, tools: Tool, method::TOOLS_LIST, tools);
+list_page!(
+    ListToolsResult,
+    tools: Tool,
+    method::TOOLS_LIST,
+    tools,
+    fn tools(&self) -> &[Tool] {
+        &self.tools
+    }
+);
 list_page!(ListResourcesResult, resources: Resource, method::RESOURCES_LIST, resources);
 list_page!(
     ListResourceTemplatesResult,
@@ -110,7 +123,7 @@ pub struct Pages<'a, P> {
 
 impl<'a, P: ListPage> Pages<'a, P> {
     pub(super) fn new(client: Client, options: CallOptions<'a>) -> Self {
-        let course = Course::new(client.0.list_bounds.max_list_pages);
+        let course = Course::new(client.0.link.settings().list_bounds.max_list_pages);
         Self {
             client,
             options,
@@ -130,7 +143,7 @@ impl<'a, P: ListPage> Pages<'a, P> {
     /// Reads the list to its end.
     pub(super) fn into_all(self) -> Result<Vec<P::Item>> {
         let server = self.client.server_name();
-        let max = self.client.0.list_bounds.max_list_items;
+        let max = self.client.0.link.settings().list_bounds.max_list_items;
         let mut all = Vec::new();
         for page in self {
             all.extend(page?.into_items());
@@ -157,6 +170,7 @@ impl<'a, P: ListPage> Pages<'a, P> {
             ..PaginatedRequestParams::default()
         };
         let page: P = client.call(P::METHOD, &params, self.options.for_one())?;
+        client.0.link.note_tools(page.tools());
         self.course.answered(page.next_cursor()).map_err(|stray| {
             let (kind, text) = stray;
             let text = format!(

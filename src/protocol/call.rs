@@ -131,6 +131,14 @@ impl<'a> CallOptions<'a> {
         }
     }
 
+    /// The same options for a call that goes on: it has waited for something else, and was begun a while ago.
+    pub(crate) fn after(&mut self, waited: Duration, elapsed: Duration) -> CallOptions<'_> {
+        let mut options = self.for_one();
+        options.timeout = options.timeout.map(|span| span.saturating_sub(waited));
+        options.max_timeout = options.max_timeout.map(|span| span.saturating_sub(elapsed));
+        options
+    }
+
     /// Never tells the peer that nobody waits any more: for `initialize`, which must not be cancelled.
     pub(crate) fn without_cancelling(mut self) -> Self {
         self.may_cancel = false;

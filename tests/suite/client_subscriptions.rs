@@ -301,7 +301,7 @@ fn legacy_servers_are_asked_for_resources_and_sorted_out_for_lists() {
             server.answer(&request, json!({}));
         },
     );
-    assert_eq!(*subscription.granted(), filter);
+    assert_eq!(subscription.granted(), filter);
     for method in ["tools", "resources", "prompts"] {
         server.notify(&format!("notifications/{method}/list_changed"), json!({}));
     }
@@ -340,7 +340,7 @@ fn a_legacy_server_is_not_asked_for_what_it_can_not() {
         .tools_list_changed(true)
         .resources_list_changed(true);
     let subscription = client.subscribe(filter, |_| {}).unwrap();
-    assert_eq!(*subscription.granted(), tools());
+    assert_eq!(subscription.granted(), tools());
     drop(subscription);
     server.has_heard_nothing(&client);
     let (client, mut server) = connect(LEGACY, &everything());

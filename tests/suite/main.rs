@@ -16,6 +16,7 @@ mod client_fallback;
 mod client_opening;
 mod client_paging;
 mod client_peers;
+mod client_restart;
 mod client_rounds;
 mod client_subscriptions;
 mod client_typed;

@@ -67,6 +67,11 @@ impl Core {
         self.life.lock().ended.is_some()
     }
 
+    /// What ended the connection, if it has ended.
+    pub(crate) fn ended(&self) -> Option<Error> {
+        self.life.lock().ended.clone()
+    }
+
     /// Waits until the peer has gone or the connection is closed, then gives requests in hand their time, and closes.
     pub(in crate::protocol) fn wait_and_close(self: &Arc<Self>) -> Error {
         let mut life = self.life.lock();

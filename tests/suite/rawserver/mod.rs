@@ -25,25 +25,36 @@ pub(crate) fn connect_with(
     capabilities: &Value,
 ) -> (Client, RawServer) {
     let (here, there) = memory::pair();
-    let mut server = RawServer(Box::new(there).open(&Limits::default()).unwrap());
+    let mut server = RawServer::open(there);
     let connecting = thread::spawn(move || builder.revisions(&[revision]).connect(here).unwrap());
-    let opening = server.receive();
-    let info = json!({ "name": "raw", "version": "1" });
-    if revision.is_modern() {
-        let result = json!({
-            "resultType": "complete", "supportedVersions": [revision], "capabilities": capabilities,
-            "ttlMs": 0, "cacheScope": "private", "_meta": { "io.modelcontextprotocol/serverInfo": info },
-        });
-        server.answer(&opening, result);
-    } else {
-        let result = json!({ "protocolVersion": revision, "capabilities": capabilities, "serverInfo": info });
-        server.answer(&opening, result);
-        assert_eq!(server.receive()["method"], "notifications/initialized");
-    }
+    server.open_as(revision, capabilities);
     (connecting.join().unwrap(), server)
 }
 
 impl RawServer {
+    pub(crate) fn open(transport: impl Transport) -> Self {
+        Self(Box::new(transport).open(&Limits::default()).unwrap())
+    }
+
+    /// Opens the conversation as a server that speaks only this revision.
+    pub(crate) fn open_as(&mut self, revision: ProtocolVersion, capabilities: &Value) {
+        let opening = self.receive();
+        let info = json!({ "name": "raw", "version": "1" });
+        if revision.is_modern() {
+            assert_eq!(opening["method"], "server/discover", "{opening}");
+            let result = json!({
+                "resultType": "complete", "supportedVersions": [revision], "capabilities": capabilities,
+                "ttlMs": 0, "cacheScope": "private", "_meta": { "io.modelcontextprotocol/serverInfo": info },
+            });
+            self.answer(&opening, result);
+        } else {
+            assert_eq!(opening["method"], "initialize", "{opening}");
+            let result = json!({ "protocolVersion": revision, "capabilities": capabilities, "serverInfo": info });
+            self.answer(&opening, result);
+            assert_eq!(self.receive()["method"], "notifications/initialized");
+        }
+    }
+
     pub(crate) fn receive(&mut self) -> Value {
         self.receive_within(LONG).expect("a message in time")
     }
