@@ -82,7 +82,11 @@ impl<'a> Opening<'a> {
         if self.newest(Era::Legacy).is_none() {
             let text =
                 "it does not speak the modern era, and no legacy revision is allowed (revisions)";
-            let error = error.with_kind(ErrorKind::Unsupported).context(text);
+            // Silence and leaving prove nothing of what it speaks.
+            let error = match error.kind() {
+                ErrorKind::Timeout | ErrorKind::Closed | ErrorKind::Io => error,
+                _ => error.with_kind(ErrorKind::Unsupported).context(text),
+            };
             return Err(self.explain(error, &connection));
         }
         if connection.peer().is_closed() {
