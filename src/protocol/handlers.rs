@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use super::peer::Peer;
@@ -99,7 +100,7 @@ impl Handlers {
         self
     }
 
-    /// Handles notifications of a method after the handler that is there already.
+    /// Handles notifications of a method after the handler that is there already, even if that one panics.
     pub(crate) fn notification_too(
         self,
         method: &str,
@@ -107,10 +108,17 @@ impl Handlers {
     ) -> Self {
         let first = self.notifications.get(method).cloned();
         self.notification(method, move |peer, notification| {
-            if let Some(first) = &first {
-                first(peer, notification);
-            }
+            let first = first.as_ref();
+            // A panic of the first one, which may be the host's, is the first one's affair.
+            let done = catch_unwind(AssertUnwindSafe(|| {
+                if let Some(first) = first {
+                    first(peer, notification);
+                }
+            }));
             handler(notification);
+            if let Err(panic) = done {
+                resume_unwind(panic);
+            }
         })
     }
 

@@ -174,13 +174,16 @@ impl Outbox {
                 }
                 Err(_) if state.closed.is_some() => {}
                 Err(error) => {
-                    state.close(&error);
+                    let forgotten = state.close(&error);
                     drop(state);
+                    drop((forgotten, sender));
                     self.changed.notify_all();
                     return Flush::Failed(error);
                 }
             }
             if state.closed.is_some() {
+                drop(state);
+                drop(sender);
                 return Flush::Done;
             }
             if state.queue.is_empty() || round == ROUNDS {
@@ -214,8 +217,12 @@ impl Outbox {
 
     /// Refuses what comes from now on and forgets what is queued.
     pub(crate) fn close(&self, error: &Error) {
-        self.state.lock().close(error);
+        let mut state = self.state.lock();
+        let forgotten = state.close(error);
+        drop(state);
         self.changed.notify_all();
+        // The sender may be the host's, which may use the connection when it is dropped.
+        drop(forgotten);
     }
 
     pub(crate) fn queued_bytes(&self) -> usize {
@@ -233,14 +240,15 @@ impl State {
         self.sender.is_none() && self.closed.is_none()
     }
 
-    fn close(&mut self, error: &Error) {
+    /// Gives what is forgotten, to be dropped outside of the lock.
+    #[must_use]
+    fn close(&mut self, error: &Error) -> (VecDeque<SessionMessage>, Option<Box<dyn Sender>>) {
         if self.closed.is_none() {
             self.closed = Some(error.clone());
         }
-        self.queue.clear();
         self.cut = false;
         self.bytes = 0;
-        self.sender = None;
+        (std::mem::take(&mut self.queue), self.sender.take())
     }
 }
 

@@ -130,7 +130,9 @@ impl Core {
         }
         self.end(&reason);
         self.outbox.close(&reason);
-        self.crew.stop();
+        for owed in self.crew.stop() {
+            self.run_guarded(owed);
+        }
         if self
             .crew
             .wait_for_threads(own_thread, Instant::now() + Duration::from_secs(2))

@@ -336,7 +336,7 @@ impl Core {
     /// What handlers want to have run when their request is cancelled: in order with notifications, but never dropped.
     pub(super) fn push_callbacks(self: &Arc<Self>, callbacks: Vec<Callback>) {
         for callback in callbacks {
-            if let Ok(hands) = self.crew.push_serial(callback, usize::MAX) {
+            if let Ok(hands) = self.crew.push_owed(callback) {
                 self.provide(hands);
             }
         }
@@ -351,7 +351,7 @@ impl Core {
 
     /// Queues what must not be lost, however much waits: there is no more of it than there are calls.
     pub(in crate::protocol) fn push_owed(self: &Arc<Self>, job: Job) {
-        match self.crew.push_serial(job, usize::MAX) {
+        match self.crew.push_owed(job) {
             Ok(hands) => self.provide(hands),
             // Nobody is left to run it, but it must know that it is over.
             Err(job) => self.run_guarded(job),

@@ -10,7 +10,7 @@ use super::super::incoming::Exchange;
 use super::super::outbox::Flush;
 use super::super::outlet::Origin;
 use super::super::responder::response_of;
-use super::{CALL_TURN, CANCELLED, Core, STANDING, Standing, WRITE_TURN};
+use super::{CALL_TURN, CANCELLED, Core, Ending, STANDING, Standing, WRITE_TURN};
 use crate::error::{Error, ErrorCode, ErrorKind, Result};
 use crate::jsonrpc::{self, RequestId};
 use crate::transport::{Limits, SessionMessage};
@@ -211,7 +211,7 @@ impl Core {
         }
     }
 
-    /// Gives a peer up that does not read what it subscribed to.
+    /// Gives a peer up that does not read what it subscribed to: the connection is closed, by a thread of its own.
     pub(crate) fn give_up(self: &Arc<Self>) {
         let max = self.limits.max_backlog;
         let text = format!(
@@ -220,6 +220,11 @@ impl Core {
         );
         self.log(|| text.clone());
         self.end(&Error::new(ErrorKind::Closed, text));
+        let core = Arc::clone(self);
+        let hands = self
+            .crew
+            .push_own(Box::new(move || core.close(Ending::AtOnce)));
+        self.provide(hands);
     }
 
     pub(crate) fn limits(&self) -> &Limits {
