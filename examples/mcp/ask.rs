@@ -3,12 +3,12 @@
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
 
+use mcplink::RpcError;
 use mcplink::client::{AskedBy, ClientBuilder};
 use mcplink::schema::{
     CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams,
     ElicitRequestURLParams, ElicitResult, Root,
 };
-use mcplink::RpcError;
 use serde_json::{Map, Value};
 
 use crate::form::{self, Field};

@@ -13,11 +13,11 @@ use super::paging::ListBounds;
 use super::restart::{ConnectionEvent, Restart};
 use crate::error::{Error, ErrorKind, Result, RpcError};
 use crate::jsonrpc::{Notification, Request};
-use crate::protocol::{Handlers, LogHook, Peer, Responder};
+use crate::protocol::{Handlers, KeepAlive, LogHook, Peer, Responder};
 use crate::schema::{
     ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams,
     ElicitRequestURLParams, ElicitResult, Implementation, LoggingMessageNotificationParams,
-    ProtocolVersion, Root, method,
+    ProtocolVersion, Root, TraceContext, method,
 };
 use crate::transport::{Limits, Transport};
 
@@ -40,7 +40,13 @@ pub struct ClientBuilder {
     pub(super) list_bounds: ListBounds,
     pub(super) restart: Option<Restart>,
     pub(super) on_connection_event: Option<EventHook>,
+    pub(super) keep_alive: Option<KeepAlive>,
+    pub(super) slow_handler: Duration,
+    pub(super) trace_context: Option<TraceHook>,
 }
+
+/// Tells in which trace a call happens.
+type TraceHook = Arc<dyn Fn() -> TraceContext + Send + Sync>;
 
 impl ClientBuilder {
     pub(super) fn new(info: Implementation) -> Self {
@@ -60,6 +66,9 @@ impl ClientBuilder {
             list_bounds: ListBounds::default(),
             restart: None,
             on_connection_event: None,
+            keep_alive: None,
+            slow_handler: Duration::from_secs(30),
+            trace_context: None,
         }
     }
 
@@ -300,6 +309,37 @@ impl ClientBuilder {
         hook: impl Fn(ConnectionEvent) + Send + Sync + 'static,
     ) -> Self {
         self.on_connection_event = Some(Arc::new(hook));
+        self
+    }
+
+    /// Pings a server that has said nothing for a while, and closes the connection when it does not answer, or
+    /// [restarts](Self::restart) the server. Defaults to no pings: the end of a child process, or of a socket, is noticed without.
+    ///
+    /// Since 2026-07-28 there is no `ping`: a modern server is sent `server/discover`, which every one knows. Needs a transport that can wait
+    /// with a bound ([`Receiver::is_patient`](crate::transport::Receiver::is_patient)).
+    ///
+    /// Spec: Base Protocol, Utilities, "Ping" (up to 2025-11-25).
+    pub fn keep_alive(mut self, keep_alive: KeepAlive) -> Self {
+        self.keep_alive = Some(keep_alive);
+        self
+    }
+
+    /// From when on a handler of this client runs long, which is told to the log: see
+    /// [`ConnectionBuilder::slow_handler`](crate::protocol::ConnectionBuilder::slow_handler). Defaults to 30 s.
+    pub fn slow_handler(mut self, slow_handler: Duration) -> Self {
+        self.slow_handler = slow_handler;
+        self
+    }
+
+    /// Tells in which trace calls happen: asked for each request, on the thread that calls. What a call brings along with
+    /// [`CallOptions::trace_context`](crate::protocol::CallOptions::trace_context) goes before it. Defaults to none.
+    ///
+    /// Spec: Base Protocol, "`_meta`" (2026-07-28). Servers of earlier revisions are told too.
+    pub fn trace_context(
+        mut self,
+        hook: impl Fn() -> TraceContext + Send + Sync + 'static,
+    ) -> Self {
+        self.trace_context = Some(Arc::new(hook));
         self
     }
 

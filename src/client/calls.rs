@@ -5,6 +5,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::envelope::params_text;
+use super::link::ping_method;
 use super::paging::Pages;
 use super::{Client, Inner, harmless};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
@@ -12,10 +13,10 @@ use crate::jsonrpc::RawResult;
 use crate::protocol::CallOptions;
 use crate::schema::{
     CallToolRequestParams, CallToolResult, CompleteRequestParams, CompleteResult, EmptyResult,
-    FitTo, GetPromptRequestParams, GetPromptResult, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel,
-    NotificationParams, Prompt, ProtocolVersion, ReadResourceRequestParams, ReadResourceResult,
-    Resource, ResourceTemplate, SetLevelRequestParams, Tool, method,
+    FitTo, GetPromptRequestParams, GetPromptResult, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, LoggingLevel, NotificationParams, Prompt,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResult, Resource, ResourceTemplate,
+    SetLevelRequestParams, Tool, method,
 };
 
 impl Client {
@@ -341,11 +342,7 @@ impl Client {
     ///
     /// As other calls.
     pub fn ping(&self, options: CallOptions<'_>) -> Result<()> {
-        let method = if self.revision().is_modern() {
-            method::SERVER_DISCOVER
-        } else {
-            method::PING
-        };
+        let method = ping_method(self.revision());
         self.call::<EmptyResult>(method, &(), options).map(drop)
     }
 

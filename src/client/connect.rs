@@ -154,11 +154,10 @@ impl<'a> Opening<'a> {
                 drop(responder.respond(&EmptyResult::default()));
             });
         let mut connection = Connection::asking()
-            .handlers(
-                self.link
-                    .follow(self.inputs.serve(handlers), self.number),
-            )
-            .limits(settings.limits.clone());
+            .handlers(self.link.follow(self.inputs.serve(handlers), self.number))
+            .limits(settings.limits.clone())
+            .slow_handler(settings.slow_handler)
+            .keep_alive(settings.keep_alive);
         if let Some(log) = &settings.log {
             connection = connection.log(log.clone());
         }

@@ -37,7 +37,8 @@ use super::{ClientBuilder, Era, ServerDescription};
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::protocol::{CallOptions, CancelToken, Connection, Handlers, OnTrigger, Peer};
 use crate::schema::{
-    JsonObject, LoggingLevel, ProtocolVersion, SetLevelRequestParams, Tool, meta_key, method,
+    JsonObject, LoggingLevel, ProtocolVersion, SetLevelRequestParams, Tool, TraceContext, meta_key,
+    method,
 };
 use crate::sync::{Condvar, Mutex};
 use crate::transport::Transport;
@@ -63,17 +64,6 @@ pub(super) struct Generation {
     pub(super) envelope: Envelope,
     pub(super) inputs: InputHandlers,
     pub(super) revision: ProtocolVersion,
-}
-
-impl Generation {
-    /// The members of `_meta` that a call brings along, as far as the revision knows them.
-    pub(super) fn own_meta(&self, options: &CallOptions<'_>) -> JsonObject {
-        let mut meta = options.own_meta().clone();
-        if self.revision.is_legacy() {
-            meta.remove(meta_key::LOG_LEVEL);
-        }
-        meta
-    }
 }
 
 /// The connections of a client, one after the other.
@@ -198,6 +188,29 @@ impl Link {
     /// Whether calls that a lost server may have begun are sent again when they do no harm.
     pub(super) fn resends(&self) -> bool {
         self.again.as_ref().is_some_and(|again| again.resends)
+    }
+
+    /// The members of `_meta` that a call brings along, as far as a revision knows them.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` when its trace context is none.
+    pub(super) fn own_meta(
+        &self,
+        revision: ProtocolVersion,
+        options: &CallOptions<'_>,
+    ) -> Result<JsonObject> {
+        let mut meta = options.own_meta().clone();
+        if revision.is_legacy() {
+            meta.remove(meta_key::LOG_LEVEL);
+        }
+        TraceContext::check(&meta)?;
+        if let Some(hook) = &self.settings.trace_context {
+            for (key, value) in hook().members() {
+                meta.entry(key).or_insert_with(|| value.into());
+            }
+        }
+        Ok(meta)
     }
 
     /// Takes note of which tools can be called twice, if that is of use.
@@ -387,7 +400,7 @@ impl Link {
             server,
         } = opened;
         let peer = connection.peer();
-        let revision = server.revision;
+        let (revision, pinging) = (server.revision, envelope.clone());
         if let Err(error) = self.descriptions.set(server) {
             connection.close();
             return Err(error);
@@ -412,6 +425,10 @@ impl Link {
         drop(state);
         drop(former);
         self.changed.notify_all();
+        peer.core().start_pinging(
+            ping_method(revision),
+            Arc::new(move |id, text| pinging.write(id, "{}", &JsonObject::new(), text)),
+        );
         // It may have ended before anybody knew that it was the current one.
         if peer.is_closed() {
             self.lost(number);
@@ -460,7 +477,11 @@ impl Link {
     fn restart(self: Arc<Self>) {
         RESTARTS.set(self.place());
         while let Some(error) = self.next_loss() {
-            self.try_again(error);
+            // A transport may be the host's.
+            let tried = catch_unwind(AssertUnwindSafe(|| self.try_again(error)));
+            if tried.is_err() {
+                self.give_up(Error::new(ErrorKind::Io, "the transport panicked"));
+            }
         }
         if self.is_over() {
             self.subscriptions.end_waiting();
@@ -673,6 +694,15 @@ impl fmt::Debug for Link {
         f.debug_struct("Link")
             .field("peer", &self.generation().peer)
             .finish_non_exhaustive()
+    }
+}
+
+/// What asks whether the server is there.
+pub(super) fn ping_method(revision: ProtocolVersion) -> &'static str {
+    if revision.is_modern() {
+        method::SERVER_DISCOVER
+    } else {
+        method::PING
     }
 }
 

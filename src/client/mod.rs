@@ -33,7 +33,7 @@ pub use self::paging::{Items, ListPage, Pages};
 pub use self::restart::{ConnectionEvent, Restart};
 pub use self::subscription::{Event, Subscription};
 use crate::error::Result;
-use crate::protocol::Stats;
+use crate::protocol::{Activity, Stats};
 use crate::schema::{Implementation, ProtocolVersion, ServerCapabilities};
 use crate::transport::Transport;
 
@@ -124,6 +124,21 @@ impl Client {
     /// What happened on the connection so far, counted; after a [restart](ClientBuilder::restart) on the new one.
     pub fn stats(&self) -> Stats {
         self.0.link.generation().peer.stats()
+    }
+
+    /// Who waits for whom at the moment: calls that wait, on what and for how long, what of the server's is in hand, who writes. Print it when
+    /// something hangs. It may be called from any thread at any time, and after the end.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use mcplink::client::Client;
+    /// # fn f(client: &Client) {
+    /// eprintln!("{}", client.activity());
+    /// # }
+    /// ```
+    pub fn activity(&self) -> Activity {
+        self.0.link.generation().peer.activity()
     }
 
     /// Whether the server has gone or the connection was closed. While a server is being [restarted](ClientBuilder::restart) it is not so.

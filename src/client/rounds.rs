@@ -29,7 +29,7 @@ impl Client {
         self.0
             .link
             .send(options, is_harmless, |generation, options| {
-                let meta = generation.own_meta(options);
+                let meta = self.0.link.own_meta(generation.revision, options)?;
                 generation.peer.request_with(
                     method,
                     |id, text| generation.envelope.write(id, params, &meta, text),

@@ -95,7 +95,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Peer`] when the server refuses, [`ErrorKind::Timeout`] (the server is told), [`ErrorKind::Closed`] when it has gone.
+    /// [`ErrorKind::Peer`](crate::ErrorKind::Peer) when the server refuses, [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) (the server is
+    /// told), [`ErrorKind::Closed`](crate::ErrorKind::Closed) when it has gone.
     ///
     /// # Examples
     ///
@@ -125,7 +126,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// As [`subscribe`](Self::subscribe); [`ErrorKind::Cancelled`] when the token was triggered before the server agreed.
+    /// As [`subscribe`](Self::subscribe); [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) when the token was triggered before
+    /// the server agreed.
     pub fn subscribe_with(
         &self,
         filter: SubscriptionFilter,
@@ -134,7 +136,7 @@ impl Client {
     ) -> Result<Subscription> {
         let generation = self.0.link.ready(&options)?;
         let (timeout, cancel) = options.patience();
-        let meta = options.own_meta().clone();
+        let meta = self.0.link.own_meta(generation.revision, &options)?;
         let subscription = Subscription {
             told: Arc::new(Told::new(filter, meta, Box::new(on_event))),
             all: Arc::clone(&self.0.link.subscriptions),

@@ -480,6 +480,12 @@ impl<R> Crew<R> {
         self.thread_left();
     }
 
+    /// How many handlers and callbacks wait for a thread.
+    pub(crate) fn waiting(&self) -> (usize, usize) {
+        let state = self.state.lock();
+        (state.jobs.len(), state.serial.len())
+    }
+
     pub(crate) fn threads(&self) -> usize {
         self.state.lock().threads
     }

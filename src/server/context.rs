@@ -21,7 +21,7 @@ use crate::error::{ErrorCode, Excerpt, Result, RpcError, without_position};
 use crate::protocol::{Asking, CancelToken, Peer, Progress, Responder};
 use crate::schema::{
     ElicitationMode, FitTo, LoggingLevel, LoggingMessageNotificationParams,
-    ProgressNotificationParams, ProtocolVersion, RequestMetaObject, ResultMetaObject,
+    ProgressNotificationParams, ProtocolVersion, RequestMetaObject, ResultMetaObject, TraceContext,
     URLElicitationRequiredError, method,
 };
 use crate::sync::Mutex;
@@ -122,6 +122,14 @@ impl Context {
         &self.meta
     }
 
+    /// In which trace the call happens: for spans of one's own, and to be handed on. Questions that the call asks a client of the legacy era
+    /// carry it.
+    ///
+    /// Spec: Base Protocol, "`_meta`" (2026-07-28).
+    pub fn trace_context(&self) -> TraceContext {
+        self.meta.trace_context()
+    }
+
     /// Whether the client cancelled the call, or has gone. Cheap: poll it in long work, and return when it is so.
     pub fn is_cancelled(&self) -> bool {
         self.responder.is_cancelled()
@@ -142,6 +150,11 @@ impl Context {
     /// The client's side of the connection.
     pub fn peer(&self) -> Peer {
         self.responder.peer()
+    }
+
+    /// Under which the request is seen among what is in hand.
+    pub(super) fn key(&self) -> Option<u64> {
+        self.responder.key()
     }
 
     /// Tells the client how far the call is, if it wants to know.

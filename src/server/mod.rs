@@ -66,7 +66,7 @@ pub use self::state::StateKey;
 pub use self::store::{MemoryStateStore, StateStore};
 use self::tools::Tools;
 use crate::error::{ErrorKind, Result};
-use crate::protocol::{Connection, ConnectionBuilder, Handlers, LogHook};
+use crate::protocol::{Connection, ConnectionBuilder, Handlers, KeepAlive, LogHook};
 use crate::schema::{
     CacheHint, CompletionReference, Implementation, Prompt, ProtocolVersion, Resource,
     ResourceTemplate, Tool,
@@ -96,6 +96,8 @@ struct Inner {
     methods: Handlers,
     limits: Limits,
     drain: Duration,
+    slow_handler: Duration,
+    keep_alive: Option<KeepAlive>,
     log: Option<LogHook>,
     /// Seal what calls know between rounds.
     keys: KeyRing,
@@ -292,7 +294,9 @@ impl Server {
         let connection = Connection::serving()
             .handlers(handlers)
             .limits(inner.limits.clone())
-            .drain(inner.drain);
+            .drain(inner.drain)
+            .slow_handler(inner.slow_handler)
+            .keep_alive(inner.keep_alive);
         match &inner.log {
             Some(log) => connection.log(Arc::clone(log)),
             None => connection,

@@ -544,7 +544,7 @@ fn subscriptions_come_back_and_tell_that_everything_changed() {
             let asked = agree(&mut bench.server, revision);
             assert_eq!(events.recv_timeout(LONG).unwrap(), Event::EverythingChanged);
             bench.restored();
-            let meta = asked.map_or(json!({}), |id| json!({ "_meta": { ID: id } }));
+            let meta = asked.map_or_else(|| json!({}), |id| json!({ "_meta": { ID: id } }));
             bench
                 .server
                 .notify("notifications/tools/list_changed", meta);
@@ -691,6 +691,59 @@ fn a_transport_that_is_there_once_can_not_be_restarted() {
     let error = client.connect(here).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
     assert!(error.to_string().contains("restart needs"), "{error}");
+}
+
+/// A transport that works once.
+#[derive(Debug)]
+struct Panicking(memory::Memory);
+
+impl Transport for Panicking {
+    fn open(self: Box<Self>, limits: &Limits) -> Result<Halves> {
+        Box::new(self.0).open(limits)
+    }
+
+    fn again(&self) -> Option<Box<dyn Transport>> {
+        #[derive(Debug)]
+        struct Broken;
+        impl Transport for Broken {
+            fn open(self: Box<Self>, _: &Limits) -> Result<Halves> {
+                panic!("on purpose")
+            }
+
+            fn again(&self) -> Option<Box<dyn Transport>> {
+                Some(Box::new(Self))
+            }
+        }
+        Some(Box::new(Broken))
+    }
+}
+
+// Promise 7: a panic of the host's transport leaves nobody waiting.
+#[test]
+fn a_transport_that_panics_is_given_up() {
+    let (here, there) = memory::pair();
+    let (tell, events) = mpsc::channel();
+    let builder = Client::builder("test", "1")
+        .revisions(&[MODERN])
+        .restart(quick())
+        .on_connection_event(move |event| _ = tell.send(event));
+    let connecting = thread::spawn(move || builder.connect(Panicking(here)).unwrap());
+    let mut server = RawServer::open(there);
+    server.open_as(MODERN, &everything());
+    let client = connecting.join().unwrap();
+    drop(server);
+    let event = events.recv_timeout(LONG).unwrap();
+    assert!(matches!(event, ConnectionEvent::Lost { .. }), "{event}");
+    let event = events.recv_timeout(LONG).unwrap();
+    assert!(matches!(event, ConnectionEvent::GivenUp { .. }), "{event}");
+    let options = CallOptions::new().timeout(LONG);
+    let error = client.request("test/any", &(), options).unwrap_err();
+    assert_eq!((error.kind(), error.was_sent()), (ErrorKind::Io, false));
+    assert!(
+        error.to_string().contains("the transport panicked"),
+        "{error}"
+    );
+    within(Duration::from_secs(2), move || client.close());
 }
 
 /// How many threads there are that restart a server.

@@ -4,6 +4,7 @@
     reason = "a test that can't go on is a test that fails"
 )]
 
+mod activity;
 mod asking;
 mod asking_ends;
 mod asking_pages;
@@ -47,6 +48,7 @@ mod http_listener_responses;
 mod http_modern;
 #[cfg(feature = "http-server")]
 mod http_server;
+mod keep_alive;
 mod layout;
 #[cfg(feature = "http-server")]
 mod listening;
@@ -75,6 +77,7 @@ mod server_tools;
 mod stress;
 mod tap;
 mod trace;
+mod trace_context;
 mod transport;
 #[cfg(feature = "http-server")]
 mod web;

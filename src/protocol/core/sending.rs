@@ -211,19 +211,23 @@ impl Core {
         }
     }
 
-    /// Gives a peer up that does not read what it subscribed to: the connection is closed, by a thread of its own.
-    pub(crate) fn give_up(self: &Arc<Self>) {
+    /// Gives a peer up that does not read what it subscribed to.
+    pub(crate) fn give_up_reading(self: &Arc<Self>) {
         let max = self.limits.max_backlog;
-        let text = format!(
+        self.give_up(format!(
             "'{}' does not read: {max} change notifications wait (max_backlog)",
             self.peer()
-        );
+        ));
+    }
+
+    /// Ends the connection for this reason, and has a thread of its own close it.
+    pub(super) fn give_up(self: &Arc<Self>, text: String) {
         self.log(|| text.clone());
         self.end(&Error::new(ErrorKind::Closed, text));
         let core = Arc::clone(self);
         let hands = self
             .crew
-            .push_own(Box::new(move || core.close(Ending::AtOnce)));
+            .push_own(Box::new(move || core.close(Ending::InOrder)));
         self.provide(hands);
     }
 

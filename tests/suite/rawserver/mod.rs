@@ -67,6 +67,15 @@ impl RawServer {
         }
     }
 
+    /// The next message, or `None` when the client has closed.
+    pub(crate) fn next(&mut self) -> Option<Value> {
+        match self.0.receiver.receive(Some(LONG)) {
+            Ok(Received::Message(message)) => Some(serde_json::from_slice(&message.text).unwrap()),
+            Ok(other) => panic!("expected a message or the end: {other:?}"),
+            Err(_) => None,
+        }
+    }
+
     /// Receives a request of this method.
     pub(crate) fn asked(&mut self, method: &str) -> Value {
         let request = self.receive();
