@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// A result whose error is an [`Error`].
@@ -31,6 +32,7 @@ struct Inner {
     not_found: bool,
     os_code: Option<i32>,
     stderr_tail: Option<String>,
+    result: Option<Arc<str>>,
 }
 
 /// Who failed, and so what the caller may do next.
@@ -75,6 +77,7 @@ impl Error {
             not_found: false,
             os_code: None,
             stderr_tail: None,
+            result: None,
         }))
     }
 
@@ -109,6 +112,11 @@ impl Error {
 
     pub(crate) fn with_stderr_tail(mut self, tail: Option<String>) -> Self {
         self.0.stderr_tail = tail;
+        self
+    }
+
+    pub(crate) fn with_result(mut self, result: String) -> Self {
+        self.0.result = Some(result.into());
         self
     }
 
@@ -152,6 +160,12 @@ impl Error {
     /// The operating system's error number (`errno`), when it is the system that refused.
     pub fn os_code(&self) -> Option<i32> {
         self.0.os_code
+    }
+
+    /// The result that came, as JSON, when all that is wrong is that it does not fit the schema that the peer had advertised. It can be read as
+    /// [`CallToolResult`](crate::schema::CallToolResult).
+    pub fn result(&self) -> Option<&str> {
+        self.0.result.as_deref()
     }
 
     /// The last lines that a child process wrote to its standard error, when the child has ended.
@@ -334,6 +348,53 @@ impl fmt::Display for Excerpt<'_> {
     }
 }
 
+/// The beginning of a JSON value, on one line, for messages. Of a large one only the size is told.
+pub(crate) struct Quote<'a>(pub(crate) &'a Value);
+
+impl fmt::Display for Quote<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Value::Array(items) if items.len() > 20 => write!(f, "an array of {}", items.len()),
+            Value::Object(members) if members.len() > 10 => {
+                write!(f, "an object of {} members", members.len())
+            }
+            Value::Array(items) => write_nested(f, ('[', ']'), items.iter().map(|it| (None, it))),
+            Value::Object(members) => write_nested(
+                f,
+                ('{', '}'),
+                members.iter().map(|(name, it)| (Some(name.as_str()), it)),
+            ),
+            Value::String(text) => write_text(f, text),
+            other => write!(f, "{other}"),
+        }
+    }
+}
+
+fn write_nested<'a>(
+    f: &mut fmt::Formatter<'_>,
+    brackets: (char, char),
+    members: impl Iterator<Item = (Option<&'a str>, &'a Value)>,
+) -> fmt::Result {
+    write!(f, "{}", brackets.0)?;
+    for (number, (name, value)) in members.enumerate() {
+        f.write_str(if number == 0 { "" } else { "," })?;
+        if let Some(name) = name {
+            write_text(f, name)?;
+            f.write_str(":")?;
+        }
+        match value {
+            Value::Array(items) if !items.is_empty() => f.write_str("[…]")?,
+            Value::Object(members) if !members.is_empty() => f.write_str("{…}")?,
+            plain => write!(f, "{}", Quote(plain))?,
+        }
+    }
+    write!(f, "{}", brackets.1)
+}
+
+fn write_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    write!(f, "\"{}\"", Excerpt(text))
+}
+
 /// What serde says is wrong, without its position in a text that the reader never sees as such.
 pub(crate) fn without_position(error: &serde_json::Error) -> String {
     let text = error.to_string();
@@ -383,5 +444,10 @@ mod tests {
     fn foreign_text_is_cut_and_kept_on_one_line() {
         assert_eq!(Excerpt("a\nb").to_string(), "a\\nb");
         assert_eq!(Excerpt(&"x".repeat(200)).to_string().chars().count(), 81);
+        let value = serde_json::json!({"a": ["b\n", [1]], "c": null});
+        assert_eq!(Quote(&value).to_string(), r#"{"a":[…],"c":null}"#);
+        assert_eq!(Quote(&value["a"]).to_string(), r#"["b\n",[…]]"#);
+        let large = Value::from(vec![0; 1000]);
+        assert_eq!(Quote(&large).to_string(), "an array of 1000");
     }
 }

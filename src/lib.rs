@@ -42,6 +42,7 @@
 //! |---|---|
 //! | [`server`], [`client`] | what applications use |
 //! | [`transport`] | ways to reach a peer: child process, own stdio, sockets, any streams, memory, one's own |
+//! | [`validation`] | checking JSON against JSON Schemas, with the feature `validation` or an engine of one's own |
 //! | [`schema`] | the data model of every revision, named as the specification names it |
 //! | [`protocol`] | the engine below both sides, for methods and messages of one's own |
 //! | [`jsonrpc`] | the message format, as functions of bytes |
@@ -63,6 +64,7 @@ pub mod schema;
 pub mod server;
 mod sync;
 pub mod transport;
+pub mod validation;
 
 pub use error::{Error, ErrorCode, ErrorKind, Result, RpcError};
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::Client;
 use super::asked_by::AskedBy;
+use super::cache::ResponseCache;
 use super::era::{Era, EraMemory};
 use super::input::InputHandlers;
 use super::link::{EventHook, Link};
@@ -16,10 +17,12 @@ use crate::jsonrpc::{Notification, Request};
 use crate::protocol::{Handlers, KeepAlive, LogHook, Peer, Responder};
 use crate::schema::{
     ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams,
-    ElicitRequestURLParams, ElicitResult, Implementation, LoggingMessageNotificationParams,
-    ProtocolVersion, Root, TraceContext, method,
+    ElicitRequestURLParams, ElicitResult, Implementation, JsonObject,
+    LoggingMessageNotificationParams, ProtocolVersion, Root, TraceContext, check_extension_id,
+    method,
 };
 use crate::transport::{Limits, Transport};
+use crate::validation::Validator;
 
 /// Describes a client, then connects it.
 #[derive(Clone)]
@@ -43,6 +46,8 @@ pub struct ClientBuilder {
     pub(super) keep_alive: Option<KeepAlive>,
     pub(super) slow_handler: Duration,
     pub(super) trace_context: Option<TraceHook>,
+    pub(super) validator: Option<Validator>,
+    pub(super) cache: Option<ResponseCache>,
 }
 
 /// Tells in which trace a call happens.
@@ -69,6 +74,8 @@ impl ClientBuilder {
             keep_alive: None,
             slow_handler: Duration::from_secs(30),
             trace_context: None,
+            validator: Validator::of_this_build(),
+            cache: None,
         }
     }
 
@@ -189,6 +196,19 @@ impl ClientBuilder {
         self
     }
 
+    /// Declares an extension of the protocol, with its settings, beside the [`capabilities`](Self::capabilities) that were set before. What
+    /// it adds is handled with [`on_request`](Self::on_request) and [`on_notification`](Self::on_notification), and asked for with
+    /// [`Client::request`].
+    ///
+    /// A server may not know it: see [`Client::need_extension`].
+    ///
+    /// Spec: Base Protocol, "Versioning", "Extensions" (2026-07-28; earlier servers are told too).
+    pub fn extension(mut self, id: impl Into<String>, settings: JsonObject) -> Self {
+        let extensions = self.capabilities.extensions.get_or_insert_default();
+        extensions.insert(id.into(), settings.into());
+        self
+    }
+
     /// The revisions that may be spoken. Defaults to all of them; the newest that the server knows too is chosen.
     pub fn revisions(mut self, revisions: &[ProtocolVersion]) -> Self {
         self.revisions = revisions.to_vec();
@@ -267,6 +287,13 @@ impl ClientBuilder {
         self
     }
 
+    /// Keeps responses in this cache, with other clients. Defaults to a cache of the client's own, within its
+    /// [`limits`](Self::limits); to keep none, set [`max_cached_responses`](Limits::max_cached_responses) to 0.
+    pub fn cache(mut self, cache: &ResponseCache) -> Self {
+        self.cache = Some(cache.clone());
+        self
+    }
+
     /// How many pages one list may have. Defaults to 10 000. Reading more fails with [`ErrorKind::Limit`].
     pub fn max_list_pages(mut self, max_list_pages: usize) -> Self {
         self.list_bounds.max_list_pages = max_list_pages;
@@ -277,6 +304,20 @@ impl ClientBuilder {
     /// length can be read page by page.
     pub fn max_list_items(mut self, max_list_items: usize) -> Self {
         self.list_bounds.max_list_items = max_list_items;
+        self
+    }
+
+    /// What checks structured results of tools against the output schemas that were listed. Defaults to [`Validator::json_schema`] with the
+    /// feature `validation`, and to none without it. `None` switches it off.
+    ///
+    /// A schema is known when [`list_tools`](Client::list_tools) or [`tool_pages`](Client::tool_pages) has shown it, and until the server
+    /// tells that its tools have changed, or is lost. A call whose output schema can't be used fails before it is sent; a result that doesn't fit, or has no
+    /// structured content though a schema promises it, fails with [`ErrorKind::Protocol`] and stays with the error: see
+    /// [`Error::result`]. What a tool says of its own failure is not checked.
+    ///
+    /// Spec: Server Features, Tools, "Output Schema" (since 2025-06-18).
+    pub fn validator(mut self, validator: impl Into<Option<Validator>>) -> Self {
+        self.validator = validator.into();
         self
     }
 
@@ -353,13 +394,18 @@ impl ClientBuilder {
     /// [`ErrorKind::Spawn`] when the child can't be started; [`ErrorKind::Closed`] when the server left, with its last words;
     /// [`ErrorKind::Timeout`] when it said nothing; [`ErrorKind::Unsupported`] when there is no common revision;
     /// [`ErrorKind::Peer`] or [`ErrorKind::Protocol`] when it refuses, or answers what is no answer; [`ErrorKind::Invalid`] when settings
-    /// contradict each other. The server is ended then, and not [restarted](Self::restart): only one that was there is.
+    /// contradict each other, there is no revision to speak, or an [extension](Self::extension) has no valid id. The server is ended then, and
+    /// not [restarted](Self::restart): only one that was there is.
     pub fn connect(self, transport: impl Transport + 'static) -> Result<Client> {
         if self.revisions.is_empty() {
             return Err(Error::new(
                 ErrorKind::Invalid,
                 "a client needs at least one revision",
             ));
+        }
+        let extensions = self.capabilities.extensions.iter();
+        for id in extensions.flat_map(JsonObject::keys) {
+            check_extension_id(id)?;
         }
         Ok(Client::new(Link::open(self, Box::new(transport))?))
     }

@@ -4,8 +4,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
+use super::cache::{self, Looked, Topic};
 use super::envelope::params_text;
 use super::link::ping_method;
+use super::outputs;
 use super::paging::Pages;
 use super::{Client, Inner, harmless};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
@@ -26,7 +28,8 @@ impl Client {
 
     /// Lists the tools, all pages of them.
     ///
-    /// Blocks for each page at most as long as a call does by default.
+    /// Blocks for each page at most as long as a call does by default. Pages that the server let be kept, and that are still fresh, are not
+    /// asked for again: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`].
     ///
     /// # Errors
     ///
@@ -62,7 +65,8 @@ impl Client {
     ///
     /// [`ErrorKind::Unsupported`] when the server has no tools (nothing is sent), [`ErrorKind::Peer`] when it refuses,
     /// [`ErrorKind::Timeout`] (the server is told), [`ErrorKind::Closed`] when it has gone, [`ErrorKind::Protocol`] when its answer is no
-    /// result of a tool, [`ErrorKind::Invalid`] when the arguments are written neither as a JSON object nor as nothing.
+    /// result of a tool, [`ErrorKind::Invalid`] when the arguments are written neither as a JSON object nor as nothing. With a
+    /// [`validator`](super::ClientBuilder::validator) also when the result, or the output schema itself, is not what it has to be.
     pub fn call_tool(&self, name: &str, arguments: &impl Serialize) -> Result<CallToolResult> {
         self.call_tool_with(name, arguments, CallOptions::new())
     }
@@ -92,12 +96,29 @@ impl Client {
             }
             _ => {}
         }
-        self.call(method::TOOLS_CALL, &params, options)
+        let of = || format!("of tool '{}' of '{}'", Excerpt(name), self.server_name());
+        let link = &self.0.link;
+        let number = link.generation().number;
+        let promised = link.outputs.check_of(name).map_err(|error| {
+            error.context(format_args!("the output schema {} can't be used", of()))
+        })?;
+        let result = self.call(method::TOOLS_CALL, &params, options)?;
+        // A server that was started meanwhile has promised nothing.
+        let Some(promised) = promised.filter(|_| link.generation().number == number) else {
+            return Ok(result);
+        };
+        outputs::check(&promised, result).map_err(|error| {
+            error.context(format_args!(
+                "the structured content {} does not fit its output schema",
+                of()
+            ))
+        })
     }
 
     /// Lists the resources, all pages of them.
     ///
-    /// Blocks for each page at most as long as a call does by default.
+    /// Blocks for each page at most as long as a call does by default. Pages that the server let be kept, and that are still fresh, are not
+    /// asked for again: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`].
     ///
     /// # Errors
     ///
@@ -124,7 +145,8 @@ impl Client {
 
     /// Lists the resource templates, all pages of them.
     ///
-    /// Blocks for each page at most as long as a call does by default.
+    /// Blocks for each page at most as long as a call does by default. Pages that the server let be kept, and that are still fresh, are not
+    /// asked for again: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`].
     ///
     /// # Errors
     ///
@@ -157,7 +179,8 @@ impl Client {
 
     /// Reads a resource.
     ///
-    /// Blocks as [`call_tool`](Self::call_tool) does.
+    /// Blocks as [`call_tool`](Self::call_tool) does. Asks the server unless it let an earlier response be kept that is still fresh: see
+    /// [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`].
     ///
     /// Spec: Server Features, Resources, "Reading Resources" (every revision).
     ///
@@ -184,12 +207,14 @@ impl Client {
             method::RESOURCES_READ,
         )?;
         let params = ReadResourceRequestParams::new(uri);
-        self.call(method::RESOURCES_READ, &params, options)
+        let topic = Topic::Resource(uri.to_owned());
+        self.call_or_recall(method::RESOURCES_READ, topic, &params, options)
     }
 
     /// Lists the prompts, all pages of them.
     ///
-    /// Blocks for each page at most as long as a call does by default.
+    /// Blocks for each page at most as long as a call does by default. Pages that the server let be kept, and that are still fresh, are not
+    /// asked for again: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`].
     ///
     /// # Errors
     ///
@@ -403,14 +428,62 @@ impl Client {
         params: &impl Serialize,
         mut options: CallOptions<'_>,
     ) -> Result<R> {
-        let text = self.call_in_rounds(method, params_text(method, params)?, &mut options)?;
-        serde_json::from_str(&text).map_err(|error| {
+        let answer = self.call_in_rounds(method, params_text(method, params)?, &mut options)?;
+        self.decode(method, &answer.result)
+    }
+
+    /// The same for a call whose result may be kept, and may have been.
+    pub(super) fn call_or_recall<R: DeserializeOwned>(
+        &self,
+        method: &str,
+        topic: Topic,
+        params: &impl Serialize,
+        mut options: CallOptions<'_>,
+    ) -> Result<R> {
+        let params = params_text(method, params)?;
+        let request = cache::request_text(method, &params, options.own_meta());
+        // What a server said before it left is no answer.
+        let link = &self.0.link;
+        let bypass = options.bypasses_cache() || link.generation().peer.is_closed();
+        let fetch = match link.cache.look_up(request, topic, bypass) {
+            Looked::Found(text) => return self.decode(method, &text),
+            Looked::Missing(fetch) => fetch,
+        };
+        let answer = self.call_in_rounds(method, params, &mut options)?;
+        let result = self.decode(method, &answer.result)?;
+        // What a person answered is no part of the key.
+        if !answer.asked {
+            fetch.keep(&answer.result);
+        }
+        Ok(result)
+    }
+
+    fn decode<R: DeserializeOwned>(&self, method: &str, text: &str) -> Result<R> {
+        serde_json::from_str(text).map_err(|error| {
             let text = format!(
                 "the result of {method} of '{}' can't be read: {error}",
                 self.server_name()
             );
             Error::new(ErrorKind::Protocol, text).sent(true)
         })
+    }
+
+    /// Fails when the server did not declare an extension of the protocol, without sending anything. Look at
+    /// [`ServerCapabilities::extension`](crate::schema::ServerCapabilities::extension) where it can be done without.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Unsupported`], with the id.
+    pub fn need_extension(&self, id: &str) -> Result<()> {
+        if self.capabilities().extension(id).is_some() {
+            return Ok(());
+        }
+        let text = format!(
+            "'{}' did not declare the extension '{}'",
+            self.server_name(),
+            Excerpt(id)
+        );
+        Err(Error::new(ErrorKind::Unsupported, text))
     }
 
     /// Fails at once when the server did not advertise what a method needs.

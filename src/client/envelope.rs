@@ -49,6 +49,11 @@ impl Envelope {
         })
     }
 
+    /// What all requests carry, apart from the progress token.
+    pub(super) fn members(&self) -> &str {
+        &self.members
+    }
+
     /// Writes params with the `_meta` of a request. `own` are members for this request alone; the params may have a `_meta` of their own
     /// too, whose members stay. Those of the envelope win over both.
     pub(super) fn write(

@@ -16,7 +16,7 @@
 //! **Threads.** One, `mcplink-restart`, from the loss of a server to its return or the end; it waits, opens the next connection, and
 //! subscribes anew. Closing ends its wait, and joins it unless it is in a callback of the host that does not return.
 //!
-//! **Locks:** the state's before that of the attempts; neither is held while a connection is opened or closed or user code runs.
+//! **Locks:** the state's before those of the attempts, the cache and the output schemas; none is held while a connection is opened or closed or user code runs.
 
 use std::cell::Cell;
 use std::fmt;
@@ -27,10 +27,12 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::cache::{ClientCache, ResponseCache};
 use super::connect::{Opened, Opening};
 use super::envelope::Envelope;
 use super::harmless::HarmlessTools;
 use super::input::InputHandlers;
+use super::outputs::Outputs;
 use super::restart::{Attempts, ConnectionEvent};
 use super::subscriptions::Subscriptions;
 use super::{ClientBuilder, Era, ServerDescription};
@@ -78,6 +80,8 @@ pub(super) struct Link {
     descriptions: Descriptions,
     pub(super) subscriptions: Arc<Subscriptions>,
     pub(super) harmless_tools: HarmlessTools,
+    pub(super) outputs: Outputs,
+    pub(super) cache: Arc<ClientCache>,
     /// What the host set last.
     pub(super) log_level: Mutex<Option<LoggingLevel>>,
     /// The number of the newest connection.
@@ -134,6 +138,8 @@ impl Link {
                 })
             }
         };
+        let cache = settings.cache.take();
+        let cache = cache.unwrap_or_else(|| ResponseCache::new(&settings.limits));
         let state = State {
             phase: Phase::Down(Error::new(ErrorKind::Closed, "not connected yet")),
             generation: None,
@@ -148,6 +154,8 @@ impl Link {
             verdict: Mutex::new(settings.era),
             address: transport.address(),
             subscriptions: Arc::new(Subscriptions::new(again.is_some())),
+            outputs: Outputs::new(settings.validator.clone()),
+            cache: Arc::new(ClientCache::new(cache)),
             settings,
             again,
             descriptions: Descriptions::new(),
@@ -213,8 +221,18 @@ impl Link {
         Ok(meta)
     }
 
-    /// Takes note of which tools can be called twice, if that is of use.
-    pub(super) fn note_tools(&self, tools: &[Tool]) {
+    /// Takes note of what tools promise of their results, and, if that is of use, of which can be called twice. `age` is that of the
+    /// [outputs](Outputs::age) before they were listed.
+    pub(super) fn note_tools(&self, tools: &[Tool], age: u64) {
+        if !self.outputs.learn(tools, age) {
+            let peer = &self.generation().peer;
+            peer.core().log(|| {
+                format!(
+                    "the output schemas of '{}' are too many to remember: not all results are checked",
+                    peer.name()
+                )
+            });
+        }
         if self.resends() {
             let max = self.settings.list_bounds.max_list_items;
             self.harmless_tools.note(tools, max);
@@ -412,6 +430,8 @@ impl Link {
             connection.close();
             return Err(error);
         }
+        self.cache
+            .settle(self.address.as_deref(), self.description(), &envelope);
         state.phase = Phase::Up;
         state.since = Instant::now();
         state.generation = Some(Arc::new(Generation {
@@ -438,7 +458,6 @@ impl Link {
 
     /// A connection has ended. Runs where that was found out, and does not block.
     pub(super) fn lost(self: &Arc<Self>, number: u64) {
-        let Some(again) = &self.again else { return };
         let mut state = self.state.lock();
         let is_current = state
             .generation
@@ -447,6 +466,10 @@ impl Link {
         if !is_current || !matches!(state.phase, Phase::Up) {
             return;
         }
+        // What it said does not hold for the next one. Only what its tools said of repeating them decides about the calls it leaves open.
+        self.cache.lose();
+        self.outputs.forget();
+        let Some(again) = &self.again else { return };
         let uptime = state.since.elapsed();
         state.phase = Phase::Down(gone(state.last()));
         again.attempts.lock().was_up(uptime);
@@ -570,12 +593,14 @@ impl Link {
 
     /// Adds to the handlers of a connection what tells of its changes and of its end.
     pub(super) fn follow(self: &Arc<Self>, handlers: Handlers, number: u64) -> Handlers {
+        let handlers = self.cache.listen_in(handlers);
         let handlers = self.subscriptions.listen_in(handlers, number);
         let me = self.me.clone();
         let handlers =
             handlers.notification_too(method::NOTIFICATIONS_TOOLS_LIST_CHANGED, move |_| {
                 if let Some(link) = me.upgrade() {
                     link.harmless_tools.forget();
+                    link.outputs.forget();
                 }
             });
         let (me, subscriptions) = (self.me.clone(), Arc::clone(&self.subscriptions));

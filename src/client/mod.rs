@@ -8,6 +8,7 @@
 
 mod asked_by;
 mod builder;
+mod cache;
 mod calls;
 mod connect;
 mod envelope;
@@ -16,6 +17,7 @@ mod harmless;
 mod input;
 mod link;
 mod open_pages;
+mod outputs;
 mod paging;
 mod restart;
 mod rounds;
@@ -27,6 +29,7 @@ use std::sync::Arc;
 
 pub use self::asked_by::AskedBy;
 pub use self::builder::ClientBuilder;
+pub use self::cache::ResponseCache;
 pub use self::era::{Era, EraMemory};
 use self::link::Link;
 pub use self::paging::{Items, ListPage, Pages};
@@ -123,7 +126,14 @@ impl Client {
 
     /// What happened on the connection so far, counted; after a [restart](ClientBuilder::restart) on the new one.
     pub fn stats(&self) -> Stats {
-        self.0.link.generation().peer.stats()
+        let mut stats = self.0.link.generation().peer.stats();
+        self.0.link.cache.count_in(&mut stats);
+        stats
+    }
+
+    /// Drops the responses of this server that are kept, and keeps none of those that are on their way: all will be asked for again.
+    pub fn clear_cache(&self) {
+        self.0.link.cache.empty();
     }
 
     /// Who waits for whom at the moment: calls that wait, on what and for how long, what of the server's is in hand, who writes. Print it when

@@ -1,7 +1,8 @@
 //! Lists that come in pages.
 //!
 //! A page may have any number of items, none too. A cursor is opaque and goes back as it came, an empty one too; a page without one is
-//! the last. A cursor that came before means that the list has no end.
+//! the last. A cursor that came before means that the list has no end. One that the server no longer knows means that the pages so far
+//! are of another list: none of them is kept, and a list that is read as a whole is begun again, once.
 //!
 //! Spec: Server Features, Utilities, "Pagination" (every revision).
 
@@ -13,7 +14,8 @@ use std::iter::FusedIterator;
 use serde::de::DeserializeOwned;
 
 use super::Client;
-use crate::error::{Error, ErrorKind, Excerpt, Result};
+use super::cache::Topic;
+use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result};
 use crate::protocol::CallOptions;
 use crate::schema::{
     ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
@@ -59,6 +61,7 @@ mod sealed {
 
         fn next_cursor(&self) -> Option<&str>;
 
+        /// What it says of tools.
         fn tools(&self) -> &[Tool] {
             &[]
         }
@@ -110,14 +113,18 @@ list_page!(
 );
 list_page!(ListPromptsResult, prompts: Prompt, method::PROMPTS_LIST, prompts);
 
-/// The pages of a list, each asked for when the iterator comes to it. It ends with the last page, or after the first error.
+/// The pages of a list, each asked for when the iterator comes to it, unless it is kept and still fresh. It ends with the last page, or
+/// after the first error.
 ///
-/// Each step blocks as a call does.
+/// Each step blocks as a call does. When the server refuses a cursor of its own ([`ErrorCode::INVALID_PARAMS`]) the list has changed in
+/// between: no page of it is kept then, and reading starts with new `Pages`.
 #[must_use = "nothing is asked for before the first page is taken"]
 pub struct Pages<'a, P> {
     client: Client,
     options: CallOptions<'a>,
     course: Course,
+    /// The server no longer knows the cursor that it gave.
+    is_lost: bool,
     page: std::marker::PhantomData<fn() -> P>,
 }
 
@@ -128,6 +135,7 @@ impl<'a, P: ListPage> Pages<'a, P> {
             client,
             options,
             course,
+            is_lost: false,
             page: std::marker::PhantomData,
         }
     }
@@ -141,7 +149,17 @@ impl<'a, P: ListPage> Pages<'a, P> {
     }
 
     /// Reads the list to its end.
-    pub(super) fn into_all(self) -> Result<Vec<P::Item>> {
+    pub(super) fn into_all(mut self) -> Result<Vec<P::Item>> {
+        match self.read_all() {
+            Err(_) if self.is_lost => {
+                self.course = Course::new(self.client.0.link.settings().list_bounds.max_list_pages);
+                self.read_all()
+            }
+            read => read,
+        }
+    }
+
+    fn read_all(&mut self) -> Result<Vec<P::Item>> {
         let server = self.client.server_name();
         let max = self.client.0.link.settings().list_bounds.max_list_items;
         let mut all = Vec::new();
@@ -169,8 +187,22 @@ impl<'a, P: ListPage> Pages<'a, P> {
             cursor,
             ..PaginatedRequestParams::default()
         };
-        let page: P = client.call(P::METHOD, &params, self.options.for_one())?;
-        client.0.link.note_tools(page.tools());
+        let link = &client.0.link;
+        let age = link.outputs.age();
+        let topic = Topic::of_list(P::METHOD);
+        let options = self.options.for_one();
+        let page: P = client
+            .call_or_recall(P::METHOD, topic.clone(), &params, options)
+            .inspect_err(|error| {
+                let is_refusal = error
+                    .rpc()
+                    .is_some_and(|rpc| rpc.code == ErrorCode::INVALID_PARAMS);
+                if params.cursor.is_some() && is_refusal {
+                    link.cache.forget(&topic);
+                    self.is_lost = true;
+                }
+            })?;
+        link.note_tools(page.tools(), age);
         self.course.answered(page.next_cursor()).map_err(|stray| {
             let (kind, text) = stray;
             let text = format!(

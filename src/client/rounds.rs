@@ -17,6 +17,13 @@ const MAX_ROUNDS: u32 = 10;
 /// How long to wait before giving back a state that nothing was asked with: the first time, and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(250));
 
+/// What came of a call.
+pub(super) struct Answer {
+    pub(super) result: RawResult,
+    /// Whether the server asked for something first.
+    pub(super) asked: bool,
+}
+
 impl Client {
     /// Sends a request once, with what every request carries; again only as [`Link::send`](super::link::Link::send) says.
     pub(super) fn request_text(
@@ -56,14 +63,15 @@ impl Client {
         method: &str,
         params: String,
         options: &mut CallOptions<'_>,
-    ) -> Result<RawResult> {
+    ) -> Result<Answer> {
         let is_harmless = || harmless::is_harmless(self, method, &params);
         let mut result = self.request_text(method, &params, options, is_harmless)?;
         let (generation, cancel) = (self.0.link.generation(), options.cancel_token());
         let mut pause = PAUSES.0;
-        for _ in 0..MAX_ROUNDS {
+        for round in 0..MAX_ROUNDS {
             let Some(asked) = self.input_required(method, &result)? else {
-                return Ok(result);
+                let asked = round > 0;
+                return Ok(Answer { result, asked });
             };
             let answers = asked
                 .input_requests
@@ -93,7 +101,10 @@ impl Client {
                 .map_err(|error| error.sent(true))?;
         }
         match self.input_required(method, &result)? {
-            None => Ok(result),
+            None => Ok(Answer {
+                result,
+                asked: true,
+            }),
             Some(_) => {
                 let text = format!(
                     "{}: the server asks on after {MAX_ROUNDS} rounds",

@@ -678,7 +678,7 @@ fn possible(filter: &SubscriptionFilter, capabilities: &ServerCapabilities) -> S
 }
 
 /// Whether a resource is another one, or lies below it.
-fn is_part(uri: &str, whole: &str) -> bool {
+pub(super) fn is_part(uri: &str, whole: &str) -> bool {
     uri.strip_prefix(whole).is_some_and(|rest| {
         rest.is_empty() || whole.ends_with('/') || rest.starts_with(['/', '#', '?'])
     })

@@ -5,7 +5,7 @@
 mod id;
 mod line;
 mod message;
-mod nesting;
+pub(crate) mod nesting;
 mod skim;
 mod write;
 

@@ -26,6 +26,7 @@ pub struct CallOptions<'a> {
     cancel: Option<CancelToken>,
     on_progress: Option<Box<dyn FnMut(Progress) + 'a>>,
     may_cancel: bool,
+    bypass_cache: bool,
     meta: JsonObject,
 }
 
@@ -37,6 +38,7 @@ impl Default for CallOptions<'_> {
             cancel: None,
             on_progress: None,
             may_cancel: true,
+            bypass_cache: false,
             meta: JsonObject::new(),
         }
     }
@@ -116,6 +118,20 @@ impl<'a> CallOptions<'a> {
         self
     }
 
+    /// Asks the server even if a response is kept that is still fresh; the new one takes its place. For a list it holds for every page, so
+    /// that all of them are of one time. Defaults to asking only when nothing is kept.
+    ///
+    /// Only a [`Client`](crate::client::Client) keeps responses: see [`ResponseCache`](crate::client::ResponseCache).
+    pub fn bypass_cache(mut self) -> Self {
+        self.bypass_cache = true;
+        self
+    }
+
+    /// Whether a kept response won't do.
+    pub(crate) fn bypasses_cache(&self) -> bool {
+        self.bypass_cache
+    }
+
     /// What was set with [`meta`](Self::meta).
     pub(crate) fn own_meta(&self) -> &JsonObject {
         &self.meta
@@ -137,6 +153,7 @@ impl<'a> CallOptions<'a> {
                 None => None,
             },
             may_cancel: self.may_cancel,
+            bypass_cache: self.bypass_cache,
             meta: self.meta.clone(),
         }
     }

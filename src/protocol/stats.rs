@@ -30,6 +30,14 @@ pub struct Stats {
     pub dropped_notifications: u64,
     /// Progress messages that gave way to newer ones.
     pub merged_progress: u64,
+    /// Responses that a client keeps at the moment, with all that share its [`ResponseCache`](crate::client::ResponseCache).
+    pub cached_responses: usize,
+    /// Bytes of these responses and their requests.
+    pub cached_bytes: usize,
+    /// Requests of a client that a kept response answered.
+    pub cache_hits: u64,
+    /// Requests of a client whose response could have been kept, and was not there or not wanted.
+    pub cache_misses: u64,
 }
 
 macro_rules! counters {

@@ -8,7 +8,8 @@ use super::json::Extra;
 
 /// An icon to show beside a name. Since 2025-11-25.
 ///
-/// Where it points to and what is there come from the peer: nothing is fetched here, and who fetches it has to distrust it.
+/// Where it points to and what is there come from the peer: nothing is fetched here, and who fetches it has to distrust it. The methods
+/// say what may be fetched, and what may be shown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

@@ -27,6 +27,27 @@ pub fn check_meta_key(key: &str) -> Result<()> {
     ))
 }
 
+/// Checks that the id of an extension is a valid key of `_meta` with a prefix, such as `com.example/drawing`.
+///
+/// Spec: Base Protocol, "Versioning", "Extensions" (2026-07-28).
+///
+/// # Errors
+///
+/// [`ErrorKind::Invalid`] when it isn't.
+pub fn check_extension_id(id: &str) -> Result<()> {
+    let problem = match split(id) {
+        (None, _) => "it needs a prefix, such as com.example/".to_owned(),
+        (Some(_), _) => match check_meta_key(id) {
+            Ok(()) => return Ok(()),
+            Err(error) => error.to_string(),
+        },
+    };
+    Err(Error::new(
+        ErrorKind::Invalid,
+        format!("extension id '{}': {problem}", Excerpt(id)),
+    ))
+}
+
 /// Whether the specification keeps a key of `_meta` for itself, by the rule of `revision`.
 ///
 /// Keys of an application's own avoid the rules of all revisions.
@@ -202,6 +223,17 @@ mod tests {
             "a_b/x", ".a/x", "a./x", "a/b/c", "a/-x", "a/x_",
         ] {
             check(key, false);
+        }
+    }
+
+    // M-VER-B-05
+    #[test]
+    fn the_id_of_an_extension_has_a_prefix() {
+        for id in ["com.example/x", "io.modelcontextprotocol/ui", "a/b"] {
+            assert!(check_extension_id(id).is_ok(), "{id}");
+        }
+        for id in ["tasks", "", "1x/y", "/x", "a/b/c", "com.example/-x"] {
+            assert!(check_extension_id(id).is_err(), "{id}");
         }
     }
 

@@ -24,7 +24,10 @@ mod completion;
 mod content;
 mod elicitation;
 mod elicitation_url;
+mod form;
 mod icon;
+mod icon_rules;
+mod image_head;
 mod input;
 mod json;
 mod lifecycle;
@@ -69,6 +72,7 @@ pub use elicitation::{
 };
 pub use elicitation_url::{URLElicitationRequiredError, UrlDoubt};
 pub use icon::{Icon, IconTheme};
+pub use icon_rules::{IconFormat, IconLimits};
 pub use input::{
     CreateMessageRequest, ElicitRequest, InputRequest, InputRequests, InputRequiredResult,
     InputResponse, InputResponses, ListRootsRequest,
@@ -85,8 +89,8 @@ pub use meta::{
     meta_key,
 };
 pub use meta_rules::{
-    check_meta_key, is_reserved_meta_key, is_valid_baggage, is_valid_traceparent,
-    is_valid_tracestate,
+    check_extension_id, check_meta_key, is_reserved_meta_key, is_valid_baggage,
+    is_valid_traceparent, is_valid_tracestate,
 };
 pub use primitive::{
     BooleanSchema, ElicitSchema, EnumOption, LegacyTitledEnumSchema, NumberSchema,

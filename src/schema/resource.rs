@@ -203,6 +203,15 @@ impl ResourceContents {
         Self::Blob(BlobResourceContents::new(uri, bytes))
     }
 
+    /// Makes the contents of a resource of its bytes: text, if they are UTF-8 without NUL, or else a blob.
+    pub fn of_bytes(uri: impl Into<String>, bytes: Vec<u8>) -> Self {
+        match String::from_utf8(bytes) {
+            Ok(text) if !text.contains('\0') => Self::text(uri, text),
+            Ok(text) => Self::blob(uri, text.as_bytes()),
+            Err(error) => Self::blob(uri, error.as_bytes()),
+        }
+    }
+
     /// Says what kind of data it is.
     pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
         let field = match &mut self {
@@ -565,6 +574,7 @@ impl ResourceUpdatedNotificationParams {
 mod tests {
     use super::*;
 
+    // M-RES-B-17
     #[test]
     fn contents_are_either_text_or_bytes() {
         fn check(json: &str, is_text: Option<bool>) {
@@ -585,6 +595,23 @@ mod tests {
         );
         check(r#"{"uri":"a:b","text":"","blob":""}"#, None);
         check(r#"{"uri":"a:b"}"#, None);
+    }
+
+    // M-RES-S-20
+    #[test]
+    fn bytes_become_text_only_if_they_are_text() {
+        for text in ["", "Grüße", "a\nb\t\u{7f}"] {
+            let contents = ResourceContents::of_bytes("a:b", text.into());
+            assert_eq!(contents.as_text(), Some(text));
+        }
+        for bytes in [&[0xff, 0xfe][..], &[0], b"a\0b", &[0xc3]] {
+            match ResourceContents::of_bytes("a:b", bytes.to_vec()) {
+                ResourceContents::Blob(contents) => {
+                    assert_eq!(contents.bytes().expect("base64"), bytes);
+                }
+                other => panic!("{other:?}"),
+            }
+        }
     }
 
     #[test]

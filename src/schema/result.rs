@@ -104,6 +104,14 @@ impl CacheHint {
         }
     }
 
+    /// The same hint for a result that only those with the same authorization may share.
+    pub fn private(&self) -> Self {
+        Self {
+            ttl_ms: self.ttl_ms,
+            cache_scope: self.cache_scope.as_ref().map(|_| CacheScope::Private),
+        }
+    }
+
     /// How long the result stays fresh; nothing when the hint is absent.
     pub fn ttl(&self) -> Duration {
         Duration::from_millis(self.ttl_ms.unwrap_or(0))

@@ -4,33 +4,38 @@ use std::collections::HashMap;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 
 use super::completion::{self, Completing, CompletionOutput};
 use super::context::{Context, ToolCall};
+use super::guard::Guard;
 use super::output::{self, ToolOutput};
 use super::paging::List;
 use super::prompts::{self, PromptOutput};
 use super::resources::{self, ResourceOutput, ResourceRead};
 use super::state::{KeyRing, StateKey};
 use super::store::StateStore;
-use super::tools::{self, Tools};
+use super::tools::{self, ToolHandler, Tools};
 use super::{Inner, Server};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::Request;
 use crate::protocol::{Handlers, KeepAlive, Responder};
 use crate::schema::{
-    CacheHint, CompletionReference, Implementation, Prompt, ProtocolVersion, Resource,
-    ResourceTemplate, Tool,
+    CacheHint, CompletionReference, Implementation, JsonObject, Prompt, ProtocolVersion, Resource,
+    ResourceTemplate, Tool, check_extension_id,
 };
 use crate::transport::Limits;
+use crate::validation::Validator;
 
 /// Describes a server. What is wrong is said at the end, by [`build`](Self::build) or [`serve_stdio`](Self::serve_stdio).
 #[must_use = "a server that is not built serves nobody"]
 pub struct ServerBuilder {
     inner: Inner,
+    /// Added at the end, when it is known what checks them.
+    tools: Vec<(Tool, ToolHandler)>,
     fault: Option<Error>,
 }
 
@@ -51,6 +56,8 @@ impl ServerBuilder {
             resources: Default::default(),
             templates: Default::default(),
             completers: Default::default(),
+            guards: Vec::new(),
+            extensions: JsonObject::new(),
             logging: false,
             resource_updates: true,
             hub: Default::default(),
@@ -66,8 +73,15 @@ impl ServerBuilder {
             state_lifetime: Duration::from_secs(600),
             state_store: None,
             pages: Default::default(),
+            validator: Validator::of_this_build(),
+            embeds_undeclared: AtomicBool::new(false),
+            connections: Default::default(),
         };
-        Self { inner, fault }
+        Self {
+            inner,
+            tools: Vec::new(),
+            fault,
+        }
     }
 
     /// Says who the server is: title, description, icons, home page. Replaces name and version too.
@@ -180,6 +194,19 @@ impl ServerBuilder {
         self
     }
 
+    /// What checks arguments of tools before their handlers run, and structured results before they are sent; it checks the schemas when
+    /// a tool is added. Defaults to [`Validator::json_schema`] with the feature `validation`, and to none without it. `None` switches it off.
+    ///
+    /// Arguments that don't fit are the tool's failure, so that the model can mend them: a result with `isError` that says where they don't.
+    /// A result that doesn't fit is the server's: the client gets an internal error, [`on_log`](Self::on_log) what is wrong. With or without
+    /// a validator arguments have to be an object, and what the handler's type can't be read from is refused.
+    ///
+    /// Spec: Server Features, Tools, "Security Considerations" and "Output Schema".
+    pub fn validator(mut self, validator: impl Into<Option<Validator>>) -> Self {
+        self.inner.validator = validator.into();
+        self
+    }
+
     /// Takes what the library has to say to its host, a line at a time, on any thread. Defaults to nobody.
     pub fn on_log(mut self, hook: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.inner.log = Some(Arc::new(hook));
@@ -239,8 +266,7 @@ impl ServerBuilder {
         A: DeserializeOwned,
         R: ToolOutput,
     {
-        let added = tools::add(&self.inner.tools, tool, output::answering(handler));
-        self.noting(added)
+        self.with_tool(tool, output::answering(handler))
     }
 
     /// Adds a tool whose handler may keep the call and answer later, from any thread. See [`Server::add_deferred_tool`].
@@ -249,14 +275,13 @@ impl ServerBuilder {
         tool: Tool,
         handler: impl Fn(ToolCall) + Send + Sync + 'static,
     ) -> Self {
-        let added = tools::add(&self.inner.tools, tool, Arc::new(handler));
-        self.noting(added)
+        self.with_tool(tool, Arc::new(handler))
     }
 
     /// Adds a resource: something to read, at an address of its own.
     ///
     /// Use a scheme that says what kind of thing it is, one of your own if there is none; `https:` only for what the client can as well
-    /// fetch by itself (M-RES-S-05, M-RES-S-06).
+    /// fetch by itself (M-RES-S-05, M-RES-S-06, L-RES-S-03, L-RES-S-04).
     ///
     /// # Examples
     ///
@@ -342,8 +367,8 @@ impl ServerBuilder {
 
     /// Completes an argument of a prompt, or a variable of a template, while the user types it.
     ///
-    /// The prompt or template may be added later. The best values come first, and 100 of them are sent at most; matching loosely helps
-    /// people who mistype.
+    /// The prompt or template may be added later. The best values come first, and 100 of them are sent at most;
+    /// [`Completing::best_of`] matches loosely, for people who mistype.
     ///
     /// # Examples
     ///
@@ -355,8 +380,7 @@ impl ServerBuilder {
     /// let server = Server::builder("review", "1.0")
     ///     .prompt(prompt, |(): (), _| "Please review.")
     ///     .completer(&CompletionReference::prompt("review"), "language", |typed, _| {
-    ///         let known = ["c", "c++", "rust"].into_iter();
-    ///         known.filter(|it| it.starts_with(typed.value())).collect::<Vec<_>>()
+    ///         typed.best_of(["c", "c++", "rust"])
     ///     })
     ///     .build()?;
     /// # Ok::<(), mcplink::Error>(())
@@ -370,6 +394,30 @@ impl ServerBuilder {
         let handler = completion::completing(handler);
         let added = self.inner.completers.add(reference, argument, handler);
         self.noting(added)
+    }
+
+    /// Adds a guard: it decides who may see and use what, and looks at what leaves the server. Defaults to none: everybody who can reach
+    /// the server may use all of it.
+    ///
+    /// Lists of a server with guards are sent as private, whatever [`cache_list`](Self::cache_list) says: they may differ from user to
+    /// user.
+    pub fn guard(mut self, guard: impl Guard + 'static) -> Self {
+        self.inner.guards.push(Arc::new(guard));
+        self
+    }
+
+    /// Declares an extension of the protocol, with its settings. The methods that it adds are handled with [`method`](Self::method).
+    ///
+    /// A client may not know it: look with [`ClientCapabilities::extension`](crate::schema::ClientCapabilities::extension) at the
+    /// [terms](Context::terms) of a call, and do without it, or refuse with [`Context::need_extension`]. Say in the documentation of an
+    /// extension what happens without it (M-VER-B-07).
+    ///
+    /// Spec: Base Protocol, "Versioning", "Extensions" (2026-07-28; earlier clients are told too).
+    pub fn extension(mut self, id: impl Into<String>, settings: JsonObject) -> Self {
+        let id = id.into();
+        let checked = check_extension_id(&id);
+        self.inner.extensions.insert(id, settings.into());
+        self.noting(checked)
     }
 
     /// Says that the server has such things although none is there yet, so that clients that connect before the first one is added know
@@ -392,7 +440,8 @@ impl ServerBuilder {
 
     /// Whether handlers may send log messages to clients, with [`Context::log`]. Defaults to no.
     ///
-    /// The protocol deprecates this in 2026-07-28: new servers had better write to standard error, or use OpenTelemetry.
+    /// The protocol deprecates this in 2026-07-28: new servers had better write to standard error, or use OpenTelemetry (M-LOG-X-14,
+    /// M-LOG-X-15).
     pub fn logging(mut self, logging: bool) -> Self {
         self.inner.logging = logging;
         self
@@ -430,10 +479,14 @@ impl ServerBuilder {
     ///
     /// [`ErrorKind::Invalid`] with the first thing that was wrong in its description.
     pub fn build(self) -> Result<Server> {
-        match self.fault {
-            Some(fault) => Err(fault),
-            None => Ok(Server(Arc::new(self.inner))),
+        if let Some(fault) = self.fault {
+            return Err(fault);
         }
+        let inner = self.inner;
+        for (tool, handler) in self.tools {
+            tools::add(&inner.tools, tool, handler, inner.validator.as_ref())?;
+        }
+        Ok(Server(Arc::new(inner)))
     }
 
     /// Makes the server and serves over the standard streams: [`build`](Self::build), then [`Server::serve_stdio`].
@@ -443,6 +496,11 @@ impl ServerBuilder {
     /// As both say.
     pub fn serve_stdio(self) -> Result<()> {
         self.build()?.serve_stdio()
+    }
+
+    fn with_tool(mut self, tool: Tool, handler: ToolHandler) -> Self {
+        self.tools.push((tool, handler));
+        self
     }
 
     /// Keeps the first fault.

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::guard::Primitive;
 use super::paging::Cursor;
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
 use crate::schema::{CacheHint, FitTo, Implementation, ProtocolVersion, ResultMetaObject};
@@ -25,6 +26,9 @@ pub(super) trait Listed: Clone {
     /// What it is found by.
     fn key(&self) -> &str;
 
+    /// What it is to a guard.
+    fn primitive(&self) -> Primitive<'_>;
+
     fn page(items: Vec<Self>, beside: Beside) -> Self::Page;
 }
 
@@ -37,7 +41,7 @@ pub(super) struct Beside {
 
 /// Makes a type of the schema one that can stand in a catalogue.
 macro_rules! listed {
-    ($item:ident in $page:ident, $noun:literal, $key:ident) => {
+    ($item:ident in $page:ident, $noun:literal, $key:ident, $primitive:ident) => {
         impl $crate::server::catalogue::Listed for $item {
             type Page = $page;
 
@@ -45,6 +49,10 @@ macro_rules! listed {
 
             fn key(&self) -> &str {
                 &self.$key
+            }
+
+            fn primitive(&self) -> $crate::server::guard::Primitive<'_> {
+                $crate::server::guard::Primitive::$primitive(&self.$key)
             }
 
             fn page(items: Vec<Self>, beside: $crate::server::catalogue::Beside) -> $page {
@@ -172,14 +180,40 @@ impl<T: Listed, H> Catalogue<T, H> {
         if let Some(page) = shelf.pages.get(&(revision, start)) {
             return Ok(Arc::clone(page));
         }
-        let page = shelf.write_page(revision, start, paging).map_err(|_| {
-            // Items hold nothing that JSON can't express.
-            RpcError::internal("internal error")
-        })?;
+        let size = paging.size_of(&shelf.entries);
+        let rest = shelf.entries.get(start..).unwrap_or_default();
+        let (shown, later) = rest.split_at(size.min(rest.len()));
+        let page = write_page(shown.iter(), !later.is_empty(), revision, paging)?;
         if shelf.pages.len() < shelf.worthwhile_pages(paging.size) {
             shelf.pages.insert((revision, start), Arc::clone(&page));
         }
         Ok(page)
+    }
+
+    /// A page of the list as somebody sees it who does not see all of it: made anew each time, and not under the lock.
+    pub(super) fn page_for(
+        &self,
+        revision: ProtocolVersion,
+        cursor: Option<&str>,
+        paging: &Paging<'_>,
+        sees: impl Fn(&T) -> bool,
+    ) -> Result<Arc<RawValue>, RpcError> {
+        let shelf = self.shelf.lock();
+        let start = match cursor {
+            None => 0,
+            Some(text) => shelf.after(Cursor::read(text)?)?,
+        };
+        let entries = Arc::clone(&shelf.entries);
+        drop(shelf);
+        let rest = entries.get(start..).unwrap_or_default();
+        let mut seen = rest.iter().filter(|entry| sees(&entry.item));
+        let shown: Vec<_> = seen.by_ref().take(paging.size_of(&entries)).collect();
+        write_page(
+            shown.iter().copied(),
+            seen.next().is_some(),
+            revision,
+            paging,
+        )
     }
 }
 
@@ -190,6 +224,37 @@ pub(super) struct Paging<'a> {
     pub(super) server_info: Option<&'a Implementation>,
 }
 
+impl Paging<'_> {
+    /// How many of these items may stand on one page.
+    fn size_of<E>(&self, entries: &[E]) -> usize {
+        self.size.map_or(entries.len(), NonZeroUsize::get)
+    }
+}
+
+/// Writes a page of these items.
+fn write_page<'a, T: Listed + 'a, H: 'a>(
+    shown: impl DoubleEndedIterator<Item = &'a Arc<Entry<T, H>>> + Clone,
+    has_more: bool,
+    revision: ProtocolVersion,
+    paging: &Paging<'_>,
+) -> Result<Arc<RawValue>, RpcError> {
+    let next = shown.clone().next_back().filter(|_| has_more);
+    let beside = Beside {
+        next_cursor: next.map(|last| Cursor::after(last.sequence).to_string()),
+        hint: paging.hint.clone(),
+        meta: paging
+            .server_info
+            .map(|info| ResultMetaObject::default().server_info(info.clone())),
+    };
+    let mut page = T::page(shown.map(|entry| entry.item.clone()).collect(), beside);
+    page.fit_to(revision);
+    let page = serde_json::value::to_raw_value(&page).map_err(|_| {
+        // Items hold nothing that JSON can't express.
+        RpcError::internal("internal error")
+    })?;
+    Ok(page.into())
+}
+
 impl<T: Listed, H> Shelf<T, H> {
     /// Where the list goes on.
     fn after(&self, cursor: Cursor) -> Result<usize, RpcError> {
@@ -198,31 +263,6 @@ impl<T: Listed, H> Shelf<T, H> {
         }
         let shown = |entry: &Arc<Entry<T, H>>| entry.sequence <= cursor.last_shown;
         Ok(self.entries.partition_point(shown))
-    }
-
-    fn write_page(
-        &self,
-        revision: ProtocolVersion,
-        start: usize,
-        paging: &Paging<'_>,
-    ) -> serde_json::Result<Arc<RawValue>> {
-        let rest = self.entries.get(start..).unwrap_or_default();
-        let size = paging.size.map_or(rest.len(), NonZeroUsize::get);
-        let (shown, later) = rest.split_at(size.min(rest.len()));
-        let next = shown.last().filter(|_| !later.is_empty());
-        let beside = Beside {
-            next_cursor: next.map(|last| Cursor::after(last.sequence).to_string()),
-            hint: paging.hint.clone(),
-            meta: paging
-                .server_info
-                .map(|info| ResultMetaObject::default().server_info(info.clone())),
-        };
-        let mut page = T::page(
-            shown.iter().map(|entry| entry.item.clone()).collect(),
-            beside,
-        );
-        page.fit_to(revision);
-        serde_json::value::to_raw_value(&page).map(Arc::from)
     }
 
     /// So many pages are kept: one that pages through finds all of them, one that makes cursors up fills no memory.

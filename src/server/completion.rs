@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::context::Context;
 use super::dispatch::{Link, read, send};
 use super::failure::HandlerError;
+use super::guard::{Outgoing, Primitive};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
 use crate::jsonrpc::Request;
 use crate::protocol::Responder;
@@ -94,6 +95,18 @@ impl Completing {
         &self.value
     }
 
+    /// Those of these values that fit what is typed so far, the best first: those that begin with it, then those with a word that does,
+    /// those that hold it, and those that hold its letters in order. Upper and lower case are the same.
+    pub fn best_of<T: Into<String>>(&self, values: impl IntoIterator<Item = T>) -> Vec<String> {
+        let typed = self.value.to_lowercase();
+        let values = values.into_iter().map(Into::into);
+        let mut fitting: Vec<(u8, String)> = values
+            .filter_map(|value| Some((rank(&value.to_lowercase(), &typed)?, value)))
+            .collect();
+        fitting.sort_by_key(|(rank, _)| *rank);
+        fitting.into_iter().map(|(_, value)| value).collect()
+    }
+
     /// The value of another argument, if it is known already. Since 2025-06-18.
     pub fn known(&self, name: &str) -> Option<&str> {
         self.known.get(name).map(String::as_str)
@@ -102,6 +115,22 @@ impl Completing {
     /// All arguments that are known already.
     pub fn all_known(&self) -> &BTreeMap<String, String> {
         &self.known
+    }
+}
+
+/// How well a value fits what is typed: the less, the better.
+fn rank(value: &str, typed: &str) -> Option<u8> {
+    let mut words = value.split(|c: char| !c.is_alphanumeric());
+    let mut letters = value.chars();
+    if value.starts_with(typed) {
+        Some(0)
+    } else if words.any(|word| word.starts_with(typed)) {
+        Some(1)
+    } else if value.contains(typed) {
+        Some(2)
+    } else {
+        let has_all = typed.chars().all(|wanted| letters.any(|it| it == wanted));
+        has_all.then_some(3)
     }
 }
 
@@ -142,6 +171,14 @@ pub(super) fn completing<R: CompletionOutput>(
     Arc::new(move |completing, context| handler(completing, context).into_completion())
 }
 
+/// What has the argument that is completed.
+fn target(reference: &CompletionReference) -> Primitive<'_> {
+    match reference {
+        CompletionReference::Prompt(prompt) => Primitive::Prompt(&prompt.name),
+        CompletionReference::Resource(template) => Primitive::ResourceTemplate(&template.uri),
+    }
+}
+
 /// Cuts what a handler put together by hand.
 fn cut(mut completion: Completion) -> Completion {
     let given = completion.values.len();
@@ -163,8 +200,14 @@ impl Link {
                 let terms = self.terms(params.meta.as_mut())?;
                 Ok((params, terms))
             });
-        let (mut params, terms) = match opened {
-            Ok(opened) => opened,
+        let admitted = opened.and_then(|(params, terms)| {
+            let target = target(&params.reference);
+            let meta = params.meta.as_ref();
+            self.admit(&self.access(request, &responder, Some(target), &terms, meta))?;
+            Ok((params, terms))
+        });
+        let (mut params, terms) = match admitted {
+            Ok(admitted) => admitted,
             Err(error) => return send::<()>(Err(error), responder),
         };
         let meta = params.meta.take().unwrap_or_default();
@@ -197,6 +240,7 @@ impl Link {
             }
         };
         let mut result = CompleteResult::new(cut(completion));
+        context.release(Outgoing::Completion(&mut result));
         self.finish(&mut result.meta, context.terms());
         result.fit_to(context.terms().revision);
         Ok(result)
@@ -210,9 +254,8 @@ impl Link {
     ) -> Result<(), RpcError> {
         let known = match reference {
             CompletionReference::Prompt(prompt) => {
-                let entry = self.server.prompts.find(&prompt.name).ok_or_else(|| {
-                    RpcError::invalid_params(format!("unknown prompt: {}", Excerpt(&prompt.name)))
-                })?;
+                let entry = self.server.prompts.find(&prompt.name);
+                let entry = entry.ok_or_else(|| target(reference).unknown())?;
                 let arguments = entry.item.arguments.as_ref();
                 arguments.is_none_or(|declared| declared.iter().any(|it| it.name == argument))
             }
@@ -224,11 +267,7 @@ impl Link {
                     }
                     // The address of a single resource has nothing to complete, but may be named.
                     None if self.server.resources.find(&template.uri).is_some() => true,
-                    None => {
-                        let uri = Excerpt(&template.uri);
-                        let text = format!("unknown resource template: {uri}");
-                        return Err(RpcError::invalid_params(text));
-                    }
+                    None => return Err(target(reference).unknown()),
                 }
             }
         };
@@ -256,6 +295,35 @@ mod tests {
         assert_eq!((sent.has_more, sent.total), (Some(true), Some(150)));
         assert_eq!(cut(many.total(1000_u64)).total, Some(1000));
         assert_eq!(cut(Completion::new(["a"])), Completion::new(["a"]));
+    }
+
+    // M-COMP-S-06, M-COMP-S-07, L-COMP-S-03
+    #[test]
+    fn what_is_typed_may_be_mistyped() {
+        fn check(typed: &str, expected: &[&str]) {
+            let completing = Completing {
+                argument: "a".to_owned(),
+                value: typed.to_owned(),
+                known: BTreeMap::new(),
+            };
+            let values = ["lib/main.rs", "Maintenance", "domain", "mandarin", "zebra"];
+            assert_eq!(completing.best_of(values), expected, "{typed}");
+        }
+        check(
+            "main",
+            &["Maintenance", "lib/main.rs", "domain", "mandarin"],
+        );
+        check(
+            "MAIN",
+            &["Maintenance", "lib/main.rs", "domain", "mandarin"],
+        );
+        check("mdn", &["mandarin"]);
+        check("rs", &["lib/main.rs"]);
+        check("x", &[]);
+        check(
+            "",
+            &["lib/main.rs", "Maintenance", "domain", "mandarin", "zebra"],
+        );
     }
 
     #[test]

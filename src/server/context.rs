@@ -2,27 +2,32 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::json;
 
 use super::Inner;
 use super::asking::{self, Asker};
 use super::conversation::Terms;
 use super::dispatch::Link;
 use super::failure::for_revision;
+use super::guard::Outgoing;
 use super::once::Turns;
 use super::output::{ToolError, ToolOutput};
+use super::paging::List;
 use super::progress::{Budget, Pace};
 use super::questions::Waiting;
 use super::rounds::Rounds;
-use crate::error::{ErrorCode, Excerpt, Result, RpcError, without_position};
+use super::tools::Promise;
+use crate::error::{Error, ErrorCode, Excerpt, Result, RpcError, without_position};
 use crate::protocol::{Asking, CancelToken, Peer, Progress, Responder};
 use crate::schema::{
-    ElicitationMode, FitTo, LoggingLevel, LoggingMessageNotificationParams,
-    ProgressNotificationParams, ProtocolVersion, RequestMetaObject, ResultMetaObject, TraceContext,
-    URLElicitationRequiredError, method,
+    CallToolResult, ContentBlock, ElicitationMode, FitTo, LoggingLevel,
+    LoggingMessageNotificationParams, ProgressNotificationParams, ProtocolVersion,
+    RequestMetaObject, ResultMetaObject, TraceContext, URLElicitationRequiredError, method,
 };
 use crate::sync::Mutex;
 
@@ -130,6 +135,26 @@ impl Context {
         self.meta.trace_context()
     }
 
+    /// Refuses the call unless the client declared this extension: to be given on with `?`. What can be done without the extension is
+    /// better done without it.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY`], with the capability that is missing; [`ErrorCode::INVALID_REQUEST`] before
+    /// 2026-07-28, where there is no such code.
+    pub fn need_extension(&self, id: &str) -> Result<(), RpcError> {
+        if self.terms.capabilities.extension(id).is_some() {
+            return Ok(());
+        }
+        let text = format!("the call needs the extension '{id}', which the client did not declare");
+        if self.terms.revision.is_legacy() {
+            return Err(RpcError::invalid_request(text));
+        }
+        let error = RpcError::new(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY, text);
+        let missing = json!({ "requiredCapabilities": { "extensions": { id: {} } } });
+        Err(error.clone().with_data(&missing).unwrap_or(error))
+    }
+
     /// Whether the client cancelled the call, or has gone. Cheap: poll it in long work, and return when it is so.
     pub fn is_cancelled(&self) -> bool {
         self.responder.is_cancelled()
@@ -193,8 +218,9 @@ impl Context {
     /// Sends the client a log message, if it wants one.
     ///
     /// A modern client says so in each request, and gets none otherwise; a legacy client gets those at or above the level it set with
-    /// `logging/setLevel`, or *info* when it set none. `logger` names the part of the server that it comes from; `data` is any JSON: put
-    /// what belongs to the message there, and nothing that the client must not know. A flood is cut: about a thousand a second and call go
+    /// `logging/setLevel`, or *info* when it set none. `logger` names the part of the server that it comes from, always in the same
+    /// way; `data` is any JSON: put what belongs to the message there (M-LOG-S-07), and nothing that the client must not know. Guards see
+    /// each message before it leaves: see [`Guard::release`](super::Guard::release). A flood is cut: about a thousand a second and call go
     /// out after the first ones.
     ///
     /// Does nothing unless the server was built with [`ServerBuilder::logging`](super::ServerBuilder::logging), when `data` can't be
@@ -211,6 +237,7 @@ impl Context {
             return;
         };
         params.logger = logger.map(str::to_owned);
+        self.release(Outgoing::Log(&mut params));
         // It fails when nobody wants to know any more: answered, cancelled, closed.
         _ = self
             .responder
@@ -298,6 +325,36 @@ impl Context {
         error
     }
 
+    /// The name of the tool, or what else is called.
+    fn target(&self) -> &str {
+        self.asker.as_ref().map_or("", |asker| &asker.target)
+    }
+
+    /// Answers for a tool whose result is not what it promised. What is wrong with it is for the host.
+    fn break_promise(self, error: Error) -> Result<()> {
+        let error = error.context(format_args!("the result of tool '{}'", self.target()));
+        self.peer().core().log(|| error.to_string());
+        self.refuse(RpcError::internal("internal error"))?;
+        Err(error)
+    }
+
+    /// Tells the host, once, that a tool embeds resources though clients are not told that the server has any.
+    fn notice_embedded(&self, result: &CallToolResult) {
+        let embeds = |block: &ContentBlock| matches!(block, ContentBlock::Resource(_));
+        let server = self.server();
+        if result.content.iter().any(embeds)
+            && !server.has(List::Resources)
+            && !server.embeds_undeclared.swap(true, Ordering::Relaxed)
+        {
+            self.peer().core().log(|| {
+                format!(
+                    "tool '{}' embeds a resource, which needs the capability 'resources': add one, or declare it with ServerBuilder::offers",
+                    self.target()
+                )
+            });
+        }
+    }
+
     fn finish_progress(&self) {
         if let Some(progress) = self.pace.lock().finish() {
             self.send(progress);
@@ -319,12 +376,13 @@ impl fmt::Debug for Context {
 pub struct ToolCall {
     /// There until the call is answered.
     context: Option<Context>,
+    promise: Promise,
 }
 
 impl ToolCall {
-    pub(super) fn new(context: Context) -> Self {
+    pub(super) fn new(context: Context, promise: Promise) -> Self {
         let context = Some(context);
-        Self { context }
+        Self { context, promise }
     }
 
     /// What is known of the call.
@@ -347,9 +405,14 @@ impl ToolCall {
     ///
     /// A [`ToolError`] that says which argument is wrong, to be given to the client.
     pub fn arguments<A: DeserializeOwned>(&self) -> Result<A, ToolError> {
-        serde_json::from_str(self.raw_arguments()).map_err(|error| {
-            ToolError::new(format!("invalid arguments: {}", without_position(&error)))
-        })
+        serde_json::from_str(self.raw_arguments())
+            .map_err(|error| invalid_arguments(without_position(&error)))
+    }
+
+    /// Answers a call whose handler is not run, since its arguments don't fit.
+    pub(super) fn fail_arguments(self, error: &Error) {
+        // It fails when nobody waits any more, and then there is nothing left to do.
+        _ = self.respond(Err::<(), _>(invalid_arguments(error)));
     }
 
     /// Answers the call.
@@ -357,10 +420,25 @@ impl ToolCall {
     /// # Errors
     ///
     /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) or [`ErrorKind::Closed`](crate::ErrorKind::Closed) when nobody waits any
-    /// more, [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the result can't be written as JSON.
+    /// more, [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the result can't be written as JSON, or is not what the tool's output
+    /// schema promises: then the client is told that the server failed.
     pub fn respond(self, output: impl ToolOutput) -> Result<()> {
+        let promise = self.promise.clone();
         let context = self.into_context();
         let result = output.into_result().map(|mut result| {
+            context.release(Outgoing::Tool(&mut result));
+            result
+        });
+        // What is checked is what leaves.
+        if let Ok(result) = &result
+            && !context.rounds.lock().needs_input()
+        {
+            if let Err(error) = promise.check(result) {
+                return context.break_promise(error);
+            }
+            context.notice_embedded(result);
+        }
+        let result = result.map(|mut result| {
             if let Some(meta) = context.result_meta() {
                 result.meta.get_or_insert_default().server_info = meta.server_info;
             }
@@ -378,6 +456,10 @@ impl ToolCall {
     pub fn refuse(self, error: &RpcError) -> Result<()> {
         self.into_context().conclude(Err::<(), _>(error.clone()))
     }
+}
+
+fn invalid_arguments(what: impl fmt::Display) -> ToolError {
+    ToolError::new(format!("invalid arguments: {what}"))
 }
 
 impl Drop for ToolCall {

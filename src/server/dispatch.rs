@@ -1,6 +1,7 @@
 //! From a method to what the server does for it.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -12,10 +13,11 @@ use super::catalogue::{Catalogue, Listed, Paging};
 use super::context::{Context, ToolCall};
 use super::conversation::{Conversation, Terms, is_modern, unsupported_version};
 use super::failure::Failure;
+use super::guard::{Access, Primitive};
 use super::hub::Audience;
 use super::paging::{List, UNCACHED};
 use super::questions::Waiting;
-use super::tools::Entry;
+use super::tools::{Entry, Promise, Work};
 use crate::error::{ErrorCode, Excerpt, RpcError, without_position};
 use crate::jsonrpc::Request;
 use crate::protocol::{Handlers, Responder};
@@ -26,15 +28,20 @@ use crate::schema::{
     SetLevelRequestParams, ToolsCapability, method,
 };
 
+/// Answers one request.
+type Handle = fn(&Arc<Link>, &Request, Responder);
+
 /// The handlers of one connection.
 pub(super) fn handlers(link: &Arc<Link>) -> Handlers {
     let (ready, leaving) = (Arc::clone(link), Arc::clone(link));
-    let on = |handle: fn(&Arc<Link>, &Request, Responder)| {
+    let on = |handle: Handle| {
         let link = Arc::clone(link);
         move |request: &Request, responder: Responder| handle(&link, request, responder)
     };
-    let methods = link.server.methods.clone();
-    methods
+    let methods = link
+        .server
+        .methods
+        .clone()
         .quick_request(
             method::INITIALIZE,
             on(|link, request, responder| send(link.agree(request, &responder), responder)),
@@ -48,64 +55,61 @@ pub(super) fn handlers(link: &Arc<Link>) -> Handlers {
             on(|link, request, responder| send(link.describe(request), responder)),
         )
         .quick_request(
-            method::TOOLS_LIST,
-            on(|link, request, responder| {
-                link.list(request, responder, List::Tools, |server| &server.tools);
-            }),
-        )
-        .request(method::TOOLS_CALL, on(Link::call_tool))
-        .quick_request(
-            method::RESOURCES_LIST,
-            on(|link, request, responder| {
-                link.list(request, responder, List::Resources, |server| {
-                    &server.resources
-                });
-            }),
-        )
-        .quick_request(
-            method::RESOURCES_TEMPLATES_LIST,
-            on(|link, request, responder| {
-                link.list(request, responder, List::ResourceTemplates, |server| {
-                    &server.templates
-                });
-            }),
-        )
-        .request(method::RESOURCES_READ, on(Link::read_resource))
-        .quick_request(
-            method::PROMPTS_LIST,
-            on(|link, request, responder| {
-                link.list(request, responder, List::Prompts, |server| &server.prompts);
-            }),
-        )
-        .request(method::PROMPTS_GET, on(Link::get_prompt))
-        .request(method::COMPLETION_COMPLETE, on(Link::complete))
-        .quick_request(
-            method::SUBSCRIPTIONS_LISTEN,
-            on(|link, request, responder| link.listen(request, responder)),
-        )
-        .quick_request(
-            method::RESOURCES_SUBSCRIBE,
-            on(|link, request, responder| {
-                send(link.subscribe(request, &responder, true), responder);
-            }),
+            method::LOGGING_SET_LEVEL,
+            on(|link, request, responder| send(link.set_level(request), responder)),
         )
         .quick_request(
             method::RESOURCES_UNSUBSCRIBE,
-            on(|link, request, responder| {
-                send(link.subscribe(request, &responder, false), responder);
-            }),
+            on(|link, request, responder| send(link.unsubscribe(request), responder)),
         )
+        .request(method::TOOLS_CALL, on(Link::call_tool))
+        .request(method::RESOURCES_READ, on(Link::read_resource))
+        .request(method::PROMPTS_GET, on(Link::get_prompt))
+        .request(method::COMPLETION_COMPLETE, on(Link::complete))
         .quick_notification(method::NOTIFICATIONS_INITIALIZED, move |peer, _| {
             ready.initialized(peer);
         })
         .farewell(move |peer| {
             leaving.leave();
             leaving.server.pages.forget(peer);
+        });
+    // What runs no user code but that of guards.
+    let lookups: [(&str, Handle); 6] = [
+        (method::TOOLS_LIST, |link, request, responder| {
+            link.list(request, responder, List::Tools, |server| &server.tools);
+        }),
+        (method::RESOURCES_LIST, |link, request, responder| {
+            link.list(request, responder, List::Resources, |server| {
+                &server.resources
+            });
+        }),
+        (
+            method::RESOURCES_TEMPLATES_LIST,
+            |link, request, responder| {
+                link.list(request, responder, List::ResourceTemplates, |server| {
+                    &server.templates
+                });
+            },
+        ),
+        (method::PROMPTS_LIST, |link, request, responder| {
+            link.list(request, responder, List::Prompts, |server| &server.prompts);
+        }),
+        (method::SUBSCRIPTIONS_LISTEN, |link, request, responder| {
+            link.listen(request, responder)
+        }),
+        (method::RESOURCES_SUBSCRIBE, |link, request, responder| {
+            send(link.subscribe(request, &responder), responder)
+        }),
+    ];
+    lookups
+        .into_iter()
+        .fold(methods, |methods, (method, handle)| {
+            if link.server.guards.is_empty() {
+                methods.quick_request(method, on(handle))
+            } else {
+                methods.request(method, on(handle))
+            }
         })
-        .quick_request(
-            method::LOGGING_SET_LEVEL,
-            on(|link, request, responder| send(link.set_level(request), responder)),
-        )
 }
 
 pub(super) fn send<T: Serialize>(answer: Result<T, RpcError>, responder: Responder) {
@@ -129,6 +133,8 @@ pub(super) struct Link {
     pub(super) server: Arc<Inner>,
     /// On whose behalf the peer acts, when that is so for all its requests.
     pub(super) principal: Option<Arc<str>>,
+    /// Tells the conversation from others.
+    pub(super) number: u64,
     pub(super) conversation: Conversation,
     pub(super) audience: Arc<Audience>,
     pub(super) waiting: Waiting,
@@ -154,6 +160,7 @@ impl Link {
         Arc::new(Self {
             server: Arc::clone(server),
             principal,
+            number: server.connections.fetch_add(1, Ordering::Relaxed),
             conversation,
             audience: Arc::default(),
             waiting: Waiting::default(),
@@ -255,13 +262,14 @@ impl Link {
         list: List,
         catalogue: fn(&Inner) -> &Catalogue<T, H>,
     ) {
-        let page = self.page(request, list, catalogue(&self.server));
+        let page = self.page(request, &responder, list, catalogue(&self.server));
         send(page.as_deref().map_err(Clone::clone), responder);
     }
 
     fn page<T: Listed, H>(
         &self,
         request: &Request,
+        responder: &Responder,
         list: List,
         catalogue: &Catalogue<T, H>,
     ) -> Result<Arc<RawValue>, RpcError> {
@@ -269,8 +277,9 @@ impl Link {
         let PaginatedRequestParams {
             mut meta, cursor, ..
         } = read(request)?;
-        let revision = self.terms(meta.as_mut())?.revision;
-        let paging = Paging {
+        let terms = self.terms(meta.as_mut())?;
+        let revision = terms.revision;
+        let mut paging = Paging {
             size: self.server.page_size,
             hint: self.server.hints.get(&list).unwrap_or(&UNCACHED),
             server_info: self
@@ -278,13 +287,45 @@ impl Link {
                 .names_itself_to(revision)
                 .then_some(&self.server.info),
         };
-        catalogue.page(revision, cursor.as_deref(), &paging)
+        if self.server.guards.is_empty() {
+            return catalogue.page(revision, cursor.as_deref(), &paging);
+        }
+        let access = self.access(request, responder, None, &terms, meta.as_ref());
+        self.admit(&access)?;
+        let private = paging.hint.private();
+        paging.hint = &private;
+        catalogue.page_for(revision, cursor.as_deref(), &paging, |item: &T| {
+            self.shows(&access.about(item.primitive()))
+        })
+    }
+
+    /// Who wants what, for the guards.
+    pub(super) fn access<'a>(
+        &'a self,
+        request: &'a Request,
+        responder: &'a Responder,
+        primitive: Option<Primitive<'a>>,
+        terms: &'a Terms,
+        meta: Option<&'a RequestMetaObject>,
+    ) -> Access<'a> {
+        Access {
+            method: request.method(),
+            params: request.params(),
+            primitive,
+            terms,
+            meta,
+            link: self,
+            responder,
+        }
     }
 
     fn call_tool(self: &Arc<Self>, request: &Request, responder: Responder) {
-        match self.find_tool(request) {
+        match self.find_tool(request, &responder) {
             Err(error) => send::<()>(Err(error), responder),
             Ok((entry, params, terms)) => {
+                let meta = params.meta.unwrap_or_default();
+                let context = Context::new(responder, terms, meta, Arc::clone(self));
+                let work = Arc::clone(&entry);
                 let asker = Asker {
                     server: Arc::clone(&self.server),
                     method: method::TOOLS_CALL,
@@ -292,8 +333,10 @@ impl Link {
                     arguments: params.arguments,
                     again: entry,
                 };
-                let meta = params.meta.unwrap_or_default();
-                let context = Context::new(responder, terms, meta, Arc::clone(self));
+                if let Err(error) = work.handler.check_arguments(asker.arguments()) {
+                    ToolCall::new(context, Promise::Nothing).fail_arguments(&error);
+                    return;
+                }
                 asker.begin(
                     context,
                     params.request_state.as_deref(),
@@ -306,6 +349,7 @@ impl Link {
     fn find_tool(
         &self,
         request: &Request,
+        responder: &Responder,
     ) -> Result<(Arc<Entry>, CallToolRequestParams, Arc<Terms>), RpcError> {
         self.need(request, self.server.has(List::Tools))?;
         let mut params: CallToolRequestParams = read(request)?;
@@ -317,12 +361,12 @@ impl Link {
         {
             return Err(RpcError::invalid_params("arguments must be an object"));
         }
+        let tool = Primitive::Tool(&params.name);
+        let meta = params.meta.as_ref();
+        self.admit(&self.access(request, responder, Some(tool), &terms, meta))?;
         match self.server.tools.find(&params.name) {
             Some(entry) => Ok((entry, params, terms)),
-            None => Err(RpcError::invalid_params(format!(
-                "unknown tool: {}",
-                Excerpt(&params.name)
-            ))),
+            None => Err(tool.unknown()),
         }
     }
 
@@ -365,7 +409,10 @@ impl Link {
 
 impl Again for Entry {
     fn run(&self, context: Context) {
-        (self.handler)(ToolCall::new(context));
+        let Work {
+            handler, promise, ..
+        } = &self.handler;
+        handler(ToolCall::new(context, promise.clone()));
     }
 }
 
@@ -388,6 +435,9 @@ impl Inner {
         }
         if self.logging {
             capabilities.logging = Some(JsonObject::new());
+        }
+        if !self.extensions.is_empty() {
+            capabilities.extensions = Some(self.extensions.clone());
         }
         capabilities
     }

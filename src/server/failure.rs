@@ -8,7 +8,8 @@ use serde_json::json;
 use crate::error::{ErrorCode, RpcError};
 use crate::schema::ProtocolVersion;
 
-/// Why a resource can't be read, a prompt not be given or an argument not be completed.
+/// Why a resource can't be read, a prompt not be given, an argument not be completed or, by a [guard](super::Guard), a request not be
+/// admitted.
 ///
 /// Unlike tools, these have no way to fail but with an error of the protocol. An [`RpcError`] taken in with `?` goes to the client as it
 /// is. Any other error becomes an internal error, and its text is for the host: see

@@ -24,11 +24,14 @@ use std::sync::{Arc, Weak};
 
 use serde::Serialize;
 
+use super::Inner;
 use super::conversation::Terms;
 use super::dispatch::{Link, read, send};
+use super::failure::{Failure, HandlerError};
+use super::guard::Primitive;
 use super::paging::List;
-use super::{Inner, uri};
-use crate::error::{ErrorCode, Excerpt, RpcError};
+use super::resources::check_uri;
+use crate::error::{ErrorCode, RpcError};
 use crate::jsonrpc::{self, Request, RequestId};
 use crate::protocol::{OnTrigger, Peer, Responder};
 use crate::schema::{
@@ -304,7 +307,9 @@ impl Link {
 
     pub(super) fn listen(&self, request: &Request, responder: Responder) {
         match self.open_stream(request, &responder) {
-            Ok((granted, terms)) => self.start_stream(responder, granted, &terms),
+            Ok((granted, wanted, terms)) => {
+                self.start_stream(responder, granted, wanted, &terms);
+            }
             Err(error) => send::<()>(Err(error), responder),
         }
     }
@@ -313,7 +318,7 @@ impl Link {
         &self,
         request: &Request,
         responder: &Responder,
-    ) -> Result<(SubscriptionFilter, Arc<Terms>), RpcError> {
+    ) -> Result<(SubscriptionFilter, Wanted, Arc<Terms>), RpcError> {
         if responder.is_batched() {
             return Err(RpcError::invalid_request(
                 "subscriptions/listen must not be part of a batch",
@@ -322,10 +327,33 @@ impl Link {
         let mut params: SubscriptionsListenRequestParams = read(request)?;
         let terms = self.terms(params.meta.as_mut())?;
         self.need(request, terms.revision.is_modern())?;
-        Ok((self.server.grant(params.notifications), terms))
+        let meta = params.meta.as_ref();
+        let access = self.access(request, responder, None, &terms, meta);
+        self.admit(&access)?;
+        let mut granted = self.server.grant(params.notifications);
+        let mut wanted = Wanted::of(&granted);
+        if let Some(uris) = &mut granted.resource_subscriptions
+            && !self.server.guards.is_empty()
+        {
+            uris.retain(|uri| {
+                let resource = access.about(Primitive::Resource(uri));
+                let Err(error) = self.ask_guards(&resource) else {
+                    return true;
+                };
+                wanted.uris.remove(uri);
+                matches!(error.0, Failure::NotFound)
+            });
+        }
+        Ok((granted, wanted, terms))
     }
 
-    fn start_stream(&self, mut responder: Responder, granted: SubscriptionFilter, terms: &Terms) {
+    fn start_stream(
+        &self,
+        mut responder: Responder,
+        granted: SubscriptionFilter,
+        wanted: Wanted,
+        terms: &Terms,
+    ) {
         let peer = responder.peer();
         let max = peer.core().limits().max_subscriptions;
         let audience: Weak<Audience> = Arc::downgrade(&self.audience);
@@ -334,7 +362,6 @@ impl Link {
                 audience.forget_cancelled();
             }
         });
-        let wanted = Wanted::of(&granted);
         let id = responder.id().clone();
         let mut result = SubscriptionsListenResult::new(id.clone());
         self.finish(&mut result.meta, terms);
@@ -375,33 +402,49 @@ impl Link {
         peer.core().write_soon();
     }
 
-    /// `resources/subscribe` and `resources/unsubscribe`.
     pub(super) fn subscribe(
         &self,
         request: &Request,
         responder: &Responder,
-        wanted: bool,
     ) -> Result<EmptyResult, RpcError> {
+        let (params, terms) = self.subscription(request)?;
+        let resource = Primitive::Resource(&params.uri);
+        let meta = params.meta.as_ref();
+        let access = self.access(request, responder, Some(resource), &terms, meta);
+        match self.ask_guards(&access) {
+            Ok(()) => {}
+            // As an unknown address: accepted, and never heard of.
+            Err(HandlerError(Failure::NotFound)) => return Ok(EmptyResult::default()),
+            Err(error) => return Err(self.reveal(error.0, "guard of", request.method())),
+        }
+        let max = responder.peer().core().limits().max_subscriptions;
+        let mut state = self.audience.0.lock();
+        if state.weight() < max || state.legacy.uris.contains(&params.uri) {
+            state.legacy.uris.insert(params.uri);
+            Ok(EmptyResult::default())
+        } else {
+            Err(too_many(max))
+        }
+    }
+
+    pub(super) fn unsubscribe(&self, request: &Request) -> Result<EmptyResult, RpcError> {
+        let (params, _) = self.subscription(request)?;
+        self.audience.0.lock().legacy.uris.remove(&params.uri);
+        Ok(EmptyResult::default())
+    }
+
+    /// The params of `resources/subscribe` and `resources/unsubscribe`.
+    fn subscription(
+        &self,
+        request: &Request,
+    ) -> Result<(SubscribeRequestParams, Arc<Terms>), RpcError> {
         self.refuse_modern(request)?;
         let has = self.server.has(List::Resources) && self.server.resource_updates;
         self.need(request, has)?;
         let mut params: SubscribeRequestParams = read(request)?;
-        self.terms(params.meta.as_mut())?;
-        if !uri::is_uri(&params.uri) {
-            let text = format!("uri is not an address: {}", Excerpt(&params.uri));
-            return Err(RpcError::invalid_params(text));
-        }
-        let peer = responder.peer();
-        let max = peer.core().limits().max_subscriptions;
-        let mut state = self.audience.0.lock();
-        if !wanted {
-            state.legacy.uris.remove(&params.uri);
-        } else if state.weight() < max || state.legacy.uris.contains(&params.uri) {
-            state.legacy.uris.insert(params.uri);
-        } else {
-            return Err(too_many(max));
-        }
-        Ok(EmptyResult::default())
+        let terms = self.terms(params.meta.as_mut())?;
+        check_uri(&params.uri)?;
+        Ok((params, terms))
     }
 }
 

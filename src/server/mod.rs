@@ -19,6 +19,8 @@ mod context;
 mod conversation;
 mod dispatch;
 mod failure;
+mod folder;
+mod guard;
 #[cfg(feature = "http-server")]
 pub mod http;
 mod hub;
@@ -30,6 +32,7 @@ mod progress;
 mod prompts;
 mod question_rules;
 mod questions;
+mod rate;
 mod resources;
 mod rounds;
 mod state;
@@ -41,6 +44,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
@@ -53,25 +57,30 @@ pub use self::context::{Context, ToolCall};
 pub use self::conversation::Terms;
 use self::dispatch::Link;
 pub use self::failure::HandlerError;
+pub use self::folder::Folder;
+use self::guard::Guards;
+pub use self::guard::{Access, Guard, Outgoing, Primitive};
 use self::hub::{Event, Hub};
 pub use self::output::{Json, ToolError, ToolOutput};
 use self::pages::Pages;
 pub use self::paging::List;
 pub use self::prompts::PromptOutput;
 use self::prompts::Prompts;
+pub use self::rate::RateLimit;
 pub use self::resources::{Cached, ResourceOutput, ResourceRead};
 use self::resources::{Resources, Templates};
 use self::state::KeyRing;
 pub use self::state::StateKey;
 pub use self::store::{MemoryStateStore, StateStore};
-use self::tools::Tools;
+use self::tools::{ToolHandler, Tools};
 use crate::error::{ErrorKind, Result};
 use crate::protocol::{Connection, ConnectionBuilder, Handlers, KeepAlive, LogHook};
 use crate::schema::{
-    CacheHint, CompletionReference, Implementation, Prompt, ProtocolVersion, Resource,
+    CacheHint, CompletionReference, Implementation, JsonObject, Prompt, ProtocolVersion, Resource,
     ResourceTemplate, Tool,
 };
 use crate::transport::{Limits, Stdio, Transport};
+use crate::validation::Validator;
 
 /// A server. Cheap to clone; clones share what it has.
 #[derive(Clone)]
@@ -88,6 +97,9 @@ struct Inner {
     resources: Resources,
     templates: Templates,
     completers: Completers,
+    guards: Guards,
+    /// By their ids, with their settings.
+    extensions: JsonObject,
     logging: bool,
     resource_updates: bool,
     hub: Hub,
@@ -105,6 +117,12 @@ struct Inner {
     /// Has each state taken once.
     state_store: Option<Arc<dyn StateStore>>,
     pages: Pages,
+    /// What checks arguments and structured results of tools.
+    validator: Option<Validator>,
+    /// The host was told that a tool embeds resources though the server has none.
+    embeds_undeclared: AtomicBool,
+    /// How many connections there were.
+    connections: AtomicU64,
 }
 
 impl Server {
@@ -117,7 +135,8 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when the name is taken or not a tool name, or the input schema is not one of an object.
+    /// [`ErrorKind::Invalid`] when the name is taken or not a tool name, or the input schema is not one of an object. With a
+    /// [`validator`](ServerBuilder::validator) also as [`Validator::compile`] says, of both schemas.
     pub fn add_tool<A, R>(
         &self,
         tool: Tool,
@@ -127,7 +146,11 @@ impl Server {
         A: DeserializeOwned,
         R: ToolOutput,
     {
-        tools::add(&self.0.tools, tool, output::answering(handler))?;
+        self.add(tool, output::answering(handler))
+    }
+
+    fn add(&self, tool: Tool, handler: ToolHandler) -> Result<()> {
+        tools::add(&self.0.tools, tool, handler, self.0.validator.as_ref())?;
         self.0.hub.publish(Event::ToolsChanged);
         Ok(())
     }
@@ -142,9 +165,7 @@ impl Server {
         tool: Tool,
         handler: impl Fn(ToolCall) + Send + Sync + 'static,
     ) -> Result<()> {
-        tools::add(&self.0.tools, tool, Arc::new(handler))?;
-        self.0.hub.publish(Event::ToolsChanged);
-        Ok(())
+        self.add(tool, Arc::new(handler))
     }
 
     /// Takes a tool away; calls of it that run go on. Returns whether there was one of that name.
@@ -266,7 +287,7 @@ impl Server {
     }
 
     /// The same for a peer that acts on behalf of a user whom the host has made sure of: by the credentials of a Unix socket, by a
-    /// certificate, or because the user started it. Handlers see the principal, and what the client keeps between the rounds of a call is
+    /// certificate, or because the user started it. Guards and handlers see the principal, and what the client keeps between the rounds of a call is
     /// worth nothing in other hands.
     ///
     /// # Errors

@@ -13,13 +13,15 @@ use super::catalogue::{self, Catalogue, listed};
 use super::context::Context;
 use super::dispatch::{Link, read, send};
 use super::failure::HandlerError;
+use super::guard::{Outgoing, Primitive};
 use super::paging::List;
+use super::uri::is_uri;
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
 use crate::jsonrpc::Request;
 use crate::protocol::Responder;
 use crate::schema::{
-    FitTo, GetPromptRequestParams, GetPromptResult, ListPromptsResult, Prompt, PromptMessage,
-    method,
+    ContentBlock, FitTo, GetPromptRequestParams, GetPromptResult, ListPromptsResult, Prompt,
+    PromptMessage, ResourceContents, method,
 };
 
 type Arguments = BTreeMap<String, String>;
@@ -28,7 +30,7 @@ pub(super) type PromptHandler =
 pub(super) type Prompts = Catalogue<Prompt, PromptHandler>;
 type PromptEntry = catalogue::Entry<Prompt, PromptHandler>;
 
-listed!(Prompt in ListPromptsResult, "prompt", name);
+listed!(Prompt in ListPromptsResult, "prompt", name, Prompt);
 
 /// Adds a prompt if it can be told from others.
 pub(super) fn add(prompts: &Prompts, prompt: Prompt, handler: PromptHandler) -> Result<()> {
@@ -54,7 +56,8 @@ fn declared(prompt: &Prompt) -> impl Iterator<Item = &crate::schema::PromptArgum
 /// What the handler of a prompt may give.
 ///
 /// A text becomes one message of the user's; [`PromptMessage`], one or several, whole results, and a `Result` of any of these with a
-/// [`HandlerError`]. A result without a description gets that of the prompt.
+/// [`HandlerError`]. A result without a description gets that of the prompt, and an embedded resource without a MIME type a general one;
+/// what has a MIME type or address that is none is not sent, and the client is told of an internal error.
 pub trait PromptOutput {
     /// Makes a result of it.
     ///
@@ -142,6 +145,52 @@ fn check(prompt: &Prompt, arguments: &Arguments) -> Result<(), RpcError> {
     }
 }
 
+/// Gives content in a prompt what the specification wants it to have: a MIME type, and an embedded resource an address as well. A missing
+/// MIME type is that of any text, or of any bytes.
+fn complete(content: &mut ContentBlock) -> Result<(), HandlerError> {
+    let mime_type = match content {
+        ContentBlock::Image(image) => &image.mime_type,
+        ContentBlock::Audio(audio) => &audio.mime_type,
+        ContentBlock::Resource(embedded) => {
+            let uri = embedded.resource.uri();
+            if !is_uri(uri) {
+                let text = format!("'{}' is not the address of a resource", Excerpt(uri));
+                return Err(Error::new(ErrorKind::Invalid, text).into());
+            }
+            match &mut embedded.resource {
+                ResourceContents::Text(contents) => contents
+                    .mime_type
+                    .get_or_insert_with(|| "text/plain".to_owned()),
+                ResourceContents::Blob(contents) => contents
+                    .mime_type
+                    .get_or_insert_with(|| "application/octet-stream".to_owned()),
+            }
+        }
+        _ => return Ok(()),
+    };
+    if is_mime_type(mime_type) {
+        return Ok(());
+    }
+    let text = format!(
+        "'{}' is not a MIME type: use type/subtype",
+        Excerpt(mime_type)
+    );
+    Err(Error::new(ErrorKind::Invalid, text).into())
+}
+
+/// Whether a text has the form of a MIME type (RFC 6838), whatever parameters follow.
+fn is_mime_type(text: &str) -> bool {
+    let name = text.split(';').next().unwrap_or_default().trim_ascii_end();
+    let is_name = |part: &str| {
+        part.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && part
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte))
+    };
+    name.split_once('/')
+        .is_some_and(|(kind, subtype)| is_name(kind) && is_name(subtype))
+}
+
 impl Link {
     pub(super) fn get_prompt(self: &Arc<Self>, request: &Request, responder: Responder) {
         let opened = self
@@ -156,8 +205,11 @@ impl Link {
             Err(error) => return send::<()>(Err(error), responder),
         };
         let arguments = params.arguments.unwrap_or_default();
+        let wanted = Primitive::Prompt(&params.name);
+        let meta = params.meta.as_ref();
         let found = self
-            .find_prompt(&params.name, &arguments)
+            .admit(&self.access(request, &responder, Some(wanted), &terms, meta))
+            .and_then(|()| self.find_prompt(&params.name, &arguments))
             .and_then(|entry| {
                 let text = serde_json::value::to_raw_value(&arguments);
                 Ok((
@@ -195,9 +247,8 @@ impl Link {
     }
 
     fn find_prompt(&self, name: &str, arguments: &Arguments) -> Result<Arc<PromptEntry>, RpcError> {
-        let entry = self.server.prompts.find(name).ok_or_else(|| {
-            RpcError::invalid_params(format!("unknown prompt: {}", Excerpt(name)))
-        })?;
+        let entry = self.server.prompts.find(name);
+        let entry = entry.ok_or_else(|| Primitive::Prompt(name).unknown())?;
         check(&entry.item, arguments)?;
         Ok(entry)
     }
@@ -217,13 +268,18 @@ impl Again for Prompting {
             entry,
             arguments,
         } = self;
-        let result = (entry.handler)(arguments.clone(), &context).map(|mut result| {
+        let result = (entry.handler)(arguments.clone(), &context);
+        let result = result.and_then(|mut result| {
+            for message in &mut result.messages {
+                complete(&mut message.content)?;
+            }
             if result.description.is_none() {
                 result.description.clone_from(&entry.item.description);
             }
+            context.release(Outgoing::Prompt(&mut result));
             link.finish(&mut result.meta, context.terms());
             result.fit_to(context.terms().revision);
-            result
+            Ok(result)
         });
         let answer = result.map_err(|error| link.reveal(error.0, "prompt", &entry.item.name));
         // It fails when nobody waits any more, which is no fault of the handler's.

@@ -9,18 +9,20 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::asking::{Again, Asker};
-use super::catalogue::{Catalogue, listed};
+use super::catalogue::{Catalogue, Listed, listed};
 use super::context::Context;
 use super::dispatch::{Link, read, send};
 use super::failure::{Failure, HandlerError, for_revision, resource_not_found};
+use super::guard::{Access, Outgoing, Primitive};
 use super::paging::List;
 use super::uri::{UriTemplate, is_uri};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
 use crate::jsonrpc::Request;
 use crate::protocol::Responder;
 use crate::schema::{
-    CacheHint, FitTo, ListResourceTemplatesResult, ListResourcesResult, ReadResourceRequestParams,
-    ReadResourceResult, Resource, ResourceContents, ResourceTemplate, method,
+    Annotations, CacheHint, FitTo, ListResourceTemplatesResult, ListResourcesResult,
+    ReadResourceRequestParams, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
+    method,
 };
 
 type ReadHandler =
@@ -34,8 +36,13 @@ pub(super) struct Pattern {
     handler: ReadHandler,
 }
 
-listed!(Resource in ListResourcesResult, "resource", uri);
-listed!(ResourceTemplate in ListResourceTemplatesResult, "resource template", uri_template);
+listed!(Resource in ListResourcesResult, "resource", uri, Resource);
+listed!(
+    ResourceTemplate in ListResourceTemplatesResult,
+    "resource template",
+    uri_template,
+    ResourceTemplate
+);
 
 /// Adds a resource if its address is one.
 pub(super) fn add(resources: &Resources, resource: Resource, handler: ReadHandler) -> Result<()> {
@@ -44,6 +51,7 @@ pub(super) fn add(resources: &Resources, resource: Resource, handler: ReadHandle
         let text = format!("'{uri}' is not the address of a resource: use scheme:rest (RFC 3986)");
         return Err(Error::new(ErrorKind::Invalid, text));
     }
+    check_annotations(&resource, resource.annotations.as_ref())?;
     resources.add(resource, handler)
 }
 
@@ -53,7 +61,15 @@ pub(super) fn add_template(
     handler: ReadHandler,
 ) -> Result<()> {
     let addresses = UriTemplate::parse(&template.uri_template)?;
+    check_annotations(&template, template.annotations.as_ref())?;
     templates.add(template, Pattern { addresses, handler })
+}
+
+fn check_annotations<T: Listed>(item: &T, annotations: Option<&Annotations>) -> Result<()> {
+    annotations.map_or(Ok(()), |annotations| {
+        let context = format_args!("{} '{}'", T::NOUN, Excerpt(item.key()));
+        annotations.check().map_err(|error| error.context(context))
+    })
 }
 
 /// A resource that a client wants to read.
@@ -197,19 +213,21 @@ impl Link {
             Ok(opened) => opened,
             Err(error) => return send::<()>(Err(error), responder),
         };
-        let (handler, read) = match self.find_resource(params.uri) {
+        let resource = Primitive::Resource(&params.uri);
+        let meta = params.meta.as_ref();
+        let access = self.access(request, &responder, Some(resource), &terms, meta);
+        let (handler, read) = match self.find_resource(&params.uri, &access) {
             Ok(found) => found,
             Err(error) => {
                 let error = for_revision(error, terms.revision);
                 return send::<()>(Err(error), responder);
             }
         };
-        let target = read.uri.clone();
         let link = Arc::clone(self);
         let asker = Asker {
             server: Arc::clone(&self.server),
             method: method::RESOURCES_READ,
-            target,
+            target: params.uri,
             arguments: None,
             again: Arc::new(Reading {
                 link,
@@ -230,32 +248,47 @@ impl Link {
         );
     }
 
-    fn find_resource(&self, uri: String) -> Result<(ReadHandler, ResourceRead), RpcError> {
-        if !is_uri(&uri) {
-            let text = format!("uri is not an address: {}", Excerpt(&uri));
-            return Err(RpcError::invalid_params(text));
-        }
-        if let Some(entry) = self.server.resources.find(&uri) {
+    fn find_resource(
+        &self,
+        uri: &str,
+        access: &Access<'_>,
+    ) -> Result<(ReadHandler, ResourceRead), RpcError> {
+        check_uri(uri)?;
+        self.admit(access)?;
+        if let Some(entry) = self.server.resources.find(uri) {
             let read = ResourceRead {
-                uri,
+                uri: uri.to_owned(),
                 mime_type: entry.item.mime_type.clone(),
                 variables: BTreeMap::new(),
             };
             return Ok((Arc::clone(&entry.handler), read));
         }
         for entry in self.server.templates.entries().iter() {
-            if let Some(variables) = entry.handler.addresses.matches(&uri) {
+            if let Some(variables) = entry.handler.addresses.matches(uri) {
+                if !self.shows(&access.about(entry.item.primitive())) {
+                    break;
+                }
                 let read = ResourceRead {
-                    uri,
+                    uri: uri.to_owned(),
                     mime_type: entry.item.mime_type.clone(),
                     variables,
                 };
                 return Ok((Arc::clone(&entry.handler.handler), read));
             }
         }
-        Err(resource_not_found(&uri))
+        Err(resource_not_found(uri))
     }
 }
+
+/// Refuses what is no address before anything is done with it.
+pub(super) fn check_uri(uri: &str) -> Result<(), RpcError> {
+    if is_uri(uri) {
+        return Ok(());
+    }
+    let text = format!("uri is not an address: {}", Excerpt(uri));
+    Err(RpcError::invalid_params(text))
+}
+
 /// A resource that is being read.
 struct Reading {
     link: Arc<Link>,
@@ -271,6 +304,7 @@ impl Again for Reading {
             read,
         } = self;
         let result = handler(read, &context).map(|mut result| {
+            context.release(Outgoing::Resource(&mut result));
             link.finish(&mut result.meta, context.terms());
             result.fit_to(context.terms().revision);
             result

@@ -5,22 +5,75 @@ use std::sync::Arc;
 use super::catalogue::{self, Catalogue, listed};
 use super::context::ToolCall;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
-use crate::schema::{ListToolsResult, Tool};
+use crate::schema::{CallToolResult, JsonSchema, ListToolsResult, Tool};
 #[cfg(feature = "http-server")]
 use crate::transport::http::field::Mirrored;
+use crate::validation::{CompiledSchema, Validator};
 
 pub(super) type ToolHandler = Arc<dyn Fn(ToolCall) + Send + Sync>;
-pub(super) type Tools = Catalogue<Tool, ToolHandler>;
+pub(super) type Tools = Catalogue<Tool, Work>;
 /// A tool and what it does.
-pub(super) type Entry = catalogue::Entry<Tool, ToolHandler>;
+pub(super) type Entry = catalogue::Entry<Tool, Work>;
 
-listed!(Tool in ListToolsResult, "tool", name);
+listed!(Tool in ListToolsResult, "tool", name, Tool);
+
+/// What is done when a tool is called.
+pub(super) struct Work {
+    pub(super) handler: ToolHandler,
+    /// What arguments are checked with before.
+    arguments: Option<CompiledSchema>,
+    pub(super) promise: Promise,
+}
+
+impl Work {
+    /// Checks arguments. Those of a server without a validator are checked when they are read as the handler's type.
+    pub(super) fn check_arguments(&self, arguments: &str) -> Result<()> {
+        match &self.arguments {
+            Some(schema) => schema.check(arguments),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a tool's output schema says of its results.
+#[derive(Clone, Debug)]
+pub(super) enum Promise {
+    /// There is none.
+    Nothing,
+    /// They are structured, in a way that nobody can check here.
+    Structured,
+    /// They are structured, and fit.
+    Fitting(CompiledSchema),
+}
+
+impl Promise {
+    /// Checks that a result is as was promised; one that tells a failure needs no structure.
+    pub(super) fn check(&self, result: &CallToolResult) -> Result<()> {
+        if result.is_error() || matches!(self, Self::Nothing) {
+            return Ok(());
+        }
+        let Some(content) = &result.structured_content else {
+            let text = "it has no structured content, which its output schema promises";
+            return Err(Error::new(ErrorKind::Invalid, text));
+        };
+        match self {
+            Self::Fitting(schema) => schema
+                .check(content.get())
+                .map_err(|error| error.context("it does not fit its output schema")),
+            _ => Ok(()),
+        }
+    }
+}
 
 /// Adds a tool if it is well described.
-pub(super) fn add(tools: &Tools, tool: Tool, handler: ToolHandler) -> Result<()> {
+pub(super) fn add(
+    tools: &Tools,
+    tool: Tool,
+    handler: ToolHandler,
+    validator: Option<&Validator>,
+) -> Result<()> {
     check_name(&tool.name)?;
-    tool.input_schema
-        .check_input()
+    let work = describe(&tool, handler, validator)
         .map_err(|error| error.context(format_args!("tool '{}'", tool.name)))?;
     #[cfg(feature = "http-server")]
     Mirrored::in_schema(tool.input_schema.as_str()).map_err(|why| {
@@ -30,7 +83,29 @@ pub(super) fn add(tools: &Tools, tool: Tool, handler: ToolHandler) -> Result<()>
         );
         Error::new(ErrorKind::Invalid, text)
     })?;
-    tools.add(tool, handler)
+    tools.add(tool, work)
+}
+
+fn describe(tool: &Tool, handler: ToolHandler, validator: Option<&Validator>) -> Result<Work> {
+    tool.input_schema.check_input()?;
+    let compile = |name: &str, schema: &JsonSchema| {
+        let compiled = validator.map(|validator| validator.compile(schema));
+        compiled
+            .transpose()
+            .map_err(|error| error.context(name.to_owned()))
+    };
+    let arguments = compile("inputSchema", &tool.input_schema)?;
+    let promise = match &tool.output_schema {
+        None => Promise::Nothing,
+        Some(schema) => {
+            compile("outputSchema", schema)?.map_or(Promise::Structured, Promise::Fitting)
+        }
+    };
+    Ok(Work {
+        handler,
+        arguments,
+        promise,
+    })
 }
 
 /// Spec: Server Features, Tools, "Tool Names" (2025-11-25 and later).
@@ -58,7 +133,7 @@ mod tests {
     use crate::server::paging::Cursor;
 
     fn add(tools: &Tools, name: &str) -> Result<()> {
-        super::add(tools, Tool::new(name), Arc::new(|_| {}))
+        super::add(tools, Tool::new(name), Arc::new(|_| {}), None)
     }
 
     // M-TOOL-S-12, M-TOOL-S-14, M-TOOL-S-15, L-TOOL-S-07, L-TOOL-S-09, L-TOOL-S-10
@@ -94,7 +169,7 @@ mod tests {
         let tools = Tools::default();
         for schema in [r#"{"type":"array"}"#, "{}", "true"] {
             let tool = Tool::new("t").input_schema(JsonSchema::parse(schema).expect("a schema"));
-            let error = super::add(&tools, tool, Arc::new(|_| {})).expect_err(schema);
+            let error = super::add(&tools, tool, Arc::new(|_| {}), None).expect_err(schema);
             assert!(error.to_string().starts_with("tool 't': "), "{error}");
         }
     }

@@ -37,6 +37,23 @@ pub(super) fn is_uri(text: &str) -> bool {
         && percent_decode(rest, Invalid::Keep).is_some()
 }
 
+/// The text behind percent-encoding; `None` when it is not encoded well, or not UTF-8.
+pub(super) fn decoded(text: &str) -> Option<String> {
+    percent_decode(text, Invalid::Refuse)
+}
+
+/// A text as one part of a path.
+pub(super) fn encoded(text: &str) -> String {
+    text.bytes()
+        .map(|byte| match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                char::from(byte).to_string()
+            }
+            _ => format!("%{byte:02X}"),
+        })
+        .collect()
+}
+
 #[derive(Clone, Copy, PartialEq)]
 enum Invalid {
     /// Bytes that are not UTF-8 are fine where nobody reads them.

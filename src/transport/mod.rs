@@ -246,6 +246,11 @@ pub struct Limits {
     /// How many progress and log messages may wait for one call whose callback is slower than the peer. Defaults to 1 024. Past it,
     /// progress is merged, newest wins, and counted.
     pub max_call_events: usize,
+    /// How many responses a client keeps, of those that servers let be kept. Defaults to 1 024; 0 keeps none. The longest unused give way
+    /// to the next ones. See [`ResponseCache`](crate::client::ResponseCache).
+    pub max_cached_responses: usize,
+    /// How many bytes the kept responses and their requests may have. Defaults to 16 MiB; 0 keeps none.
+    pub max_cached_bytes: usize,
 }
 
 impl Default for Limits {
@@ -262,6 +267,8 @@ impl Default for Limits {
             max_subscriptions: 1024,
             max_backlog: 1024,
             max_call_events: 1024,
+            max_cached_responses: 1024,
+            max_cached_bytes: 16 << 20,
         }
     }
 }

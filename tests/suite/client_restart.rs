@@ -6,10 +6,13 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mcplink::client::{Client, ClientBuilder, ConnectionEvent, Era, EraMemory, Event, Restart};
+use mcplink::client::{
+    Client, ClientBuilder, ConnectionEvent, Era, EraMemory, Event, ResponseCache, Restart,
+};
 use mcplink::protocol::{CallOptions, CancelToken};
 use mcplink::schema::{LoggingLevel, ProtocolVersion, SubscriptionFilter};
 use mcplink::transport::{Child, Halves, Limits, Transport, memory};
+use mcplink::validation::Validator;
 use mcplink::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
 
@@ -238,21 +241,28 @@ fn what_was_sent_fails_and_what_was_not_waits_for_the_next_server() {
 
 /// The tools of a server, one of which only reads.
 fn list_tools(bench: &mut Bench) {
-    let client = bench.client.clone();
     let tools = json!([
         { "name": "read", "inputSchema": { "type": "object" }, "annotations": { "readOnlyHint": true } },
         { "name": "pay", "inputSchema": { "type": "object" } },
     ]);
     let page =
         json!({ "resultType": "complete", "tools": tools, "ttlMs": 0, "cacheScope": "private" });
-    let listed = bench.server.serve(
+    assert_eq!(
+        list(&bench.client, &mut bench.server, page),
+        ["read", "pay"]
+    );
+}
+
+/// Lists the tools, which the server is asked for.
+fn list(client: &Client, server: &mut RawServer, page: Value) -> Vec<String> {
+    let tools = server.serve(
         || client.list_tools().unwrap(),
         |server| {
             let request = server.asked("tools/list");
             server.answer(&request, page);
         },
     );
-    assert_eq!(listed.len(), 2);
+    tools.into_iter().map(|tool| tool.name).collect()
 }
 
 // Lesson 18.2
@@ -484,6 +494,87 @@ fn a_call_is_not_carried_over_to_another_revision() {
         error.was_sent() && error.to_string().contains("call again"),
         "{error}"
     );
+}
+
+/// A list of one tool, which anybody may keep for an hour.
+fn kept(name: &str) -> Value {
+    let tool = json!({ "name": name, "inputSchema": { "type": "object" } });
+    json!({ "resultType": "complete", "tools": [tool], "ttlMs": 3_600_000, "cacheScope": "public" })
+}
+
+// Lesson 17.4
+#[test]
+fn what_was_kept_of_a_lost_server_is_asked_for_anew() {
+    let mut bench = bench(quick(), MODERN);
+    for name in ["first", "second", "third"] {
+        assert_eq!(list(&bench.client, &mut bench.server, kept(name)), [name]);
+        assert_eq!(bench.client.list_tools().unwrap()[0].name, name);
+        bench.lose();
+        assert_eq!(bench.client.stats().cached_responses, 0);
+        bench.comes_back(MODERN);
+        bench.restored();
+    }
+    assert_eq!(bench.client.stats().cache_hits, 3);
+}
+
+// Lesson 17.5: what answers it may be another version.
+#[test]
+fn what_is_asked_for_during_a_restart_does_not_speak_for_the_lost_server() {
+    let cache = ResponseCache::new(&Limits::default());
+    let sharing = || Client::builder("test", "1").cache(&cache);
+    let mut bench = bench_with(sharing(), quick(), &[MODERN]);
+    // Another client still reaches the former version.
+    let mut former = bench_with(sharing(), quick(), &[MODERN]);
+    bench.lose();
+    let client = bench.client.clone();
+    let listing = thread::spawn(move || client.list_tools().unwrap());
+    bench.server = bench.servers.next();
+    let info = json!({ "name": "raw", "version": "2" });
+    bench.server.open_saying(MODERN, &everything(), &info);
+    let request = bench.server.asked("tools/list");
+    bench.server.answer(&request, kept("new"));
+    assert_eq!(listing.join().unwrap()[0].name, "new");
+    assert_eq!(
+        list(&former.client, &mut former.server, kept("old")),
+        ["old"]
+    );
+}
+
+#[test]
+fn a_server_that_was_started_again_has_promised_nothing() {
+    let nothing_fits = Validator::custom(|_| {
+        Ok(|_: &str| {
+            Err(Error::new(
+                ErrorKind::Invalid,
+                "as nothing else, it does not fit",
+            ))
+        })
+    });
+    let builder = Client::builder("test", "1").validator(nothing_fits);
+    let mut bench = bench_with(builder, quick().resend_harmless_calls(true), &[MODERN]);
+    let tool = json!({
+        "name": "read", "annotations": { "readOnlyHint": true },
+        "inputSchema": { "type": "object" }, "outputSchema": { "type": "object" },
+    });
+    let page =
+        json!({ "resultType": "complete", "tools": [tool], "ttlMs": 0, "cacheScope": "private" });
+    assert_eq!(list(&bench.client, &mut bench.server, page), ["read"]);
+    let refused = bench.call("read");
+    bench.answer_call("checked");
+    assert_eq!(
+        refused.join().unwrap().unwrap_err().kind(),
+        ErrorKind::Protocol
+    );
+    // Begun with the old one, answered by the new one.
+    let resent = bench.call("read");
+    bench.server.asked("tools/call");
+    bench.lose();
+    bench.comes_back(MODERN);
+    bench.answer_call("resent");
+    assert_eq!(resent.join().unwrap().unwrap(), "resent");
+    let later = bench.call("read");
+    bench.answer_call("later");
+    assert_eq!(later.join().unwrap().unwrap(), "later");
 }
 
 fn tools() -> SubscriptionFilter {

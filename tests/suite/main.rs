@@ -11,6 +11,7 @@ mod asking_pages;
 mod asking_rules;
 mod asking_state;
 mod client_asked;
+mod client_cache;
 mod client_calls;
 mod client_children;
 mod client_fallback;
@@ -33,7 +34,9 @@ mod engine_threads;
 mod engine_workers;
 #[cfg(feature = "schemars")]
 mod everything;
+mod extensions;
 mod faults;
+mod forms;
 #[cfg(feature = "http-server")]
 mod http_legacy;
 #[cfg(feature = "http-server")]
@@ -48,6 +51,7 @@ mod http_listener_responses;
 mod http_modern;
 #[cfg(feature = "http-server")]
 mod http_server;
+mod icons;
 mod keep_alive;
 mod layout;
 #[cfg(feature = "http-server")]
@@ -64,6 +68,9 @@ mod scripted;
 mod served_process;
 mod server_batches;
 mod server_completion;
+#[cfg(unix)]
+mod server_folder;
+mod server_guards;
 mod server_logging;
 mod server_meta;
 mod server_opening;
@@ -79,5 +86,8 @@ mod tap;
 mod trace;
 mod trace_context;
 mod transport;
+#[cfg(feature = "validation")]
+mod validation;
+mod validation_client;
 #[cfg(feature = "http-server")]
 mod web;

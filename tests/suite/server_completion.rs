@@ -155,3 +155,33 @@ fn without_completers_there_is_no_completion() {
         );
     }
 }
+
+// M-COMP-S-06, M-COMP-S-07, L-COMP-S-03
+#[test]
+fn what_is_typed_may_be_mistyped() {
+    let server = Server::builder("s", "1")
+        .prompt(
+            Prompt::new("p").argument(PromptArgument::new("a")),
+            |_: Value, _: &Context| "",
+        )
+        .completer(
+            &CompletionReference::prompt("p"),
+            "a",
+            |typed: &Completing, _: &Context| {
+                typed.best_of(["domain", "src/main.rs", "Mainz", "x"])
+            },
+        )
+        .build()
+        .unwrap();
+    for &revision in ProtocolVersion::ALL {
+        let mut client = Raw::open(&server, revision);
+        for (typed, expected) in [
+            ("main", json!(["Mainz", "src/main.rs", "domain"])),
+            ("mrs", json!(["src/main.rs"])),
+            ("?", json!([])),
+        ] {
+            let completed = client.result("completion/complete", params(prompt(), "a", typed));
+            assert_eq!(completed["completion"]["values"], expected, "{typed}");
+        }
+    }
+}

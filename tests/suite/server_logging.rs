@@ -1,9 +1,11 @@
 //! Log messages, to clients of every revision.
 
+use mcplink::jsonrpc::RequestId;
 use mcplink::schema::*;
 use mcplink::server::{Context, Server};
 use serde_json::{Value, json};
 
+use crate::common::Gate;
 use crate::raw::Raw;
 
 const LEVELS: [&str; 8] = [
@@ -130,4 +132,53 @@ fn a_flood_of_messages_is_bounded() {
         "{}",
         client.heard()
     );
+}
+
+// M-LOG-S-02, M-LOG-S-04
+#[test]
+fn a_message_goes_to_nobody_but_the_call_that_wants_it() {
+    let gate = Gate::default();
+    let waiting = gate.clone();
+    let server = Server::builder("s", "1")
+        .tool_with(Tool::new("t"), move |args: Value, context: &Context| {
+            waiting.pass();
+            context.log(LoggingLevel::Error, None, &args["who"]);
+        })
+        .logging(true)
+        .build()
+        .unwrap();
+    let mut client = Raw::open(&server, ProtocolVersion::LATEST);
+    let everything = json!({ "toolsListChanged": true, "resourceSubscriptions": ["a:b"] });
+    client.request(
+        json!("stream"),
+        "subscriptions/listen",
+        json!({ "notifications": everything }),
+    );
+    let acknowledged = client.next();
+    assert_eq!(
+        acknowledged["method"],
+        "notifications/subscriptions/acknowledged"
+    );
+    let mut other = Raw::open(&server, ProtocolVersion::LATEST);
+    let wants = json!({ "io.modelcontextprotocol/logLevel": "debug" });
+    for (who, meta) in [("wants", &wants), ("does not", &json!({}))] {
+        let params = json!({ "name": "t", "arguments": { "who": who }, "_meta": meta });
+        client.request(json!(who), "tools/call", params.clone());
+        other.request(json!(who), "tools/call", params);
+    }
+    // All four run at the same time.
+    gate.wait_for(4);
+    gate.open();
+    for client in [&mut client, &mut other] {
+        for who in ["wants", "does not"] {
+            client.answer_to(&json!(who), Some("tools/call"));
+        }
+        let message = client.next();
+        assert_eq!(message["method"], "notifications/message");
+        assert_eq!(message["params"]["data"], "wants");
+        // Not on the stream, nor for the other call: by this a transport chooses where it goes.
+        assert_eq!(client.logged_for, [Some(RequestId::from("wants"))]);
+        assert!(message["params"].get("_meta").is_none(), "{message}");
+        client.expect_silence();
+    }
 }

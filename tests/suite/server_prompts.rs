@@ -126,6 +126,46 @@ fn what_is_wrong_with_a_request_is_told_before_the_handler_runs() {
     }
 }
 
+// M-PROM-B-14, L-PROM-B-10: the handler is where inputs are judged, and they get there as texts of declared names only
+#[test]
+fn a_handler_judges_what_goes_into_its_prompt() {
+    #[derive(Deserialize)]
+    struct File {
+        path: String,
+    }
+    let prompt = Prompt::new("explain").argument(PromptArgument::new("path").required(true));
+    let server = Server::builder("prompts", "1")
+        .prompt(
+            prompt,
+            |file: File, _: &Context| -> Result<String, HandlerError> {
+                if file.path.contains("..") {
+                    Err(RpcError::invalid_params("path has to stay in the project"))?;
+                }
+                Ok(format!("Please explain {}", file.path))
+            },
+        )
+        .build()
+        .unwrap();
+    for &revision in ProtocolVersion::ALL {
+        let mut client = Raw::open(&server, revision);
+        let mut ask = |path: serde_json::Value| {
+            let params = json!({ "name": "explain", "arguments": { "path": path } });
+            client.error("prompts/get", params)["message"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        };
+        assert_eq!(ask(json!("../secret")), "path has to stay in the project");
+        for no_text in [json!(["a"]), json!({ "a": "b" }), json!(7), json!(true)] {
+            assert!(ask(no_text.clone()).contains("prompts/get"), "{no_text}");
+        }
+        let good = json!({ "name": "explain", "arguments": { "path": "main.rs" } });
+        let given = client.result("prompts/get", good);
+        let text = &given["messages"][0]["content"]["text"];
+        assert_eq!(text, "Please explain main.rs");
+    }
+}
+
 // M-PROM-S-02, M-PROM-B-13
 #[test]
 fn prompts_come_and_go_while_serving() {
@@ -143,4 +183,97 @@ fn prompts_come_and_go_while_serving() {
         json!([])
     );
     assert_eq!(client.code("prompts/get", json!({ "name": "p" })), -32602);
+}
+
+fn giving(content: impl Into<ContentBlock>) -> Server {
+    let message = PromptMessage::new(Role::User, content);
+    Server::builder("s", "1")
+        .prompt(Prompt::new("p"), move |(): (), _: &Context| message.clone())
+        .build()
+        .unwrap()
+}
+
+// M-PROM-S-05, M-PROM-S-06, L-PROM-S-03, L-PROM-S-04
+#[test]
+fn images_and_sound_are_sent_in_base64_with_a_mime_type() {
+    let bytes: Vec<u8> = (0..=255).collect();
+    let as_image = |mime_type: &str| ContentBlock::image(&bytes, mime_type);
+    let as_audio = |mime_type: &str| ContentBlock::audio(&bytes, mime_type);
+    for &revision in ProtocolVersion::ALL {
+        for (content, kind) in [
+            (as_image("image/png"), "image"),
+            (as_audio("audio/wav; r=8"), "audio"),
+        ] {
+            if kind == "audio" && revision == ProtocolVersion::V2024_11_05 {
+                continue;
+            }
+            let mut client = Raw::open(&giving(content), revision);
+            let given = client.result("prompts/get", json!({ "name": "p" }));
+            let content = &given["messages"][0]["content"];
+            assert_eq!(content["type"], kind);
+            let read: ContentBlock = serde_json::from_value(content.clone()).unwrap();
+            let (data, mime_type) = match &read {
+                ContentBlock::Image(image) => (image.bytes(), &image.mime_type),
+                ContentBlock::Audio(audio) => (audio.bytes(), &audio.mime_type),
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(data.unwrap(), bytes);
+            assert!(mime_type.contains('/'));
+        }
+        for mime_type in ["", "png", "/png", "image/", "image png/x", "image/p ng"] {
+            for content in [as_image(mime_type), as_audio(mime_type)] {
+                let mut client = Raw::open(&giving(content), revision);
+                let error = client.error("prompts/get", json!({ "name": "p" }));
+                assert_eq!(error["code"], -32603, "{mime_type}");
+            }
+        }
+    }
+}
+
+// M-PROM-S-07, L-PROM-S-05
+#[test]
+fn an_embedded_resource_has_an_address_a_mime_type_and_text_or_bytes() {
+    let text = |uri: &str| ResourceContents::text(uri, "t");
+    for &revision in ProtocolVersion::ALL {
+        for (contents, mime_type, member, expected) in [
+            (text("a:b"), "text/plain", "text", "t"),
+            (text("a:b").mime_type("text/x"), "text/x", "text", "t"),
+            (
+                ResourceContents::blob("a:b", b"bytes"),
+                "application/octet-stream",
+                "blob",
+                "Ynl0ZXM=",
+            ),
+        ] {
+            let mut client = Raw::open(&giving(ContentBlock::embedded(contents)), revision);
+            let given = client.result("prompts/get", json!({ "name": "p" }));
+            let resource = json!({ "uri": "a:b", "mimeType": mime_type, member: expected });
+            assert_eq!(given["messages"][0]["content"]["resource"], resource);
+        }
+        for contents in [text(""), text("no address"), text("a:b").mime_type("text")] {
+            let mut client = Raw::open(&giving(ContentBlock::embedded(contents)), revision);
+            let error = client.error("prompts/get", json!({ "name": "p" }));
+            assert_eq!(
+                error,
+                json!({ "code": -32603, "message": "internal error" })
+            );
+        }
+    }
+}
+
+// M-PROM-S-03
+#[test]
+fn the_list_of_prompts_is_the_same_for_everybody_and_after_every_call() {
+    let server = server();
+    for &revision in ProtocolVersion::ALL {
+        let mut client = Raw::open(&server, revision);
+        let before = client.result("prompts/list", json!({}));
+        for name in ["talk", "any", "broken", "refused", "unknown"] {
+            client.request(json!(name), "prompts/get", json!({ "name": name }));
+            client.answer_to(&json!(name), None);
+        }
+        assert_eq!(client.result("prompts/list", json!({})), before);
+        let mut other = Raw::open(&server, revision);
+        assert_eq!(other.result("prompts/list", json!({})), before);
+    }
 }

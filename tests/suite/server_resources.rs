@@ -294,3 +294,51 @@ fn hints_of_a_list_are_the_same_on_all_pages() {
         "private"
     );
 }
+
+// M-CACHE-S-02
+#[test]
+fn a_read_that_asks_first_is_not_marked_as_kept() {
+    let server = Server::builder("s", "1")
+        .resource(
+            Resource::new("a:b", "b"),
+            |_: &ResourceRead, context: &Context| -> Result<_, HandlerError> {
+                let roots = context.list_roots("roots")?.roots.len();
+                let hint = CacheHint::new(Duration::from_secs(5), CacheScope::Public);
+                Ok(Cached(roots.to_string(), hint))
+            },
+        )
+        .build()
+        .unwrap();
+    let mut client = Raw::open(&server, ProtocolVersion::LATEST);
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": { "roots": {} },
+    });
+    let params = json!({ "uri": "a:b", "_meta": meta });
+    client
+        .send(json!({ "jsonrpc": "2.0", "id": "r", "method": "resources/read", "params": params }));
+    let asked = client.answer_to(&json!("r"), None);
+    let result = &asked["result"];
+    assert_eq!(result["resultType"], "input_required", "{asked}");
+    assert!(result.get("ttlMs").is_none() && result.get("cacheScope").is_none());
+}
+
+// M-RES-B-18
+#[test]
+fn annotations_of_what_is_offered_are_checked() {
+    let annotated = |annotations: Annotations| {
+        let resource = Resource::new("a:b", "b").annotations(annotations.clone());
+        let template = ResourceTemplate::new("a:{b}", "b").annotations(annotations);
+        [
+            Server::builder("s", "1").resource(resource, |_, _| "x"),
+            Server::builder("s", "1").template(template, |_, _| "x"),
+        ]
+    };
+    for server in annotated(Annotations::default().priority(0.5)) {
+        assert!(server.build().is_ok());
+    }
+    for server in annotated(Annotations::default().priority(1.1)) {
+        let error = server.build().unwrap_err();
+        assert!(error.to_string().contains("priority 1.1"), "{error}");
+    }
+}

@@ -59,11 +59,13 @@ fn tools_and_content_are_fitted_to_older_revisions() {
         .icons([mcplink::schema::Icon::new("https://a.example/i.png")]);
     let server = Server::builder("s", "1")
         .tool_with(tool, |_: Value, _: &Context| {
-            vec![
+            let content: [ContentBlock; 3] = [
                 ContentBlock::text("a"),
                 mcplink::schema::AudioContent::new(b"x", "audio/wav").into(),
                 mcplink::schema::ResourceLink::new("file:///a", "a").into(),
-            ]
+            ];
+            let result = CallToolResult::new(content);
+            result.structured(&json!([])).unwrap()
         })
         .build()
         .unwrap();

@@ -91,7 +91,7 @@ const EACH_LIST_TWICE: [&str; 6] = [
     "resources/list_changed",
 ];
 
-// M-TOOL-S-07, L-RES-S-02, L-PROM-S-02, L-RES-S-11, L-INIT-S-06
+// M-TOOL-S-07, L-TOOL-S-04, L-RES-S-02, L-PROM-S-02, L-RES-S-11, L-INIT-S-06
 #[test]
 fn legacy_clients_are_told_when_they_are_initialized() {
     let server = server();

@@ -3,8 +3,10 @@
 use std::sync::mpsc;
 use std::thread;
 
-use mcplink::schema::{JsonSchema, ProtocolVersion, Tool};
-use mcplink::server::{Context, Server};
+use mcplink::schema::{
+    ContentBlock, EmbeddedResource, JsonSchema, ProtocolVersion, ResourceContents, Tool,
+};
+use mcplink::server::{Context, List, Server};
 use mcplink::{ErrorKind, RpcError};
 use serde_json::{Value, json};
 
@@ -296,5 +298,70 @@ fn handlers_see_who_asks_and_in_which_revision() {
             own.map(|own| serde_json::to_value(own).unwrap()),
             Some(json!([1]))
         );
+    }
+}
+
+// M-TOOL-S-19, L-TOOL-S-12
+#[test]
+fn the_host_is_told_of_embedded_resources_that_its_server_does_not_declare() {
+    let embedding = || {
+        let (log, logged) = mpsc::channel();
+        let server = Server::builder("s", "1")
+            .tool_with(Tool::new("t"), |_: Value, _: &Context| {
+                ContentBlock::from(EmbeddedResource::new(ResourceContents::text("a:1", "text")))
+            })
+            .on_log(move |line| drop(log.send(line.to_owned())));
+        (server, logged)
+    };
+    let (server, logged) = embedding();
+    let server = server.build().unwrap();
+    for &revision in ProtocolVersion::ALL {
+        let mut client = ScriptedClient::speaking(&server, revision);
+        let result = &client.call("t", json!({}))["result"];
+        assert_eq!(result["content"][0]["resource"]["uri"], "a:1");
+    }
+    let line = take(&logged);
+    assert!(line.contains("'t' embeds a resource"), "{line}");
+    // Once is enough.
+    assert!(logged.try_recv().is_err());
+
+    let (server, logged) = embedding();
+    let server = server.offers(List::Resources).build().unwrap();
+    let mut client = ScriptedClient::of(&server);
+    client.call("t", json!({}));
+    assert!(logged.try_recv().is_err());
+}
+
+// M-JSCH-B-03, L-JSCH-B-03
+#[cfg(feature = "schemars")]
+#[test]
+fn derived_schemas_are_of_the_latest_dialect() {
+    #[derive(serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+    enum Shape {
+        Point,
+        Circle { radius: f64 },
+        Polygon(Vec<(f64, f64)>),
+    }
+    #[derive(serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+    struct Drawing {
+        title: Option<String>,
+        shapes: Vec<Shape>,
+        inner: Option<Box<Self>>,
+    }
+    let server = Server::builder("s", "1")
+        .tool("draw", "Draws", |drawing: Drawing, _: &Context| {
+            mcplink::server::Json(drawing)
+        })
+        .build()
+        .unwrap();
+    let mut client = ScriptedClient::of(&server);
+    let listed = client.ask_modern("tools/list", json!({}));
+    let tool = &listed["result"]["tools"][0];
+    for schema in [&tool["inputSchema"], &tool["outputSchema"]] {
+        assert_eq!(
+            schema["$schema"],
+            "https://json-schema.org/draft/2020-12/schema"
+        );
+        jsonschema::draft202012::meta::validate(schema).unwrap();
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use mcplink::jsonrpc::RequestId;
 use mcplink::protocol::Connection;
 use mcplink::schema::ProtocolVersion;
 use mcplink::server::Server;
@@ -20,6 +21,8 @@ pub(crate) struct Raw {
     halves: Halves,
     /// What came while something else was waited for.
     heard: VecDeque<Value>,
+    /// Which request each log message was sent for, as the transport learns it.
+    pub(crate) logged_for: Vec<Option<RequestId>>,
     sent: i64,
     checks: bool,
     /// The answer to `initialize`, or to `server/discover`.
@@ -42,13 +45,22 @@ impl Raw {
 
     /// Connects and says nothing.
     pub(crate) fn silent(server: &Server, revision: ProtocolVersion) -> Self {
+        Self::silent_on(revision, |theirs| server.open(theirs).unwrap())
+    }
+
+    /// The same on a connection that the test opens.
+    pub(crate) fn silent_on(
+        revision: ProtocolVersion,
+        open: impl FnOnce(memory::Memory) -> Connection,
+    ) -> Self {
         let (ours, theirs) = memory::pair();
         let halves = Box::new(ours).open(&Limits::default()).unwrap();
         Self {
-            connection: server.open(theirs).unwrap(),
+            connection: open(theirs),
             revision,
             halves,
             heard: VecDeque::new(),
+            logged_for: Vec::new(),
             sent: 0,
             checks: true,
             greeting: Value::Null,
@@ -188,7 +200,11 @@ impl Raw {
         while Instant::now() < deadline {
             match self.halves.receiver.receive(Some(patience)) {
                 Ok(Received::Message(message)) => {
+                    let related = message.related;
                     let message: Value = serde_json::from_slice(&message.text).unwrap();
+                    if message["method"] == "notifications/message" {
+                        self.logged_for.push(related);
+                    }
                     if let Some(name) = message["method"].as_str().and_then(notification) {
                         self.check(name, &message);
                     }

@@ -25,10 +25,26 @@ pub(crate) fn connect_with(
     capabilities: &Value,
 ) -> (Client, RawServer) {
     let (here, there) = memory::pair();
+    connect_over(here, there, builder, revision, capabilities, &raw_info())
+}
+
+/// Connects over a transport of the test's own to a server that says `info` of itself.
+pub(crate) fn connect_over(
+    here: impl Transport + 'static,
+    there: impl Transport,
+    builder: ClientBuilder,
+    revision: ProtocolVersion,
+    capabilities: &Value,
+    info: &Value,
+) -> (Client, RawServer) {
     let mut server = RawServer::open(there);
     let connecting = thread::spawn(move || builder.revisions(&[revision]).connect(here).unwrap());
-    server.open_as(revision, capabilities);
+    server.open_saying(revision, capabilities, info);
     (connecting.join().unwrap(), server)
+}
+
+fn raw_info() -> Value {
+    json!({ "name": "raw", "version": "1" })
 }
 
 impl RawServer {
@@ -38,8 +54,17 @@ impl RawServer {
 
     /// Opens the conversation as a server that speaks only this revision.
     pub(crate) fn open_as(&mut self, revision: ProtocolVersion, capabilities: &Value) {
+        self.open_saying(revision, capabilities, &raw_info());
+    }
+
+    /// The same for a server that says `info` of itself.
+    pub(crate) fn open_saying(
+        &mut self,
+        revision: ProtocolVersion,
+        capabilities: &Value,
+        info: &Value,
+    ) {
         let opening = self.receive();
-        let info = json!({ "name": "raw", "version": "1" });
         if revision.is_modern() {
             assert_eq!(opening["method"], "server/discover", "{opening}");
             let result = json!({

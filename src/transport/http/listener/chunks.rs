@@ -84,7 +84,7 @@ impl Chunks {
         let Some(line) = line.filter(|at| *at < MAX_LINE) else {
             return match input.len() {
                 // Whatever can't become a size is refused before its line ends.
-                0..MAX_LINE if input.first().is_none_or(u8::is_ascii_hexdigit) => Ok(Step::More),
+                0..MAX_LINE if may_become_size(input) => Ok(Step::More),
                 _ => Err(bad_size()),
             };
         };
@@ -132,6 +132,12 @@ impl Chunks {
             Err(too_much_extra())
         }
     }
+}
+
+/// Whether the beginning of a line is one of a size: a digit first, and no line end but at the end.
+fn may_become_size(input: &[u8]) -> bool {
+    let starts = input.first().is_none_or(u8::is_ascii_hexdigit);
+    starts && memchr(b'\r', input).is_none_or(|at| at + 1 == input.len())
 }
 
 pub(super) fn too_long(max: usize) -> Refusal {

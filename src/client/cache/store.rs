@@ -1,0 +1,396 @@
+//! What is kept and what is being fetched: the part of the cache that decides. The clock is an argument.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::super::subscriptions::is_part;
+use crate::schema::{CacheHint, method};
+use crate::transport::Limits;
+
+/// No response is kept longer, whatever its server says.
+const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// What a response tells about, and what a change is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::client) enum Topic {
+    Tools,
+    Prompts,
+    /// Resources and templates that there are.
+    Resources,
+    /// What one resource holds.
+    Resource(String),
+}
+
+impl Topic {
+    /// What a method that lists tells about.
+    pub(in crate::client) fn of_list(method: &str) -> Self {
+        match method {
+            method::TOOLS_LIST => Self::Tools,
+            method::PROMPTS_LIST => Self::Prompts,
+            _ => Self::Resources,
+        }
+    }
+
+    /// Whether a response about `self` is old after this change. Of a resource, that of a part or of the whole is one too.
+    fn is_changed_by(&self, change: &Self) -> bool {
+        match (self, change) {
+            (Self::Resource(kept), Self::Resource(changed)) => {
+                is_part(kept, changed) || is_part(changed, kept)
+            }
+            _ => self == change,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    pub(super) server: Arc<str>,
+    /// `None` for everybody.
+    pub(super) realm: Option<Arc<str>>,
+    pub(super) request: String,
+}
+
+struct Entry {
+    topic: Topic,
+    text: Arc<str>,
+    until: Instant,
+    /// Where it stands in the order of use.
+    used: u64,
+}
+
+/// What is kept and what is being fetched. The clock is an argument.
+pub(super) struct Store {
+    max_entries: usize,
+    max_bytes: usize,
+    entries: HashMap<Key, Entry>,
+    /// The keys of all entries, the longest unused first.
+    order: BTreeMap<u64, Key>,
+    /// Of requests and responses.
+    bytes: usize,
+    /// Requests on their way, but for those that a change has struck out.
+    fetches: HashMap<u64, (Arc<str>, Topic)>,
+    last_number: u64,
+}
+
+impl Store {
+    pub(super) fn new(limits: &Limits) -> Self {
+        Self {
+            max_entries: limits.max_cached_responses,
+            max_bytes: limits.max_cached_bytes,
+            entries: HashMap::new(),
+            order: BTreeMap::new(),
+            bytes: 0,
+            fetches: HashMap::new(),
+            last_number: 0,
+        }
+    }
+
+    pub(super) fn is_off(&self) -> bool {
+        self.max_entries == 0 || self.max_bytes == 0
+    }
+
+    /// How many responses are kept, and their bytes.
+    pub(super) fn size(&self) -> (usize, usize) {
+        (self.entries.len(), self.bytes)
+    }
+
+    /// The fetch came to nothing.
+    pub(super) fn give_up(&mut self, fetch: u64) {
+        self.fetches.remove(&fetch);
+    }
+
+    pub(super) fn next(&mut self) -> u64 {
+        self.last_number += 1;
+        self.last_number
+    }
+
+    pub(super) fn find(
+        &mut self,
+        server: &Arc<str>,
+        realm: &Arc<str>,
+        request: &str,
+        now: Instant,
+    ) -> Option<Arc<str>> {
+        let mut key = Key {
+            server: Arc::clone(server),
+            realm: Some(Arc::clone(realm)),
+            request: request.to_owned(),
+        };
+        if !self.entries.contains_key(&key) {
+            key.realm = None;
+        }
+        let number = self.next();
+        let entry = self.entries.get_mut(&key)?;
+        if now >= entry.until {
+            self.remove(&key);
+            return None;
+        }
+        let text = Arc::clone(&entry.text);
+        self.order.remove(&entry.used);
+        entry.used = number;
+        self.order.insert(number, key);
+        Some(text)
+    }
+
+    pub(super) fn note(&mut self, server: Arc<str>, topic: Topic) -> u64 {
+        let number = self.next();
+        self.fetches.insert(number, (server, topic));
+        number
+    }
+
+    pub(super) fn keep(
+        &mut self,
+        fetch: u64,
+        mut key: Key,
+        hint: &CacheHint,
+        response: &str,
+        now: Instant,
+    ) {
+        let Some((_, topic)) = self.fetches.remove(&fetch) else {
+            return;
+        };
+        // Whatever was kept before is older, be it for one or for all.
+        let everybody = Key {
+            realm: None,
+            ..key.clone()
+        };
+        self.remove(&key);
+        self.remove(&everybody);
+        let until = now + hint.ttl().min(MAX_TTL);
+        let weight = key.request.len() + response.len();
+        if until <= now || weight > self.max_bytes {
+            return;
+        }
+        if hint.is_public() {
+            key = everybody;
+        }
+        let used = self.next();
+        self.order.insert(used, key.clone());
+        let text = response.into();
+        self.entries.insert(
+            key,
+            Entry {
+                topic,
+                text,
+                until,
+                used,
+            },
+        );
+        self.bytes += weight;
+        while self.entries.len() > self.max_entries || self.bytes > self.max_bytes {
+            let Some((_, oldest)) = self.order.pop_first() else {
+                break;
+            };
+            self.remove(&oldest);
+        }
+    }
+
+    fn remove(&mut self, key: &Key) {
+        if let Some(entry) = self.entries.remove(key) {
+            self.order.remove(&entry.used);
+            self.bytes -= key.request.len() + entry.text.len();
+        }
+    }
+
+    /// Drops what is old after a change on a server: `None` means all of them, and every change.
+    pub(super) fn drop_all(&mut self, server: Option<&str>, change: Option<&Topic>) {
+        let is_old = |of: &str, topic: &Topic| {
+            server.is_none_or(|server| server == of)
+                && change.is_none_or(|change| topic.is_changed_by(change))
+        };
+        self.fetches.retain(|_, (of, topic)| !is_old(of, topic));
+        let old: Vec<Key> = self
+            .entries
+            .iter()
+            .filter(|(key, entry)| is_old(&key.server, &entry.topic))
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in &old {
+            self.remove(key);
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::schema::CacheScope;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    struct Desk {
+        store: Store,
+        now: Instant,
+    }
+
+    impl Desk {
+        fn new(max_entries: usize, max_bytes: usize) -> Self {
+            let limits = Limits {
+                max_cached_responses: max_entries,
+                max_cached_bytes: max_bytes,
+                ..Limits::default()
+            };
+            Self {
+                store: Store::new(&limits),
+                now: Instant::now(),
+            }
+        }
+
+        fn fetch(&mut self, request: &str, topic: Topic, hint: &CacheHint, text: &str) {
+            let number = self.store.note("server".into(), topic);
+            self.keep(number, request, hint, text);
+        }
+
+        fn keep(&mut self, number: u64, request: &str, hint: &CacheHint, text: &str) {
+            let key = Key {
+                server: "server".into(),
+                realm: Some("me".into()),
+                request: request.to_owned(),
+            };
+            self.store.keep(number, key, hint, text, self.now);
+        }
+
+        fn list(&mut self, request: &str, ttl: Duration) {
+            self.fetch(request, Topic::Tools, &private(ttl), "{}");
+        }
+
+        fn find(&mut self, realm: &str, request: &str) -> Option<Arc<str>> {
+            let found = self
+                .store
+                .find(&"server".into(), &realm.into(), request, self.now);
+            assert_eq!(self.store.order.len(), self.store.entries.len());
+            found
+        }
+
+        fn has(&mut self, request: &str) -> bool {
+            self.find("me", request).is_some()
+        }
+    }
+
+    fn private(ttl: Duration) -> CacheHint {
+        CacheHint::new(ttl, CacheScope::Private)
+    }
+
+    // M-CACHE-C-05, M-CACHE-C-06, M-CACHE-C-07, M-CACHE-C-10, M-CACHE-C-15
+    #[test]
+    fn a_response_is_fresh_for_its_time_and_no_longer() {
+        let mut desk = Desk::new(10, 1000);
+        desk.fetch("zero", Topic::Tools, &private(Duration::ZERO), "{}");
+        desk.fetch("none", Topic::Tools, &CacheHint::default(), "{}");
+        desk.list("page 1", SECOND);
+        desk.list("page 2", 2 * SECOND);
+        let start = desk.now;
+        assert!(!desk.has("zero") && !desk.has("none"));
+        desk.now = start + SECOND - Duration::from_nanos(1);
+        assert!(desk.has("page 1"));
+        desk.now = start + SECOND;
+        assert!(!desk.has("page 1") && desk.has("page 2"));
+        assert_eq!(desk.store.bytes, "page 2{}".len());
+    }
+
+    // Lesson 17.5
+    #[test]
+    fn no_response_is_kept_longer_than_a_day() {
+        let mut desk = Desk::new(10, 1000);
+        desk.list("a", Duration::MAX);
+        let start = desk.now;
+        desk.now = start + MAX_TTL - SECOND;
+        assert!(desk.has("a"));
+        desk.now = start + MAX_TTL;
+        assert!(!desk.has("a"));
+    }
+
+    // Lesson 15.1
+    #[test]
+    fn the_longest_unused_give_way() {
+        let mut desk = Desk::new(3, 40);
+        for request in ["a", "b", "c"] {
+            desk.list(request, SECOND);
+        }
+        assert!(desk.has("a"));
+        desk.list("d", SECOND);
+        assert!(desk.has("a") && !desk.has("b") && desk.has("c") && desk.has("d"));
+        let text = "x".repeat(34);
+        desk.fetch("e", Topic::Tools, &private(SECOND), &text);
+        assert!(desk.has("e") && desk.has("d") && !desk.has("a") && !desk.has("c"));
+        desk.fetch("f", Topic::Tools, &private(SECOND), &"x".repeat(40));
+        assert!(!desk.has("f") && desk.has("e"), "one that never fits");
+        for number in 0..100_000 {
+            desk.list(&number.to_string(), SECOND);
+        }
+        assert_eq!(
+            (desk.store.entries.len(), desk.store.order.len()),
+            (3, 3),
+            "{}",
+            desk.store.bytes
+        );
+        assert!(desk.store.fetches.is_empty() && desk.store.bytes <= 40);
+    }
+
+    // Lesson 17.5, M-CACHE-C-22
+    #[test]
+    fn what_was_fetched_before_a_change_is_not_kept_after_it() {
+        let mut desk = Desk::new(10, 1000);
+        let topics = [
+            Topic::Tools,
+            Topic::Prompts,
+            Topic::Resources,
+            Topic::Resource("file:///a/b".to_owned()),
+            Topic::Resource("file:///other".to_owned()),
+        ];
+        let changes = [
+            (Topic::Tools, vec![0]),
+            (Topic::Prompts, vec![1]),
+            (Topic::Resources, vec![2]),
+            (Topic::Resource("file:///a/b".to_owned()), vec![3]),
+            (Topic::Resource("file:///a/b/c".to_owned()), vec![3]),
+            (Topic::Resource("file:///a".to_owned()), vec![3]),
+            (Topic::Resource("file:///a/bc".to_owned()), vec![]),
+        ];
+        for (change, old) in changes {
+            for (index, topic) in topics.iter().enumerate() {
+                desk.fetch(
+                    &format!("kept {index}"),
+                    topic.clone(),
+                    &private(SECOND),
+                    "{}",
+                );
+            }
+            let flying = topics
+                .clone()
+                .map(|topic| desk.store.note("server".into(), topic));
+            desk.store.drop_all(Some("another"), Some(&change));
+            assert!((0..5).all(|index| desk.has(&format!("kept {index}"))));
+            desk.store.drop_all(Some("server"), Some(&change));
+            for (index, number) in flying.into_iter().enumerate() {
+                desk.keep(number, &format!("flying {index}"), &private(SECOND), "{}");
+                let expected = !old.contains(&index);
+                assert_eq!(desk.has(&format!("kept {index}")), expected, "{change:?}");
+                assert_eq!(desk.has(&format!("flying {index}")), expected, "{change:?}");
+            }
+            desk.store.drop_all(None, None);
+            assert_eq!((desk.store.bytes, desk.store.order.len()), (0, 0));
+        }
+    }
+
+    // M-CACHE-C-13, M-CACHE-C-14
+    #[test]
+    fn what_is_private_stays_with_its_principal_and_what_is_public_does_not() {
+        let mut desk = Desk::new(10, 1000);
+        let public = CacheHint::new(SECOND, CacheScope::Public);
+        desk.fetch("a", Topic::Tools, &private(SECOND), "mine");
+        desk.fetch("b", Topic::Tools, &public, "all");
+        assert_eq!(desk.find("me", "a").as_deref(), Some("mine"));
+        assert_eq!(desk.find("you", "a"), None);
+        assert_eq!(desk.find("you", "b").as_deref(), Some("all"));
+        desk.fetch("a", Topic::Tools, &public, "all");
+        assert_eq!(
+            desk.find("me", "a").as_deref(),
+            Some("all"),
+            "the newer one"
+        );
+        desk.fetch("b", Topic::Tools, &private(SECOND), "mine");
+        assert_eq!(desk.find("you", "b"), None, "no longer public");
+    }
+}

@@ -1,0 +1,204 @@
+//! What the tools of a server promise of their results, remembered from `tools/list`, and results held against it.
+//!
+//! A schema is compiled when its tool is called for the first time. What a server says of a change makes all of them unknown, and so does
+//! its loss, until the tools are listed again.
+//!
+//! Spec: Server Features, Tools, "Output Schema" (since 2025-06-18).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::schema::{CallToolResult, JsonSchema, Tool};
+use crate::sync::Mutex;
+use crate::validation::{CompiledSchema, Validator};
+
+/// Names and schemas of more bytes than this are not remembered.
+const MAX_BYTES: usize = 16 << 20;
+
+/// The output schemas of a server's tools.
+#[derive(Debug)]
+pub(super) struct Outputs {
+    validator: Option<Validator>,
+    /// What is known. Not held while a schema is compiled.
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    schemas: HashMap<String, Promise>,
+    bytes: usize,
+    /// Grows with each change that the server tells, and when it is lost.
+    age: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Promise {
+    schema: Arc<JsonSchema>,
+    compiled: Option<Result<CompiledSchema>>,
+}
+
+impl Outputs {
+    pub(super) fn new(validator: Option<Validator>) -> Self {
+        Self {
+            validator,
+            known: Mutex::default(),
+        }
+    }
+
+    /// The list of tools may be another one from now on.
+    pub(super) fn forget(&self) {
+        let mut known = self.known.lock();
+        let age = known.age + 1;
+        let old = std::mem::replace(
+            &mut *known,
+            Known {
+                age,
+                ..Known::default()
+            },
+        );
+        drop(known);
+        drop(old);
+    }
+
+    /// How old the knowledge is, to be told before tools are listed.
+    pub(super) fn age(&self) -> u64 {
+        self.known.lock().age
+    }
+
+    /// Remembers tools, unless they have changed since `age`. Returns whether there was room for all of them.
+    pub(super) fn learn(&self, tools: &[Tool], age: u64) -> bool {
+        let mut known = self.known.lock();
+        if self.validator.is_none() || known.age != age {
+            return true;
+        }
+        // Behind one that found no room there may be others that do.
+        let left_out = tools.iter().filter(|tool| !known.learn(tool)).count();
+        left_out == 0
+    }
+
+    /// What results of a tool are checked with; `None` when nothing is known of them.
+    fn promise(&self, name: &str) -> Option<Result<CompiledSchema>> {
+        let validator = self.validator.as_ref()?;
+        let promise = self.known.lock().schemas.get(name)?.clone();
+        if promise.compiled.is_some() {
+            return promise.compiled;
+        }
+        let compiled = validator.compile(&promise.schema);
+        if let Some(known) = self.known.lock().schemas.get_mut(name)
+            && Arc::ptr_eq(&known.schema, &promise.schema)
+        {
+            known.compiled = Some(compiled.clone());
+        }
+        Some(compiled)
+    }
+
+    /// Makes ready what results of a tool are checked with, before it is called.
+    pub(super) fn check_of(&self, name: &str) -> Result<Option<CompiledSchema>> {
+        let compiled = self.promise(name).transpose();
+        compiled.map_err(|error| blaming_the_server(error).remark(SWITCH))
+    }
+}
+
+/// What a host does that has to live with a server as it is.
+const SWITCH: &str = "ClientBuilder::validator can switch the check off";
+
+/// What is wrong is not what the caller gave.
+fn blaming_the_server(error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::Invalid => error.with_kind(ErrorKind::Protocol),
+        _ => error,
+    }
+}
+
+impl Known {
+    fn learn(&mut self, tool: &Tool) -> bool {
+        let size = |schema: &JsonSchema| tool.name.len() + schema.as_str().len();
+        if let Some(old) = self.schemas.get(&tool.name) {
+            if Some(&*old.schema) == tool.output_schema.as_ref() {
+                return true;
+            }
+            self.bytes -= size(&old.schema);
+            self.schemas.remove(&tool.name);
+        }
+        let Some(schema) = &tool.output_schema else {
+            return true;
+        };
+        if self.bytes + size(schema) > MAX_BYTES {
+            return false;
+        }
+        self.bytes += size(schema);
+        let promise = Promise {
+            schema: Arc::new(schema.clone()),
+            compiled: None,
+        };
+        self.schemas.insert(tool.name.clone(), promise);
+        true
+    }
+}
+
+/// Holds a result against what was promised. It stays with the error.
+pub(super) fn check(promised: &CompiledSchema, result: CallToolResult) -> Result<CallToolResult> {
+    if result.is_error() {
+        return Ok(result);
+    }
+    let checked = match &result.structured_content {
+        Some(content) => promised.check(content.get()),
+        None => Err(Error::new(ErrorKind::Invalid, "there is none")),
+    };
+    let Err(error) = checked else {
+        return Ok(result);
+    };
+    let error = blaming_the_server(error).sent(true);
+    Err(match serde_json::to_string(&result) {
+        Ok(text) => error.with_result(text),
+        // What was read can be written.
+        Err(_) => error,
+    })
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn tool(name: &str, bytes: usize) -> Tool {
+        let text = format!(r#"{{"description":"{}"}}"#, "x".repeat(bytes));
+        Tool::new(name).output_schema(JsonSchema::parse(&text).expect("JSON"))
+    }
+
+    fn outputs() -> Outputs {
+        Outputs::new(Some(Validator::custom(|_| Ok(|_: &str| Ok(())))))
+    }
+
+    // Lesson 15.1
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let outputs = outputs();
+        assert!(outputs.learn(&[tool("a", 10 << 20)], 0));
+        assert!(!outputs.learn(&[tool("b", 10 << 20), tool("c", 1)], 0));
+        assert!(outputs.promise("b").is_none());
+        assert!(outputs.promise("a").is_some() && outputs.promise("c").is_some());
+        // What is said of a tool again takes the place of what was said before.
+        for _ in 0..10 {
+            assert!(outputs.learn(&[tool("a", 9 << 20)], 0));
+            assert!(outputs.learn(&[tool("a", 10 << 20)], 0));
+        }
+        assert!(outputs.learn(&[Tool::new("a")], 0));
+        assert!(outputs.promise("a").is_none());
+        assert!(outputs.learn(&[tool("b", 10 << 20)], 0));
+    }
+
+    // Lesson 17.5
+    #[test]
+    fn what_was_listed_before_a_change_is_not_remembered_after_it() {
+        let outputs = outputs();
+        let age = outputs.age();
+        assert!(outputs.learn(&[tool("a", 1)], age));
+        outputs.forget();
+        assert!(outputs.promise("a").is_none());
+        assert!(outputs.learn(&[tool("a", 1)], age));
+        assert!(outputs.promise("a").is_none());
+        assert!(outputs.learn(&[tool("a", 1)], outputs.age()));
+        assert!(outputs.promise("a").is_some());
+    }
+}

@@ -1,0 +1,359 @@
+//! Whether what a user filled in fits the form that was shown.
+//!
+//! A form is flat, so this needs no engine: it holds whatever features are on. What the schema of a field says beyond the specification's
+//! members, such as a pattern, is not looked at.
+//!
+//! Spec: Client Features, "Elicitation", "Requested Schema" and "Response Actions" (since 2025-06-18).
+
+use std::fmt::Display;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::elicitation::{ElicitRequestFormParams, ElicitResult};
+use super::json::JsonObject;
+use super::primitive::{
+    ElicitSchema, EnumOption, NumberSchema, PrimitiveSchemaDefinition, StringFormat, StringSchema,
+};
+use crate::error::{Error, ErrorKind, Excerpt, Quote, Result};
+
+impl ElicitRequestFormParams {
+    /// Checks an answer to this question: one that accepts has to bring content that fits the form, another one none.
+    ///
+    /// # Errors
+    ///
+    /// As [`ElicitSchema::check_content`]; also when [`requested_schema`](Self::requested_schema) is not one of a form.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{ElicitRequestParams, ElicitResult, JsonSchema};
+    /// use serde_json::json;
+    ///
+    /// let form = JsonSchema::parse(r#"{"type":"object","properties":{"seats":{"type":"integer","minimum":1}}}"#)?;
+    /// let ElicitRequestParams::Form(question) = ElicitRequestParams::form("How many seats?", form) else {
+    ///     unreachable!("it is a form")
+    /// };
+    /// question.check_answer(&ElicitResult::accept(&json!({ "seats": 2 }))?)?;
+    /// let error = question.check_answer(&ElicitResult::accept(&json!({ "seats": 0 }))?).unwrap_err();
+    /// assert_eq!(error.to_string(), "field 'seats': expected at least 1, got 0");
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
+    pub fn check_answer(&self, answer: &ElicitResult) -> Result<()> {
+        match (&answer.content, answer.is_accepted()) {
+            (Some(content), true) => {
+                ElicitSchema::of(&self.requested_schema)?.check_content(content)
+            }
+            (None, true) => Err(invalid("the answer accepts, but has no content")),
+            (Some(_), false) => Err(invalid("the answer has content, but does not accept")),
+            (None, false) => Ok(()),
+        }
+    }
+}
+
+impl ElicitSchema {
+    /// Checks what was filled in: an object with every required field, each value as its field wants it. Fields that the form doesn't have
+    /// may be there, with a value that a field could have.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] with the field, what was expected and what came.
+    pub fn check_content(&self, content: &RawValue) -> Result<()> {
+        let content: JsonObject = serde_json::from_str(content.get())
+            .map_err(|_| invalid("expected an object with a member for each field"))?;
+        for name in &self.required {
+            if !content.contains_key(name) {
+                return Err(invalid(format!("field '{}' is missing", Excerpt(name))));
+            }
+        }
+        for (name, value) in &content {
+            let field = self.properties.iter().find(|(field, _)| field == name);
+            let fitting = match field {
+                Some((_, schema)) => schema.check(value),
+                None => check_unknown(value),
+            };
+            fitting.map_err(|expected| {
+                let (name, came) = (Excerpt(name), Quote(value));
+                invalid(format!("field '{name}': expected {expected}, got {came}"))
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn invalid(text: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Invalid, text)
+}
+
+/// Whether a value fits; if not, what was expected.
+type Fit = Result<(), String>;
+
+fn expect(fits: bool, expected: impl FnOnce() -> String) -> Fit {
+    if fits { Ok(()) } else { Err(expected()) }
+}
+
+impl PrimitiveSchemaDefinition {
+    fn check(&self, value: &Value) -> Fit {
+        match self {
+            Self::String(schema) => check_text(schema, value),
+            Self::Number(schema) => check_number(schema, value),
+            Self::Boolean(_) => expect(value.is_boolean(), || "true or false".to_owned()),
+            Self::UntitledSingleSelect(schema) => check_choice(&texts(&schema.values), value),
+            Self::LegacyTitled(schema) => check_choice(&texts(&schema.values), value),
+            Self::TitledSingleSelect(schema) => check_choice(&titled(&schema.one_of), value),
+            Self::UntitledMultiSelect(schema) => {
+                let count = (schema.min_items, schema.max_items);
+                check_choices(&texts(&schema.items.values), count, value)
+            }
+            Self::TitledMultiSelect(schema) => {
+                let count = (schema.min_items, schema.max_items);
+                check_choices(&titled(&schema.items.any_of), count, value)
+            }
+        }
+    }
+}
+
+fn texts(values: &[String]) -> Vec<&str> {
+    values.iter().map(String::as_str).collect()
+}
+
+fn titled(options: &[EnumOption]) -> Vec<&str> {
+    options.iter().map(|option| option.value.as_str()).collect()
+}
+
+/// A value is a text, a number, a boolean or a list of texts.
+fn check_unknown(value: &Value) -> Fit {
+    let fits = match value {
+        Value::Array(items) => items.iter().all(Value::is_string),
+        value => value.is_string() || value.is_number() || value.is_boolean(),
+    };
+    expect(fits, || {
+        "a text, a number, true, false or a list of texts".to_owned()
+    })
+}
+
+fn check_text(schema: &StringSchema, value: &Value) -> Fit {
+    let text = value.as_str().ok_or("a text")?;
+    let length = text.chars().count() as u64;
+    check_count(length, (schema.min_length, schema.max_length), "characters")?;
+    match &schema.format {
+        Some(StringFormat::Email) => expect(is_email(text), || "an address of mail".to_owned()),
+        Some(StringFormat::Uri) => expect(is_uri(text), || "a URI".to_owned()),
+        Some(StringFormat::Date) => expect(is_date(text), || "a date like 2026-07-28".to_owned()),
+        Some(StringFormat::DateTime) => expect(is_date_time(text), || {
+            "a date and time like 2026-07-28T12:00:00Z".to_owned()
+        }),
+        // What another format means is between the server and its user.
+        Some(StringFormat::Other(_)) | None => Ok(()),
+    }
+}
+
+fn check_number(schema: &NumberSchema, value: &Value) -> Fit {
+    let number = value.as_f64().ok_or("a number")?;
+    expect(!schema.is_integer() || number.fract() == 0.0, || {
+        "a number without a fraction".to_owned()
+    })?;
+    let at_least = schema.minimum.filter(|minimum| number < *minimum);
+    let at_most = schema.maximum.filter(|maximum| number > *maximum);
+    expect(at_least.is_none(), || bound("at least", at_least))?;
+    expect(at_most.is_none(), || bound("at most", at_most))
+}
+
+fn bound(side: &str, limit: Option<impl Display>) -> String {
+    limit.map_or_else(String::new, |limit| format!("{side} {limit}"))
+}
+
+fn check_choice(options: &[&str], value: &Value) -> Fit {
+    let fits = value.as_str().is_some_and(|text| options.contains(&text));
+    expect(fits, || one_of(options))
+}
+
+fn check_choices(options: &[&str], count: (Option<u64>, Option<u64>), value: &Value) -> Fit {
+    let chosen = value.as_array().ok_or("a list of texts")?;
+    check_count(chosen.len() as u64, count, "choices")?;
+    chosen.iter().try_for_each(|text| {
+        check_choice(options, text).map_err(|expected| format!("each choice to be {expected}"))
+    })
+}
+
+fn check_count(count: u64, (least, most): (Option<u64>, Option<u64>), of_what: &str) -> Fit {
+    let at_least = least.filter(|least| count < *least);
+    let at_most = most.filter(|most| count > *most);
+    expect(at_least.is_none(), || {
+        format!("{} {of_what}", bound("at least", at_least))
+    })?;
+    expect(at_most.is_none(), || {
+        format!("{} {of_what}", bound("at most", at_most))
+    })
+}
+
+fn one_of(options: &[&str]) -> String {
+    let options = options.iter().map(|option| Value::from(*option)).collect();
+    format!("one of {}", Quote(&Value::Array(options)))
+}
+
+/// Whether a text can be an address of mail: what stands before and behind the last `@` is not looked at closely, since only a message that
+/// arrives proves one.
+fn is_email(text: &str) -> bool {
+    let Some((local, domain)) = text.rsplit_once('@') else {
+        return false;
+    };
+    let plain = |part: &str| {
+        !part.is_empty() && !part.contains(|c: char| c.is_whitespace() || c.is_control())
+    };
+    let labels = domain.split('.').all(|label| !label.is_empty());
+    plain(local) && plain(domain) && labels && !domain.contains('@')
+}
+
+/// Whether a text is a URI of RFC 3986: a scheme, a colon, and only what may stand in one.
+fn is_uri(text: &str) -> bool {
+    let Some((scheme, rest)) = text.split_once(':') else {
+        return false;
+    };
+    let in_scheme = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+    let in_uri =
+        |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/?#[]@!$&'()*+,;=%".contains(&byte);
+    let escapes = rest.split('%').skip(1).all(|behind| {
+        let digits = behind.as_bytes().get(..2);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    });
+    scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.bytes().all(in_scheme)
+        && rest.bytes().all(in_uri)
+        && escapes
+}
+
+/// Whether a text is a full date of RFC 3339.
+fn is_date(text: &str) -> bool {
+    let &[_, _, _, _, b'-', _, _, b'-', _, _] = text.as_bytes() else {
+        return false;
+    };
+    let (Some(year), Some(month), Some(day)) =
+        (number(text, 0, 4), number(text, 5, 7), number(text, 8, 10))
+    else {
+        return false;
+    };
+    let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let days = match month {
+        2 => 28 + u32::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => 0,
+    };
+    (1..=days).contains(&day)
+}
+
+/// Whether a text is a date and time of RFC 3339, leap seconds included.
+fn is_date_time(text: &str) -> bool {
+    let Some((date, time)) = text.split_once(['T', 't']) else {
+        return false;
+    };
+    let (clock, hours, minutes) = match time.strip_suffix(['Z', 'z']) {
+        Some(clock) => (clock, Some(0), Some(0)),
+        None => {
+            let Some(at) = time.rfind(['+', '-']) else {
+                return false;
+            };
+            let (clock, offset) = time.split_at(at);
+            let &[_, _, _, b':', _, _] = offset.as_bytes() else {
+                return false;
+            };
+            (clock, number(offset, 1, 3), number(offset, 4, 6))
+        }
+    };
+    let (clock, fraction) = clock.split_once('.').unwrap_or((clock, "0"));
+    let &[_, _, b':', _, _, b':', _, _] = clock.as_bytes() else {
+        return false;
+    };
+    let within = |number: Option<u32>, end| number.is_some_and(|number| number < end);
+    is_date(date)
+        && within(number(clock, 0, 2), 24)
+        && within(number(clock, 3, 5), 60)
+        && within(number(clock, 6, 8), 61)
+        && !fraction.is_empty()
+        && fraction.bytes().all(|byte| byte.is_ascii_digit())
+        && within(hours, 24)
+        && within(minutes, 60)
+}
+
+/// Digits at a place of a text.
+fn number(text: &str, start: usize, end: usize) -> Option<u32> {
+    let digits = text.get(start..end)?;
+    let all = digits.bytes().all(|byte| byte.is_ascii_digit());
+    all.then(|| digits.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_told() {
+        fn check(format: fn(&str) -> bool, good: &[&str], bad: &[&str]) {
+            for text in good {
+                assert!(format(text), "{text}");
+            }
+            for text in bad {
+                assert!(!format(text), "{text}");
+            }
+        }
+        check(
+            is_email,
+            &["a@b", "first.last+tag@example.com", "ä@exämple.org"],
+            &["", "a", "@b", "a@", "a b@c", "a@b..c", "a@b c", "a@.b"],
+        );
+        check(
+            is_uri,
+            &[
+                "https://example.com/a?b=%20#c",
+                "urn:x:y",
+                "file:///a",
+                "a:",
+            ],
+            &[
+                "",
+                "example.com",
+                "/a",
+                "http://a b",
+                "http://ä",
+                "a:%2",
+                "1a:b",
+                ":a",
+            ],
+        );
+        check(
+            is_date,
+            &["2024-02-29", "2000-02-29", "1999-12-31"],
+            &[
+                "2023-02-29",
+                "1900-02-29",
+                "2024-13-01",
+                "2024-00-10",
+                "2024-04-31",
+                "2024-1-1",
+                "+024-01-01",
+                "２０２４-01-01",
+                "",
+            ],
+        );
+        check(
+            is_date_time,
+            &[
+                "2026-07-28T12:00:00Z",
+                "2026-07-28t23:59:60.125z",
+                "2026-07-28T00:00:00-08:30",
+            ],
+            &[
+                "2026-07-28",
+                "2026-07-28T24:00:00Z",
+                "2026-07-28T12:00Z",
+                "2026-07-28T12:00:00",
+                "2026-07-28T12:00:00.Z",
+                "2026-07-28T12:00:00+0800",
+                "2026-07-28T12:00:00+24:00",
+                "T",
+                "2026-07-28TZ",
+            ],
+        );
+    }
+}

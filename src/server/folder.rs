@@ -1,0 +1,179 @@
+//! Files that a server gives: those in one folder, and no others.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::failure::HandlerError;
+use super::resources::ResourceRead;
+use super::uri::{decoded, encoded};
+use crate::error::{Error, ErrorKind, Result};
+use crate::schema::{ResourceContents, ResourceTemplate};
+
+/// A folder whose files are resources at `file:` addresses, and which nothing outside of it can be reached through (M-RES-S-15).
+///
+/// An address is taken apart before it is decoded. One with `..`, with an encoded `/` or `\`, of another host, or that is no regular file
+/// is not there; nor is one that a symbolic link leads out of the folder. Who may make links in the folder while it is served can still
+/// change one between the look and the reading: serve no folder that strangers write to.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::server::{Folder, Server};
+///
+/// # fn f() -> mcplink::Result<()> {
+/// let folder = Folder::new("/usr/share/doc")?;
+/// let server = Server::builder("docs", "1.0")
+///     .template(folder.template("doc"), move |read, _| folder.read(read))
+///     .build()?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Folder {
+    /// Without symbolic links.
+    root: PathBuf,
+    max_bytes: u64,
+}
+
+impl Folder {
+    /// Takes an existing folder.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`] when it can't be found, [`ErrorKind::Invalid`] when it is none, or its path is not UTF-8.
+    pub fn new(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let root = fs::canonicalize(path).map_err(|error| {
+            let text = format!("folder '{}': {error}", path.display());
+            Error::new(ErrorKind::Io, text)
+        })?;
+        if !root.is_dir() || root.to_str().is_none() {
+            let text = format!("'{}' is not a folder with a path in UTF-8", root.display());
+            return Err(Error::new(ErrorKind::Invalid, text));
+        }
+        Ok(Self {
+            root,
+            max_bytes: 8 << 20,
+        })
+    }
+
+    /// How many bytes a file may have that is read. Defaults to 8 MiB.
+    pub fn max_bytes(mut self, max_bytes: u64) -> Self {
+        self.max_bytes = max_bytes;
+        self
+    }
+
+    /// The template of all files in the folder.
+    pub fn template(&self, name: impl Into<String>) -> ResourceTemplate {
+        ResourceTemplate::new(format!("{}{{+path}}", self.uri()), name)
+    }
+
+    /// The address of the folder, with a slash at its end.
+    pub fn uri(&self) -> String {
+        let parts = self.root.iter().filter_map(|part| part.to_str());
+        let parts = parts.filter(|part| *part != "/").map(encoded);
+        let path: String = parts.map(|part| format!("{part}/")).collect();
+        format!("file:///{path}")
+    }
+
+    /// The path of a file in the folder, by its address.
+    ///
+    /// # Errors
+    ///
+    /// [`HandlerError::not_found`] for whatever is no file in the folder: an address can't be used to find out what is elsewhere.
+    pub fn path(&self, uri: &str) -> Result<PathBuf, HandlerError> {
+        let path = path_of(uri).ok_or_else(HandlerError::not_found)?;
+        let path = fs::canonicalize(path).map_err(|_| HandlerError::not_found())?;
+        if path.starts_with(&self.root) && path.is_file() {
+            Ok(path)
+        } else {
+            Err(HandlerError::not_found())
+        }
+    }
+
+    /// Reads a file in the folder: as text if it is UTF-8, otherwise as bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`path`](Self::path); when the file can't be read, or has more than [`max_bytes`](Self::max_bytes), an error for the log.
+    pub fn read(&self, read: &ResourceRead) -> Result<ResourceContents, HandlerError> {
+        let path = self.path(read.uri())?;
+        let mut bytes = Vec::new();
+        File::open(&path)?
+            .take(self.max_bytes.saturating_add(1))
+            .read_to_end(&mut bytes)?;
+        if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > self.max_bytes {
+            let (path, max) = (path.display(), self.max_bytes);
+            let text = format!("'{path}' has more than max_bytes ({max})");
+            return Err(Error::new(ErrorKind::Limit, text).into());
+        }
+        let contents = ResourceContents::of_bytes(read.uri(), bytes);
+        Ok(match read.mime_type() {
+            Some(mime_type) => contents.mime_type(mime_type),
+            None => contents,
+        })
+    }
+}
+
+/// The path that a `file:` address names; `None` when it names none in a straight way.
+fn path_of(uri: &str) -> Option<String> {
+    let (scheme, rest) = uri.split_once("://")?;
+    let (host, path) = rest.split_once('/')?;
+    let is_here = host.is_empty() || host.eq_ignore_ascii_case("localhost");
+    if !scheme.eq_ignore_ascii_case("file") || !is_here || path.contains(['?', '#']) {
+        return None;
+    }
+    let parts = path.split('/').map(|part| {
+        let part = decoded(part)?;
+        let is_name = !matches!(part.as_str(), "" | "." | "..");
+        (is_name && !part.contains(['/', '\\', '\0'])).then(|| format!("/{part}"))
+    });
+    parts.collect()
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    // M-RES-S-15
+    #[test]
+    fn an_address_is_taken_apart_before_it_is_decoded() {
+        fn check(uri: &str, expected: Option<&str>) {
+            assert_eq!(path_of(uri).as_deref(), expected, "{uri}");
+        }
+        check("file:///a/b%20c.txt", Some("/a/b c.txt"));
+        check("FILE://localhost/a", Some("/a"));
+        check("file:///a/..b/b..", Some("/a/..b/b.."));
+        for odd in [
+            "file:///a/../b",
+            "file:///a/%2e%2e/b",
+            "file:///a/%2E./b",
+            "file:///a/.%2e",
+            "file:///a/./b",
+            "file:///a%2fb",
+            "file:///a%2F..%2Fb",
+            "file:///a%5C..%5Cb",
+            "file:///a\\..\\b",
+            "file:///a%00",
+            "file:///a//b",
+            "file:////etc",
+            "file:///a/",
+            "file:///",
+            "file://",
+            "file:a",
+            "file:/a",
+            "file://host/a",
+            "file:///a?b",
+            "file:///a#b",
+            "file:///a%",
+            "file:///a%ff",
+            "http:///a",
+            "/a",
+        ] {
+            check(odd, None);
+        }
+        // Decoded once only.
+        check("file:///a/%252e%252e/b", Some("/a/%2e%2e/b"));
+    }
+}

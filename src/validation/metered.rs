@@ -1,0 +1,220 @@
+//! JSON as the engine reads it, each look at it counted, so that a check can be stopped.
+//!
+//! The engine can't be told to stop, but all that it learns of a value it learns here: once the meter has run out every value looks like
+//! `null` and every list has ended, so that it finds nothing more to do. What it says then is not used.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::time::Instant;
+
+use jsonschema::JsonType;
+use jsonschema::json::{Array, Json, Node, NodeIdentity, Object};
+use serde_json::{Map, Value, map};
+
+/// So many looks are free of looking at the clock: the usual check never does.
+const LOOKS_BETWEEN_CLOCKS: usize = 1024;
+
+/// How much a run may cost.
+#[derive(Clone, Copy)]
+pub(super) enum Bound {
+    Until(Instant),
+    Looks(usize),
+}
+
+#[derive(Clone, Copy)]
+struct Meter {
+    left: usize,
+    until: Option<Instant>,
+    has_run_out: bool,
+}
+
+thread_local! {
+    static METER: Cell<Meter> = const { Cell::new(Meter { left: 0, until: None, has_run_out: true }) };
+}
+
+/// Runs the engine within a bound; `None` when that was not enough.
+pub(super) fn run<T>(bound: Bound, work: impl FnOnce() -> T) -> Option<T> {
+    let (left, until) = match bound {
+        Bound::Until(until) => (LOOKS_BETWEEN_CLOCKS, Some(until)),
+        Bound::Looks(looks) => (looks, None),
+    };
+    let has_run_out = false;
+    METER.set(Meter {
+        left,
+        until,
+        has_run_out,
+    });
+    let result = work();
+    (!METER.get().has_run_out).then_some(result)
+}
+
+/// Counts a look at `bytes` bytes; false when the meter has run out.
+fn spend(bytes: usize) -> bool {
+    let mut meter = METER.get();
+    if meter.has_run_out {
+        return false;
+    }
+    let cost = 1 + bytes / 1024;
+    if meter.left >= cost {
+        meter.left -= cost;
+    } else if meter.until.is_some_and(|until| Instant::now() < until) {
+        meter.left = LOOKS_BETWEEN_CLOCKS;
+    } else {
+        meter.has_run_out = true;
+    }
+    METER.set(meter);
+    !meter.has_run_out
+}
+
+/// The way of reading JSON that is counted.
+#[derive(Debug)]
+pub(super) struct Metered;
+
+/// A value.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Counted<'a>(pub(super) &'a Value);
+
+impl<'a> Counted<'a> {
+    fn look(self) -> &'a Value {
+        const NULL: &Value = &Value::Null;
+        let bytes = self.0.as_str().map_or(0, str::len);
+        if spend(bytes) { self.0 } else { NULL }
+    }
+}
+
+impl Json for Metered {
+    type Node<'a> = Counted<'a>;
+    type PreparedKey = String;
+    type StringBuffer = Value;
+
+    fn prepare_key(key: &str) -> String {
+        key.to_owned()
+    }
+
+    fn with_string_node<T>(
+        buffer: &mut Value,
+        string: &str,
+        f: impl FnOnce(Counted<'_>) -> T,
+    ) -> T {
+        *buffer = Value::String(string.to_owned());
+        f(Counted(buffer))
+    }
+}
+
+impl<'a> Node<'a, Metered> for Counted<'a> {
+    type Object = &'a Map<String, Value>;
+    type Array = &'a [Value];
+    type Number = &'a serde_json::Number;
+
+    fn as_object(&self) -> Option<Self::Object> {
+        self.look().as_object()
+    }
+
+    fn as_array(&self) -> Option<Self::Array> {
+        self.look().as_array().map(Vec::as_slice)
+    }
+
+    fn as_string(&self) -> Option<Cow<'a, str>> {
+        self.look().as_str().map(Cow::Borrowed)
+    }
+
+    fn as_number(&self) -> Option<Self::Number> {
+        match self.look() {
+            Value::Number(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    fn as_boolean(&self) -> Option<bool> {
+        self.look().as_bool()
+    }
+
+    fn is_null(&self) -> bool {
+        self.look().is_null()
+    }
+
+    fn json_type(&self) -> JsonType {
+        JsonType::from(self.look())
+    }
+
+    fn equals_value(&self, expected: &Value) -> bool {
+        Node::equals_value(&self.look(), expected)
+    }
+
+    /// Only errors ask for it, many of them, and each would keep a copy; ours quote the text by themselves.
+    fn to_value(&self) -> Cow<'a, Value> {
+        Cow::Owned(Value::Null)
+    }
+
+    fn identity(&self) -> Option<NodeIdentity> {
+        Some(NodeIdentity::new(std::ptr::from_ref(self.0) as usize))
+    }
+
+    /// Asked for where a result is kept, which must not be one of a meter that has run out: what the value is, not what it looks like.
+    fn container_identity(&self) -> Option<NodeIdentity> {
+        matches!(self.0, Value::Object(_) | Value::Array(_))
+            .then(|| self.identity())
+            .flatten()
+    }
+}
+
+/// The members of an object, until the meter runs out.
+#[derive(Debug)]
+pub(super) struct Members<'a>(map::Iter<'a>);
+
+impl<'a> Iterator for Members<'a> {
+    type Item = (&'a str, Counted<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (name, value) = self.0.next().filter(|(name, _)| spend(name.len()))?;
+        Some((name, Counted(value)))
+    }
+}
+
+impl<'a> Object<'a, Metered> for &'a Map<String, Value> {
+    type Node = Counted<'a>;
+    type MemberName = &'a str;
+    type MembersIter = Members<'a>;
+
+    fn len(&self) -> usize {
+        Map::len(self)
+    }
+
+    fn get(&self, key: &String) -> Option<Counted<'a>> {
+        Map::get(self, key).filter(|_| spend(0)).map(Counted)
+    }
+
+    fn members(&self) -> Members<'a> {
+        Members(self.iter())
+    }
+}
+
+/// The items of an array, until the meter runs out.
+#[derive(Debug)]
+pub(super) struct Items<'a>(std::slice::Iter<'a, Value>);
+
+impl<'a> Iterator for Items<'a> {
+    type Item = Counted<'a>;
+
+    fn next(&mut self) -> Option<Counted<'a>> {
+        self.0.next().filter(|_| spend(0)).map(Counted)
+    }
+}
+
+impl<'a> Array<'a, Metered> for &'a [Value] {
+    type Node = Counted<'a>;
+    type ElementsIter = Items<'a>;
+
+    fn len(&self) -> usize {
+        <[Value]>::len(self)
+    }
+
+    fn elements(&self) -> Items<'a> {
+        Items(self.iter())
+    }
+
+    /// It goes through all that is below, which isn't counted: so the clock is looked at first.
+    fn is_unique(&self) -> bool {
+        spend(LOOKS_BETWEEN_CLOCKS * 1024) && Array::<jsonschema::json::SerdeJson>::is_unique(self)
+    }
+}

@@ -1,0 +1,163 @@
+//! What is wrong, in one sentence: the place, what was expected there, what came.
+
+use std::fmt::{self, Display};
+
+use jsonschema::ValidationError;
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use serde_json::Value;
+
+use crate::error::{Excerpt, Quote};
+
+/// So many of several names or alternatives are told.
+const TOLD: usize = 4;
+
+/// Why a value doesn't fit its schema.
+pub(super) fn violation(error: &ValidationError<'_>, value: &Value) -> String {
+    let place = error.instance_path().as_str();
+    let expected = expected(error.kind(), place, value.pointer(place));
+    if place.is_empty() {
+        expected
+    } else {
+        format!("{}: {expected}", Excerpt(place))
+    }
+}
+
+/// Why a schema can't be used.
+pub(super) fn refusal(error: &ValidationError<'_>, schema: &Value) -> String {
+    match error.kind() {
+        ValidationErrorKind::Referencing(jsonschema::ReferencingError::Unretrievable {
+            uri,
+            ..
+        }) => format!(
+            "it refers to \"{}\", and nothing is ever fetched: put that schema into $defs",
+            Excerpt(uri)
+        ),
+        ValidationErrorKind::Referencing(error) => {
+            format!("a reference leads nowhere: {}", Excerpt(&error.to_string()))
+        }
+        _ => format!(
+            "it is not a schema of its dialect: {}",
+            violation(error, schema)
+        ),
+    }
+}
+
+fn expected(kind: &ValidationErrorKind, place: &str, came: Option<&Value>) -> String {
+    use ValidationErrorKind as Kind;
+    let (text, quotes) = match kind {
+        Kind::Required { property } => (format!("property {} is missing", Quote(property)), false),
+        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => (
+            format!("property {} is not expected", Names(unexpected)),
+            false,
+        ),
+        Kind::Type { kind } => (format!("expected {}", types(kind)), true),
+        Kind::Enum { options } => (format!("expected one of {}", Quote(options)), true),
+        Kind::Constant { expected_value } => (format!("expected {}", Quote(expected_value)), true),
+        Kind::Minimum { limit } => (format!("expected at least {limit}"), true),
+        Kind::Maximum { limit } => (format!("expected at most {limit}"), true),
+        Kind::ExclusiveMinimum { limit } => (format!("expected more than {limit}"), true),
+        Kind::ExclusiveMaximum { limit } => (format!("expected less than {limit}"), true),
+        Kind::MultipleOf { multiple_of } => (format!("expected a multiple of {multiple_of}"), true),
+        Kind::MinLength { limit } => (format!("expected at least {limit} characters"), true),
+        Kind::MaxLength { limit } => (format!("expected at most {limit} characters"), true),
+        Kind::MinItems { limit } => (format!("expected at least {limit} items"), true),
+        Kind::MaxItems { limit } => (format!("expected at most {limit} items"), true),
+        Kind::AdditionalItems { limit } => (format!("expected at most {limit} items"), true),
+        Kind::MinProperties { limit } => (format!("expected at least {limit} properties"), true),
+        Kind::MaxProperties { limit } => (format!("expected at most {limit} properties"), true),
+        Kind::UniqueItems => (
+            "expected items that differ from each other".to_owned(),
+            true,
+        ),
+        Kind::Contains => (
+            "expected an item of another kind among these".to_owned(),
+            true,
+        ),
+        Kind::Pattern { pattern } => (
+            format!("expected a text that matches {}", Excerpt(pattern)),
+            true,
+        ),
+        Kind::Format { format } => (format!("expected the format {}", Excerpt(format)), true),
+        Kind::FalseSchema => ("expected nothing".to_owned(), true),
+        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => (
+            format!("fits no alternative ({})", Branches(context, place)),
+            true,
+        ),
+        Kind::OneOfMultipleValid { .. } => {
+            ("fits more than one alternative of oneOf".to_owned(), true)
+        }
+        Kind::BacktrackLimitExceeded { .. } | Kind::RegexEngineFailure { .. } => (
+            "the pattern takes too many steps to be matched".to_owned(),
+            true,
+        ),
+        Kind::PropertyNames { error } => (
+            format!("a property name: {}", expected(error.kind(), place, None)),
+            false,
+        ),
+        other => (
+            format!("expected what \"{}\" says", Excerpt(other.keyword())),
+            true,
+        ),
+    };
+    match came {
+        Some(came) if quotes => format!("{text}, got {}", Quote(came)),
+        _ => text,
+    }
+}
+
+fn types(kind: &TypeKind) -> String {
+    match kind {
+        TypeKind::Single(one) => one.to_string(),
+        TypeKind::Multiple(several) => {
+            let names: Vec<_> = several.iter().map(|one| one.to_string()).collect();
+            names.join(" or ")
+        }
+    }
+}
+
+struct Names<'a>(&'a [String]);
+
+impl Display for Names<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, name) in self.0.iter().take(TOLD).enumerate() {
+            let comma = if number == 0 { "" } else { ", " };
+            write!(f, "{comma}{}", Quote(&Value::from(name.as_str())))?;
+        }
+        if self.0.len() > TOLD {
+            f.write_str(", …")
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// What the first alternatives expected, and where, seen from the place that they are alternatives for.
+struct Branches<'a>(&'a [Vec<ValidationError<'static>>], &'a str);
+
+impl Display for Branches<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, errors) in self.0.iter().take(TOLD).enumerate() {
+            let semicolon = if number == 0 { "" } else { "; " };
+            let Some(error) = errors.first() else {
+                continue;
+            };
+            let place = error.instance_path().as_str();
+            let what = match error.kind() {
+                // One level is told: the sentence stays one.
+                ValidationErrorKind::AnyOf { .. } | ValidationErrorKind::OneOfNotValid { .. } => {
+                    "fits no alternative".to_owned()
+                }
+                kind => expected(kind, place, None),
+            };
+            match place.strip_prefix(self.1).unwrap_or(place) {
+                "" => write!(f, "{semicolon}{what}")?,
+                below => write!(f, "{semicolon}{}: {what}", Excerpt(below))?,
+            }
+        }
+        if self.0.len() > TOLD {
+            f.write_str("; …")
+        } else {
+            Ok(())
+        }
+    }
+}
