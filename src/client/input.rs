@@ -16,9 +16,9 @@ use crate::jsonrpc::Request;
 use crate::protocol::{CancelToken, Handlers, Peer, Responder};
 use crate::schema::{
     ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams,
-    ElicitRequestParams, ElicitRequestURLParams, ElicitResult, ElicitationMode, FitTo,
-    Implementation, InputRequest, InputRequests, InputResponse, InputResponses, ListRootsResult,
-    ProtocolVersion, Root, method,
+    ElicitRequestParams, ElicitRequestURLParams, ElicitResult, ElicitSchema, ElicitationMode,
+    FitTo, Implementation, InputRequest, InputRequests, InputResponse, InputResponses,
+    ListRootsResult, ProtocolVersion, Root, method,
 };
 
 type FormFn = dyn Fn(&ElicitRequestFormParams, &AskedBy) -> ElicitResult + Send + Sync;
@@ -206,6 +206,12 @@ impl InputHandlers {
                 // What a user typed and then took back is nobody's business (M-ELIC-C-04).
                 if !result.is_accepted() {
                     result.content = None;
+                } else if ElicitSchema::of(&params.requested_schema).is_ok() {
+                    params.check_answer(&result).map_err(|error| {
+                        let (core, name) = (asking.peer.core(), asking.peer.name());
+                        core.log(|| format!("'{name}' is not sent what was filled in: {error}"));
+                        RpcError::internal("what was filled in does not fit the form")
+                    })?;
                 }
                 Ok(result)
             }

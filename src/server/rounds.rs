@@ -21,7 +21,9 @@ use serde_json::value::RawValue;
 
 use super::question_rules::{Asked, check_answer};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
-use crate::schema::{InputRequest, InputRequests, InputResponse, InputResponses};
+use crate::schema::{
+    ElicitRequestParams, InputRequest, InputRequests, InputResponse, InputResponses,
+};
 
 /// After so many rounds a call is not asked any further.
 pub(super) const MAX_ROUNDS: u32 = 10;
@@ -66,6 +68,20 @@ struct Content {
     asked: BTreeMap<String, String>,
 }
 
+impl Answer {
+    /// Whether what was filled in is what the form asked for. If not, it is asked for once more.
+    fn fits(&self, question: &InputRequest) -> bool {
+        let (InputRequest::Elicit(request), Some(response)) = (question, &self.response) else {
+            return true;
+        };
+        let ElicitRequestParams::Form(form) = &request.params else {
+            return true;
+        };
+        let answer = response.elicit_result();
+        answer.is_ok_and(|answer| !answer.is_accepted() || form.check_answer(&answer).is_ok())
+    }
+}
+
 impl Rounds {
     /// The answer to a question, or `None` after noting that it has to be asked.
     pub(super) fn ask(
@@ -77,7 +93,7 @@ impl Rounds {
         let answer = self
             .answers
             .get(key)
-            .filter(|answer| answer.question == digest);
+            .filter(|answer| answer.question == digest && answer.fits(question));
         if let Some(Answer {
             response,
             refusal,

@@ -541,6 +541,44 @@ fn missing_answers_are_asked_again_and_surplus_ones_ignored() {
     assert_eq!(again["inputRequests"], asked["inputRequests"]);
 }
 
+// M-ELIC-S-49, L-ELIC-S-46: what does not fit the form is asked for once more, in both eras.
+#[test]
+fn an_answer_that_does_not_fit_the_form_is_none() {
+    let wrong = json!({ "action": "accept", "content": { "value": 5 } });
+    let right = json!({ "action": "accept", "content": { "value": "Ada" } });
+    let (_serving, client) = connect(
+        &asking_server(1),
+        client().on_elicit(|_, _| ElicitResult::cancel()),
+        ProtocolVersion::V2026_07_28,
+    );
+    let mut asked = raw_call(&client, &json!({ "name": "ask" })).unwrap();
+    for answer in [&wrong, &json!({ "action": "accept" }), &right] {
+        let params = json!({
+            "name": "ask", "requestState": asked["requestState"], "inputResponses": { "name": answer },
+        });
+        let again = raw_call(&client, &params).unwrap();
+        if *answer == right {
+            assert_eq!(again["content"][0]["text"], "Ada", "{again}");
+        } else {
+            assert_eq!(again["inputRequests"], asked["inputRequests"], "{again}");
+            asked = again;
+        }
+    }
+    let times = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&times);
+    let people = self::client()
+        .capabilities(serde_json::from_str(r#"{"elicitation":{}}"#).unwrap())
+        .on_request("elicitation/create", move |_, responder| {
+            let first = counted.fetch_add(1, Ordering::SeqCst) == 0;
+            responder
+                .respond(if first { &wrong } else { &right })
+                .unwrap();
+        });
+    let (_serving, client) = connect(&asking_server(1), people, ProtocolVersion::V2025_11_25);
+    assert_eq!(text(&call(&client, "ask").unwrap()), "Ada");
+    assert_eq!(times.load(Ordering::SeqCst), 2);
+}
+
 #[test]
 fn a_cancelled_call_withdraws_its_questions() {
     let (asked, questions) = mpsc::channel();

@@ -449,6 +449,18 @@ fn a_handler_sees_all_of_what_the_model_is_asked_and_may_refuse() {
     }
 }
 
+// M-ELIC-C-48, L-ELIC-C-45
+#[test]
+fn what_does_not_fit_the_form_is_not_sent() {
+    let people = client().on_elicit(|_, _| ElicitResult::accept(&json!({ "pin": 1234 })).unwrap());
+    let (_client, mut server) = connect(people, LEGACY);
+    let schema = json!({ "type": "object", "properties": { "pin": { "type": "string" } } });
+    let params = json!({ "message": "PIN?", "requestedSchema": schema });
+    let refused = ask_legacy(&mut server, "elicitation/create", &params);
+    assert_eq!(refused["error"]["code"], -32603);
+    assert!(!refused.to_string().contains("1234"), "{refused}");
+}
+
 // M-SAMP-C-20, L-SAMP-C-16, L-ELIC-C-32: the handler counts, and answers for the user who would not look at so many.
 #[test]
 fn a_handler_can_limit_how_often_it_is_asked() {

@@ -41,14 +41,32 @@ fn connect_as(client: ClientBuilder, revision: ProtocolVersion) -> Client {
     client.revisions(&[revision]).connect(server).unwrap()
 }
 
+/// What the user fills in.
+fn fill(field: &Value) -> Value {
+    if let Some(first) = field["enum"].get(0) {
+        return first.clone();
+    }
+    if let Some(first) = field["oneOf"].get(0) {
+        return first["const"].clone();
+    }
+    match field["type"].as_str() {
+        Some("boolean") => json!(true),
+        Some("integer" | "number") => json!(36),
+        Some("array") => json!([]),
+        _ => json!("Ada"),
+    }
+}
+
 /// A client with a user, a model and a place to work in.
 fn connect_answering(revision: ProtocolVersion, shown: &Arc<Mutex<Vec<Value>>>) -> Client {
     let shown = Arc::clone(shown);
     let client = Client::builder("test", "1.0")
         .on_elicit(move |form, _| {
             let schema: Value = form.requested_schema.read().unwrap();
-            let names = schema["properties"].as_object().unwrap().keys();
-            let filled: Value = names.map(|name| (name.clone(), json!("Ada"))).collect();
+            let fields = schema["properties"].as_object().unwrap().iter();
+            let filled: Value = fields
+                .map(|(name, field)| (name.clone(), fill(field)))
+                .collect();
             shown.lock().unwrap().push(schema);
             ElicitResult::accept(&filled).unwrap()
         })
