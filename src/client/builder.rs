@@ -4,24 +4,28 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::Client;
 use super::asked_by::AskedBy;
 use super::cache::ResponseCache;
 use super::era::{Era, EraMemory};
 use super::input::InputHandlers;
+use super::link::{EventHook, Link};
 use super::paging::ListBounds;
-use super::{Client, connect};
+use super::restart::{ConnectionEvent, Restart};
 use crate::error::{Error, ErrorKind, Result, RpcError};
 use crate::jsonrpc::{Notification, Request};
-use crate::protocol::{Handlers, LogHook, Peer, Responder};
+use crate::protocol::{Handlers, KeepAlive, LogHook, Peer, Responder};
 use crate::schema::{
     ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams,
     ElicitRequestURLParams, ElicitResult, Implementation, JsonObject,
-    LoggingMessageNotificationParams, ProtocolVersion, Root, check_extension_id, method,
+    LoggingMessageNotificationParams, ProtocolVersion, Root, TraceContext, check_extension_id,
+    method,
 };
 use crate::transport::{Limits, Transport};
 use crate::validation::Validator;
 
 /// Describes a client, then connects it.
+#[derive(Clone)]
 #[must_use = "a client that is not connected does nothing"]
 pub struct ClientBuilder {
     pub(super) info: Implementation,
@@ -37,9 +41,17 @@ pub struct ClientBuilder {
     pub(super) limits: Limits,
     pub(super) log: Option<LogHook>,
     pub(super) list_bounds: ListBounds,
+    pub(super) restart: Option<Restart>,
+    pub(super) on_connection_event: Option<EventHook>,
+    pub(super) keep_alive: Option<KeepAlive>,
+    pub(super) slow_handler: Duration,
+    pub(super) trace_context: Option<TraceHook>,
     pub(super) validator: Option<Validator>,
     pub(super) cache: Option<ResponseCache>,
 }
+
+/// Tells in which trace a call happens.
+type TraceHook = Arc<dyn Fn() -> TraceContext + Send + Sync>;
 
 impl ClientBuilder {
     pub(super) fn new(info: Implementation) -> Self {
@@ -57,6 +69,11 @@ impl ClientBuilder {
             limits: Limits::default(),
             log: None,
             list_bounds: ListBounds::default(),
+            restart: None,
+            on_connection_event: None,
+            keep_alive: None,
+            slow_handler: Duration::from_secs(30),
+            trace_context: None,
             validator: Validator::of_this_build(),
             cache: None,
         }
@@ -294,7 +311,7 @@ impl ClientBuilder {
     /// feature `validation`, and to none without it. `None` switches it off.
     ///
     /// A schema is known when [`list_tools`](Client::list_tools) or [`tool_pages`](Client::tool_pages) has shown it, and until the server
-    /// tells that its tools have changed. A call whose output schema can't be used fails before it is sent; a result that doesn't fit, or has no
+    /// tells that its tools have changed, or is lost. A call whose output schema can't be used fails before it is sent; a result that doesn't fit, or has no
     /// structured content though a schema promises it, fails with [`ErrorKind::Protocol`] and stays with the error: see
     /// [`Error::result`]. What a tool says of its own failure is not checked.
     ///
@@ -310,6 +327,63 @@ impl ClientBuilder {
         self
     }
 
+    /// Starts the server again when it was lost, and negotiates anew. Defaults to not at all. Needs a transport that can be made
+    /// [again](Transport::again), such as a child process.
+    ///
+    /// Calls that are in flight when the server is lost fail with [`ErrorKind::Closed`], and [`Error::was_sent`] tells whether they may have
+    /// had an effect; calls that were not sent wait for the new server, within their deadline. [Subscriptions](super::Subscription) are made
+    /// anew, and told [`Event::EverythingChanged`](super::Event::EverythingChanged). What the client knows of the server, such as
+    /// [`Client::capabilities`], is what the new one says.
+    ///
+    /// Spec: Transports, stdio, "Unexpected Termination" (2026-07-28).
+    pub fn restart(mut self, restart: Restart) -> Self {
+        self.restart = Some(restart);
+        self
+    }
+
+    /// Takes what becomes of the connection when the client [restarts](Self::restart) its server: one at a time, in order, on the thread that
+    /// restarts, which goes on when this returns. The log has it too. Defaults to nobody.
+    ///
+    /// Calls made here while the server is away do not wait for it, and fail at once.
+    pub fn on_connection_event(
+        mut self,
+        hook: impl Fn(ConnectionEvent) + Send + Sync + 'static,
+    ) -> Self {
+        self.on_connection_event = Some(Arc::new(hook));
+        self
+    }
+
+    /// Pings a server that has said nothing for a while, and closes the connection when it does not answer, or
+    /// [restarts](Self::restart) the server. Defaults to no pings: the end of a child process, or of a socket, is noticed without.
+    ///
+    /// Since 2026-07-28 there is no `ping`: a modern server is sent `server/discover`, which every one knows. Needs a transport that can wait
+    /// with a bound ([`Receiver::is_patient`](crate::transport::Receiver::is_patient)).
+    ///
+    /// Spec: Base Protocol, Utilities, "Ping" (up to 2025-11-25).
+    pub fn keep_alive(mut self, keep_alive: KeepAlive) -> Self {
+        self.keep_alive = Some(keep_alive);
+        self
+    }
+
+    /// From when on a handler of this client runs long, which is told to the log: see
+    /// [`ConnectionBuilder::slow_handler`](crate::protocol::ConnectionBuilder::slow_handler). Defaults to 30 s.
+    pub fn slow_handler(mut self, slow_handler: Duration) -> Self {
+        self.slow_handler = slow_handler;
+        self
+    }
+
+    /// Tells in which trace calls happen: asked for each request, on the thread that calls. What a call brings along with
+    /// [`CallOptions::trace_context`](crate::protocol::CallOptions::trace_context) goes before it. Defaults to none.
+    ///
+    /// Spec: Base Protocol, "`_meta`" (2026-07-28). Servers of earlier revisions are told too.
+    pub fn trace_context(
+        mut self,
+        hook: impl Fn() -> TraceContext + Send + Sync + 'static,
+    ) -> Self {
+        self.trace_context = Some(Arc::new(hook));
+        self
+    }
+
     /// Connects: opens the transport, finds out the era, agrees on a revision.
     ///
     /// Blocks until that is done, at most for [`connect_timeout`](Self::connect_timeout). A child process that dies of the probe, or hangs
@@ -319,8 +393,9 @@ impl ClientBuilder {
     ///
     /// [`ErrorKind::Spawn`] when the child can't be started; [`ErrorKind::Closed`] when the server left, with its last words;
     /// [`ErrorKind::Timeout`] when it said nothing; [`ErrorKind::Unsupported`] when there is no common revision;
-    /// [`ErrorKind::Peer`] or [`ErrorKind::Protocol`] when it refuses, or answers what is no answer. The server is ended then.
-    /// [`ErrorKind::Invalid`] when there is no revision to speak, or an [extension](Self::extension) has no valid id; nothing is opened then.
+    /// [`ErrorKind::Peer`] or [`ErrorKind::Protocol`] when it refuses, or answers what is no answer; [`ErrorKind::Invalid`] when settings
+    /// contradict each other, there is no revision to speak, or an [extension](Self::extension) has no valid id. The server is ended then, and
+    /// not [restarted](Self::restart): only one that was there is.
     pub fn connect(self, transport: impl Transport + 'static) -> Result<Client> {
         if self.revisions.is_empty() {
             return Err(Error::new(
@@ -332,7 +407,7 @@ impl ClientBuilder {
         for id in extensions.flat_map(JsonObject::keys) {
             check_extension_id(id)?;
         }
-        connect::connect(self, Box::new(transport))
+        Ok(Client::new(Link::open(self, Box::new(transport))?))
     }
 }
 

@@ -14,7 +14,8 @@
 //! strikes out, under the same lock, among the fetches too. Changes are looked at where they are read, before what came behind them. So no
 //! response that was made before a change is kept after the change was told.
 //!
-//! **Locks:** the store's, and a client's `place`, never both. Nothing is sent and no user code runs under either.
+//! **Locks:** the store's before a client's `place`, so that nothing is noted for a server that was lost. Nothing is sent and no user code
+//! runs under either.
 //!
 //! Spec: Server Features, Utilities, "Caching" (2026-07-28).
 
@@ -103,7 +104,7 @@ pub(super) struct ClientCache {
     cache: ResponseCache,
     /// Tells the client from all others that share the cache.
     number: u64,
-    /// Known from the opening of the connection on.
+    /// Known while there is a connection. Without it nothing is found and nothing kept.
     place: Mutex<Option<Place>>,
     hits: AtomicU64,
     misses: AtomicU64,
@@ -138,12 +139,6 @@ impl ClientCache {
 
     /// Looks at the notifications that tell of changes, where they are read.
     pub(super) fn listen_in(self: &Arc<Self>, handlers: Handlers) -> Handlers {
-        let this = Arc::clone(self);
-        let handlers = handlers.farewell(move |peer| {
-            if !peer.core().is_closing() {
-                this.empty();
-            }
-        });
         let lists = [
             (method::NOTIFICATIONS_TOOLS_LIST_CHANGED, Topic::Tools),
             (method::NOTIFICATIONS_PROMPTS_LIST_CHANGED, Topic::Prompts),
@@ -199,24 +194,31 @@ impl ClientCache {
         self.changed(None);
     }
 
+    /// The server is lost, and with it what it said. Nothing is kept until it is known who answers next.
+    pub(super) fn lose(&self) {
+        let mut store = self.cache.store.lock();
+        if let Some(place) = self.place.lock().take() {
+            store.drop_all(Some(&place.server), None);
+        }
+    }
+
     /// Drops what is kept about this, as if the server had told of a change.
     pub(super) fn forget(&self, topic: &Topic) {
         self.changed(Some(topic));
     }
 
     fn changed(&self, change: Option<&Topic>) {
-        let place = self.place.lock().clone();
-        if let Some(place) = place {
-            let mut store = self.cache.store.lock();
+        let mut store = self.cache.store.lock();
+        if let Some(place) = &*self.place.lock() {
             store.drop_all(Some(&place.server), change);
         }
     }
 
     /// Looks for the response to a request, or notes that it is fetched.
     pub(super) fn look_up(&self, request: String, topic: Topic, bypass: bool) -> Looked {
-        let place = self.place.lock().clone();
         let store = Arc::clone(&self.cache.store);
         let mut open = store.lock();
+        let place = self.place.lock().clone();
         let (Some(Place { server, realm }), false) = (place, open.is_off()) else {
             drop(open);
             return Looked::Missing(Fetch { store, noted: None });

@@ -6,23 +6,24 @@ use serde_json::value::RawValue;
 
 use super::cache::{self, Looked, Topic};
 use super::envelope::params_text;
+use super::link::ping_method;
 use super::outputs;
 use super::paging::Pages;
-use super::{Client, Inner};
+use super::{Client, Inner, harmless};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::RawResult;
 use crate::protocol::CallOptions;
 use crate::schema::{
     CallToolRequestParams, CallToolResult, CompleteRequestParams, CompleteResult, EmptyResult,
-    FitTo, GetPromptRequestParams, GetPromptResult, JsonObject, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel,
-    NotificationParams, Prompt, ProtocolVersion, ReadResourceRequestParams, ReadResourceResult,
-    Resource, ResourceTemplate, SetLevelRequestParams, Tool, meta_key, method,
+    FitTo, GetPromptRequestParams, GetPromptResult, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, LoggingLevel, NotificationParams, Prompt,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResult, Resource, ResourceTemplate,
+    SetLevelRequestParams, Tool, method,
 };
 
 impl Client {
-    pub(super) fn new(inner: Inner) -> Self {
-        Self(std::sync::Arc::new(inner))
+    pub(super) fn new(link: std::sync::Arc<super::link::Link>) -> Self {
+        Self(std::sync::Arc::new(Inner { link }))
     }
 
     /// Lists the tools, all pages of them.
@@ -96,11 +97,14 @@ impl Client {
             _ => {}
         }
         let of = || format!("of tool '{}' of '{}'", Excerpt(name), self.server_name());
-        let promised = self.0.outputs.check_of(name).map_err(|error| {
+        let link = &self.0.link;
+        let number = link.generation().number;
+        let promised = link.outputs.check_of(name).map_err(|error| {
             error.context(format_args!("the output schema {} can't be used", of()))
         })?;
         let result = self.call(method::TOOLS_CALL, &params, options)?;
-        let Some(promised) = promised else {
+        // A server that was started meanwhile has promised nothing.
+        let Some(promised) = promised.filter(|_| link.generation().number == number) else {
             return Ok(result);
         };
         outputs::check(&promised, result).map_err(|error| {
@@ -351,9 +355,10 @@ impl Client {
             "logging",
             method::LOGGING_SET_LEVEL,
         )?;
-        let params = SetLevelRequestParams::new(level);
-        self.call::<EmptyResult>(method::LOGGING_SET_LEVEL, &params, options)
-            .map(drop)
+        let params = SetLevelRequestParams::new(level.clone());
+        self.call::<EmptyResult>(method::LOGGING_SET_LEVEL, &params, options)?;
+        *self.0.link.log_level.lock() = Some(level);
+        Ok(())
     }
 
     /// Asks whether the server is there. Only the legacy era knows this; a modern server is asked with `server/discover`.
@@ -362,11 +367,7 @@ impl Client {
     ///
     /// As other calls.
     pub fn ping(&self, options: CallOptions<'_>) -> Result<()> {
-        let method = if self.revision().is_modern() {
-            method::SERVER_DISCOVER
-        } else {
-            method::PING
-        };
+        let method = ping_method(self.revision());
         self.call::<EmptyResult>(method, &(), options).map(drop)
     }
 
@@ -383,16 +384,10 @@ impl Client {
         params: &impl Serialize,
         mut options: CallOptions<'_>,
     ) -> Result<RawResult> {
-        self.request_text(method, &params_text(method, params)?, &mut options)
-    }
-
-    /// The members of `_meta` that a call brings along, as far as the revision knows them.
-    pub(super) fn own_meta(&self, options: &CallOptions<'_>) -> JsonObject {
-        let mut meta = options.own_meta().clone();
-        if self.revision().is_legacy() {
-            meta.remove(meta_key::LOG_LEVEL);
-        }
-        meta
+        let text = params_text(method, params)?;
+        self.request_text(method, &text, &mut options, || {
+            harmless::is_harmless(self, method, &text)
+        })
     }
 
     /// Tells the server that the [roots](super::ClientBuilder::on_list_roots) are others now. Since 2026-07-28 there is nothing to tell, and
@@ -404,7 +399,7 @@ impl Client {
     ///
     /// [`ErrorKind::Unsupported`] when the client has no roots; as [`notify`](Self::notify).
     pub fn roots_changed(&self) -> Result<()> {
-        if self.0.inputs.roots.is_none() {
+        if self.0.link.settings().inputs.roots.is_none() {
             let text = "the client did not declare roots (on_list_roots)";
             return Err(Error::new(ErrorKind::Unsupported, text));
         }
@@ -423,7 +418,7 @@ impl Client {
     ///
     /// [`ErrorKind::Closed`] when the server has gone, [`ErrorKind::Timeout`] when it does not read.
     pub fn notify(&self, method: &str, params: &impl Serialize) -> Result<()> {
-        self.0.connection.peer().notify(method, params)
+        self.0.link.generation().peer.notify(method, params)
     }
 
     /// A call whose result is decoded as that of its method, never by its shape.
@@ -446,10 +441,11 @@ impl Client {
         mut options: CallOptions<'_>,
     ) -> Result<R> {
         let params = params_text(method, params)?;
-        let request = cache::request_text(method, &params, &self.own_meta(&options));
+        let request = cache::request_text(method, &params, options.own_meta());
         // What a server said before it left is no answer.
-        let bypass = options.bypasses_cache() || self.is_closed();
-        let fetch = match self.0.cache.look_up(request, topic, bypass) {
+        let link = &self.0.link;
+        let bypass = options.bypasses_cache() || link.generation().peer.is_closed();
+        let fetch = match link.cache.look_up(request, topic, bypass) {
             Looked::Found(text) => return self.decode(method, &text),
             Looked::Missing(fetch) => fetch,
         };

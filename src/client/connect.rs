@@ -14,13 +14,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::cache::{ClientCache, ResponseCache};
 use super::envelope::Envelope;
 use super::era::{self, Era, Verdict};
-use super::input::Known;
-use super::outputs::Outputs;
-use super::subscription::Subscriptions;
-use super::{Client, ClientBuilder, Inner, ServerDescription};
+use super::input::{InputHandlers, Known};
+use super::link::Link;
+use super::{ClientBuilder, ServerDescription};
 use crate::error::{Error, ErrorCode, ErrorKind, Result};
 use crate::protocol::{CallOptions, Connection, Peer};
 use crate::schema::{
@@ -29,54 +27,44 @@ use crate::schema::{
 };
 use crate::transport::Transport;
 
-pub(super) fn connect(
-    mut settings: ClientBuilder,
-    transport: Box<dyn Transport>,
-) -> Result<Client> {
-    settings.inputs.declare(&mut settings.capabilities);
-    let address = transport.address();
-    let place = settings.memory.clone().zip(address.clone());
-    let cache = settings.cache.take();
-    let cache = cache.unwrap_or_else(|| ResponseCache::new(&settings.limits));
-    let remembered = place
-        .as_ref()
-        .and_then(|(memory, address)| memory.recall(address));
-    let mut opening = Opening {
-        deadline: Instant::now().checked_add(settings.connect_timeout),
-        spare: transport.again(),
-        known: settings.era.or(remembered),
-        subscriptions: Arc::default(),
-        outputs: Outputs::new(settings.validator.clone()),
-        cache: Arc::new(ClientCache::new(cache)),
-        address,
-        settings,
-    };
-    let connected = opening.run(transport);
-    if let Some((memory, address)) = place {
-        match &connected {
-            Ok(client) => memory.remember(address, client.era()),
-            // What was remembered may be why: the next connection finds out anew.
-            Err(_) => memory.forget(&address),
-        }
-    }
-    connected
+/// A conversation that has come about.
+pub(super) struct Opened {
+    pub(super) connection: Connection,
+    pub(super) number: u64,
+    pub(super) envelope: Envelope,
+    pub(super) inputs: InputHandlers,
+    pub(super) server: ServerDescription,
 }
 
-struct Opening {
-    settings: ClientBuilder,
+/// The opening of one conversation.
+pub(super) struct Opening<'a> {
+    link: &'a Arc<Link>,
+    settings: &'a ClientBuilder,
+    /// The handlers of questions, which know who asks on this connection.
+    inputs: InputHandlers,
     deadline: Option<Instant>,
     /// To start the server once more with.
     spare: Option<Box<dyn Transport>>,
     known: Option<Era>,
-    subscriptions: Arc<Subscriptions>,
-    outputs: Arc<Outputs>,
-    cache: Arc<ClientCache>,
-    /// What names the server beyond this connection.
-    address: Option<String>,
+    /// The number of the connection that was opened last.
+    number: u64,
 }
 
-impl Opening {
-    fn run(&mut self, transport: Box<dyn Transport>) -> Result<Client> {
+impl<'a> Opening<'a> {
+    pub(super) fn new(link: &'a Arc<Link>, transport: &dyn Transport, known: Option<Era>) -> Self {
+        let settings = link.settings();
+        Self {
+            link,
+            settings,
+            inputs: settings.inputs.for_one_server(),
+            deadline: Instant::now().checked_add(settings.connect_timeout),
+            spare: transport.again(),
+            known,
+            number: 0,
+        }
+    }
+
+    pub(super) fn run(mut self, transport: Box<dyn Transport>) -> Result<Opened> {
         let connection = self.open(transport)?;
         let (Some(revision), false) = (self.newest(Era::Modern), self.known == Some(Era::Legacy))
         else {
@@ -94,10 +82,12 @@ impl Opening {
         if self.newest(Era::Legacy).is_none() {
             let text =
                 "it does not speak the modern era, and no legacy revision is allowed (revisions)";
-            return Err(self.explain(
-                error.with_kind(ErrorKind::Unsupported).context(text),
-                &connection,
-            ));
+            // Silence and leaving prove nothing of what it speaks.
+            let error = match error.kind() {
+                ErrorKind::Timeout | ErrorKind::Closed | ErrorKind::Io => error,
+                _ => error.with_kind(ErrorKind::Unsupported).context(text),
+            };
+            return Err(self.explain(error, &connection));
         }
         if connection.peer().is_closed() {
             return self.start_again(connection, error);
@@ -117,7 +107,7 @@ impl Opening {
     }
 
     /// The server left or fell silent because of the probe: once more without it.
-    fn start_again(&mut self, connection: Connection, error: Error) -> Result<Client> {
+    fn start_again(&mut self, connection: Connection, error: Error) -> Result<Opened> {
         let Some(spare) = self.spare.take() else {
             return Err(self.explain(error, &connection));
         };
@@ -133,10 +123,10 @@ impl Opening {
 
     /// A server that was taken for a legacy one may prove to be modern after all.
     fn after_initialize(
-        &mut self,
+        &self,
         connection: Connection,
         done: Result<InitializeResult>,
-    ) -> Result<Client> {
+    ) -> Result<Opened> {
         let refused = done.as_ref().err().and_then(Error::rpc);
         let supported = refused
             .filter(|rpc| rpc.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION)
@@ -153,8 +143,9 @@ impl Opening {
         }
     }
 
-    fn open(&self, transport: Box<dyn Transport>) -> Result<Connection> {
-        let settings = &self.settings;
+    fn open(&mut self, transport: Box<dyn Transport>) -> Result<Connection> {
+        let settings = self.settings;
+        self.number = self.link.next_number();
         let handlers = settings
             .handlers
             .clone()
@@ -162,16 +153,17 @@ impl Opening {
                 // It fails when the server has gone, and then nobody waits for it.
                 drop(responder.respond(&EmptyResult::default()));
             });
-        let handlers = settings.inputs.serve(handlers);
-        let handlers = self.cache.listen_in(handlers);
-        let handlers = self.subscriptions.listen_in(handlers);
         let mut connection = Connection::asking()
-            .handlers(self.outputs.listen_in(handlers))
-            .limits(settings.limits.clone());
+            .handlers(self.link.follow(self.inputs.serve(handlers), self.number))
+            .limits(settings.limits.clone())
+            .slow_handler(settings.slow_handler)
+            .keep_alive(settings.keep_alive);
         if let Some(log) = &settings.log {
             connection = connection.log(log.clone());
         }
-        connection.open_boxed(transport)
+        let connection = connection.open_boxed(transport)?;
+        self.link.adopt(&connection)?;
+        Ok(connection)
     }
 
     /// Asks with `server/discover`, and once more if the server names another modern revision.
@@ -217,7 +209,7 @@ impl Opening {
         connection: Connection,
         revision: ProtocolVersion,
         discovered: DiscoverResult,
-    ) -> Result<Client> {
+    ) -> Result<Opened> {
         connection.peer().core().answer_requests(false);
         let server = ServerDescription {
             revision,
@@ -226,26 +218,12 @@ impl Opening {
             instructions: discovered.instructions,
         };
         self.know(&server);
-        Ok(self.client(connection, self.envelope(revision)?, server))
-    }
-
-    fn client(
-        &self,
-        connection: Connection,
-        envelope: Envelope,
-        server: ServerDescription,
-    ) -> Client {
-        self.cache
-            .settle(self.address.as_deref(), &server, &envelope);
-        Client::new(Inner {
+        Ok(Opened {
             connection,
-            envelope,
-            inputs: self.settings.inputs.clone(),
+            number: self.number,
+            envelope: self.envelope(revision)?,
+            inputs: self.inputs.clone(),
             server,
-            list_bounds: self.settings.list_bounds,
-            subscriptions: Arc::clone(&self.subscriptions),
-            cache: Arc::clone(&self.cache),
-            outputs: Arc::clone(&self.outputs),
         })
     }
 
@@ -256,7 +234,7 @@ impl Opening {
                 "no legacy revision is allowed (revisions)",
             ));
         };
-        let settings = &self.settings;
+        let settings = self.settings;
         let mut params = InitializeRequestParams::new(
             revision,
             settings.capabilities.clone(),
@@ -276,7 +254,7 @@ impl Opening {
         })
     }
 
-    fn legacy(&self, connection: Connection, done: Result<InitializeResult>) -> Result<Client> {
+    fn legacy(&self, connection: Connection, done: Result<InitializeResult>) -> Result<Opened> {
         let result = done.map_err(|error| self.explain(error, &connection))?;
         let allowed = self
             .settings
@@ -306,7 +284,13 @@ impl Opening {
             &NotificationParams::default(),
         )
         .map_err(|error| self.explain(error, &connection))?;
-        Ok(self.client(connection, Envelope::legacy(), server))
+        Ok(Opened {
+            connection,
+            number: self.number,
+            envelope: Envelope::legacy(),
+            inputs: self.inputs.clone(),
+            server,
+        })
     }
 
     /// Lets the handlers of questions know who asks.
@@ -316,7 +300,7 @@ impl Opening {
             info: server.info.clone(),
         };
         // It is set once: nothing is opened after a success.
-        _ = self.settings.inputs.server.set(known);
+        _ = self.inputs.server.set(known);
     }
 
     fn envelope(&self, revision: ProtocolVersion) -> Result<Envelope> {

@@ -56,6 +56,14 @@ struct Asking<'a> {
 }
 
 impl InputHandlers {
+    /// The same handlers for another connection, whose server is not known yet.
+    pub(super) fn for_one_server(&self) -> Self {
+        Self {
+            server: Arc::default(),
+            ..self.clone()
+        }
+    }
+
     /// Declares what there are handlers for, beside what was declared by hand.
     pub(super) fn declare(&self, capabilities: &mut ClientCapabilities) {
         let mut modes = Vec::new();

@@ -13,30 +13,30 @@ mod calls;
 mod connect;
 mod envelope;
 mod era;
+mod harmless;
 mod input;
+mod link;
 mod open_pages;
 mod outputs;
 mod paging;
+mod restart;
 mod rounds;
 mod subscription;
+mod subscriptions;
 
 use std::fmt;
 use std::sync::Arc;
 
 pub use self::asked_by::AskedBy;
 pub use self::builder::ClientBuilder;
-use self::cache::ClientCache;
 pub use self::cache::ResponseCache;
-use self::envelope::Envelope;
 pub use self::era::{Era, EraMemory};
-use self::input::InputHandlers;
-use self::outputs::Outputs;
-use self::paging::ListBounds;
+use self::link::Link;
 pub use self::paging::{Items, ListPage, Pages};
-use self::subscription::Subscriptions;
+pub use self::restart::{ConnectionEvent, Restart};
 pub use self::subscription::{Event, Subscription};
 use crate::error::Result;
-use crate::protocol::{Connection, Stats};
+use crate::protocol::{Activity, Stats};
 use crate::schema::{Implementation, ProtocolVersion, ServerCapabilities};
 use crate::transport::Transport;
 
@@ -66,18 +66,17 @@ use crate::transport::Transport;
 pub struct Client(Arc<Inner>);
 
 struct Inner {
-    connection: Connection,
-    envelope: Envelope,
-    inputs: InputHandlers,
-    server: ServerDescription,
-    list_bounds: ListBounds,
-    subscriptions: Arc<Subscriptions>,
-    outputs: Arc<Outputs>,
-    cache: Arc<ClientCache>,
+    link: Arc<Link>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.link.close();
+    }
 }
 
 /// What the server said of itself when the connection was opened.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct ServerDescription {
     revision: ProtocolVersion,
     info: Option<Implementation>,
@@ -102,7 +101,7 @@ impl Client {
 
     /// The revision that both sides speak.
     pub fn revision(&self) -> ProtocolVersion {
-        self.0.server.revision
+        self.description().revision
     }
 
     /// The era of the server: to be remembered and given to [`ClientBuilder::era`] next time.
@@ -112,47 +111,66 @@ impl Client {
 
     /// Who the server says it is: for showing and logging. Since 2026-07-28 a server may keep it to itself.
     pub fn server_info(&self) -> Option<&Implementation> {
-        self.0.server.info.as_ref()
+        self.description().info.as_ref()
     }
 
     /// What the server can do.
     pub fn capabilities(&self) -> &ServerCapabilities {
-        &self.0.server.capabilities
+        &self.description().capabilities
     }
 
     /// How to use the server, for a model.
     pub fn instructions(&self) -> Option<&str> {
-        self.0.server.instructions.as_deref()
+        self.description().instructions.as_deref()
     }
 
-    /// What happened on the connection so far, counted.
+    /// What happened on the connection so far, counted; after a [restart](ClientBuilder::restart) on the new one.
     pub fn stats(&self) -> Stats {
-        let mut stats = self.0.connection.peer().stats();
-        self.0.cache.count_in(&mut stats);
+        let mut stats = self.0.link.generation().peer.stats();
+        self.0.link.cache.count_in(&mut stats);
         stats
     }
 
     /// Drops the responses of this server that are kept, and keeps none of those that are on their way: all will be asked for again.
     pub fn clear_cache(&self) {
-        self.0.cache.empty();
+        self.0.link.cache.empty();
     }
 
-    /// Whether the server has gone or the connection was closed.
+    /// Who waits for whom at the moment: calls that wait, on what and for how long, what of the server's is in hand, who writes. Print it when
+    /// something hangs. It may be called from any thread at any time, and after the end.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use mcplink::client::Client;
+    /// # fn f(client: &Client) {
+    /// eprintln!("{}", client.activity());
+    /// # }
+    /// ```
+    pub fn activity(&self) -> Activity {
+        self.0.link.generation().peer.activity()
+    }
+
+    /// Whether the server has gone or the connection was closed. While a server is being [restarted](ClientBuilder::restart) it is not so.
     pub fn is_closed(&self) -> bool {
-        self.0.connection.peer().is_closed()
+        self.0.link.is_over()
     }
 
     /// Closes the connection, and ends the server if it is a child process. Idempotent and bounded in time: see
-    /// [`Connection::close`].
+    /// [`Connection::close`](crate::protocol::Connection::close). A restart that waits is not waited for.
     pub fn close(&self) {
-        self.0.connection.close();
+        self.0.link.close();
+    }
+
+    fn description(&self) -> &ServerDescription {
+        self.0.link.description()
     }
 
     /// What the server is called in messages.
     fn server_name(&self) -> String {
         match self.server_info() {
             Some(info) => info.name.clone(),
-            None => self.0.connection.peer().name(),
+            None => self.0.link.generation().peer.name(),
         }
     }
 }
@@ -160,8 +178,8 @@ impl Client {
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
-            .field("server", &self.0.server)
-            .field("connection", &self.0.connection)
+            .field("server", self.description())
+            .field("peer", &self.0.link.generation().peer)
             .finish()
     }
 }

@@ -1,7 +1,7 @@
 //! What the tools of a server promise of their results, remembered from `tools/list`, and results held against it.
 //!
-//! A schema is compiled when its tool is called for the first time. What a server says of a change makes all of them unknown, until the tools
-//! are listed again.
+//! A schema is compiled when its tool is called for the first time. What a server says of a change makes all of them unknown, and so does
+//! its loss, until the tools are listed again.
 //!
 //! Spec: Server Features, Tools, "Output Schema" (since 2025-06-18).
 
@@ -9,8 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::protocol::Handlers;
-use crate::schema::{CallToolResult, JsonSchema, Tool, method};
+use crate::schema::{CallToolResult, JsonSchema, Tool};
 use crate::sync::Mutex;
 use crate::validation::{CompiledSchema, Validator};
 
@@ -29,7 +28,7 @@ pub(super) struct Outputs {
 struct Known {
     schemas: HashMap<String, Promise>,
     bytes: usize,
-    /// Grows with each change that the server tells.
+    /// Grows with each change that the server tells, and when it is lost.
     age: u64,
 }
 
@@ -40,22 +39,15 @@ struct Promise {
 }
 
 impl Outputs {
-    pub(super) fn new(validator: Option<Validator>) -> Arc<Self> {
-        Arc::new(Self {
+    pub(super) fn new(validator: Option<Validator>) -> Self {
+        Self {
             validator,
             known: Mutex::default(),
-        })
+        }
     }
 
-    /// Adds what is needed to hear of changes to the handlers of a connection.
-    pub(super) fn listen_in(self: &Arc<Self>, handlers: Handlers) -> Handlers {
-        let this = Arc::clone(self);
-        handlers.notification_too(method::NOTIFICATIONS_TOOLS_LIST_CHANGED, move |_| {
-            this.forget();
-        })
-    }
-
-    fn forget(&self) {
+    /// The list of tools may be another one from now on.
+    pub(super) fn forget(&self) {
         let mut known = self.known.lock();
         let age = known.age + 1;
         let old = std::mem::replace(
@@ -174,7 +166,7 @@ mod tests {
         Tool::new(name).output_schema(JsonSchema::parse(&text).expect("JSON"))
     }
 
-    fn outputs() -> Arc<Outputs> {
+    fn outputs() -> Outputs {
         Outputs::new(Some(Validator::custom(|_| Ok(|_: &str| Ok(())))))
     }
 

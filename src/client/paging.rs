@@ -90,7 +90,6 @@ macro_rules! list_page {
             fn next_cursor(&self) -> Option<&str> {
                 self.next_cursor.as_deref()
             }
-
             $($more)?
         }
     };
@@ -131,7 +130,7 @@ pub struct Pages<'a, P> {
 
 impl<'a, P: ListPage> Pages<'a, P> {
     pub(super) fn new(client: Client, options: CallOptions<'a>) -> Self {
-        let course = Course::new(client.0.list_bounds.max_list_pages);
+        let course = Course::new(client.0.link.settings().list_bounds.max_list_pages);
         Self {
             client,
             options,
@@ -153,7 +152,7 @@ impl<'a, P: ListPage> Pages<'a, P> {
     pub(super) fn into_all(mut self) -> Result<Vec<P::Item>> {
         match self.read_all() {
             Err(_) if self.is_lost => {
-                self.course = Course::new(self.client.0.list_bounds.max_list_pages);
+                self.course = Course::new(self.client.0.link.settings().list_bounds.max_list_pages);
                 self.read_all()
             }
             read => read,
@@ -162,7 +161,7 @@ impl<'a, P: ListPage> Pages<'a, P> {
 
     fn read_all(&mut self) -> Result<Vec<P::Item>> {
         let server = self.client.server_name();
-        let max = self.client.0.list_bounds.max_list_items;
+        let max = self.client.0.link.settings().list_bounds.max_list_items;
         let mut all = Vec::new();
         for page in self {
             all.extend(page?.into_items());
@@ -188,7 +187,8 @@ impl<'a, P: ListPage> Pages<'a, P> {
             cursor,
             ..PaginatedRequestParams::default()
         };
-        let age = client.0.outputs.age();
+        let link = &client.0.link;
+        let age = link.outputs.age();
         let topic = Topic::of_list(P::METHOD);
         let options = self.options.for_one();
         let page: P = client
@@ -198,18 +198,11 @@ impl<'a, P: ListPage> Pages<'a, P> {
                     .rpc()
                     .is_some_and(|rpc| rpc.code == ErrorCode::INVALID_PARAMS);
                 if params.cursor.is_some() && is_refusal {
-                    client.0.cache.forget(&topic);
+                    link.cache.forget(&topic);
                     self.is_lost = true;
                 }
             })?;
-        if !client.0.outputs.learn(page.tools(), age) {
-            client.0.connection.peer().core().log(|| {
-                format!(
-                    "the output schemas of '{}' are too many to remember: not all results are checked",
-                    client.server_name()
-                )
-            });
-        }
+        link.note_tools(page.tools(), age);
         self.course.answered(page.next_cursor()).map_err(|stray| {
             let (kind, text) = stray;
             let text = format!(

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::Client;
 use super::envelope::with_answers;
+use super::harmless;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::RawResult;
 use crate::protocol::CallOptions;
@@ -24,22 +25,25 @@ pub(super) struct Answer {
 }
 
 impl Client {
-    /// Sends a request once, with what every request carries.
+    /// Sends a request once, with what every request carries; again only as [`Link::send`](super::link::Link::send) says.
     pub(super) fn request_text(
         &self,
         method: &str,
         params: &str,
         options: &mut CallOptions<'_>,
+        is_harmless: impl Fn() -> bool,
     ) -> Result<RawResult> {
-        let envelope = &self.0.envelope;
-        let meta = self.own_meta(options);
-        let peer = self.0.connection.peer();
-        let answer = peer.request_with(
-            method,
-            |id, text| envelope.write(id, params, &meta, text),
-            options,
-        );
-        answer.inspect_err(|error| self.note_demanded_pages(error))
+        self.0
+            .link
+            .send(options, is_harmless, |generation, options| {
+                let meta = self.0.link.own_meta(generation.revision, options)?;
+                generation.peer.request_with(
+                    method,
+                    |id, text| generation.envelope.write(id, params, &meta, text),
+                    options,
+                )
+            })
+            .inspect_err(|error| self.note_demanded_pages(error))
     }
 
     /// A server that demands pages will tell when they are done.
@@ -49,7 +53,7 @@ impl Client {
             .into_iter()
             .flat_map(|demanded| demanded.elicitations);
         for id in pages.filter_map(|page| page.elicitation_id) {
-            self.0.inputs.pages.add(&id);
+            self.0.link.settings().inputs.pages.add(&id);
         }
     }
 
@@ -60,8 +64,9 @@ impl Client {
         params: String,
         options: &mut CallOptions<'_>,
     ) -> Result<Answer> {
-        let mut result = self.request_text(method, &params, options)?;
-        let (peer, cancel) = (self.0.connection.peer(), options.cancel_token());
+        let is_harmless = || harmless::is_harmless(self, method, &params);
+        let mut result = self.request_text(method, &params, options, is_harmless)?;
+        let (generation, cancel) = (self.0.link.generation(), options.cancel_token());
         let mut pause = PAUSES.0;
         for round in 0..MAX_ROUNDS {
             let Some(asked) = self.input_required(method, &result)? else {
@@ -71,7 +76,7 @@ impl Client {
             let answers = asked
                 .input_requests
                 .as_ref()
-                .map(|asked| self.0.inputs.fulfil(asked, &peer, &cancel));
+                .map(|asked| generation.inputs.fulfil(asked, &generation.peer, &cancel));
             let answers = answers
                 .transpose()
                 .map_err(|error| error.context(self.during(method)))?;
@@ -90,9 +95,9 @@ impl Client {
                 );
                 Error::new(ErrorKind::Invalid, text).sent(true)
             })?;
-            // Whatever became of this round, those before it may have had an effect.
+            // Whatever became of this round, those before it may have had an effect; and what it answers only the server that asked knows.
             result = self
-                .request_text(method, &again, options)
+                .request_text(method, &again, options, || false)
                 .map_err(|error| error.sent(true))?;
         }
         match self.input_required(method, &result)? {

@@ -9,10 +9,10 @@ use serde::Serialize;
 use super::cancel::CancelToken;
 use super::core::{Core, Stint};
 use super::deadline::{Bound, Deadline};
-use super::outgoing::{Found, OnEnd, Outcome, Progress, Slot};
+use super::outgoing::{About, Found, OnEnd, Outcome, Progress, Slot};
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::{RawResult, RequestId};
-use crate::schema::{JsonObject, LoggingLevel, meta_key};
+use crate::schema::{JsonObject, LoggingLevel, TraceContext, meta_key};
 use crate::transport::SessionMessage;
 
 /// How long a caller reads for everybody before it leaves that to a thread of the connection.
@@ -108,6 +108,16 @@ impl<'a> CallOptions<'a> {
         self.meta(meta_key::LOG_LEVEL, level.as_str())
     }
 
+    /// Tells the peer in which trace the call happens. What is not in it stays as it was.
+    ///
+    /// Spec: Base Protocol, "`_meta`" (2026-07-28). Peers of earlier revisions are told too.
+    pub fn trace_context(mut self, trace: &TraceContext) -> Self {
+        for (key, value) in trace.members() {
+            self.meta.insert(key.to_owned(), value.into());
+        }
+        self
+    }
+
     /// Asks the server even if a response is kept that is still fresh; the new one takes its place. For a list it holds for every page, so
     /// that all of them are of one time. Defaults to asking only when nothing is kept.
     ///
@@ -148,6 +158,14 @@ impl<'a> CallOptions<'a> {
         }
     }
 
+    /// The same options for a call that goes on: it has waited for something else, and was begun a while ago.
+    pub(crate) fn after(&mut self, waited: Duration, elapsed: Duration) -> CallOptions<'_> {
+        let mut options = self.for_one();
+        options.timeout = options.timeout.map(|span| span.saturating_sub(waited));
+        options.max_timeout = options.max_timeout.map(|span| span.saturating_sub(elapsed));
+        options
+    }
+
     /// Never tells the peer that nobody waits any more: for `initialize`, which must not be cancelled.
     pub(crate) fn without_cancelling(mut self) -> Self {
         self.may_cancel = false;
@@ -186,7 +204,8 @@ pub(super) fn request(
     write: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
     options: &mut CallOptions<'_>,
 ) -> Result<RawResult> {
-    let deadline = Deadline::new(Instant::now(), options.timeout, options.max_timeout);
+    let now = Instant::now();
+    let deadline = Deadline::new(now, options.timeout, options.max_timeout);
     if options
         .cancel
         .as_ref()
@@ -204,7 +223,12 @@ pub(super) fn request(
         );
         return Err(Error::new(ErrorKind::State, text).sent(false));
     }
-    let (id, slot) = core.calls.register()?;
+    let about = About {
+        method: method.into(),
+        since: now,
+        thread: Some(std::thread::current()),
+    };
+    let (id, slot) = core.calls.register(about)?;
     let may_cancel = options.may_cancel;
     let mut call = Call {
         core,
@@ -440,10 +464,16 @@ pub(super) fn start_request(
 ) -> Result<StartedCall> {
     let judging = Arc::clone(core);
     let on_end = Box::new(move |outcome| on_end(judge(&judging, method, outcome)));
-    let id = core.calls.register_callback(match turn {
+    let about = About {
+        method: method.into(),
+        since: Instant::now(),
+        thread: None,
+    };
+    let on_end = match turn {
         Turn::InOrder => OnEnd::InOrder(on_end),
         Turn::Quick => OnEnd::Quick(on_end),
-    })?;
+    };
+    let id = core.calls.register_callback(about, on_end)?;
     let started = StartedCall {
         core: Arc::clone(core),
         id,

@@ -1,6 +1,7 @@
 //! What the threads of a connection share: reading, routing, sending, and the end.
 
 mod ending;
+mod looking;
 mod reading;
 mod routing;
 mod sending;
@@ -15,7 +16,9 @@ use std::time::{Duration, Instant};
 
 use super::crew::Crew;
 use super::handlers::Handlers;
+use super::in_hand::InHand;
 use super::incoming::Exchanges;
+use super::keepalive::{KeepAlive, Pulse};
 use super::outbox::Outbox;
 use super::outgoing::Calls;
 use super::stats::{Counters, Stats};
@@ -41,6 +44,8 @@ pub(crate) struct Core {
     pub(super) exchanges: Exchanges,
     pub(super) outbox: Outbox,
     pub(super) admitted: AtomicUsize,
+    pub(super) in_hand: InHand,
+    pulse: Option<Pulse>,
     /// Whether callers may read for themselves.
     pub(super) patient: bool,
     pub(super) settings: Settings,
@@ -75,6 +80,9 @@ pub(crate) struct Settings {
     pub(crate) write_timeout: Duration,
     /// Requests of ours reach the peer at any time.
     pub(crate) asks: bool,
+    /// From when on a handler runs long.
+    pub(crate) slow_handler: Duration,
+    pub(crate) keep_alive: Option<KeepAlive>,
     pub(crate) log: Option<LogHook>,
 }
 
@@ -155,12 +163,17 @@ impl Core {
         handlers: Handlers,
         settings: Settings,
     ) -> Arc<Self> {
+        let now = Instant::now();
         Arc::new(Self {
             crew: Crew::new(limits.max_workers),
             calls: Calls::new(limits.max_calls, limits.max_call_events),
             exchanges: Exchanges::default(),
             outbox: Outbox::new(sender, limits.max_queued_bytes),
             admitted: AtomicUsize::new(0),
+            in_hand: InHand::new(settings.slow_handler, now),
+            pulse: settings
+                .keep_alive
+                .map(|settings| Pulse::new(settings, now)),
             patient,
             settings,
             handlers,

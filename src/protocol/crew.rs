@@ -82,7 +82,7 @@ struct State<R> {
     /// Callers that wait in their slot and could read instead.
     standby: BTreeMap<i64, Arc<Slot>>,
     jobs: VecDeque<Job>,
-    serial: VecDeque<Job>,
+    serial: VecDeque<Serial>,
     serial_busy: bool,
     own: VecDeque<Job>,
     flush: bool,
@@ -100,6 +100,13 @@ struct State<R> {
     over: bool,
     /// Nothing is run any more either.
     stopped: bool,
+}
+
+/// A callback that runs in order with others of its kind.
+struct Serial {
+    job: Job,
+    /// It is owed to somebody, and runs even if the connection has ended meanwhile.
+    owed: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -359,7 +366,17 @@ impl<R> Crew<R> {
         if state.serial.len() >= max || state.stopped {
             return Err(job);
         }
-        state.serial.push_back(job);
+        state.serial.push_back(Serial { job, owed: false });
+        Ok(self.call_hands(&mut state))
+    }
+
+    /// The same for one that has to run, however many wait. Given back when nothing is run any more.
+    pub(crate) fn push_owed(&self, job: Job) -> Result<Hands, Job> {
+        let mut state = self.state.lock();
+        if state.stopped {
+            return Err(job);
+        }
+        state.serial.push_back(Serial { job, owed: true });
         Ok(self.call_hands(&mut state))
     }
 
@@ -400,13 +417,21 @@ impl<R> Crew<R> {
         self.quieter.notify_all();
     }
 
-    /// Forgets what is queued; threads leave when they have ended what they do.
-    pub(crate) fn stop(&self) {
+    /// Forgets what is queued, but for callbacks that are owed: they run when the one before them returns, or are given back when there is
+    /// no thread for that. Threads leave when they have ended what they do.
+    pub(crate) fn stop(&self) -> Vec<Job> {
         let mut state = self.state.lock();
         (state.over, state.stopped, state.flush) = (true, true, false);
+        let (mut owed, unwanted): (VecDeque<Serial>, VecDeque<Serial>) =
+            std::mem::take(&mut state.serial)
+                .into_iter()
+                .partition(|serial| serial.owed);
+        if state.threads > 0 {
+            state.serial.append(&mut owed);
+        }
         let forgotten = (
             std::mem::take(&mut state.jobs),
-            std::mem::take(&mut state.serial),
+            unwanted,
             std::mem::take(&mut state.own),
             state.receiver.take(),
         );
@@ -415,6 +440,7 @@ impl<R> Crew<R> {
         drop(forgotten);
         self.work.notify_all();
         self.watch.notify_all();
+        owed.into_iter().map(|serial| serial.job).collect()
     }
 
     /// Waits until no more than `own` handlers and callbacks run and none is queued, or until the deadline. Returns whether it is so.
@@ -452,6 +478,12 @@ impl<R> Crew<R> {
     pub(crate) fn thread_failed(&self) {
         self.state.lock().starting = false;
         self.thread_left();
+    }
+
+    /// How many handlers and callbacks wait for a thread.
+    pub(crate) fn waiting(&self) -> (usize, usize) {
+        let state = self.state.lock();
+        (state.jobs.len(), state.serial.len())
     }
 
     pub(crate) fn threads(&self) -> usize {
@@ -496,7 +528,8 @@ impl<R> State<R> {
         }
         if !self.serial_busy && !self.serial.is_empty() {
             self.serial_busy = true;
-            return self.serial.pop_front().map(Duty::Serial);
+            let serial = self.serial.pop_front();
+            return serial.map(|serial| Duty::Serial(serial.job));
         }
         None
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use super::peer::Peer;
@@ -22,7 +23,7 @@ pub struct Handlers {
     notifications: HashMap<String, Arc<NotificationFn>>,
     /// Ours, which never block: run on the reading thread, before the others.
     quick_notifications: HashMap<String, Arc<NotificationFn>>,
-    farewells: Vec<Arc<FarewellFn>>,
+    farewell: Option<Arc<FarewellFn>>,
 }
 
 #[derive(Clone)]
@@ -62,15 +63,14 @@ impl Handlers {
         self
     }
 
-    /// Runs when the peer has gone and when the connection is closed, each time before what is left is written; after those that were there
-    /// before. It never blocks.
+    /// Runs when the peer has gone and when the connection is closed, each time before what is left is written. It never blocks.
     pub(crate) fn farewell(mut self, farewell: impl Fn(&Peer) + Send + Sync + 'static) -> Self {
-        self.farewells.push(Arc::new(farewell));
+        self.farewell = Some(Arc::new(farewell));
         self
     }
 
     pub(crate) fn say_farewell(&self, peer: &Peer) {
-        for farewell in &self.farewells {
+        if let Some(farewell) = &self.farewell {
             farewell(peer);
         }
     }
@@ -100,7 +100,7 @@ impl Handlers {
         self
     }
 
-    /// Handles notifications of a method after the handler that is there already.
+    /// Handles notifications of a method after the handler that is there already, even if that one panics.
     pub(crate) fn notification_too(
         self,
         method: &str,
@@ -108,10 +108,17 @@ impl Handlers {
     ) -> Self {
         let first = self.notifications.get(method).cloned();
         self.notification(method, move |peer, notification| {
-            if let Some(first) = &first {
-                first(peer, notification);
-            }
+            let first = first.as_ref();
+            // A panic of the first one, which may be the host's, is the first one's affair.
+            let done = catch_unwind(AssertUnwindSafe(|| {
+                if let Some(first) = first {
+                    first(peer, notification);
+                }
+            }));
             handler(notification);
+            if let Err(panic) = done {
+                resume_unwind(panic);
+            }
         })
     }
 

@@ -10,13 +10,16 @@
 //! ends the peer if it is ours to end; the threads are joined. Each step is bounded in time. A handler that doesn't return keeps its
 //! thread, and nothing else. Closing from one of the connection's own threads waits for everything but itself.
 
+mod activity;
 mod call;
 mod cancel;
 mod core;
 mod crew;
 mod deadline;
 mod handlers;
+mod in_hand;
 mod incoming;
+mod keepalive;
 mod outbox;
 mod outgoing;
 mod outlet;
@@ -28,12 +31,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use self::activity::{Activity, OpenRequest, PendingCall, Running};
 pub use self::call::CallOptions;
 pub(crate) use self::call::StartedCall;
 pub use self::cancel::{CancelToken, OnTrigger};
 pub use self::core::LogHook;
 use self::core::{Core, Ending, Settings};
 pub use self::handlers::Handlers;
+pub use self::keepalive::KeepAlive;
 pub use self::outgoing::Progress;
 #[cfg(feature = "http-server")]
 pub(crate) use self::outlet::{ExchangeHandle, Origin, Outlet};
@@ -41,10 +46,13 @@ pub use self::peer::Peer;
 pub(crate) use self::responder::Asking;
 pub use self::responder::Responder;
 pub use self::stats::Stats;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 #[cfg(feature = "http-server")]
 use crate::jsonrpc::{Malformed, Message};
 use crate::transport::{Control, Halves, Limits, Sender, Transport};
+
+/// From when on a handler runs long.
+const SLOW_HANDLER: Duration = Duration::from_secs(30);
 
 /// A conversation with one peer over one transport.
 ///
@@ -76,6 +84,8 @@ impl Connection {
             drain: Duration::from_secs(1),
             write_timeout: Duration::from_secs(30),
             asks: true,
+            slow_handler: SLOW_HANDLER,
+            keep_alive: None,
             log: None,
         })
     }
@@ -89,6 +99,8 @@ impl Connection {
             drain: Duration::from_secs(5),
             write_timeout: Duration::from_secs(30),
             asks: true,
+            slow_handler: SLOW_HANDLER,
+            keep_alive: None,
             log: None,
         })
     }
@@ -110,6 +122,11 @@ impl Connection {
         Peer::new(Arc::clone(&self.0.0))
     }
 
+    /// Who waits for whom at the moment.
+    pub fn activity(&self) -> Activity {
+        self.0.0.activity()
+    }
+
     /// Waits until the peer has gone or the connection was closed elsewhere, gives requests in hand their time, closes, and returns what
     /// ended it.
     pub fn wait(&self) -> Error {
@@ -117,7 +134,7 @@ impl Connection {
     }
 
     /// Closes the connection; idempotent. When this returns, every call has returned or is about to with
-    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed), and every thread of the connection has ended, except one whose handler does not
+    /// [`ErrorKind::Closed`], and every thread of the connection has ended, except one whose handler does not
     /// return, and the thread that closes.
     pub fn close(&self) {
         self.0.0.close(Ending::InOrder);
@@ -169,6 +186,21 @@ impl ConnectionBuilder {
         self
     }
 
+    /// From when on a handler runs long, which is told to the [`log`](Self::log): once while it runs, and when it ends. Defaults to 30 s.
+    ///
+    /// Handlers of requests and notifications count; time during which none runs, since an answer is waited for, does not. On a transport
+    /// that can't wait with a bound ([`Receiver::is_patient`](crate::transport::Receiver::is_patient)) it is told when it ends.
+    pub fn slow_handler(mut self, slow_handler: Duration) -> Self {
+        self.settings.slow_handler = slow_handler;
+        self
+    }
+
+    /// Pings the peer, once the conversation is open and it is known how.
+    pub(crate) fn keep_alive(mut self, keep_alive: Option<KeepAlive>) -> Self {
+        self.settings.keep_alive = keep_alive;
+        self
+    }
+
     /// Takes what the library has to say to its host. Defaults to nobody.
     pub fn log(mut self, log: LogHook) -> Self {
         self.settings.log = Some(log);
@@ -191,6 +223,12 @@ impl ConnectionBuilder {
     /// What [`Transport::open`] says.
     pub fn open_boxed(self, transport: Box<dyn Transport>) -> Result<Connection> {
         let halves = transport.open(&self.limits)?;
+        if self.settings.keep_alive.is_some() && !halves.receiver.is_patient() {
+            halves.control.close_at_once();
+            let text =
+                "keep_alive needs a transport that can wait with a bound: see Receiver::is_patient";
+            return Err(Error::new(ErrorKind::Invalid, text));
+        }
         let Halves {
             receiver,
             sender,

@@ -8,8 +8,10 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread::Thread;
 use std::time::Instant;
 
+use super::activity::{Running, thread_name};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{Condvar, Mutex};
 use crate::transport::{Sender, SessionMessage};
@@ -35,6 +37,10 @@ struct State {
     bytes: usize,
     /// `None` while a thread writes.
     sender: Option<Box<dyn Sender>>,
+    /// Who writes, and since when.
+    writer: Option<(Thread, Instant)>,
+    /// How many threads wait for room.
+    waiting: usize,
     /// The sender holds the rest of a message that a deadline cut.
     cut: bool,
     closed: Option<Error>,
@@ -57,6 +63,8 @@ impl Outbox {
             queue: VecDeque::new(),
             bytes: 0,
             sender: Some(sender),
+            writer: None,
+            waiting: 0,
             cut: false,
             closed: None,
         };
@@ -123,7 +131,9 @@ impl Outbox {
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return Err(Error::new(ErrorKind::Timeout, stuck(state.bytes)));
             }
+            state.waiting += 1;
             state = self.changed.wait_until(state, deadline);
+            state.waiting -= 1;
         }
     }
 
@@ -149,6 +159,7 @@ impl Outbox {
         let Some(mut sender) = state.sender.take() else {
             return Flush::Done;
         };
+        state.writer = Some((std::thread::current(), Instant::now()));
         let mut batch = VecDeque::new();
         for round in 1.. {
             std::mem::swap(&mut state.queue, &mut batch);
@@ -174,13 +185,16 @@ impl Outbox {
                 }
                 Err(_) if state.closed.is_some() => {}
                 Err(error) => {
-                    state.close(&error);
+                    let forgotten = state.close(&error);
                     drop(state);
+                    drop((forgotten, sender));
                     self.changed.notify_all();
                     return Flush::Failed(error);
                 }
             }
             if state.closed.is_some() {
+                drop(state);
+                drop(sender);
                 return Flush::Done;
             }
             if state.queue.is_empty() || round == ROUNDS {
@@ -214,8 +228,23 @@ impl Outbox {
 
     /// Refuses what comes from now on and forgets what is queued.
     pub(crate) fn close(&self, error: &Error) {
-        self.state.lock().close(error);
+        let mut state = self.state.lock();
+        let forgotten = state.close(error);
+        drop(state);
         self.changed.notify_all();
+        // The sender may be the host's, which may use the connection when it is dropped.
+        drop(forgotten);
+    }
+
+    /// Who writes, and how many threads wait until they can queue.
+    pub(crate) fn who_writes(&self, now: Instant) -> (Option<Running>, usize) {
+        let state = self.state.lock();
+        let writer = state.writer.as_ref().filter(|_| state.is_writing());
+        let writer = writer.map(|(thread, since)| Running {
+            span: now.saturating_duration_since(*since),
+            thread: thread_name(thread),
+        });
+        (writer, state.waiting)
     }
 
     pub(crate) fn queued_bytes(&self) -> usize {
@@ -233,14 +262,15 @@ impl State {
         self.sender.is_none() && self.closed.is_none()
     }
 
-    fn close(&mut self, error: &Error) {
+    /// Gives what is forgotten, to be dropped outside of the lock.
+    #[must_use]
+    fn close(&mut self, error: &Error) -> (VecDeque<SessionMessage>, Option<Box<dyn Sender>>) {
         if self.closed.is_none() {
             self.closed = Some(error.clone());
         }
-        self.queue.clear();
         self.cut = false;
         self.bytes = 0;
-        self.sender = None;
+        (std::mem::take(&mut self.queue), self.sender.take())
     }
 }
 

@@ -15,8 +15,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
+use std::thread::Thread;
 use std::time::Instant;
 
+use super::activity::{PendingCall, thread_name};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::{Malformed, RequestId, Response};
 use crate::sync::{Condvar, Mutex};
@@ -174,6 +176,22 @@ impl fmt::Debug for Owed {
     }
 }
 
+/// What was asked, and who is owed the outcome.
+#[derive(Debug)]
+struct Asked {
+    about: About,
+    owed: Owed,
+}
+
+/// What can be seen of a call from outside.
+#[derive(Debug)]
+pub(crate) struct About {
+    pub(crate) method: Box<str>,
+    pub(crate) since: Instant,
+    /// Who waits; none when the outcome goes to a callback.
+    pub(crate) thread: Option<Thread>,
+}
+
 /// A callback and the outcome that it is owed, for the thread that runs callbacks.
 pub(crate) type Due = (OnEnd, Outcome);
 
@@ -198,7 +216,7 @@ pub(crate) struct Calls {
 #[derive(Debug)]
 struct Table {
     last_id: i64,
-    owed: HashMap<i64, Owed>,
+    owed: HashMap<i64, Asked>,
     retired: VecDeque<i64>,
     closed: Option<Error>,
 }
@@ -219,18 +237,18 @@ impl Calls {
     }
 
     /// Opens a slot under an id that was never used on this connection.
-    pub(crate) fn register(&self) -> Result<(i64, Arc<Slot>)> {
+    pub(crate) fn register(&self, about: About) -> Result<(i64, Arc<Slot>)> {
         let slot = Arc::new(Slot::default());
-        let id = self.enter(|| Owed::Caller(Arc::clone(&slot)))?;
+        let id = self.enter(about, || Owed::Caller(Arc::clone(&slot)))?;
         Ok((id, slot))
     }
 
     /// Promises the outcome of a request under such an id to a callback.
-    pub(crate) fn register_callback(&self, on_end: OnEnd) -> Result<i64> {
-        self.enter(|| Owed::Callback(on_end))
+    pub(crate) fn register_callback(&self, about: About, on_end: OnEnd) -> Result<i64> {
+        self.enter(about, || Owed::Callback(on_end))
     }
 
-    fn enter(&self, owed: impl FnOnce() -> Owed) -> Result<i64> {
+    fn enter(&self, about: About, owed: impl FnOnce() -> Owed) -> Result<i64> {
         let mut table = self.table.lock();
         if let Some(error) = &table.closed {
             return Err(error.clone().sent(false));
@@ -242,7 +260,8 @@ impl Calls {
         }
         table.last_id += 1;
         let id = table.last_id;
-        table.owed.insert(id, owed());
+        let owed = owed();
+        table.owed.insert(id, Asked { about, owed });
         Ok(id)
     }
 
@@ -263,7 +282,7 @@ impl Calls {
         };
         table.retire(number);
         drop(table);
-        match owed {
+        match owed.owed {
             Owed::Caller(slot) => {
                 slot.complete(outcome);
                 (Delivery::Delivered, None)
@@ -277,7 +296,10 @@ impl Calls {
         let number = id.as_i64()?;
         let mut table = self.table.lock();
         match table.owed.remove(&number)? {
-            Owed::Callback(on_end) => {
+            Asked {
+                owed: Owed::Callback(on_end),
+                ..
+            } => {
                 table.retire(number);
                 Some((on_end, Outcome::Withdrawn))
             }
@@ -294,7 +316,7 @@ impl Calls {
             return (Delivery::Unknown, false);
         };
         let table = self.table.lock();
-        match table.owed.get(&number) {
+        match table.owed.get(&number).map(|asked| &asked.owed) {
             Some(Owed::Caller(slot)) => {
                 (Delivery::Delivered, slot.report(progress, self.max_events))
             }
@@ -327,12 +349,30 @@ impl Calls {
         let mut due = Vec::new();
         for owed in owed.into_values() {
             let outcome = Outcome::Failed(error.clone().sent(true));
-            match owed {
+            match owed.owed {
                 Owed::Caller(slot) => slot.complete(outcome),
                 Owed::Callback(on_end) => due.push((on_end, outcome)),
             }
         }
         due
+    }
+
+    /// What waits for an outcome, the oldest first.
+    pub(crate) fn show(&self, now: Instant) -> Vec<PendingCall> {
+        let table = self.table.lock();
+        let calls = table
+            .owed
+            .iter()
+            .map(|(id, Asked { about, .. })| PendingCall {
+                id: *id,
+                method: about.method.to_string(),
+                age: now.saturating_duration_since(about.since),
+                thread: about.thread.as_ref().map(thread_name),
+            });
+        let mut calls: Vec<PendingCall> = calls.collect();
+        drop(table);
+        calls.sort_by_key(|call| call.id);
+        calls
     }
 
     pub(crate) fn in_flight(&self) -> usize {
@@ -352,6 +392,14 @@ impl Table {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+
+    fn about() -> About {
+        About {
+            method: "m".into(),
+            since: Instant::now(),
+            thread: None,
+        }
+    }
     use crate::jsonrpc::Message;
 
     fn response(id: i64) -> Outcome {
@@ -370,7 +418,7 @@ mod tests {
     #[test]
     fn late_answers_are_told_from_unknown_ones() {
         let calls = Calls::new(10, 10);
-        let (id, _slot) = calls.register().expect("open");
+        let (id, _slot) = calls.register(about()).expect("open");
         assert!(calls.give_up(id));
         assert_eq!(
             calls.complete(&RequestId::from(id), response(id)).0,
@@ -392,13 +440,13 @@ mod tests {
     fn only_what_a_callback_waits_for_can_be_withdrawn() {
         let calls = Calls::new(10, 10);
         let on_end = OnEnd::Quick(Box::new(|_| {}));
-        let id = calls.register_callback(on_end).expect("open");
+        let id = calls.register_callback(about(), on_end).expect("open");
         let token = RequestId::from(id);
         let due = calls.withdraw(&token).expect("a callback");
         assert!(matches!(due, (OnEnd::Quick(_), Outcome::Withdrawn)));
         assert!(calls.withdraw(&token).is_none());
         assert_eq!(calls.complete(&token, response(id)).0, Delivery::Late);
-        let (id, slot) = calls.register().expect("open");
+        let (id, slot) = calls.register(about()).expect("open");
         assert!(calls.withdraw(&RequestId::from(id)).is_none());
         assert!(slot.take().is_none());
         assert_eq!(calls.in_flight(), 1);
@@ -408,23 +456,26 @@ mod tests {
     #[test]
     fn ids_are_never_used_again() {
         let calls = Calls::new(10, 10);
-        let (first, _slot) = calls.register().expect("open");
+        let (first, _slot) = calls.register(about()).expect("open");
         calls.complete(&RequestId::from(first), response(first));
-        let (second, _slot) = calls.register().expect("open");
+        let (second, _slot) = calls.register(about()).expect("open");
         assert_ne!(first, second);
     }
 
     #[test]
     fn the_table_is_bounded_and_a_closed_one_says_why() {
         let calls = Calls::new(1, 10);
-        let (_, slot) = calls.register().expect("open");
-        assert_eq!(calls.register().expect_err("full").kind(), ErrorKind::Busy);
+        let (_, slot) = calls.register(about()).expect("open");
+        assert_eq!(
+            calls.register(about()).expect_err("full").kind(),
+            ErrorKind::Busy
+        );
         calls.close(&Error::new(ErrorKind::Closed, "gone"));
         let Some(Found::Outcome(Outcome::Failed(error))) = slot.take() else {
             panic!("woken")
         };
         assert!(error.kind() == ErrorKind::Closed && error.was_sent());
-        let error = calls.register().expect_err("closed");
+        let error = calls.register(about()).expect_err("closed");
         assert!(error.kind() == ErrorKind::Closed && !error.was_sent());
     }
 
@@ -432,7 +483,7 @@ mod tests {
     #[test]
     fn progress_comes_in_order_and_is_merged_past_the_limit() {
         let calls = Calls::new(10, 3);
-        let (id, slot) = calls.register().expect("open");
+        let (id, slot) = calls.register(about()).expect("open");
         let merged: Vec<bool> = (0..5)
             .map(|value| calls.report(&RequestId::from(id), progress(value)).1)
             .collect();
@@ -454,6 +505,14 @@ mod tests {
 #[cfg(all(test, loom))]
 mod loom_tests {
     use super::*;
+
+    fn about() -> About {
+        About {
+            method: "m".into(),
+            since: Instant::now(),
+            thread: None,
+        }
+    }
     use crate::jsonrpc::Message;
 
     fn response(id: i64) -> Outcome {
@@ -468,7 +527,7 @@ mod loom_tests {
     fn loom_each_call_has_one_outcome() {
         loom::model(|| {
             let calls = Arc::new(Calls::new(10, 10));
-            let (id, slot) = calls.register().expect("open");
+            let (id, slot) = calls.register(about()).expect("open");
             let answering = {
                 let calls = Arc::clone(&calls);
                 loom::thread::spawn(move || calls.complete(&RequestId::from(id), response(id)))
@@ -494,7 +553,7 @@ mod loom_tests {
     fn loom_giving_up_races_with_the_answer() {
         loom::model(|| {
             let calls = Arc::new(Calls::new(10, 10));
-            let (id, slot) = calls.register().expect("open");
+            let (id, slot) = calls.register(about()).expect("open");
             let answering = {
                 let calls = Arc::clone(&calls);
                 loom::thread::spawn(move || calls.complete(&RequestId::from(id), response(id)))

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::activity::Activity;
 use super::call::{self, CallOptions, StartedCall, Turn};
 use super::core::Core;
 use super::stats::Stats;
@@ -98,6 +99,11 @@ impl Peer {
     /// Whether the connection has ended: the peer has gone, or it was closed.
     pub fn is_closed(&self) -> bool {
         self.0.has_ended()
+    }
+
+    /// Who waits for whom at the moment.
+    pub fn activity(&self) -> Activity {
+        self.0.activity()
     }
 
     /// What happened so far, counted.

@@ -29,17 +29,25 @@ pub struct Responder {
     answered: bool,
     /// Whether the request is one of those in hand.
     admitted: bool,
+    /// Under which it is seen among what is in hand.
+    key: Option<u64>,
 }
 
 impl Responder {
     /// The caller has counted the request as admitted.
-    pub(crate) fn new(core: Arc<Core>, exchange: Arc<Exchange>, method: &str) -> Self {
+    pub(crate) fn new(
+        core: Arc<Core>,
+        exchange: Arc<Exchange>,
+        method: &str,
+        key: Option<u64>,
+    ) -> Self {
         Self {
             core,
             exchange,
             method: method.into(),
             answered: false,
             admitted: true,
+            key,
         }
     }
 
@@ -56,6 +64,11 @@ impl Responder {
     /// The token that is triggered when the peer cancels the request, or the connection closes.
     pub fn cancel_token(&self) -> &CancelToken {
         &self.exchange.cancel
+    }
+
+    /// Under which it is seen among what is in hand.
+    pub(crate) fn key(&self) -> Option<u64> {
+        self.key
     }
 
     /// Whether the request came in a batch (2025-03-26 only).
@@ -214,6 +227,9 @@ impl Drop for Responder {
             }
         }
         self.stand_aside();
+        if let Some(key) = self.key {
+            self.core.in_hand.leave(key);
+        }
     }
 }
 

@@ -49,6 +49,7 @@ mod subscription;
 mod tagged;
 mod task;
 mod tool;
+mod trace_context;
 mod url;
 mod version;
 
@@ -131,4 +132,5 @@ pub use tool::{
     CallToolRequestParams, CallToolResult, ListToolsResult, TaskSupport, Tool, ToolAnnotations,
     ToolExecution,
 };
+pub use trace_context::TraceContext;
 pub use version::{FitTo, ProtocolVersion};

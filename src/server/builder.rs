@@ -22,7 +22,7 @@ use super::tools::{self, ToolHandler, Tools};
 use super::{Inner, Server};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::Request;
-use crate::protocol::{Handlers, Responder};
+use crate::protocol::{Handlers, KeepAlive, Responder};
 use crate::schema::{
     CacheHint, CompletionReference, Implementation, JsonObject, Prompt, ProtocolVersion, Resource,
     ResourceTemplate, Tool, check_extension_id,
@@ -66,6 +66,8 @@ impl ServerBuilder {
             methods: Handlers::new(),
             limits: Limits::default(),
             drain: Duration::from_secs(5),
+            slow_handler: Duration::from_secs(30),
+            keep_alive: None,
             log: None,
             keys: KeyRing::new(keys).expect("there is one key"),
             state_lifetime: Duration::from_secs(600),
@@ -125,6 +127,23 @@ impl ServerBuilder {
     /// How long calls in hand may go on when the peer's input has ended. Defaults to 5 s.
     pub fn drain(mut self, drain: Duration) -> Self {
         self.inner.drain = drain;
+        self
+    }
+
+    /// From when on a handler runs long, which is told to the log: see
+    /// [`ConnectionBuilder::slow_handler`](crate::protocol::ConnectionBuilder::slow_handler). Defaults to 30 s.
+    pub fn slow_handler(mut self, slow_handler: Duration) -> Self {
+        self.inner.slow_handler = slow_handler;
+        self
+    }
+
+    /// Pings clients of the legacy era that have said nothing for a while, and closes the connection of one that does not answer. Defaults to
+    /// no pings; a modern client, which no server may ask anything, is never sent one. Needs a transport that can wait with a bound
+    /// ([`Receiver::is_patient`](crate::transport::Receiver::is_patient)).
+    ///
+    /// Spec: Base Protocol, Utilities, "Ping" (up to 2025-11-25).
+    pub fn keep_alive(mut self, keep_alive: KeepAlive) -> Self {
+        self.inner.keep_alive = Some(keep_alive);
         self
     }
 

@@ -27,7 +27,7 @@ use crate::protocol::{Asking, CancelToken, Peer, Progress, Responder};
 use crate::schema::{
     CallToolResult, ContentBlock, ElicitationMode, FitTo, LoggingLevel,
     LoggingMessageNotificationParams, ProgressNotificationParams, ProtocolVersion,
-    RequestMetaObject, ResultMetaObject, URLElicitationRequiredError, method,
+    RequestMetaObject, ResultMetaObject, TraceContext, URLElicitationRequiredError, method,
 };
 use crate::sync::Mutex;
 
@@ -127,6 +127,14 @@ impl Context {
         &self.meta
     }
 
+    /// In which trace the call happens: for spans of one's own, and to be handed on. Questions that the call asks a client of the legacy era
+    /// carry it.
+    ///
+    /// Spec: Base Protocol, "`_meta`" (2026-07-28).
+    pub fn trace_context(&self) -> TraceContext {
+        self.meta.trace_context()
+    }
+
     /// Refuses the call unless the client declared this extension: to be given on with `?`. What can be done without the extension is
     /// better done without it.
     ///
@@ -167,6 +175,11 @@ impl Context {
     /// The client's side of the connection.
     pub fn peer(&self) -> Peer {
         self.responder.peer()
+    }
+
+    /// Under which the request is seen among what is in hand.
+    pub(super) fn key(&self) -> Option<u64> {
+        self.responder.key()
     }
 
     /// Tells the client how far the call is, if it wants to know.

@@ -239,7 +239,7 @@ impl Audience {
         drop(cancelled);
         full.into_iter().for_each(Stream::end);
         if stuck {
-            peer.core().give_up();
+            peer.core().give_up_reading();
         } else if posted {
             peer.core().write_soon();
         }
@@ -277,6 +277,13 @@ impl Link {
         if state.gone {
             return;
         }
+        peer.core().start_pinging(
+            method::PING,
+            Arc::new(|_, text| {
+                text.extend_from_slice(b"{}");
+                Ok(())
+            }),
+        );
         state.initialized = true;
         state.peer.get_or_insert_with(|| peer.clone());
         self.server.hub.join(&self.audience);

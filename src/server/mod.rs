@@ -74,7 +74,7 @@ pub use self::state::StateKey;
 pub use self::store::{MemoryStateStore, StateStore};
 use self::tools::{ToolHandler, Tools};
 use crate::error::{ErrorKind, Result};
-use crate::protocol::{Connection, ConnectionBuilder, Handlers, LogHook};
+use crate::protocol::{Connection, ConnectionBuilder, Handlers, KeepAlive, LogHook};
 use crate::schema::{
     CacheHint, CompletionReference, Implementation, JsonObject, Prompt, ProtocolVersion, Resource,
     ResourceTemplate, Tool,
@@ -108,6 +108,8 @@ struct Inner {
     methods: Handlers,
     limits: Limits,
     drain: Duration,
+    slow_handler: Duration,
+    keep_alive: Option<KeepAlive>,
     log: Option<LogHook>,
     /// Seal what calls know between rounds.
     keys: KeyRing,
@@ -313,7 +315,9 @@ impl Server {
         let connection = Connection::serving()
             .handlers(handlers)
             .limits(inner.limits.clone())
-            .drain(inner.drain);
+            .drain(inner.drain)
+            .slow_handler(inner.slow_handler)
+            .keep_alive(inner.keep_alive);
         match &inner.log {
             Some(log) => connection.log(Arc::clone(log)),
             None => connection,

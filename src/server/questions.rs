@@ -16,7 +16,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::RawResult;
 use crate::protocol::OnTrigger;
 use crate::schema::{
-    ElicitRequestParams, FitTo, InputRequest, InputRequests, InputResponse, ProtocolVersion, method,
+    ElicitRequestParams, FitTo, InputRequest, InputRequests, InputResponse, ProtocolVersion,
+    TraceContext, method,
 };
 use crate::sync::Mutex;
 use crate::transport::sys::random;
@@ -48,7 +49,7 @@ pub(super) fn send(mut context: Context, asked: InputRequests) -> Result<()> {
         Err(error) => return give_up(context, error),
     };
     context.stand_aside();
-    let cancel = context.cancel_token().clone();
+    let (cancel, trace) = (context.cancel_token().clone(), context.trace_context());
     let server = Arc::clone(context.server());
     let gathering = Arc::new(Gathering(Mutex::new(Some(Gathered {
         context,
@@ -65,9 +66,11 @@ pub(super) fn send(mut context: Context, asked: InputRequests) -> Result<()> {
         // An answer is one to the question as the handler asked it.
         let gatherer = Arc::clone(&gathering);
         let (asked_key, asked_question) = (key.clone(), question.clone());
+        // Beside the question, of which it is no part: the answer belongs to the question whatever the trace.
+        let traced = with_trace(shown.clone(), &trace);
         let sent = asking.start(
             method_of(&shown),
-            |_, text| write_params(&shown, text),
+            |_, text| write_params(&traced, text),
             move |answer| gatherer.take(asked_key, asked_question, answer),
         );
         match sent {
@@ -157,8 +160,8 @@ fn run_again(mut context: Context, answers: Vec<Gained>) {
     let Some(again) = context.asker().map(|asker| Arc::clone(&asker.again)) else {
         return;
     };
-    let core = Arc::clone(context.peer().core());
-    core.run_later(Box::new(move || again.run(context)));
+    let (core, key) = (Arc::clone(context.peer().core()), context.key());
+    core.run_later(key, Box::new(move || again.run(context)));
 }
 
 /// The question as the client is sent it. A page needs an id in 2025-11-25, that of no other page.
@@ -184,6 +187,23 @@ fn elicitation_id(question: &InputRequest) -> Option<&str> {
         },
         _ => None,
     }
+}
+
+fn with_trace(mut question: InputRequest, trace: &TraceContext) -> InputRequest {
+    if trace.is_empty() {
+        return question;
+    }
+    let meta = match &mut question {
+        InputRequest::Elicit(request) => match &mut request.params {
+            ElicitRequestParams::Form(params) => &mut params.meta,
+            ElicitRequestParams::Url(params) => &mut params.meta,
+        },
+        InputRequest::CreateMessage(request) => &mut request.params.meta,
+        InputRequest::ListRoots(request) => &mut request.params.get_or_insert_default().meta,
+        _ => return question,
+    };
+    meta.get_or_insert_default().add_trace_context(trace);
+    question
 }
 
 fn method_of(question: &InputRequest) -> &'static str {

@@ -210,6 +210,24 @@ fn a_modern_client_fails_at_a_legacy_server_before_anything_else() {
     script.end();
 }
 
+// M-VER-C-12; promise 10: silence proves nothing of what a server speaks, nor does its end.
+#[test]
+fn a_modern_client_says_of_a_silent_server_that_it_is_silent() {
+    let modern = || asker().revisions(&[ProtocolVersion::LATEST]);
+    let (transport, silent) = script(|server| {
+        server.expect("server/discover");
+        server.expect_end();
+    });
+    let client = modern().probe_timeout(Duration::from_millis(50));
+    let error = connect(client, transport).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+    silent.end();
+    let (transport, leaving) = script(|server| drop(server.expect("server/discover")));
+    let error = connect(modern(), transport).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
+    leaving.end();
+}
+
 // M-VER-C-10; lessons 14.3, 14.4
 #[test]
 fn a_server_that_was_taken_for_legacy_may_prove_modern() {

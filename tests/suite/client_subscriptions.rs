@@ -10,6 +10,7 @@ use mcplink::protocol::{CallOptions, CancelToken};
 use mcplink::schema::{ProtocolVersion, SubscriptionFilter};
 use serde_json::{Value, json};
 
+use crate::common::{Gate, within};
 use crate::rawserver::{LONG, RawServer, connect, connect_with};
 
 const MODERN: ProtocolVersion = ProtocolVersion::V2026_07_28;
@@ -301,7 +302,7 @@ fn legacy_servers_are_asked_for_resources_and_sorted_out_for_lists() {
             server.answer(&request, json!({}));
         },
     );
-    assert_eq!(*subscription.granted(), filter);
+    assert_eq!(subscription.granted(), filter);
     for method in ["tools", "resources", "prompts"] {
         server.notify(&format!("notifications/{method}/list_changed"), json!({}));
     }
@@ -340,7 +341,7 @@ fn a_legacy_server_is_not_asked_for_what_it_can_not() {
         .tools_list_changed(true)
         .resources_list_changed(true);
     let subscription = client.subscribe(filter, |_| {}).unwrap();
-    assert_eq!(*subscription.granted(), tools());
+    assert_eq!(subscription.granted(), tools());
     drop(subscription);
     server.has_heard_nothing(&client);
     let (client, mut server) = connect(LEGACY, &everything());
@@ -407,4 +408,48 @@ fn a_legacy_server_that_does_not_answer_unsubscribing_fills_no_table() {
         server.asked("resources/unsubscribe");
     }
     assert_eq!(client.stats().calls_in_flight, 0);
+}
+
+// Every subscription is told its end, whatever the callbacks before it do.
+#[test]
+fn the_end_is_told_behind_a_callback_that_outlasts_the_closing() {
+    let (client, mut server) = connect(MODERN, &everything());
+    let gate = Gate::default();
+    let held = gate.clone();
+    let (told, events) = mpsc::channel();
+    let _subscription = server.serve(
+        || {
+            let on_event = move |event| {
+                if event == Event::ToolsChanged {
+                    held.pass();
+                }
+                _ = told.send(event);
+            };
+            client.subscribe(tools(), on_event).unwrap()
+        },
+        |server| {
+            let request = server.asked("subscriptions/listen");
+            acknowledge(server, &request["id"], json!({ "toolsListChanged": true }));
+            tools_changed(server, &request["id"]);
+        },
+    );
+    gate.wait_for(1);
+    let closed = client.clone();
+    within(Duration::from_secs(8), move || closed.close());
+    assert!(events.try_recv().is_err());
+    gate.open();
+    assert_eq!(events.recv_timeout(LONG).unwrap(), Event::ToolsChanged);
+    assert_eq!(ended(&events.recv_timeout(LONG).unwrap()), Some(false));
+}
+
+#[test]
+fn a_panic_of_a_handler_of_the_host_keeps_no_event_from_subscriptions() {
+    let builder = Client::builder("test", "1")
+        .on_notification("notifications/tools/list_changed", |_, _| {
+            panic!("on purpose")
+        });
+    let (client, mut server) = connect_with(builder, MODERN, &everything());
+    let (_subscription, events, id) = listen(&client, &mut server, tools(), json!({}));
+    tools_changed(&mut server, &id);
+    assert_eq!(events.recv_timeout(LONG).unwrap(), Event::ToolsChanged);
 }

@@ -667,7 +667,7 @@ fn changes_are_told_to_who_subscribed() {
         let subscription = client
             .subscribe(filter.clone(), move |event| sender.send(event).unwrap())
             .unwrap();
-        assert_eq!(subscription.granted(), &filter);
+        assert_eq!(subscription.granted(), filter);
         text_of(&client, "test_trigger_prompt_change", &json!({}));
         text_of(&client, "touch", &json!({ "uri": "fixture://hello" }));
         let uri = "test://watched-resource";

@@ -4,6 +4,7 @@
     reason = "a test that can't go on is a test that fails"
 )]
 
+mod activity;
 mod asking;
 mod asking_ends;
 mod asking_pages;
@@ -17,6 +18,7 @@ mod client_fallback;
 mod client_opening;
 mod client_paging;
 mod client_peers;
+mod client_restart;
 mod client_rounds;
 mod client_subscriptions;
 mod client_typed;
@@ -50,6 +52,7 @@ mod http_modern;
 #[cfg(feature = "http-server")]
 mod http_server;
 mod icons;
+mod keep_alive;
 mod layout;
 #[cfg(feature = "http-server")]
 mod listening;
@@ -81,6 +84,7 @@ mod server_tools;
 mod stress;
 mod tap;
 mod trace;
+mod trace_context;
 mod transport;
 #[cfg(feature = "validation")]
 mod validation;

@@ -1,12 +1,12 @@
 //! A transport that an application writes itself: a whole conversation over it, in every revision.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use mcplink::client::Client;
-use mcplink::protocol::CallOptions;
+use mcplink::protocol::{CallOptions, Connection, Peer};
 use mcplink::schema::{
     ElicitRequestParams, ElicitResult, ElicitSchema, ProtocolVersion, SubscriptionFilter, Tool,
 };
@@ -16,6 +16,8 @@ use mcplink::transport::{
 };
 use mcplink::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
+
+use crate::common::within;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -171,5 +173,62 @@ fn a_call_a_question_and_a_subscription_complete_over_it() {
         drop(subscription);
         client.close();
         serving.close();
+    }
+}
+
+/// A sender that looks at its connection while it is dropped.
+#[derive(Debug)]
+struct Curious {
+    inner: Outgoing,
+    looks_at: Arc<OnceLock<Peer>>,
+    dropped: mpsc::Sender<usize>,
+}
+
+impl Sender for Curious {
+    fn send(&mut self, queue: &mut VecDeque<SessionMessage>, deadline: Instant) -> Result<()> {
+        self.inner.send(queue, deadline)
+    }
+}
+
+impl Drop for Curious {
+    fn drop(&mut self) {
+        let stats = self.looks_at.get().unwrap().stats();
+        self.dropped.send(stats.queued_bytes).unwrap();
+    }
+}
+
+#[derive(Debug)]
+struct CuriousChannel(Channel, Arc<OnceLock<Peer>>, mpsc::Sender<usize>);
+
+impl Transport for CuriousChannel {
+    fn open(self: Box<Self>, limits: &Limits) -> Result<Halves> {
+        let Self(channel, looks_at, dropped) = *self;
+        let inner = Outgoing(channel.outgoing.clone());
+        let mut halves = Box::new(channel).open(limits)?;
+        halves.sender = Box::new(Curious {
+            inner,
+            looks_at,
+            dropped,
+        });
+        Ok(halves)
+    }
+}
+
+// Lesson 6.3: no lock is held while code of the host runs.
+#[test]
+fn its_sender_may_look_at_the_connection_while_it_is_dropped() {
+    for peer_leaves_first in [false, true] {
+        let (here, there) = pair();
+        let looks_at: Arc<OnceLock<Peer>> = Arc::default();
+        let (tell, dropped) = mpsc::channel();
+        let transport = CuriousChannel(here, Arc::clone(&looks_at), tell);
+        let connection = Connection::asking().open(transport).unwrap();
+        let peer = looks_at.get_or_init(|| connection.peer());
+        let there = (!peer_leaves_first).then_some(there);
+        // With nobody there, writing fails.
+        drop(peer.notify("tests/anything", &json!({})));
+        within(PATIENCE, move || connection.close());
+        assert_eq!(dropped.recv_timeout(PATIENCE).unwrap(), 0);
+        drop(there);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::super::subscription::is_part;
+use super::super::subscriptions::is_part;
 use crate::schema::{CacheHint, method};
 use crate::transport::Limits;
 

@@ -67,9 +67,9 @@ impl Core {
         self.life.lock().ended.is_some()
     }
 
-    /// Whether this side closes the connection, or has.
-    pub(crate) fn is_closing(&self) -> bool {
-        self.life.lock().closing
+    /// What ended the connection, if it has ended.
+    pub(crate) fn ended(&self) -> Option<Error> {
+        self.life.lock().ended.clone()
     }
 
     /// Waits until the peer has gone or the connection is closed, then gives requests in hand their time, and closes.
@@ -130,7 +130,9 @@ impl Core {
         }
         self.end(&reason);
         self.outbox.close(&reason);
-        self.crew.stop();
+        for owed in self.crew.stop() {
+            self.run_guarded(owed);
+        }
         if self
             .crew
             .wait_for_threads(own_thread, Instant::now() + Duration::from_secs(2))

@@ -98,7 +98,8 @@ impl Core {
                     None => return,
                 }
             }
-            let job = match self.receive_one(&mut *receiver, None) {
+            let patience = self.look_around();
+            let job = match self.receive_one(&mut *receiver, patience) {
                 Ok(Some(Taken::Job(job))) => job,
                 Ok(Some(Taken::Delivered)) if !self.settings.inline => {
                     // Its caller may call again at once, and then better reads for itself.

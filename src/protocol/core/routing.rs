@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
@@ -49,6 +49,11 @@ impl Core {
                 let text = format!("the transport panicked: {}", panic_text(&*panic));
                 Err(Error::new(ErrorKind::Io, text))
             })?;
+        if !matches!(received, Received::Nothing)
+            && let Some(pulse) = &self.pulse
+        {
+            pulse.seen(Instant::now());
+        }
         let outer = STANDING.replace(Standing::Reading(self.address()));
         let taken = match received {
             Received::Message(message) => Some(self.take_in(message)),
@@ -210,14 +215,21 @@ impl Core {
         if let Some(outlet) = &origin.outlet {
             outlet.attach(ExchangeHandle::new(Arc::clone(self), &exchange));
         }
-        let responder = Responder::new(Arc::clone(self), exchange, request.method());
-        let call = Arc::clone(call);
+        let (call, quick) = (Arc::clone(call), *quick);
+        // What is answered at once is not worth to be seen.
+        let key = (!quick).then(|| {
+            let (method, id) = (request.method(), Some(request.id()));
+            self.in_hand.enter(method, id, Instant::now())
+        });
+        let responder = Responder::new(Arc::clone(self), exchange, request.method(), key);
         let job: Job = Box::new(move || call(&request, responder));
-        if *quick {
-            self.run_guarded(job);
-            return Taken::Done;
+        match key {
+            None => {
+                self.run_guarded(job);
+                Taken::Done
+            }
+            Some(key) => Taken::Job(self.seen(key, job)),
         }
-        Taken::Job(job)
     }
 
     pub(super) fn notified(self: &Arc<Self>, notification: Notification) {
@@ -231,7 +243,15 @@ impl Core {
                 }
                 if let Some(handler) = self.handlers.for_notification(method) {
                     let handler = Arc::clone(handler);
-                    self.push_serial(Box::new(move || handler(&peer, &notification)));
+                    let key = self.in_hand.enter(method, None, Instant::now());
+                    let leaving = Leaving(Arc::clone(self), key);
+                    self.push_serial(self.seen(
+                        key,
+                        Box::new(move || {
+                            let _leaving = leaving;
+                            handler(&peer, &notification);
+                        }),
+                    ));
                 }
             }
         }
@@ -327,8 +347,12 @@ impl Core {
         }
     }
 
-    /// Runs a handler, which was left before, on a thread of the connection.
-    pub(crate) fn run_later(self: &Arc<Self>, handler: Job) {
+    /// Runs the handler of a request, which was left before, on a thread of the connection.
+    pub(crate) fn run_later(self: &Arc<Self>, key: Option<u64>, handler: Job) {
+        let handler = match key {
+            Some(key) => self.seen(key, handler),
+            None => handler,
+        };
         let hands = self.crew.push_job(handler);
         self.provide(hands);
     }
@@ -336,7 +360,7 @@ impl Core {
     /// What handlers want to have run when their request is cancelled: in order with notifications, but never dropped.
     pub(super) fn push_callbacks(self: &Arc<Self>, callbacks: Vec<Callback>) {
         for callback in callbacks {
-            if let Ok(hands) = self.crew.push_serial(callback, usize::MAX) {
+            if let Ok(hands) = self.crew.push_owed(callback) {
                 self.provide(hands);
             }
         }
@@ -351,7 +375,7 @@ impl Core {
 
     /// Queues what must not be lost, however much waits: there is no more of it than there are calls.
     pub(in crate::protocol) fn push_owed(self: &Arc<Self>, job: Job) {
-        match self.crew.push_serial(job, usize::MAX) {
+        match self.crew.push_owed(job) {
             Ok(hands) => self.provide(hands),
             // Nobody is left to run it, but it must know that it is over.
             Err(job) => self.run_guarded(job),
@@ -443,6 +467,15 @@ impl Core {
             Ok(()) => self.write_answers(),
             Err(error) => self.log(|| format!("an error answer could not be sent: {error}")),
         }
+    }
+}
+
+/// A notification is no longer in hand when its handler has run, or is not to run.
+struct Leaving(Arc<Core>, u64);
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.0.in_hand.leave(self.1);
     }
 }
 

@@ -10,7 +10,7 @@ use super::super::incoming::Exchange;
 use super::super::outbox::Flush;
 use super::super::outlet::Origin;
 use super::super::responder::response_of;
-use super::{CALL_TURN, CANCELLED, Core, STANDING, Standing, WRITE_TURN};
+use super::{CALL_TURN, CANCELLED, Core, Ending, STANDING, Standing, WRITE_TURN};
 use crate::error::{Error, ErrorCode, ErrorKind, Result};
 use crate::jsonrpc::{self, RequestId};
 use crate::transport::{Limits, SessionMessage};
@@ -212,14 +212,23 @@ impl Core {
     }
 
     /// Gives a peer up that does not read what it subscribed to.
-    pub(crate) fn give_up(self: &Arc<Self>) {
+    pub(crate) fn give_up_reading(self: &Arc<Self>) {
         let max = self.limits.max_backlog;
-        let text = format!(
+        self.give_up(format!(
             "'{}' does not read: {max} change notifications wait (max_backlog)",
             self.peer()
-        );
+        ));
+    }
+
+    /// Ends the connection for this reason, and has a thread of its own close it.
+    pub(super) fn give_up(self: &Arc<Self>, text: String) {
         self.log(|| text.clone());
         self.end(&Error::new(ErrorKind::Closed, text));
+        let core = Arc::clone(self);
+        let hands = self
+            .crew
+            .push_own(Box::new(move || core.close(Ending::InOrder)));
+        self.provide(hands);
     }
 
     pub(crate) fn limits(&self) -> &Limits {

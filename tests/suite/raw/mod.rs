@@ -128,6 +128,16 @@ impl Raw {
         self.send(json!({ "jsonrpc": "2.0", "method": method, "params": params }));
     }
 
+    /// Reads what is left, until the other side has closed; fails when it does not.
+    pub(crate) fn reads_to_the_end(&mut self) {
+        while let Ok(received) = self.halves.receiver.receive(Some(PATIENCE)) {
+            assert!(
+                matches!(received, Received::Message(_)),
+                "the connection should end: {received:?}"
+            );
+        }
+    }
+
     pub(crate) fn send(&mut self, message: Value) {
         let mut queue = VecDeque::from([SessionMessage::new(message.to_string().into_bytes())]);
         let deadline = Instant::now() + PATIENCE;

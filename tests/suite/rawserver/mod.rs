@@ -25,8 +25,7 @@ pub(crate) fn connect_with(
     capabilities: &Value,
 ) -> (Client, RawServer) {
     let (here, there) = memory::pair();
-    let info = json!({ "name": "raw", "version": "1" });
-    connect_over(here, there, builder, revision, capabilities, &info)
+    connect_over(here, there, builder, revision, capabilities, &raw_info())
 }
 
 /// Connects over a transport of the test's own to a server that says `info` of itself.
@@ -38,24 +37,49 @@ pub(crate) fn connect_over(
     capabilities: &Value,
     info: &Value,
 ) -> (Client, RawServer) {
-    let mut server = RawServer(Box::new(there).open(&Limits::default()).unwrap());
+    let mut server = RawServer::open(there);
     let connecting = thread::spawn(move || builder.revisions(&[revision]).connect(here).unwrap());
-    let opening = server.receive();
-    if revision.is_modern() {
-        let result = json!({
-            "resultType": "complete", "supportedVersions": [revision], "capabilities": capabilities,
-            "ttlMs": 0, "cacheScope": "private", "_meta": { "io.modelcontextprotocol/serverInfo": info },
-        });
-        server.answer(&opening, result);
-    } else {
-        let result = json!({ "protocolVersion": revision, "capabilities": capabilities, "serverInfo": info });
-        server.answer(&opening, result);
-        assert_eq!(server.receive()["method"], "notifications/initialized");
-    }
+    server.open_saying(revision, capabilities, info);
     (connecting.join().unwrap(), server)
 }
 
+fn raw_info() -> Value {
+    json!({ "name": "raw", "version": "1" })
+}
+
 impl RawServer {
+    pub(crate) fn open(transport: impl Transport) -> Self {
+        Self(Box::new(transport).open(&Limits::default()).unwrap())
+    }
+
+    /// Opens the conversation as a server that speaks only this revision.
+    pub(crate) fn open_as(&mut self, revision: ProtocolVersion, capabilities: &Value) {
+        self.open_saying(revision, capabilities, &raw_info());
+    }
+
+    /// The same for a server that says `info` of itself.
+    pub(crate) fn open_saying(
+        &mut self,
+        revision: ProtocolVersion,
+        capabilities: &Value,
+        info: &Value,
+    ) {
+        let opening = self.receive();
+        if revision.is_modern() {
+            assert_eq!(opening["method"], "server/discover", "{opening}");
+            let result = json!({
+                "resultType": "complete", "supportedVersions": [revision], "capabilities": capabilities,
+                "ttlMs": 0, "cacheScope": "private", "_meta": { "io.modelcontextprotocol/serverInfo": info },
+            });
+            self.answer(&opening, result);
+        } else {
+            assert_eq!(opening["method"], "initialize", "{opening}");
+            let result = json!({ "protocolVersion": revision, "capabilities": capabilities, "serverInfo": info });
+            self.answer(&opening, result);
+            assert_eq!(self.receive()["method"], "notifications/initialized");
+        }
+    }
+
     pub(crate) fn receive(&mut self) -> Value {
         self.receive_within(LONG).expect("a message in time")
     }
@@ -65,6 +89,15 @@ impl RawServer {
             Received::Message(message) => Some(serde_json::from_slice(&message.text).unwrap()),
             Received::Nothing => None,
             other => panic!("expected a message: {other:?}"),
+        }
+    }
+
+    /// The next message, or `None` when the client has closed.
+    pub(crate) fn next(&mut self) -> Option<Value> {
+        match self.0.receiver.receive(Some(LONG)) {
+            Ok(Received::Message(message)) => Some(serde_json::from_slice(&message.text).unwrap()),
+            Ok(other) => panic!("expected a message or the end: {other:?}"),
+            Err(_) => None,
         }
     }
 

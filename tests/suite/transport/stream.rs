@@ -218,6 +218,7 @@ fn two_peers_that_both_write_much_at_once_get_through() {
     });
 }
 
+// M-TRAN-X-05
 #[test]
 fn any_reader_and_writer_will_do() {
     let (sent, received) = mpsc::channel();

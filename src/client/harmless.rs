@@ -1,0 +1,111 @@
+//! What can be sent twice: requests that only read, and tools that say so of themselves.
+//!
+//! Spec: Server Features, Tools, "Tool Annotations" (since 2025-03-26): hints, which only a host can decide to trust.
+
+use std::collections::HashSet;
+
+use serde::Deserialize;
+
+use super::Client;
+use crate::schema::{Tool, method};
+use crate::sync::Mutex;
+
+/// Requests that read, or set what they set once more.
+const READING: [&str; 10] = [
+    method::PING,
+    method::SERVER_DISCOVER,
+    method::TOOLS_LIST,
+    method::RESOURCES_LIST,
+    method::RESOURCES_TEMPLATES_LIST,
+    method::RESOURCES_READ,
+    method::PROMPTS_LIST,
+    method::PROMPTS_GET,
+    method::COMPLETION_COMPLETE,
+    method::LOGGING_SET_LEVEL,
+];
+
+/// Whether doing a request twice does no harm.
+pub(super) fn is_harmless(client: &Client, method: &str, params: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Call {
+        name: String,
+    }
+    READING.contains(&method)
+        || (method == method::TOOLS_CALL
+            && serde_json::from_str::<Call>(params)
+                .is_ok_and(|call| client.0.link.harmless_tools.contains(&call.name)))
+}
+
+/// The tools that say that calling them twice does no harm, as far as they were listed.
+#[derive(Debug, Default)]
+pub(super) struct HarmlessTools(Mutex<HashSet<String>>);
+
+impl HarmlessTools {
+    /// Takes note of what a page of the list says; at most `max` tools are kept.
+    pub(super) fn note(&self, tools: &[Tool], max: usize) {
+        let mut known = self.0.lock();
+        for tool in tools {
+            if !says_so(tool) {
+                known.remove(&tool.name);
+            } else if known.len() < max {
+                known.insert(tool.name.clone());
+            }
+        }
+    }
+
+    /// The list is another one.
+    pub(super) fn forget(&self) {
+        self.0.lock().clear();
+    }
+
+    fn contains(&self, name: &str) -> bool {
+        self.0.lock().contains(name)
+    }
+}
+
+fn says_so(tool: &Tool) -> bool {
+    tool.annotations.as_ref().is_some_and(|annotations| {
+        annotations.read_only_hint == Some(true) || annotations.idempotent_hint == Some(true)
+    })
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn tool(name: &str, annotations: &str) -> Tool {
+        let text = format!(
+            r#"{{"name":"{name}","inputSchema":{{"type":"object"}},"annotations":{annotations}}}"#
+        );
+        serde_json::from_str(&text).expect("a tool")
+    }
+
+    // Lesson 18.2
+    #[test]
+    fn only_what_a_tool_says_of_itself_counts() {
+        let tools = HarmlessTools::default();
+        let listed = [
+            tool("reads", r#"{"readOnlyHint":true}"#),
+            tool("sets", r#"{"readOnlyHint":false,"idempotentHint":true}"#),
+            tool("pays", r#"{"destructiveHint":false}"#),
+            tool("denies", r#"{"readOnlyHint":false,"idempotentHint":false}"#),
+            Tool::new("silent"),
+        ];
+        tools.note(&listed, 100);
+        let harmless = |name: &&str| tools.contains(name);
+        let names = ["reads", "sets", "pays", "denies", "silent", "unknown"];
+        assert!(
+            names
+                .iter()
+                .filter(|name| harmless(name))
+                .eq(&["reads", "sets"])
+        );
+        // It changed its mind.
+        tools.note(&[tool("reads", "{}")], 100);
+        assert!(!tools.contains("reads"));
+        tools.note(&[tool("more", r#"{"readOnlyHint":true}"#)], 1);
+        assert!(!tools.contains("more"));
+        tools.forget();
+        assert!(!tools.contains("sets"));
+    }
+}

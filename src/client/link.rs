@@ -1,0 +1,774 @@
+//! The connection that a client has at the moment, and how it comes to the next one.
+//!
+//! ```text
+//!           the connection ends              its time has come, and it succeeds
+//!   up ─────────────────────────▶ down ──────────────────────────────────────────▶ up
+//!    │                             │  ╲ it fails: down, for longer ──▶ …
+//!    │ close                       │ close, or no attempt is left
+//!    ╰───────────────▶ over ◀──────╯
+//! ```
+//!
+//! A client that does not restart its server goes from up to over only; what ended its connection is told by the connection itself.
+//!
+//! **Generations.** Each connection has a number. A connection is closed before the next one is opened, and what still comes of an old
+//! one, such as the outcome of a request that a late callback brings, is told from the new one by its number and ignored.
+//!
+//! **Threads.** One, `mcplink-restart`, from the loss of a server to its return or the end; it waits, opens the next connection, and
+//! subscribes anew. Closing ends its wait, and joins it unless it is in a callback of the host that does not return.
+//!
+//! **Locks:** the state's before those of the attempts, the cache and the output schemas; none is held while a connection is opened or closed or user code runs.
+
+use std::cell::Cell;
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::cache::{ClientCache, ResponseCache};
+use super::connect::{Opened, Opening};
+use super::envelope::Envelope;
+use super::harmless::HarmlessTools;
+use super::input::InputHandlers;
+use super::outputs::Outputs;
+use super::restart::{Attempts, ConnectionEvent};
+use super::subscriptions::Subscriptions;
+use super::{ClientBuilder, Era, ServerDescription};
+use crate::error::{Error, ErrorKind, Result, Span};
+use crate::protocol::{CallOptions, CancelToken, Connection, Handlers, OnTrigger, Peer};
+use crate::schema::{
+    JsonObject, LoggingLevel, ProtocolVersion, SetLevelRequestParams, Tool, TraceContext, meta_key,
+    method,
+};
+use crate::sync::{Condvar, Mutex};
+use crate::transport::Transport;
+use crate::transport::sys::thread::{self, Stack};
+
+/// So many different descriptions of itself a server may give in the life of a client: those given out stay valid, so all are kept.
+const MAX_DESCRIPTIONS: usize = 64;
+/// How long closing waits for the thread that restarts, beyond what closing a connection takes.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Takes what became of the connection.
+pub(super) type EventHook = Arc<dyn Fn(ConnectionEvent) + Send + Sync>;
+
+thread_local! {
+    /// The link that this thread restarts the server of.
+    static RESTARTS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// One connection, as calls need it.
+pub(super) struct Generation {
+    pub(super) number: u64,
+    pub(super) peer: Peer,
+    pub(super) envelope: Envelope,
+    pub(super) inputs: InputHandlers,
+    pub(super) revision: ProtocolVersion,
+}
+
+/// The connections of a client, one after the other.
+pub(super) struct Link {
+    settings: ClientBuilder,
+    /// What the server is started again with.
+    again: Option<Again>,
+    /// Of the server, as found out last; none when that led nowhere.
+    verdict: Mutex<Option<Era>>,
+    address: Option<String>,
+    me: Weak<Self>,
+    descriptions: Descriptions,
+    pub(super) subscriptions: Arc<Subscriptions>,
+    pub(super) harmless_tools: HarmlessTools,
+    pub(super) outputs: Outputs,
+    pub(super) cache: Arc<ClientCache>,
+    /// What the host set last.
+    pub(super) log_level: Mutex<Option<LoggingLevel>>,
+    /// The number of the newest connection.
+    numbers: AtomicUsize,
+    state: Mutex<State>,
+    /// The phase is another one, or the thread that restarts has ended.
+    changed: Condvar,
+}
+
+struct Again {
+    transport: Mutex<Box<dyn Transport>>,
+    attempts: Mutex<Attempts>,
+    resends: bool,
+}
+
+struct State {
+    phase: Phase,
+    /// The current one, or the last one.
+    generation: Option<Arc<Generation>>,
+    connection: Option<Connection>,
+    since: Instant,
+    /// What is being opened.
+    opening: Option<Connection>,
+    restarting: bool,
+    restarter: Option<JoinHandle<()>>,
+}
+
+enum Phase {
+    Up,
+    /// For this reason; there will be another attempt.
+    Down(Error),
+    /// For this reason, which calls are told unless their connection has a better one.
+    Over(Error),
+}
+
+impl Link {
+    /// Opens the first connection.
+    pub(super) fn open(
+        mut settings: ClientBuilder,
+        transport: Box<dyn Transport>,
+    ) -> Result<Arc<Self>> {
+        settings.inputs.declare(&mut settings.capabilities);
+        let again = match settings.restart.clone() {
+            None => None,
+            Some(restart) => {
+                let Some(spare) = transport.again() else {
+                    let text = "restart needs a transport that can be made again, such as a child process: see Transport::again";
+                    return Err(Error::new(ErrorKind::Invalid, text));
+                };
+                Some(Again {
+                    transport: Mutex::new(spare),
+                    resends: restart.resends(),
+                    attempts: Mutex::new(Attempts::new(restart)),
+                })
+            }
+        };
+        let cache = settings.cache.take();
+        let cache = cache.unwrap_or_else(|| ResponseCache::new(&settings.limits));
+        let state = State {
+            phase: Phase::Down(Error::new(ErrorKind::Closed, "not connected yet")),
+            generation: None,
+            connection: None,
+            since: Instant::now(),
+            opening: None,
+            restarting: false,
+            restarter: None,
+        };
+        let link = Arc::new_cyclic(|me| Self {
+            me: me.clone(),
+            verdict: Mutex::new(settings.era),
+            address: transport.address(),
+            subscriptions: Arc::new(Subscriptions::new(again.is_some())),
+            outputs: Outputs::new(settings.validator.clone()),
+            cache: Arc::new(ClientCache::new(cache)),
+            settings,
+            again,
+            descriptions: Descriptions::new(),
+            harmless_tools: HarmlessTools::default(),
+            log_level: Mutex::default(),
+            numbers: AtomicUsize::new(0),
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        });
+        link.connect(transport)?;
+        Ok(link)
+    }
+
+    pub(super) fn settings(&self) -> &ClientBuilder {
+        &self.settings
+    }
+
+    pub(super) fn description(&self) -> &ServerDescription {
+        self.descriptions.current()
+    }
+
+    /// The connection that there is, or was last.
+    pub(super) fn generation(&self) -> Arc<Generation> {
+        let state = self.state.lock();
+        Arc::clone(state.last())
+    }
+
+    /// Whether calls fail from now on.
+    pub(super) fn is_over(&self) -> bool {
+        let state = self.state.lock();
+        match state.phase {
+            Phase::Up => self.again.is_none() && state.last().peer.is_closed(),
+            Phase::Down(_) => false,
+            Phase::Over(_) => true,
+        }
+    }
+
+    /// Whether calls that a lost server may have begun are sent again when they do no harm.
+    pub(super) fn resends(&self) -> bool {
+        self.again.as_ref().is_some_and(|again| again.resends)
+    }
+
+    /// The members of `_meta` that a call brings along, as far as a revision knows them.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` when its trace context is none.
+    pub(super) fn own_meta(
+        &self,
+        revision: ProtocolVersion,
+        options: &CallOptions<'_>,
+    ) -> Result<JsonObject> {
+        let mut meta = options.own_meta().clone();
+        if revision.is_legacy() {
+            meta.remove(meta_key::LOG_LEVEL);
+        }
+        TraceContext::check(&meta)?;
+        if let Some(hook) = &self.settings.trace_context {
+            for (key, value) in hook().members() {
+                meta.entry(key).or_insert_with(|| value.into());
+            }
+        }
+        Ok(meta)
+    }
+
+    /// Takes note of what tools promise of their results, and, if that is of use, of which can be called twice. `age` is that of the
+    /// [outputs](Outputs::age) before they were listed.
+    pub(super) fn note_tools(&self, tools: &[Tool], age: u64) {
+        if !self.outputs.learn(tools, age) {
+            let peer = &self.generation().peer;
+            peer.core().log(|| {
+                format!(
+                    "the output schemas of '{}' are too many to remember: not all results are checked",
+                    peer.name()
+                )
+            });
+        }
+        if self.resends() {
+            let max = self.settings.list_bounds.max_list_items;
+            self.harmless_tools.note(tools, max);
+        }
+    }
+
+    /// The connection to send a request on: waits for it while the server is being restarted.
+    pub(super) fn ready(&self, options: &CallOptions<'_>) -> Result<Arc<Generation>> {
+        let (timeout, cancel) = options.patience();
+        self.await_newer(None, timeout, cancel)
+    }
+
+    /// Sends a request, and again on the next connection if it was not sent on this one; if it may have been, only when that does no harm
+    /// and the host has agreed to it.
+    ///
+    /// Time spent waiting for a server counts.
+    pub(super) fn send<T>(
+        &self,
+        options: &mut CallOptions<'_>,
+        is_harmless: impl Fn() -> bool,
+        send: impl Fn(&Generation, &mut CallOptions<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let started = Instant::now();
+        let mut generation = self.ready(options)?;
+        let mut waited = started.elapsed();
+        loop {
+            let outcome = if self.again.is_none() {
+                send(&generation, options)
+            } else {
+                send(&generation, &mut options.after(waited, started.elapsed()))
+            };
+            let error = match outcome {
+                Err(error) if self.is_loss(&error, &generation) => error,
+                outcome => return outcome,
+            };
+            if error.was_sent() && !(self.resends() && is_harmless()) {
+                return Err(error);
+            }
+            let lost = Instant::now();
+            let (timeout, cancel) = options.patience();
+            let next = match self.await_newer(Some(generation.number), timeout, cancel) {
+                Ok(next) => next,
+                Err(late) if late.kind() == ErrorKind::Closed => return Err(error),
+                Err(late) => return Err(late.sent(error.was_sent())),
+            };
+            if next.revision != generation.revision {
+                let text = format!(
+                    "the server came back with revision {} instead of {}: call again",
+                    next.revision, generation.revision
+                );
+                return Err(error.remark(text));
+            }
+            waited = lost.elapsed();
+            generation = next;
+        }
+    }
+
+    /// Whether a call failed since its server was lost, and there may be another one.
+    fn is_loss(&self, error: &Error, generation: &Generation) -> bool {
+        self.again.is_some()
+            && matches!(error.kind(), ErrorKind::Closed | ErrorKind::Io)
+            && generation.peer.is_closed()
+    }
+
+    /// Waits until there is a connection, newer than one that is known to have ended.
+    fn await_newer(
+        &self,
+        than: Option<u64>,
+        timeout: Option<Duration>,
+        cancel: Option<CancelToken>,
+    ) -> Result<Arc<Generation>> {
+        let is_new =
+            |generation: &Arc<Generation>| than.is_none_or(|than| generation.number > than);
+        let mut state = self.state.lock();
+        if let (Phase::Up, Some(generation)) = (&state.phase, &state.generation)
+            && is_new(generation)
+        {
+            return Ok(Arc::clone(generation));
+        }
+        drop(state);
+        let started = Instant::now();
+        let deadline = timeout.and_then(|timeout| started.checked_add(timeout));
+        let _nudge = cancel.as_ref().map(|token| self.nudge_on(token));
+        state = self.state.lock();
+        loop {
+            let why = match &state.phase {
+                Phase::Up if is_new(state.last()) => return Ok(Arc::clone(state.last())),
+                Phase::Over(error) => return Err(error.clone().sent(false)),
+                Phase::Up => None,
+                Phase::Down(error) => Some(error),
+            };
+            // Whoever restarts the server would wait for itself.
+            if RESTARTS.get() == self.place() {
+                let error = why.cloned().unwrap_or_else(|| gone(state.last()));
+                return Err(error.sent(false));
+            }
+            if cancel.as_ref().is_some_and(CancelToken::is_triggered) {
+                let text = "cancelled while the server was being restarted";
+                return Err(Error::new(ErrorKind::Cancelled, text));
+            }
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                let text = format!(
+                    "'{}' was not back after {} (timeout is {})",
+                    state.last().peer.name(),
+                    Span(started.elapsed()),
+                    Span(timeout.unwrap_or_default())
+                );
+                let error = Error::new(ErrorKind::Timeout, text);
+                return Err(match why {
+                    Some(why) => error.remark(format_args!("it was lost: {why}")),
+                    None => error,
+                });
+            }
+            state = self.changed.wait_until(state, deadline);
+        }
+    }
+
+    /// Has who waits here look up when a token is triggered.
+    fn nudge_on(&self, token: &CancelToken) -> OnTrigger {
+        let me = self.me.clone();
+        token.on_trigger(move || {
+            if let Some(link) = me.upgrade() {
+                // With the lock, so that it does not fall between the look and the wait.
+                let _state = link.state.lock();
+                link.changed.notify_all();
+            }
+        })
+    }
+
+    fn place(&self) -> usize {
+        std::ptr::from_ref(self) as usize
+    }
+
+    /// The number of the next connection.
+    pub(super) fn next_number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed) as u64 + 1
+    }
+
+    /// Keeps hold of a connection that is being opened, so that closing ends it.
+    pub(super) fn adopt(&self, connection: &Connection) -> Result<()> {
+        let mut state = self.state.lock();
+        if let Phase::Over(error) = &state.phase {
+            let error = error.clone();
+            drop(state);
+            connection.close_at_once();
+            return Err(error);
+        }
+        let former = state.opening.replace(connection.clone());
+        drop(state);
+        drop(former);
+        Ok(())
+    }
+
+    /// Opens a connection and makes it the current one.
+    fn connect(self: &Arc<Self>, transport: Box<dyn Transport>) -> Result<()> {
+        let memory = self.settings.memory.as_ref().zip(self.address.as_deref());
+        let remembered = memory.and_then(|(memory, address)| memory.recall(address));
+        let known = self.verdict.lock().or(remembered);
+        let opened = Opening::new(self, &*transport, known).run(transport);
+        let era = opened
+            .as_ref()
+            .ok()
+            .map(|opened| Era::of(opened.server.revision));
+        *self.verdict.lock() = era;
+        match (memory, era) {
+            (Some((memory, address)), Some(era)) => memory.remember(address, era),
+            // What was remembered may be why: the next connection finds out anew.
+            (Some((memory, address)), None) => memory.forget(address),
+            (None, _) => {}
+        }
+        let outcome = opened.and_then(|opened| self.publish(opened));
+        let left = self.state.lock().opening.take();
+        drop(left);
+        outcome
+    }
+
+    fn publish(self: &Arc<Self>, opened: Opened) -> Result<()> {
+        let Opened {
+            connection,
+            number,
+            envelope,
+            inputs,
+            server,
+        } = opened;
+        let peer = connection.peer();
+        let (revision, pinging) = (server.revision, envelope.clone());
+        if let Err(error) = self.descriptions.set(server) {
+            connection.close();
+            return Err(error);
+        }
+        let mut state = self.state.lock();
+        if let Phase::Over(error) = &state.phase {
+            let error = error.clone();
+            drop(state);
+            connection.close();
+            return Err(error);
+        }
+        self.cache
+            .settle(self.address.as_deref(), self.description(), &envelope);
+        state.phase = Phase::Up;
+        state.since = Instant::now();
+        state.generation = Some(Arc::new(Generation {
+            number,
+            peer: peer.clone(),
+            envelope,
+            inputs,
+            revision,
+        }));
+        let former = state.connection.replace(connection);
+        drop(state);
+        drop(former);
+        self.changed.notify_all();
+        peer.core().start_pinging(
+            ping_method(revision),
+            Arc::new(move |id, text| pinging.write(id, "{}", &JsonObject::new(), text)),
+        );
+        // It may have ended before anybody knew that it was the current one.
+        if peer.is_closed() {
+            self.lost(number);
+        }
+        Ok(())
+    }
+
+    /// A connection has ended. Runs where that was found out, and does not block.
+    pub(super) fn lost(self: &Arc<Self>, number: u64) {
+        let mut state = self.state.lock();
+        let is_current = state
+            .generation
+            .as_ref()
+            .is_some_and(|generation| generation.number == number);
+        if !is_current || !matches!(state.phase, Phase::Up) {
+            return;
+        }
+        // What it said does not hold for the next one. Only what its tools said of repeating them decides about the calls it leaves open.
+        self.cache.lose();
+        self.outputs.forget();
+        let Some(again) = &self.again else { return };
+        let uptime = state.since.elapsed();
+        state.phase = Phase::Down(gone(state.last()));
+        again.attempts.lock().was_up(uptime);
+        if state.restarting {
+            drop(state);
+            return self.changed.notify_all();
+        }
+        state.restarting = true;
+        let link = Arc::clone(self);
+        match thread::start("mcplink-restart", Stack::Large, move || link.restart()) {
+            Ok(thread) => state.restarter = Some(thread),
+            Err(error) => {
+                state.restarting = false;
+                state.phase = Phase::Over(error);
+                let peer = state.last().peer.clone();
+                drop(state);
+                self.changed.notify_all();
+                let subscriptions = Arc::clone(&self.subscriptions);
+                subscriptions.stop_lasting();
+                return peer.run_in_order(move || subscriptions.end_waiting());
+            }
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Restarts the server until it is there, or all is over. The thread that does so ends with this.
+    fn restart(self: Arc<Self>) {
+        RESTARTS.set(self.place());
+        while let Some(error) = self.next_loss() {
+            // A transport may be the host's.
+            let tried = catch_unwind(AssertUnwindSafe(|| self.try_again(error)));
+            if tried.is_err() {
+                self.give_up(Error::new(ErrorKind::Io, "the transport panicked"));
+            }
+        }
+        if self.is_over() {
+            self.subscriptions.end_waiting();
+        }
+        self.state.lock().restarting = false;
+        self.changed.notify_all();
+    }
+
+    /// Why there is no connection. From `None` on the next loss needs another thread.
+    fn next_loss(&self) -> Option<Error> {
+        let mut state = self.state.lock();
+        match &state.phase {
+            Phase::Down(error) => Some(error.clone()),
+            Phase::Up => {
+                state.restarting = false;
+                None
+            }
+            Phase::Over(_) => None,
+        }
+    }
+
+    /// One attempt, when its time has come.
+    fn try_again(self: &Arc<Self>, error: Error) {
+        let Some(again) = &self.again else { return };
+        let old = self.state.lock().connection.take();
+        if let Some(old) = old {
+            old.close();
+        }
+        let chance = RandomState::new().hash_one(self.place());
+        let next = again.attempts.lock().next(chance);
+        let Some((attempt, delay)) = next else {
+            return self.give_up(error);
+        };
+        self.tell(ConnectionEvent::Lost {
+            error,
+            attempt,
+            delay,
+        });
+        if self.is_over_after(delay) {
+            return;
+        }
+        let transport = again.transport.lock().again();
+        let outcome = match transport {
+            Some(transport) => self.connect(transport),
+            None => {
+                let text = "the transport can't be made again: see Transport::again";
+                return self.give_up(Error::new(ErrorKind::State, text));
+            }
+        };
+        match outcome {
+            Ok(()) => {
+                let patience = self.settings.connect_timeout;
+                let capabilities = &self.description().capabilities;
+                let generation = self.generation();
+                self.restore_log_level(&generation);
+                self.subscriptions
+                    .restore(&generation, capabilities, patience);
+                self.tell(ConnectionEvent::Restored { attempt });
+            }
+            Err(error) => {
+                let mut state = self.state.lock();
+                if matches!(state.phase, Phase::Down(_)) {
+                    state.phase = Phase::Down(error);
+                }
+            }
+        }
+    }
+
+    /// What the host asked of the last connection holds for this one.
+    fn restore_log_level(&self, generation: &Generation) {
+        let Some(level) = self.log_level.lock().clone() else {
+            return;
+        };
+        if generation.revision.is_modern() || self.description().capabilities.logging.is_none() {
+            return;
+        }
+        let params = SetLevelRequestParams::new(level);
+        let sent = generation.peer.start_quick_request(
+            method::LOGGING_SET_LEVEL,
+            |_, text| serde_json::to_writer(text, &params),
+            drop,
+        );
+        // If it can't be sent, the server has gone again.
+        drop(sent);
+    }
+
+    /// Adds to the handlers of a connection what tells of its changes and of its end.
+    pub(super) fn follow(self: &Arc<Self>, handlers: Handlers, number: u64) -> Handlers {
+        let handlers = self.cache.listen_in(handlers);
+        let handlers = self.subscriptions.listen_in(handlers, number);
+        let me = self.me.clone();
+        let handlers =
+            handlers.notification_too(method::NOTIFICATIONS_TOOLS_LIST_CHANGED, move |_| {
+                if let Some(link) = me.upgrade() {
+                    link.harmless_tools.forget();
+                    link.outputs.forget();
+                }
+            });
+        let (me, subscriptions) = (self.me.clone(), Arc::clone(&self.subscriptions));
+        handlers.farewell(move |peer| {
+            subscriptions.connection_ended(peer, number);
+            if let Some(link) = me.upgrade() {
+                link.lost(number);
+            }
+        })
+    }
+
+    /// Waits; returns early when all is over, and whether it is.
+    fn is_over_after(&self, delay: Duration) -> bool {
+        let deadline = Instant::now().checked_add(delay);
+        let mut state = self.state.lock();
+        while !matches!(state.phase, Phase::Over(_))
+            && deadline.is_none_or(|deadline| Instant::now() < deadline)
+        {
+            state = self.changed.wait_until(state, deadline);
+        }
+        matches!(state.phase, Phase::Over(_))
+    }
+
+    fn give_up(&self, error: Error) {
+        let attempts = self
+            .again
+            .as_ref()
+            .map_or(0, |again| again.attempts.lock().made());
+        let text = format!("the server is given up after {attempts} restarts (max_attempts)");
+        let error = error.context(text);
+        let mut state = self.state.lock();
+        if matches!(state.phase, Phase::Over(_)) {
+            return;
+        }
+        state.phase = Phase::Over(error.clone());
+        drop(state);
+        self.subscriptions.stop_lasting();
+        self.changed.notify_all();
+        self.tell(ConnectionEvent::GivenUp { error });
+    }
+
+    /// Tells the host. Only the thread that restarts does so.
+    fn tell(&self, event: ConnectionEvent) {
+        let settings = &self.settings;
+        // A panic of the host's must not end the restarting.
+        _ = catch_unwind(AssertUnwindSafe(|| {
+            if let Some(log) = &settings.log {
+                log(&event.to_string());
+            }
+            if let Some(hook) = &settings.on_connection_event {
+                hook(event);
+            }
+        }));
+    }
+
+    /// Ends it for good: idempotent, and bounded in time.
+    pub(super) fn close(&self) {
+        self.subscriptions.stop_lasting();
+        let mut state = self.state.lock();
+        if !matches!(state.phase, Phase::Over(_)) {
+            state.phase = Phase::Over(match &state.generation {
+                Some(generation) => gone(generation),
+                None => Error::new(ErrorKind::Closed, "the client was closed"),
+            });
+        }
+        let connections = [state.opening.clone(), state.connection.clone()];
+        drop(state);
+        self.changed.notify_all();
+        let [opening, current] = connections;
+        if let Some(opening) = opening {
+            opening.close_at_once();
+        }
+        if let Some(current) = current {
+            current.close();
+        }
+        self.join_restarter();
+    }
+
+    fn join_restarter(&self) {
+        let deadline = Instant::now() + PATIENCE;
+        let mut state = self.state.lock();
+        if RESTARTS.get() == self.place() {
+            return;
+        }
+        while state.restarting && Instant::now() < deadline {
+            state = self.changed.wait_until(state, Some(deadline));
+        }
+        let thread = state.restarter.take();
+        let has_ended = !state.restarting;
+        drop(state);
+        match thread {
+            // Its panics were caught; it has nothing else to say.
+            Some(thread) if has_ended => _ = thread.join(),
+            Some(_) => {
+                if let Some(log) = &self.settings.log {
+                    log(
+                        "a callback for on_connection_event still runs although the client is closed",
+                    );
+                }
+            }
+            None => {}
+        }
+    }
+}
+
+impl State {
+    fn last(&self) -> &Arc<Generation> {
+        self.generation
+            .as_ref()
+            .expect("a client is made when its first connection is open")
+    }
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Link")
+            .field("peer", &self.generation().peer)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What asks whether the server is there.
+pub(super) fn ping_method(revision: ProtocolVersion) -> &'static str {
+    if revision.is_modern() {
+        method::SERVER_DISCOVER
+    } else {
+        method::PING
+    }
+}
+
+/// Why a connection has no use any more.
+fn gone(generation: &Generation) -> Error {
+    let ended = generation.peer.core().ended();
+    ended.unwrap_or_else(|| {
+        let text = format!("the connection to '{}' was closed", generation.peer.name());
+        Error::new(ErrorKind::Closed, text)
+    })
+}
+
+/// What the server said of itself, each time that it was another thing than before.
+struct Descriptions {
+    all: Box<[OnceLock<ServerDescription>]>,
+    current: AtomicUsize,
+}
+
+impl Descriptions {
+    fn new() -> Self {
+        Self {
+            all: (0..MAX_DESCRIPTIONS).map(|_| OnceLock::new()).collect(),
+            current: AtomicUsize::new(0),
+        }
+    }
+
+    fn current(&self) -> &ServerDescription {
+        self.all[self.current.load(Ordering::Acquire)]
+            .get()
+            .expect("a client is made when its server has described itself")
+    }
+
+    /// Called by one thread at a time.
+    fn set(&self, description: ServerDescription) -> Result<()> {
+        for (index, place) in self.all.iter().enumerate() {
+            if *place.get_or_init(|| description.clone()) == description {
+                self.current.store(index, Ordering::Release);
+                return Ok(());
+            }
+        }
+        let text = format!("the server described itself in more than {MAX_DESCRIPTIONS} ways");
+        Err(Error::new(ErrorKind::Limit, text).sent(true))
+    }
+}

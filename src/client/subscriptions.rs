@@ -1,0 +1,722 @@
+//! All subscriptions of a client: how they are opened, whom an event reaches, and how they outlive a connection.
+//!
+//! ```text
+//!            agreed            the connection is lost             there is another one       agreed
+//!  opening ─────────▶ open ───────────────────────────▶ waiting ──────────────────▶ opening ─────────▶ open: everything changed
+//!     ╲                 ╲ ended by the server,             ╲ no other one comes         ╲ refused
+//!      ╲ refused         ╲ or lost for good                 ╲                            ╲
+//!       ╰──▶ over         ╰──▶ ending ──▶ over               ╰──▶ over                    ╰──▶ over
+//! ```
+//!
+//! Answers and the acknowledgement are looked at where they are read, so that a subscription can be opened from any callback. Events and
+//! the end go through the connection's ordered notification thread. What comes of another connection than the one that a subscription was
+//! opened on last is ignored.
+//!
+//! **Locks:** `uris` before the table, the table before a subscription's state; none is held while user code runs.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+
+use super::envelope::params_text;
+use super::link::Generation;
+use super::subscription::Event;
+use crate::error::{Error, ErrorKind, Result, Span};
+use crate::jsonrpc::Notification;
+use crate::protocol::{CancelToken, Handlers, Peer, StartedCall};
+use crate::schema::{
+    JsonObject, NotificationMetaObject, ServerCapabilities, SubscribeRequestParams,
+    SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams,
+    SubscriptionsListenRequestParams, method,
+};
+use crate::sync::{Condvar, Mutex};
+
+/// All subscriptions of a client.
+pub(super) struct Subscriptions {
+    table: Mutex<Vec<Entry>>,
+    /// How many subscriptions each resource has on the connection with this number, in the legacy era. Held while a request about it is
+    /// sent, so that they leave in order.
+    uris: Mutex<(u64, HashMap<String, usize>)>,
+    /// Whether a lost connection is followed by another one.
+    lasting: AtomicBool,
+}
+
+struct Entry {
+    /// The number of the connection, and the id of the request that it was opened with there; 0 in the legacy era.
+    opened: (u64, i64),
+    told: Arc<Told>,
+}
+
+impl Subscriptions {
+    pub(super) fn new(lasting: bool) -> Self {
+        Self {
+            table: Mutex::default(),
+            uris: Mutex::default(),
+            lasting: AtomicBool::new(lasting),
+        }
+    }
+
+    /// Adds what subscriptions need to the handlers of a connection.
+    pub(super) fn listen_in(self: &Arc<Self>, handlers: Handlers, number: u64) -> Handlers {
+        let this = Arc::clone(self);
+        let handlers = handlers.quick_notification(
+            method::NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED,
+            move |_, notification| this.acknowledged(notification, number),
+        );
+        [
+            method::NOTIFICATIONS_TOOLS_LIST_CHANGED,
+            method::NOTIFICATIONS_PROMPTS_LIST_CHANGED,
+            method::NOTIFICATIONS_RESOURCES_LIST_CHANGED,
+            method::NOTIFICATIONS_RESOURCES_UPDATED,
+        ]
+        .into_iter()
+        .fold(handlers, |handlers, method| {
+            let this = Arc::clone(self);
+            handlers.notification_too(method, move |notification| {
+                this.notified(notification, number);
+            })
+        })
+    }
+
+    /// Asks the server for what a subscription is about. Whether it agrees is to be [waited](Told::wait) for.
+    pub(super) fn open(
+        self: &Arc<Self>,
+        told: &Arc<Told>,
+        generation: &Generation,
+        capabilities: &ServerCapabilities,
+    ) -> Result<()> {
+        let modern = generation.revision.is_modern();
+        let granted = if modern {
+            SubscriptionFilter::default()
+        } else {
+            possible(&told.filter, capabilities)
+        };
+        let uris = granted.resource_subscriptions.clone().unwrap_or_default();
+        let awaited = if modern { 1 } else { uris.len() };
+        if !told.begin(generation, granted, awaited) {
+            return Ok(());
+        }
+        let opened = if modern {
+            self.listen(told, generation)
+        } else {
+            self.subscribe(told, generation, uris)
+        };
+        if told.has_ended() {
+            // It was dropped meanwhile.
+            self.remove(told);
+        }
+        opened
+    }
+
+    fn listen(self: &Arc<Self>, told: &Arc<Told>, generation: &Generation) -> Result<()> {
+        let params = SubscriptionsListenRequestParams::new(told.filter.clone());
+        let params = params_text(method::SUBSCRIPTIONS_LISTEN, &params)?;
+        let (all, ending) = (Arc::clone(self), Arc::clone(told));
+        let (peer, number) = (generation.peer.clone(), generation.number);
+        let call = generation.peer.start_quick_request(
+            method::SUBSCRIPTIONS_LISTEN,
+            |id, text| {
+                // The acknowledgement may come before the sending returns.
+                self.add((number, id), told);
+                generation.envelope.write(id, &params, &told.meta, text)
+            },
+            move |outcome| ending.end(&all, &peer, number, outcome.map(drop)),
+        )?;
+        told.keep(call, None);
+        Ok(())
+    }
+
+    fn subscribe(
+        self: &Arc<Self>,
+        told: &Arc<Told>,
+        generation: &Generation,
+        uris: Vec<String>,
+    ) -> Result<()> {
+        let (peer, number) = (&generation.peer, generation.number);
+        self.add((number, 0), told);
+        if peer.is_closed() {
+            let text = format!("the connection to '{}' is closed", peer.name());
+            return Err(Error::new(ErrorKind::Closed, text));
+        }
+        let own = JsonObject::new();
+        let mut counts = self.uris.lock();
+        if counts.0 != number {
+            *counts = (number, HashMap::new());
+        }
+        let mut unwanted = Vec::new();
+        for uri in uris {
+            let params = SubscribeRequestParams::new(&*uri);
+            let params = params_text(method::RESOURCES_SUBSCRIBE, &params)?;
+            *counts.1.entry(uri.clone()).or_default() += 1;
+            let agreeing = Arc::clone(told);
+            let call = peer.start_quick_request(
+                method::RESOURCES_SUBSCRIBE,
+                |id, text| generation.envelope.write(id, &params, &own, text),
+                move |outcome| agreeing.agree(number, None, outcome.err()),
+            );
+            let call = match call {
+                Ok(call) => call,
+                Err(error) => {
+                    unwanted.push(uri);
+                    drop(counts);
+                    self.unsubscribe(peer, number, &unwanted);
+                    return Err(error);
+                }
+            };
+            if !told.keep(call, Some(&uri)) {
+                unwanted.push(uri);
+            }
+        }
+        drop(counts);
+        self.unsubscribe(peer, number, &unwanted);
+        Ok(())
+    }
+
+    /// A connection has ended. Runs where that was found out.
+    pub(super) fn connection_ended(self: &Arc<Self>, peer: &Peer, number: u64) {
+        let table = self.table.lock();
+        let concerned = table.iter().filter(|entry| entry.opened.0 == number);
+        let concerned: Vec<Arc<Told>> = concerned.map(|entry| Arc::clone(&entry.told)).collect();
+        drop(table);
+        for told in concerned {
+            let text = format!("the connection to '{}' has ended", peer.name());
+            let error = Error::new(ErrorKind::Closed, text).sent(true);
+            told.end(self, peer, number, Err(error));
+        }
+    }
+
+    /// Opens all that wait for a connection on this one, and tells that everything changed. Blocks until the server has answered.
+    pub(super) fn restore(
+        self: &Arc<Self>,
+        generation: &Generation,
+        capabilities: &ServerCapabilities,
+        patience: Duration,
+    ) {
+        let waiting = self.waiting();
+        let wait = Wait::new(Some(patience), None);
+        let opened: Vec<(Arc<Told>, Result<()>)> = waiting
+            .into_iter()
+            .map(|told| {
+                self.remove(&told);
+                let opened = self.open(&told, generation, capabilities);
+                (told, opened)
+            })
+            .collect();
+        for (told, opened) in opened {
+            let server = generation.peer.name();
+            match opened.and_then(|()| told.wait(&wait, &server)) {
+                // After the server has agreed: what changes from now on is told.
+                Ok(()) => {
+                    let told = Arc::clone(&told);
+                    generation
+                        .peer
+                        .run_in_order(move || told.tell(Event::EverythingChanged));
+                }
+                Err(_) if generation.peer.is_closed() && self.lasts() => self.wait_for_next(&told),
+                Err(_) => {
+                    let all = Arc::clone(self);
+                    generation.peer.run_in_order(move || all.end_one(&told));
+                }
+            }
+        }
+    }
+
+    /// No connection follows a lost one any more.
+    pub(super) fn stop_lasting(&self) {
+        self.lasting.store(false, Ordering::SeqCst);
+    }
+
+    /// Ends those that wait for a connection that does not come, on this thread.
+    pub(super) fn end_waiting(&self) {
+        for told in self.waiting() {
+            self.end_one(&told);
+        }
+    }
+
+    fn lasts(&self) -> bool {
+        self.lasting.load(Ordering::SeqCst)
+    }
+
+    fn waiting(&self) -> Vec<Arc<Told>> {
+        let table = self.table.lock();
+        let waiting = table
+            .iter()
+            .filter(|entry| entry.told.state.lock().phase == Phase::Waiting);
+        waiting.map(|entry| Arc::clone(&entry.told)).collect()
+    }
+
+    fn wait_for_next(&self, told: &Arc<Told>) {
+        let mut state = told.state.lock();
+        if state.phase != Phase::Over {
+            state.phase = Phase::Waiting;
+            state.fault = None;
+            drop(state);
+            self.remove(told);
+            self.add((0, 0), told);
+        }
+    }
+
+    /// It comes to nothing: the server is told if it is there, and the host.
+    fn end_one(&self, told: &Arc<Told>) {
+        if self.drop_one(told) {
+            // Its panic is its own affair: the others have to be told too.
+            _ = catch_unwind(AssertUnwindSafe(|| {
+                (told.on_event)(Event::Ended { clean: false });
+            }));
+        }
+    }
+
+    /// Nobody wants to be told any more. Returns whether somebody did.
+    pub(super) fn drop_one(&self, told: &Arc<Told>) -> bool {
+        let mut state = told.state.lock();
+        let was_wanted = std::mem::replace(&mut state.phase, Phase::Over) != Phase::Over;
+        let opened = state.opened.take();
+        drop(state);
+        self.remove(told);
+        if let Some(opened) = opened {
+            for call in &opened.calls {
+                call.cancel("the subscription is no longer wanted");
+            }
+            self.unsubscribe(&opened.peer, opened.number, &opened.uris);
+        }
+        was_wanted
+    }
+
+    fn add(&self, opened: (u64, i64), told: &Arc<Told>) {
+        let told = Arc::clone(told);
+        self.table.lock().push(Entry { opened, told });
+    }
+
+    fn remove(&self, told: &Arc<Told>) {
+        self.table
+            .lock()
+            .retain(|entry| !Arc::ptr_eq(told, &entry.told));
+    }
+
+    /// Runs on the reading thread.
+    fn acknowledged(&self, notification: &Notification, number: u64) {
+        let params: SubscriptionsAcknowledgedNotificationParams =
+            match serde_json::from_str(notification.params()) {
+                Ok(params) => params,
+                Err(_) => return,
+            };
+        let Some(id) = id_of(params.meta.as_ref()) else {
+            return;
+        };
+        let table = self.table.lock();
+        let told = table.iter().find(|entry| entry.opened == (number, id));
+        let told = told.map(|entry| Arc::clone(&entry.told));
+        drop(table);
+        if let Some(told) = told {
+            told.agree(number, Some(params.notifications), None);
+        }
+    }
+
+    fn notified(&self, notification: &Notification, number: u64) {
+        #[derive(Default, Deserialize)]
+        struct Params {
+            #[serde(default)]
+            uri: Option<String>,
+            #[serde(rename = "_meta", default)]
+            meta: Option<NotificationMetaObject>,
+        }
+        let params: Params = serde_json::from_str(notification.params()).unwrap_or_default();
+        let event = match (notification.method(), params.uri) {
+            (method::NOTIFICATIONS_TOOLS_LIST_CHANGED, _) => Event::ToolsChanged,
+            (method::NOTIFICATIONS_PROMPTS_LIST_CHANGED, _) => Event::PromptsChanged,
+            (method::NOTIFICATIONS_RESOURCES_LIST_CHANGED, _) => Event::ResourcesChanged,
+            (_, Some(uri)) => Event::ResourceUpdated(uri),
+            (_, None) => return,
+        };
+        let id = id_of(params.meta.as_ref());
+        let table = self.table.lock();
+        let concerned = table.iter().filter(|entry| {
+            let (own_number, own_id) = entry.opened;
+            own_number == number && entry.told.concerns(&event, own_id != 0, Some(own_id) == id)
+        });
+        let concerned: Vec<Arc<Told>> = concerned.map(|entry| Arc::clone(&entry.told)).collect();
+        drop(table);
+        for told in concerned {
+            told.tell(event.clone());
+        }
+    }
+
+    /// Ends subscriptions to resources that nobody else has on a connection.
+    fn unsubscribe(&self, peer: &Peer, number: u64, uris: &[String]) {
+        let mut counts = self.uris.lock();
+        for uri in uris {
+            if counts.0 != number {
+                // That connection has gone, and what it knew.
+                return;
+            }
+            if let Some(count) = counts.1.get_mut(uri) {
+                *count -= 1;
+                if *count > 0 {
+                    continue;
+                }
+                counts.1.remove(uri);
+            }
+            let params = SubscribeRequestParams::new(&**uri);
+            let call = peer.start_quick_request(
+                method::RESOURCES_UNSUBSCRIBE,
+                |_, text| serde_json::to_writer(text, &params),
+                drop,
+            );
+            // If it can't be sent, the server has gone.
+            if let Ok(call) = call {
+                call.forget();
+            }
+        }
+    }
+}
+
+fn id_of(meta: Option<&NotificationMetaObject>) -> Option<i64> {
+    meta?.subscription_id.as_ref()?.as_i64()
+}
+
+/// Who is told of changes.
+pub(super) struct Told {
+    filter: SubscriptionFilter,
+    /// What its request brings along.
+    meta: JsonObject,
+    on_event: Box<dyn Fn(Event) + Send + Sync>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    phase: Phase,
+    /// How many answers are still to come before it is open.
+    awaited: usize,
+    granted: SubscriptionFilter,
+    fault: Option<Error>,
+    opened: Option<OpenedOn>,
+}
+
+/// The connection that it was opened on.
+struct OpenedOn {
+    peer: Peer,
+    number: u64,
+    /// The request that is kept open, or those that opened it.
+    calls: Vec<StartedCall>,
+    /// The resources to be unsubscribed, in the legacy era.
+    uris: Vec<String>,
+}
+
+impl State {
+    fn is_on(&self, number: u64) -> bool {
+        self.opened
+            .as_ref()
+            .is_some_and(|opened| opened.number == number)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Phase {
+    Opening,
+    Open,
+    /// For the next connection.
+    Waiting,
+    /// The end is still to be told, behind the events that came before.
+    Ending,
+    Over,
+}
+
+/// How long the opening may take.
+pub(super) struct Wait {
+    started: Instant,
+    timeout: Option<Duration>,
+    deadline: Option<Instant>,
+    cancel: Option<CancelToken>,
+}
+
+impl Wait {
+    pub(super) fn new(timeout: Option<Duration>, cancel: Option<CancelToken>) -> Self {
+        let started = Instant::now();
+        Self {
+            started,
+            timeout,
+            deadline: timeout.and_then(|timeout| started.checked_add(timeout)),
+            cancel,
+        }
+    }
+}
+
+impl Told {
+    pub(super) fn new(
+        filter: SubscriptionFilter,
+        meta: JsonObject,
+        on_event: Box<dyn Fn(Event) + Send + Sync>,
+    ) -> Self {
+        let state = State {
+            phase: Phase::Opening,
+            awaited: 0,
+            granted: SubscriptionFilter::default(),
+            fault: None,
+            opened: None,
+        };
+        Self {
+            filter,
+            meta,
+            on_event,
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        }
+    }
+
+    pub(super) fn granted(&self) -> SubscriptionFilter {
+        self.state.lock().granted.clone()
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.state.lock().phase == Phase::Over
+    }
+
+    /// It is being opened on a connection, unless it was dropped.
+    fn begin(&self, generation: &Generation, granted: SubscriptionFilter, awaited: usize) -> bool {
+        let mut state = self.state.lock();
+        if state.phase == Phase::Over {
+            return false;
+        }
+        state.phase = if awaited == 0 {
+            Phase::Open
+        } else {
+            Phase::Opening
+        };
+        state.awaited = awaited;
+        state.granted = granted;
+        state.fault = None;
+        state.opened = Some(OpenedOn {
+            peer: generation.peer.clone(),
+            number: generation.number,
+            calls: Vec::new(),
+            uris: Vec::new(),
+        });
+        true
+    }
+
+    /// Keeps a request that opens it; cancels it, and says so, when it was dropped meanwhile.
+    fn keep(&self, call: StartedCall, uri: Option<&str>) -> bool {
+        let mut state = self.state.lock();
+        if let Some(opened) = &mut state.opened {
+            opened.calls.push(call);
+            opened.uris.extend(uri.map(str::to_owned));
+            return true;
+        }
+        drop(state);
+        call.cancel("the subscription is no longer wanted");
+        false
+    }
+
+    /// Whether an event is one that was asked for. `listens` says that a request is kept open for it, whose id all its events carry, and
+    /// `named` that this one does.
+    fn concerns(&self, event: &Event, listens: bool, named: bool) -> bool {
+        let filter = &self.filter;
+        let uris = filter.resource_subscriptions.as_deref();
+        let asked = match event {
+            Event::ToolsChanged => filter.tools_list_changed == Some(true),
+            Event::PromptsChanged => filter.prompts_list_changed == Some(true),
+            Event::ResourcesChanged => filter.resources_list_changed == Some(true),
+            // Which resource is part of which one only the server knows.
+            Event::ResourceUpdated(_) if listens => uris.is_some_and(|uris| !uris.is_empty()),
+            Event::ResourceUpdated(uri) => {
+                uris.is_some_and(|uris| uris.iter().any(|whole| is_part(uri, whole)))
+            }
+            Event::EverythingChanged | Event::Ended { .. } => true,
+        };
+        asked && (named || !listens)
+    }
+
+    fn tell(&self, event: Event) {
+        if self.state.lock().phase != Phase::Over {
+            (self.on_event)(event);
+        }
+    }
+
+    /// The server agreed, or not. Runs where it was read.
+    fn agree(&self, number: u64, granted: Option<SubscriptionFilter>, fault: Option<Error>) {
+        let mut state = self.state.lock();
+        if !state.is_on(number) {
+            return;
+        }
+        state.awaited = state.awaited.saturating_sub(1);
+        if let Some(granted) = granted.filter(|_| state.phase == Phase::Opening) {
+            state.granted = granted;
+        }
+        if let Some(fault) = fault {
+            state.fault.get_or_insert(fault);
+        } else if state.awaited == 0 && state.phase == Phase::Opening && state.fault.is_none() {
+            state.phase = Phase::Open;
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Nothing more comes of a connection. Runs where that was found out.
+    fn end(
+        self: &Arc<Self>,
+        all: &Arc<Subscriptions>,
+        peer: &Peer,
+        number: u64,
+        outcome: Result<()>,
+    ) {
+        let mut state = self.state.lock();
+        if !state.is_on(number) {
+            return;
+        }
+        match state.phase {
+            Phase::Opening => {
+                // Ended in order or taken back: either way it has not agreed, which it has to before.
+                let fault = match outcome {
+                    Err(error) if error.kind() != ErrorKind::Cancelled => error,
+                    _ => {
+                        let text = format!(
+                            "'{}' ended {} before it agreed to it",
+                            peer.name(),
+                            method::SUBSCRIPTIONS_LISTEN
+                        );
+                        Error::new(ErrorKind::Protocol, text).sent(true)
+                    }
+                };
+                state.fault.get_or_insert(fault);
+                drop(state);
+                self.changed.notify_all();
+            }
+            Phase::Open => {
+                // On stdio a server may take its request back instead of answering it.
+                let clean = match &outcome {
+                    Ok(()) => true,
+                    Err(error) => error.kind() == ErrorKind::Cancelled,
+                };
+                let is_refused = outcome.is_err_and(|error| error.rpc().is_some());
+                if !clean && !is_refused && peer.is_closed() && all.lasts() {
+                    state.phase = Phase::Waiting;
+                    return;
+                }
+                state.phase = Phase::Ending;
+                drop(state);
+                // Events that came before are still to be told: it is in the table until then.
+                let (told, all) = (Arc::clone(self), Arc::clone(all));
+                peer.run_in_order(move || {
+                    if all.drop_one(&told) {
+                        (told.on_event)(Event::Ended { clean });
+                    }
+                });
+            }
+            Phase::Waiting | Phase::Ending | Phase::Over => {}
+        }
+    }
+
+    /// Waits until the server has agreed.
+    pub(super) fn wait(self: &Arc<Self>, wait: &Wait, server: &str) -> Result<()> {
+        let told = Arc::clone(self);
+        let _nudge = wait.cancel.as_ref().map(|token| {
+            token.on_trigger(move || {
+                // With the lock, so that it does not fall between the look and the wait.
+                let _state = told.state.lock();
+                told.changed.notify_all();
+            })
+        });
+        let mut state = self.state.lock();
+        loop {
+            if let Some(fault) = state.fault.take() {
+                return Err(fault);
+            }
+            if state.phase != Phase::Opening {
+                return Ok(());
+            }
+            let is_triggered = wait.cancel.as_ref().is_some_and(CancelToken::is_triggered);
+            if is_triggered {
+                let text = format!("the subscription to changes of '{server}' was cancelled");
+                return Err(Error::new(ErrorKind::Cancelled, text).sent(true));
+            }
+            if wait.deadline.is_some_and(|at| Instant::now() >= at) {
+                let text = format!(
+                    "'{server}' did not agree to a subscription after {} (timeout is {})",
+                    Span(wait.started.elapsed()),
+                    Span(wait.timeout.unwrap_or_default())
+                );
+                return Err(Error::new(ErrorKind::Timeout, text).sent(true));
+            }
+            state = self.changed.wait_until(state, wait.deadline);
+        }
+    }
+}
+
+/// The part of a filter that a server of the legacy era can fulfil.
+fn possible(filter: &SubscriptionFilter, capabilities: &ServerCapabilities) -> SubscriptionFilter {
+    let tools = capabilities.tools.as_ref();
+    let prompts = capabilities.prompts.as_ref();
+    let resources = capabilities.resources.as_ref();
+    let both = |asked: Option<bool>, can: Option<Option<bool>>| {
+        (asked == Some(true) && can.flatten() == Some(true)).then_some(true)
+    };
+    let can_subscribe = resources.and_then(|resources| resources.subscribe) == Some(true);
+    SubscriptionFilter {
+        tools_list_changed: both(
+            filter.tools_list_changed,
+            tools.map(|tools| tools.list_changed),
+        ),
+        prompts_list_changed: both(
+            filter.prompts_list_changed,
+            prompts.map(|prompts| prompts.list_changed),
+        ),
+        resources_list_changed: both(
+            filter.resources_list_changed,
+            resources.map(|resources| resources.list_changed),
+        ),
+        resource_subscriptions: filter
+            .resource_subscriptions
+            .clone()
+            .filter(|_| can_subscribe),
+        extra: Default::default(),
+    }
+}
+
+/// Whether a resource is another one, or lies below it.
+pub(super) fn is_part(uri: &str, whole: &str) -> bool {
+    uri.strip_prefix(whole).is_some_and(|rest| {
+        rest.is_empty() || whole.ends_with('/') || rest.starts_with(['/', '#', '?'])
+    })
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_a_resource_are_told_from_its_neighbours() {
+        fn check(uri: &str, expected: bool) {
+            assert_eq!(is_part(uri, "file:///a/b"), expected, "{uri}");
+        }
+        check("file:///a/b", true);
+        check("file:///a/b/c.txt", true);
+        check("file:///a/b#l3", true);
+        check("file:///a/bc", false);
+        check("file:///a", false);
+        assert!(is_part("file:///a/b", "file:///a/"));
+    }
+
+    #[test]
+    fn a_filter_is_cut_to_what_a_server_can() {
+        fn check(capabilities: &str, expected: &str) {
+            let capabilities = serde_json::from_str(capabilities).expect("JSON");
+            let filter = SubscriptionFilter::default()
+                .tools_list_changed(true)
+                .prompts_list_changed(false)
+                .resource_subscriptions(vec!["a:b".to_owned()]);
+            let cut = possible(&filter, &capabilities);
+            assert_eq!(serde_json::to_string(&cut).expect("JSON"), expected);
+        }
+        check("{}", "{}");
+        check(r#"{"tools":{},"resources":{}}"#, "{}");
+        check(
+            r#"{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"subscribe":true}}"#,
+            r#"{"toolsListChanged":true,"resourceSubscriptions":["a:b"]}"#,
+        );
+    }
+}

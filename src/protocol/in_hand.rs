@@ -1,0 +1,236 @@
+//! What is in hand: requests of the peer that have no answer yet, and handlers that run.
+//!
+//! It decides nothing; it is there to be shown ([`Activity`](super::Activity)), and to notice handlers that run for long. Whoever reads
+//! looks after them now and then, so that no thread is needed for it; who ends late says so too.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+use super::activity::{OpenRequest, Running, thread_name};
+use crate::jsonrpc::RequestId;
+use crate::sync::Mutex;
+
+/// Nobody waits longer than this for a look.
+const FAR: Duration = Duration::from_secs(3600);
+
+#[derive(Debug)]
+pub(crate) struct InHand {
+    state: Mutex<State>,
+    /// How many items there are, to be looked at without the lock.
+    count: AtomicUsize,
+    /// From when on a handler runs long.
+    long: Duration,
+}
+
+#[derive(Debug)]
+struct State {
+    last_key: u64,
+    items: Vec<Item>,
+    /// When to look for handlers that run long.
+    look_at: Instant,
+}
+
+#[derive(Debug)]
+struct Item {
+    key: u64,
+    method: Box<str>,
+    /// None for a notification.
+    id: Option<RequestId>,
+    since: Instant,
+    /// Its answer, or its handler, is still to come.
+    open: bool,
+    run: Option<Run>,
+}
+
+#[derive(Debug)]
+struct Run {
+    since: Instant,
+    thread: Thread,
+    /// That it runs long was told.
+    told: bool,
+}
+
+/// A handler that runs long.
+pub(crate) struct Late {
+    pub(crate) what: String,
+    pub(crate) took: Duration,
+}
+
+impl InHand {
+    pub(crate) fn new(long: Duration, now: Instant) -> Self {
+        let state = State {
+            last_key: 0,
+            items: Vec::new(),
+            look_at: now,
+        };
+        Self {
+            state: Mutex::new(state),
+            count: AtomicUsize::new(0),
+            long,
+        }
+    }
+
+    /// Something comes in. The key is to be given to [`leave`](Self::leave).
+    pub(crate) fn enter(&self, method: &str, id: Option<&RequestId>, now: Instant) -> u64 {
+        let mut state = self.state.lock();
+        state.last_key += 1;
+        let key = state.last_key;
+        if state.items.is_empty() {
+            state.look_at = now + self.long.min(FAR);
+        }
+        state.items.push(Item {
+            key,
+            method: method.into(),
+            id: id.cloned(),
+            since: now,
+            open: true,
+            run: None,
+        });
+        self.count.store(state.items.len(), Ordering::Release);
+        key
+    }
+
+    /// It has its answer, or needs none.
+    pub(crate) fn leave(&self, key: u64) {
+        self.change(key, |item| item.open = false);
+    }
+
+    /// Its handler begins to run on this thread.
+    pub(crate) fn begin_run(&self, key: u64, now: Instant) {
+        let thread = std::thread::current();
+        self.change(key, |item| {
+            item.run = Some(Run {
+                since: now,
+                thread,
+                told: false,
+            });
+        });
+    }
+
+    /// Its handler has returned; gives it if that took long.
+    pub(crate) fn end_run(&self, key: u64, now: Instant) -> Option<Late> {
+        let mut late = None;
+        self.change(key, |item| {
+            let run = item.run.take();
+            let took = run.map(|run| now.saturating_duration_since(run.since));
+            late = took.filter(|took| *took >= self.long).map(|took| Late {
+                what: item.what(),
+                took,
+            });
+        });
+        late
+    }
+
+    fn change(&self, key: u64, change: impl FnOnce(&mut Item)) {
+        let mut state = self.state.lock();
+        let Some(at) = state.items.iter().position(|item| item.key == key) else {
+            return;
+        };
+        change(&mut state.items[at]);
+        if !state.items[at].open && state.items[at].run.is_none() {
+            let gone = state.items.swap_remove(at);
+            self.count.store(state.items.len(), Ordering::Release);
+            drop(state);
+            drop(gone);
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count.load(Ordering::Acquire) == 0
+    }
+
+    /// Handlers that have begun to run long since the last look, and when to look again; `None` when nothing is in hand.
+    pub(crate) fn look(&self, now: Instant) -> Option<(Vec<Late>, Duration)> {
+        if self.is_empty() {
+            return None;
+        }
+        let mut state = self.state.lock();
+        if now < state.look_at {
+            return Some((Vec::new(), state.look_at - now));
+        }
+        let mut next = self.long;
+        let mut late = Vec::new();
+        for item in &mut state.items {
+            let what = item.what();
+            let Some(run) = item.run.as_mut().filter(|run| !run.told) else {
+                continue;
+            };
+            let took = now.saturating_duration_since(run.since);
+            if took >= self.long {
+                run.told = true;
+                late.push(Late { what, took });
+            } else {
+                next = next.min(self.long - took);
+            }
+        }
+        // A setting of nothing at all must not keep the reader busy.
+        next = next.clamp(Duration::from_millis(1), FAR);
+        state.look_at = now + next;
+        Some((late, next))
+    }
+
+    pub(crate) fn show(&self, now: Instant) -> Vec<OpenRequest> {
+        let span = |since| now.saturating_duration_since(since);
+        let state = self.state.lock();
+        let shown = state.items.iter().map(|item| OpenRequest {
+            id: item.id.clone(),
+            method: item.method.to_string(),
+            age: span(item.since),
+            running: item.run.as_ref().map(|run| Running {
+                span: span(run.since),
+                thread: thread_name(&run.thread),
+            }),
+        });
+        let mut shown: Vec<OpenRequest> = shown.collect();
+        drop(state);
+        shown.sort_by_key(|request| std::cmp::Reverse(request.age));
+        shown
+    }
+}
+
+impl Item {
+    fn what(&self) -> String {
+        match &self.id {
+            Some(id) => format!("request {id} ({})", self.method),
+            None => format!("notification {}", self.method),
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    // Lesson 6.6
+    #[test]
+    fn a_handler_that_runs_long_is_told_once_and_when_it_ends() {
+        let start = Instant::now();
+        let after = |seconds| start + Duration::from_secs(seconds);
+        let in_hand = InHand::new(Duration::from_secs(30), start);
+        assert!(in_hand.look(after(1)).is_none());
+        let waiting = in_hand.enter("tools/call", Some(&RequestId::from(7)), after(10));
+        let look = |seconds| {
+            let (late, next) = in_hand.look(after(seconds)).expect("something is there");
+            let late: Vec<String> = late.into_iter().map(|late| late.what).collect();
+            (late, next.as_secs())
+        };
+        // It waits for its turn, which is not running.
+        assert_eq!(look(10), (vec![], 30));
+        assert_eq!(look(50), (vec![], 30));
+        in_hand.begin_run(waiting, after(60));
+        assert_eq!(look(80), (vec![], 10));
+        assert_eq!(look(90), (vec!["request 7 (tools/call)".to_owned()], 30));
+        assert_eq!(look(120), (vec![], 30));
+        in_hand.leave(waiting);
+        assert!(in_hand.look(after(121)).is_some(), "answered, but running");
+        let late = in_hand.end_run(waiting, after(125)).expect("it took long");
+        assert_eq!(late.took, Duration::from_secs(65));
+        assert!(in_hand.look(after(126)).is_none());
+        let quick = in_hand.enter("n", None, after(130));
+        in_hand.begin_run(quick, after(130));
+        assert!(in_hand.end_run(quick, after(131)).is_none());
+        in_hand.leave(quick);
+        assert!(in_hand.show(after(132)).is_empty());
+    }
+}

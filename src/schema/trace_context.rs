@@ -1,0 +1,190 @@
+//! In which trace a request happens.
+//!
+//! Spec: Base Protocol, "`_meta`" (2026-07-28). W3C Trace Context; W3C Baggage.
+
+use super::json::JsonObject;
+use super::meta::{RequestMetaObject, meta_key};
+use super::meta_rules::{is_valid_baggage, is_valid_traceparent, is_valid_tracestate};
+use crate::error::{Error, ErrorKind, Excerpt, Result};
+
+/// The trace context that travels in the `_meta` of a request: `traceparent`, `tracestate` and `baggage`, each in the form that the W3C gave
+/// it.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::protocol::CallOptions;
+/// use mcplink::schema::TraceContext;
+///
+/// let trace = TraceContext::new("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")?;
+/// let options = CallOptions::new().trace_context(&trace.with_baggage("user=alice")?);
+/// # Ok::<(), mcplink::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TraceContext {
+    traceparent: Option<String>,
+    tracestate: Option<String>,
+    baggage: Option<String>,
+}
+
+/// One of the three, and what it has to look like.
+type Member = (&'static str, fn(&str) -> bool);
+
+const TRACEPARENT: Member = (meta_key::TRACEPARENT, is_valid_traceparent);
+const TRACESTATE: Member = (meta_key::TRACESTATE, is_valid_tracestate);
+const BAGGAGE: Member = (meta_key::BAGGAGE, is_valid_baggage);
+
+impl TraceContext {
+    /// A context with a `traceparent`. One without is [`default`](Self::default).
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] when it is none.
+    pub fn new(traceparent: &str) -> Result<Self> {
+        Ok(Self {
+            traceparent: Some(checked(TRACEPARENT, traceparent)?),
+            ..Self::default()
+        })
+    }
+
+    /// Sets the `tracestate`, which belongs to a `traceparent`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] when it is none.
+    pub fn with_tracestate(mut self, tracestate: &str) -> Result<Self> {
+        self.tracestate = Some(checked(TRACESTATE, tracestate)?);
+        Ok(self)
+    }
+
+    /// Sets the `baggage`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] when it is none.
+    pub fn with_baggage(mut self, baggage: &str) -> Result<Self> {
+        self.baggage = Some(checked(BAGGAGE, baggage)?);
+        Ok(self)
+    }
+
+    /// Version, trace id, parent id and flags.
+    pub fn traceparent(&self) -> Option<&str> {
+        self.traceparent.as_deref()
+    }
+
+    /// What vendors add to it.
+    pub fn tracestate(&self) -> Option<&str> {
+        self.tracestate.as_deref()
+    }
+
+    /// What the application sends along.
+    pub fn baggage(&self) -> Option<&str> {
+        self.baggage.as_deref()
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What is there, by its key in `_meta`.
+    pub(crate) fn members(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let members = [
+            (meta_key::TRACEPARENT, self.traceparent()),
+            (meta_key::TRACESTATE, self.tracestate()),
+            (meta_key::BAGGAGE, self.baggage()),
+        ];
+        let there = members.into_iter();
+        there.filter_map(|(key, value)| Some((key, value?)))
+    }
+
+    /// Checks what is there of it among members of `_meta` that are to be sent.
+    pub(crate) fn check(meta: &JsonObject) -> Result<()> {
+        for member in [TRACEPARENT, TRACESTATE, BAGGAGE] {
+            match meta.get(member.0).map(|value| (value.as_str(), value)) {
+                Some((Some(text), _)) => drop(checked(member, text)?),
+                Some((None, value)) => return Err(malformed(member.0, &value.to_string())),
+                None => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn checked((key, is_valid): Member, text: &str) -> Result<String> {
+    if is_valid(text) {
+        Ok(text.to_owned())
+    } else {
+        Err(malformed(key, text))
+    }
+}
+
+fn malformed(key: &str, text: &str) -> Error {
+    let text = format!("{key} '{}' is not in the form of the W3C", Excerpt(text));
+    Error::new(ErrorKind::Invalid, text)
+}
+
+impl RequestMetaObject {
+    /// In which trace the request happens. What came in a form that is not the W3C's is left out, and a `tracestate` without a `traceparent`
+    /// means nothing.
+    pub fn trace_context(&self) -> TraceContext {
+        let read = |(key, is_valid): Member| {
+            let text = self.extra.get(key)?.as_str()?;
+            is_valid(text).then(|| text.to_owned())
+        };
+        let traceparent = read(TRACEPARENT);
+        let tracestate = traceparent.as_ref().and_then(|_| read(TRACESTATE));
+        TraceContext {
+            traceparent,
+            tracestate,
+            baggage: read(BAGGAGE),
+        }
+    }
+
+    /// Adds a trace context; what is there of one stays.
+    pub(crate) fn add_trace_context(&mut self, trace: &TraceContext) {
+        for (key, value) in trace.members() {
+            let value = || serde_json::Value::from(value);
+            self.extra.entry(key.to_owned()).or_insert_with(value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
+    fn meta(text: &str) -> RequestMetaObject {
+        serde_json::from_str(text).expect("JSON")
+    }
+
+    // M-META-B-19
+    #[test]
+    fn what_is_not_in_form_is_refused_when_set_and_ignored_when_read() {
+        assert!(TraceContext::new("00-0-0-0").is_err());
+        let trace = TraceContext::new(PARENT).expect("valid");
+        assert!(trace.clone().with_tracestate("a=b,a=c").is_err());
+        assert!(trace.clone().with_baggage("no equals sign").is_err());
+        let trace = trace
+            .with_tracestate("v=1")
+            .and_then(|trace| trace.with_baggage("k=v"))
+            .expect("valid");
+        let read = meta(&format!(
+            r#"{{"traceparent":"{PARENT}","tracestate":"v=1","baggage":"k=v"}}"#
+        ));
+        assert_eq!(read.trace_context(), trace);
+        for nonsense in [
+            r#"{"traceparent":7,"tracestate":"v=1","baggage":{}}"#,
+            r#"{"traceparent":"00-0-0-0","tracestate":"v=1"}"#,
+            "{}",
+        ] {
+            assert!(meta(nonsense).trace_context().is_empty(), "{nonsense}");
+        }
+        let mut kept = meta(r#"{"baggage":"own=1"}"#);
+        kept.add_trace_context(&trace);
+        assert_eq!(kept.trace_context().baggage(), Some("own=1"));
+        assert_eq!(kept.trace_context().traceparent(), Some(PARENT));
+    }
+}
