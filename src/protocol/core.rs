@@ -6,6 +6,7 @@ mod reading;
 mod routing;
 mod sending;
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -49,7 +50,9 @@ pub(crate) struct Core {
     /// Whether callers may read for themselves.
     pub(super) patient: bool,
     pub(super) settings: Settings,
-    handlers: Handlers,
+    handlers: Arc<Handlers>,
+    /// What the side that handles the requests knows of this connection.
+    local: Option<Arc<dyn Any + Send + Sync>>,
     control: Arc<dyn Control>,
     limits: Limits,
     counters: Counters,
@@ -160,7 +163,8 @@ impl Core {
         control: Arc<dyn Control>,
         patient: bool,
         limits: Limits,
-        handlers: Handlers,
+        handlers: Arc<Handlers>,
+        local: Option<Arc<dyn Any + Send + Sync>>,
         settings: Settings,
     ) -> Arc<Self> {
         let now = Instant::now();
@@ -177,6 +181,7 @@ impl Core {
             patient,
             settings,
             handlers,
+            local,
             control,
             limits,
             counters: Counters::default(),
@@ -189,6 +194,11 @@ impl Core {
             life_changed: Condvar::new(),
             threads: Mutex::new(Vec::new()),
         })
+    }
+
+    /// What was given to [`ConnectionBuilder::shared_handlers`](super::ConnectionBuilder::shared_handlers).
+    pub(crate) fn local<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        Arc::clone(self.local.as_ref()?).downcast().ok()
     }
 
     fn address(self: &Arc<Self>) -> usize {

@@ -124,7 +124,8 @@ impl InHand {
 
     fn change(&self, key: u64, change: impl FnOnce(&mut Item)) {
         let mut state = self.state.lock();
-        let Some(at) = state.items.iter().position(|item| item.key == key) else {
+        // What has come last ends first; streams stay at the front.
+        let Some(at) = state.items.iter().rposition(|item| item.key == key) else {
             return;
         };
         change(&mut state.items[at]);

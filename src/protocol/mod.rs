@@ -27,6 +27,7 @@ mod peer;
 mod responder;
 mod stats;
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,7 +71,8 @@ impl Drop for Owner {
 
 /// How a connection is made.
 pub struct ConnectionBuilder {
-    handlers: Handlers,
+    handlers: Arc<Handlers>,
+    local: Option<Arc<dyn Any + Send + Sync>>,
     limits: Limits,
     settings: Settings,
 }
@@ -155,7 +157,8 @@ impl fmt::Debug for Connection {
 impl ConnectionBuilder {
     fn new(settings: Settings) -> Self {
         Self {
-            handlers: Handlers::new(),
+            handlers: Arc::default(),
+            local: None,
             limits: Limits::default(),
             settings,
         }
@@ -163,7 +166,18 @@ impl ConnectionBuilder {
 
     /// What to do with what the peer sends. Defaults to nothing.
     pub fn handlers(mut self, handlers: Handlers) -> Self {
-        self.handlers = handlers;
+        self.handlers = Arc::new(handlers);
+        self
+    }
+
+    /// The same handlers for many connections. What they know of this one is `local`, which they find with [`Core::local`].
+    pub(crate) fn shared_handlers(
+        mut self,
+        handlers: &Arc<Handlers>,
+        local: Arc<dyn Any + Send + Sync>,
+    ) -> Self {
+        self.handlers = Arc::clone(handlers);
+        self.local = Some(local);
         self
     }
 
@@ -264,6 +278,7 @@ impl ConnectionBuilder {
             patient,
             self.limits,
             self.handlers,
+            self.local,
             self.settings,
         )
     }

@@ -64,6 +64,7 @@ impl ServerBuilder {
             page_size: None,
             hints: HashMap::new(),
             methods: Handlers::new(),
+            handlers: Default::default(),
             limits: Limits::default(),
             drain: Duration::from_secs(5),
             slow_handler: Duration::from_secs(30),

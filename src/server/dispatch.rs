@@ -20,7 +20,7 @@ use super::questions::Waiting;
 use super::tools::{Entry, Promise, Work};
 use crate::error::{ErrorCode, Excerpt, RpcError, without_position};
 use crate::jsonrpc::Request;
-use crate::protocol::{Handlers, Responder};
+use crate::protocol::{Handlers, Peer, Responder};
 use crate::schema::{
     CallToolRequestParams, DiscoverResult, EmptyResult, FitTo, InitializeRequestParams,
     InitializeResult, JsonObject, PaginatedRequestParams, PromptsCapability, ProtocolVersion,
@@ -31,15 +31,20 @@ use crate::schema::{
 /// Answers one request.
 type Handle = fn(&Arc<Link>, &Request, Responder);
 
-/// The handlers of one connection.
-pub(super) fn handlers(link: &Arc<Link>) -> Handlers {
-    let (ready, leaving) = (Arc::clone(link), Arc::clone(link));
+/// The conversation that a connection of a server is.
+fn link_of(peer: &Peer) -> Arc<Link> {
+    let link = peer.core().local();
+    link.expect("a server's connections are opened with one")
+}
+
+/// The handlers of all connections of a server.
+pub(super) fn handlers(server: &Inner) -> Handlers {
     let on = |handle: Handle| {
-        let link = Arc::clone(link);
-        move |request: &Request, responder: Responder| handle(&link, request, responder)
+        move |request: &Request, responder: Responder| {
+            handle(&link_of(&responder.peer()), request, responder);
+        }
     };
-    let methods = link
-        .server
+    let methods = server
         .methods
         .clone()
         .quick_request(
@@ -66,12 +71,13 @@ pub(super) fn handlers(link: &Arc<Link>) -> Handlers {
         .request(method::RESOURCES_READ, on(Link::read_resource))
         .request(method::PROMPTS_GET, on(Link::get_prompt))
         .request(method::COMPLETION_COMPLETE, on(Link::complete))
-        .quick_notification(method::NOTIFICATIONS_INITIALIZED, move |peer, _| {
-            ready.initialized(peer);
+        .quick_notification(method::NOTIFICATIONS_INITIALIZED, |peer, _| {
+            link_of(peer).initialized(peer);
         })
-        .farewell(move |peer| {
-            leaving.leave();
-            leaving.server.pages.forget(peer);
+        .farewell(|peer| {
+            let link = link_of(peer);
+            link.leave();
+            link.server.pages.forget(peer);
         });
     // What runs no user code but that of guards.
     let lookups: [(&str, Handle); 6] = [
@@ -104,7 +110,7 @@ pub(super) fn handlers(link: &Arc<Link>) -> Handlers {
     lookups
         .into_iter()
         .fold(methods, |methods, (method, handle)| {
-            if link.server.guards.is_empty() {
+            if server.guards.is_empty() {
                 methods.quick_request(method, on(handle))
             } else {
                 methods.request(method, on(handle))

@@ -36,7 +36,7 @@ use crate::jsonrpc::{self, Request, RequestId};
 use crate::protocol::{OnTrigger, Peer, Responder};
 use crate::schema::{
     CancelledNotificationParams, EmptyResult, NotificationMetaObject, NotificationParams,
-    ResourceUpdatedNotificationParams, ServerCapabilities, SubscribeRequestParams,
+    ProtocolVersion, ResourceUpdatedNotificationParams, ServerCapabilities, SubscribeRequestParams,
     SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams,
     SubscriptionsListenRequestParams, SubscriptionsListenResult, method,
 };
@@ -169,8 +169,8 @@ struct Stream {
     responder: Responder,
     wanted: Wanted,
     backlog: Arc<()>,
-    /// What it ends with.
-    result: SubscriptionsListenResult,
+    server: Arc<Inner>,
+    revision: ProtocolVersion,
     /// Takes the stream out when the client cancels it.
     _on_cancel: OnTrigger,
 }
@@ -182,8 +182,12 @@ impl Stream {
             CancelledNotificationParams::new(id.clone()).reason("the server ends the subscription");
         params.meta = Some(NotificationMetaObject::of_subscription(id));
         let farewell = notification(method::NOTIFICATIONS_CANCELLED, &params);
+        let mut result = SubscriptionsListenResult::new(self.responder.id().clone());
+        if let Some(meta) = self.server.result_meta(self.revision) {
+            result.meta.get_or_insert_default().server_info = meta.server_info;
+        }
         // It fails when the client has cancelled or gone meanwhile.
-        _ = self.responder.conclude(farewell, &self.result);
+        _ = self.responder.conclude(farewell, &result);
     }
 }
 
@@ -363,8 +367,6 @@ impl Link {
             }
         });
         let id = responder.id().clone();
-        let mut result = SubscriptionsListenResult::new(id.clone());
-        self.finish(&mut result.meta, terms);
         let ack = SubscriptionsAcknowledgedNotificationParams::new(id, granted);
         let ack = notification(method::NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED, &ack);
         let backlog = Arc::default();
@@ -381,7 +383,8 @@ impl Link {
             responder,
             wanted,
             backlog,
-            result,
+            server: Arc::clone(&self.server),
+            revision: terms.revision,
             _on_cancel: on_cancel,
         };
         let stream = match acknowledged {

@@ -43,8 +43,8 @@ mod uri;
 use std::collections::HashMap;
 use std::fmt;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
@@ -105,7 +105,10 @@ struct Inner {
     hub: Hub,
     page_size: Option<NonZeroUsize>,
     hints: HashMap<List, CacheHint>,
+    /// What the host handles itself.
     methods: Handlers,
+    /// All that is handled, made for the first connection.
+    handlers: OnceLock<Arc<Handlers>>,
     limits: Limits,
     drain: Duration,
     slow_handler: Duration,
@@ -307,13 +310,18 @@ impl Server {
         transport: impl Transport + 'static,
     ) -> Result<Connection> {
         let link = Link::new(&self.0, principal);
-        Self::connection(&self.0, dispatch::handlers(&link)).open(transport)
+        Self::connection(&link).open(transport)
     }
 
     /// A connection with the settings of a server.
-    fn connection(inner: &Inner, handlers: Handlers) -> ConnectionBuilder {
+    fn connection(link: &Arc<Link>) -> ConnectionBuilder {
+        let inner = &link.server;
+        let handlers = inner
+            .handlers
+            .get_or_init(|| Arc::new(dispatch::handlers(inner)));
+        let link: Arc<Link> = Arc::clone(link);
         let connection = Connection::serving()
-            .handlers(handlers)
+            .shared_handlers(handlers, link)
             .limits(inner.limits.clone())
             .drain(inner.drain)
             .slow_handler(inner.slow_handler)

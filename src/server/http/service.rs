@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use super::super::dispatch::{self, Link};
+use super::super::dispatch::Link;
 use super::super::{Inner, Server};
 use super::cors::{self, ForReader};
 use super::guard;
@@ -76,7 +76,7 @@ impl HttpService {
             let mut limits = inner.limits.clone();
             limits.max_requests = options.max_requests;
             limits.max_subscriptions = options.max_streams;
-            Server::connection(inner, dispatch::handlers(link))
+            Server::connection(link)
                 .limits(limits)
                 .never_asking()
                 .open_fed(Box::new(Nowhere), Arc::new(Everybody(peer.to_owned())))
@@ -361,7 +361,7 @@ impl Served {
         if !self.options.sessions {
             // The revision that is agreed on comes with each later request.
             let link = Link::new(&self.server, None);
-            let connection = Server::connection(&self.server, dispatch::handlers(&link))
+            let connection = Server::connection(&link)
                 .never_asking()
                 .open_fed(Box::new(Nowhere), Arc::new(Everybody(peer_name(http))));
             feed_apart(

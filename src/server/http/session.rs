@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::super::dispatch::{self, Link};
+use super::super::dispatch::Link;
 use super::super::{Inner, Server};
 use super::options::HttpOptions;
 use super::stream::{self, Stream};
@@ -84,7 +84,7 @@ impl Session {
             entered: AtomicBool::new(false),
             ended: AtomicBool::new(false),
         });
-        let connection = Server::connection(server, dispatch::handlers(&link)).open_fed(
+        let connection = Server::connection(&link).open_fed(
             Box::new(StandingSender(Arc::downgrade(&session))),
             Arc::new(SessionControl {
                 session: Arc::downgrade(&session),
