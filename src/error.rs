@@ -33,18 +33,31 @@ struct Inner {
     os_code: Option<i32>,
     stderr_tail: Option<String>,
     result: Option<Arc<str>>,
+    http: Option<Box<HttpAnswer>>,
+}
+
+/// How an HTTP server answered instead of with a result.
+#[derive(Clone)]
+struct HttpAnswer {
+    status: u16,
+    challenge: Option<String>,
 }
 
 /// Who failed, and so what the caller may do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
+    /// The server wants other credentials, or refuses these: HTTP status 401 or 403. [`Error::http_challenge`] has what it asks for.
+    Auth,
     /// Too many requests are in flight. Nothing was sent: wait for one to finish and try again.
     Busy,
     /// The call was cancelled by this side. The peer has been told.
     Cancelled,
     /// The connection is closed or its peer has gone. Connect again; [`Error::was_sent`] tells whether the request can have had an effect.
     Closed,
+    /// The server, or something on the way to it, answered with an HTTP status that stands for no JSON-RPC error: [`Error::http_status`]
+    /// has it. After a status of 500 and above it may help to try again.
+    Http,
     /// An argument is wrong. Trying again with the same value fails again.
     Invalid,
     /// The operating system refused an operation; [`Error::os_code`] has its number.
@@ -78,6 +91,7 @@ impl Error {
             os_code: None,
             stderr_tail: None,
             result: None,
+            http: None,
         }))
     }
 
@@ -137,6 +151,29 @@ impl Error {
         self
     }
 
+    #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
+    pub(crate) fn with_http(mut self, status: u16, challenge: Option<String>) -> Self {
+        self.0.http = Some(Box::new(HttpAnswer { status, challenge }));
+        self
+    }
+
+    /// Puts the peer's own error in, for who knows later which request it refuses.
+    #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
+    pub(crate) fn with_rpc(mut self, rpc: RpcError) -> Self {
+        self.0.rpc = Some(rpc);
+        self
+    }
+
+    /// An error that has the peer's refusal in it is said of the request that was refused.
+    pub(crate) fn refusing(self, peer: impl fmt::Display, method: &str) -> Self {
+        let Some(rpc) = self.0.rpc.clone() else {
+            return self;
+        };
+        let mut this = Self::peer(peer, method, rpc);
+        this.0.http = self.0.http;
+        this
+    }
+
     /// Tells who failed.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
@@ -166,6 +203,16 @@ impl Error {
     /// [`CallToolResult`](crate::schema::CallToolResult).
     pub fn result(&self) -> Option<&str> {
         self.0.result.as_deref()
+    }
+
+    /// The HTTP status that the server answered with, if it was another one than success.
+    pub fn http_status(&self) -> Option<u16> {
+        self.0.http.as_ref().map(|answer| answer.status)
+    }
+
+    /// What the server asks for before it lets anybody in: the field `WWW-Authenticate` of its answer.
+    pub fn http_challenge(&self) -> Option<&str> {
+        self.0.http.as_ref()?.challenge.as_deref()
     }
 
     /// The last lines that a child process wrote to its standard error, when the child has ended.

@@ -41,7 +41,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`server`], [`client`] | what applications use |
-//! | [`transport`] | ways to reach a peer: child process, own stdio, sockets, any streams, memory, one's own |
+//! | [`transport`] | ways to reach a peer: HTTP, child process, own stdio, sockets, any streams, memory, one's own |
 //! | [`validation`] | checking JSON against JSON Schemas, with the feature `validation` or an engine of one's own |
 //! | [`schema`] | the data model of every revision, named as the specification names it |
 //! | [`protocol`] | the engine below both sides, for methods and messages of one's own |

@@ -6,6 +6,7 @@ use mcplink::schema::{LoggingLevel, ProtocolVersion, Root};
 
 pub(crate) const HELP: &str = "\
 usage: mcp [OPTION ...] ACTION ... -- SERVER [ARGUMENT ...]
+       mcp [OPTION ...] ACTION ... --url URL
 
   mcp tools -- npx -y @modelcontextprotocol/server-everything
   mcp call echo message=hello -- npx -y @modelcontextprotocol/server-everything
@@ -29,6 +30,8 @@ actions
   shell                             the same actions, line by line
 
 options, anywhere before --
+  --url URL           the server is reached over HTTP, and not started
+  --header NAME:VALUE send this header field with every request; may be given again
   --json              print the bare result as JSON
   --era ERA           legacy, modern or auto (the default)
   --revision DATE     speak this revision only
@@ -52,6 +55,8 @@ pub(crate) struct Options {
     pub(crate) roots: Vec<Root>,
     pub(crate) log: Option<LoggingLevel>,
     pub(crate) trace: bool,
+    pub(crate) url: Option<String>,
+    pub(crate) headers: Vec<(String, String)>,
     pub(crate) server: Vec<String>,
 }
 
@@ -97,6 +102,8 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Asked, String>
         roots: Vec::new(),
         log: None,
         trace: false,
+        url: None,
+        headers: Vec::new(),
         server: Vec::new(),
     };
     if words.peek().is_none() {
@@ -120,11 +127,8 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Asked, String>
             "--revision" => revision = Some(read_revision(&value()?)?),
             "--timeout" => options.timeout = Some(read_timeout(&value()?)?),
             "--root" => options.roots.push(read_root(&value()?)?),
-            "--url" | "--header" => {
-                return Err(format!(
-                    "{name} is for servers that are reached over HTTP, which mcp can't do yet; a server's command stands behind --"
-                ));
-            }
+            "--url" => options.url = Some(value()?),
+            "--header" => options.headers.push(read_header(&value()?)?),
             "--log" => options.log = Some(read_level(&value()?)?),
             "--" => options.server = words.by_ref().collect(),
             name if name.starts_with('-') && name.len() > 1 => {
@@ -138,7 +142,13 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Asked, String>
         return Err("--era and --revision contradict each other".to_owned());
     }
     options.revisions = era;
-    let has_server = !options.server.is_empty();
+    if options.url.is_some() && !options.server.is_empty() {
+        return Err("a server is either started, behind --, or reached, with --url".to_owned());
+    }
+    if options.url.is_none() && !options.headers.is_empty() {
+        return Err("--header is for servers that are reached with --url".to_owned());
+    }
+    let has_server = options.url.is_some() || !options.server.is_empty();
     let action = read_action(action).map_err(|text| {
         if has_server {
             text
@@ -187,6 +197,12 @@ pub(crate) fn read_action(words: Vec<String>) -> Result<Action, String> {
         Some(word) => Err(format!("{name} does not take '{word}'")),
         None => Ok(action),
     }
+}
+
+fn read_header(text: &str) -> Result<(String, String), String> {
+    let parts = text.split_once(':');
+    let (name, value) = parts.ok_or("--header takes NAME:VALUE")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
 fn read_era(text: &str) -> Result<Vec<ProtocolVersion>, String> {

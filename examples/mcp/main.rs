@@ -1,4 +1,4 @@
-//! A command line for servers: `mcp [OPTION ...] ACTION ... -- SERVER COMMAND ...`
+//! A command line for servers: `mcp [OPTION ...] ACTION ... -- SERVER COMMAND ...`, or `--url URL` in the place of the command
 //!
 //! Try `cargo run --example mcp -- tools -- target/debug/examples/hello_server`, or `mcp --help`.
 #![allow(
@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use mcplink::client::Client;
 use mcplink::schema::LoggingMessageNotificationParams;
+use mcplink::transport::http::Http;
 use mcplink::transport::{Child, Direction, Tap, Tapped, Transport};
 
 use crate::actions::Session;
@@ -58,9 +59,7 @@ fn run(options: &Options, action: Action) -> Result<(), Failure> {
 }
 
 fn connect(options: &Options) -> Result<Client, Failure> {
-    let (program, arguments) = options.server.split_first().ok_or_else(|| {
-        Failure::usage("the server's command is missing: it stands behind --".to_owned())
-    })?;
+    let server = server(options)?;
     let builder = Client::builder("mcp", env!("CARGO_PKG_VERSION"))
         .revisions(&options.revisions)
         .on_log_message(show_log_message);
@@ -71,16 +70,33 @@ fn connect(options: &Options) -> Result<Client, Failure> {
             .connect_timeout(timeout)
             .probe_timeout((timeout / 2).min(Duration::from_secs(5)));
     }
-    let server = Child::new(program).args(arguments);
-    let transport: Box<dyn Transport> = if options.trace {
+    let transport = if options.trace {
         let start = Instant::now();
         Box::new(Tap::new(server, move |message| show_traced(start, message)))
     } else {
-        Box::new(server)
+        server
     };
     builder
         .connect(transport)
         .map_err(|error| Failure::of_connecting(&error, options.timeout))
+}
+
+/// What is to be started, or reached.
+fn server(options: &Options) -> Result<Box<dyn Transport>, Failure> {
+    if let Some(url) = &options.url {
+        let http = Http::new(url).map_err(|error| Failure::usage(error.to_string()))?;
+        let headers = options.headers.iter();
+        return Ok(Box::new(
+            headers.fold(http, |http, (name, value)| http.header(name, value)),
+        ));
+    }
+    let (program, arguments) = options.server.split_first().ok_or_else(|| {
+        Failure::usage(
+            "the server is missing: its command stands behind --, or its address behind --url"
+                .to_owned(),
+        )
+    })?;
+    Ok(Box::new(Child::new(program).args(arguments)))
 }
 
 fn show_traced(start: Instant, message: &Tapped<'_>) {

@@ -228,7 +228,8 @@ impl ClientBuilder {
         self
     }
 
-    /// How long a server may take to answer the probe before it is taken for a legacy one. Defaults to 5 s.
+    /// How long a server may take to answer the probe before it is taken for a legacy one. Defaults to 5 s. Over HTTP silence says nothing
+    /// of the server: it has all the time for connecting.
     pub fn probe_timeout(mut self, timeout: Duration) -> Self {
         self.probe_timeout = timeout;
         self
@@ -393,7 +394,8 @@ impl ClientBuilder {
     ///
     /// [`ErrorKind::Spawn`] when the child can't be started; [`ErrorKind::Closed`] when the server left, with its last words;
     /// [`ErrorKind::Timeout`] when it said nothing; [`ErrorKind::Unsupported`] when there is no common revision;
-    /// [`ErrorKind::Peer`] or [`ErrorKind::Protocol`] when it refuses, or answers what is no answer; [`ErrorKind::Invalid`] when settings
+    /// [`ErrorKind::Peer`] or [`ErrorKind::Protocol`] when it refuses, or answers what is no answer; over HTTP [`ErrorKind::Io`] when it
+    /// can't be reached, [`ErrorKind::Auth`] when it wants other credentials, [`ErrorKind::Http`] for another status; [`ErrorKind::Invalid`] when settings
     /// contradict each other, there is no revision to speak, or an [extension](Self::extension) has no valid id. The server is ended then, and
     /// not [restarted](Self::restart): only one that was there is.
     pub fn connect(self, transport: impl Transport + 'static) -> Result<Client> {

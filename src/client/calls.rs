@@ -416,9 +416,22 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Closed`] when the server has gone, [`ErrorKind::Timeout`] when it does not read.
+    /// [`ErrorKind::Closed`] when the server has gone, [`ErrorKind::Timeout`] when it does not read; [`ErrorKind::Unsupported`] for a modern
+    /// server over HTTP, which takes requests only.
     pub fn notify(&self, method: &str, params: &impl Serialize) -> Result<()> {
-        self.0.link.generation().peer.notify(method, params)
+        let generation = self.0.link.generation();
+        if generation.is_stateless() {
+            let text = format!("'{}' takes no notifications over HTTP", self.server_name());
+            return Err(Error::new(ErrorKind::Unsupported, text));
+        }
+        let session = generation.session();
+        match generation.peer.notify(method, params) {
+            Err(error) if generation.has_lost(session, &error) => {
+                generation.reopen(session, &CallOptions::new(), &self.0.link)?;
+                generation.peer.notify(method, params)
+            }
+            done => done,
+        }
     }
 
     /// A call whose result is decoded as that of its method, never by its shape.

@@ -18,6 +18,8 @@ use super::envelope::Envelope;
 use super::era::{self, Era, Verdict};
 use super::input::{InputHandlers, Known};
 use super::link::Link;
+use super::mirror;
+use super::session::Reopening;
 use super::{ClientBuilder, ServerDescription};
 use crate::error::{Error, ErrorCode, ErrorKind, Result};
 use crate::protocol::{CallOptions, Connection, Peer};
@@ -26,6 +28,7 @@ use crate::schema::{
     NotificationParams, ProtocolVersion, method,
 };
 use crate::transport::Transport;
+use crate::transport::carrier::Manner;
 
 /// A conversation that has come about.
 pub(super) struct Opened {
@@ -34,7 +37,12 @@ pub(super) struct Opened {
     pub(super) envelope: Envelope,
     pub(super) inputs: InputHandlers,
     pub(super) server: ServerDescription,
+    /// How to open another session, with a server that keeps one.
+    pub(super) reopening: Option<Reopening>,
 }
+
+/// How long connecting waits for the stream by which a legacy server tells what belongs to no call, so that nothing is missed.
+const HEARING: Duration = Duration::from_secs(2);
 
 /// The opening of one conversation.
 pub(super) struct Opening<'a> {
@@ -69,8 +77,28 @@ impl<'a> Opening<'a> {
         let (Some(revision), false) = (self.newest(Era::Modern), self.known == Some(Era::Legacy))
         else {
             let done = self.initialize(&connection, self.left());
+            if done
+                .as_ref()
+                .is_err_and(|error| self.is_contrary(error, &connection))
+                && let Some(revision) = self.newest(Era::Modern)
+            {
+                // What was remembered of the server no longer holds.
+                return self.find_out(connection, revision);
+            }
             return self.after_initialize(connection, done);
         };
+        self.find_out(connection, revision)
+    }
+
+    /// Whether a server that was known to be of the legacy era may be of the modern one by now. Only asked over HTTP, where it can be
+    /// probed after that.
+    fn is_contrary(&self, error: &Error, connection: &Connection) -> bool {
+        let refused = error.rpc().is_some() || era::is_a_refusal(error);
+        refused && self.known == Some(Era::Legacy) && connection.peer().core().carrier().is_some()
+    }
+
+    /// Probes, and initializes what is not modern.
+    fn find_out(&mut self, connection: Connection, revision: ProtocolVersion) -> Result<Opened> {
         let error = match self.probe(&connection, revision) {
             Verdict::Modern(revision, discovered) => {
                 return self.modern(connection, revision, *discovered);
@@ -166,16 +194,14 @@ impl<'a> Opening<'a> {
         Ok(connection)
     }
 
-    /// Asks with `server/discover`, and once more if the server names another modern revision.
+    /// Asks with `server/discover`, and once more if the server wants to be asked in a modern revision that it names: maybe the same one,
+    /// which it refused for no good reason.
     fn probe(&self, connection: &Connection, revision: ProtocolVersion) -> Verdict {
         match self.discover(&connection.peer(), revision) {
-            Verdict::AskAgain(other) if other != revision => {
-                match self.discover(&connection.peer(), other) {
-                    Verdict::AskAgain(_) => Verdict::Hopeless(refuses_what_it_names(other)),
-                    verdict => verdict,
-                }
-            }
-            Verdict::AskAgain(same) => Verdict::Hopeless(refuses_what_it_names(same)),
+            Verdict::AskAgain(named) => match self.discover(&connection.peer(), named) {
+                Verdict::AskAgain(_) => Verdict::Hopeless(refuses_what_it_names(named)),
+                verdict => verdict,
+            },
             verdict => verdict,
         }
     }
@@ -185,14 +211,17 @@ impl<'a> Opening<'a> {
             Ok(envelope) => envelope,
             Err(error) => return Verdict::Hopeless(error),
         };
+        let over_http = peer.core().carrier().is_some();
         let patience = match self.newest(Era::Legacy) {
-            Some(_) => self.left() / 2,
-            None => self.left(),
+            // Silence over HTTP decides nothing: there is nothing to save the time for.
+            _ if over_http => self.left(),
+            Some(_) => (self.left() / 2).min(self.settings.probe_timeout),
+            None => self.left().min(self.settings.probe_timeout),
         };
         // A server that does not know the probe may not know how to cancel it either.
-        let mut options = CallOptions::new()
-            .timeout(patience.min(self.settings.probe_timeout))
-            .without_cancelling();
+        let mut options = CallOptions::new().timeout(patience).without_cancelling();
+        let fields = mirror::standard(revision, method::SERVER_DISCOVER);
+        options.set_manner(Manner::Stateless(fields));
         let answer = peer.request_with(
             method::SERVER_DISCOVER,
             |id, text| envelope.write(id, "{}", &JsonObject::new(), text),
@@ -201,6 +230,7 @@ impl<'a> Opening<'a> {
         era::judge(
             answer.as_deref().map_err(Clone::clone),
             &self.settings.revisions,
+            over_http,
         )
     }
 
@@ -224,10 +254,26 @@ impl<'a> Opening<'a> {
             envelope: self.envelope(revision)?,
             inputs: self.inputs.clone(),
             server,
+            reopening: None,
         })
     }
 
     fn initialize(&self, connection: &Connection, patience: Duration) -> Result<InitializeResult> {
+        let params = self.initialize_params()?;
+        match initialize(&connection.peer(), &params, patience) {
+            // So answers a server of the first transport over HTTP, too.
+            Err(error) if is_unknown_here(&error) => {
+                let core = Arc::clone(connection.peer().core());
+                core.fall_back(self.left().min(patience)).map_err(|other| {
+                    error.remark(format_args!("nor does it speak HTTP with SSE: {other}"))
+                })?;
+                initialize(&connection.peer(), &params, self.left().min(patience))
+            }
+            done => done,
+        }
+    }
+
+    fn initialize_params(&self) -> Result<InitializeRequestParams> {
         let Some(revision) = self.newest(Era::Legacy) else {
             return Err(Error::new(
                 ErrorKind::Unsupported,
@@ -241,17 +287,7 @@ impl<'a> Opening<'a> {
             settings.info.clone(),
         );
         params.fit_to(revision);
-        let options = CallOptions::new()
-            .timeout(patience)
-            .max_timeout(patience)
-            .without_cancelling();
-        let answer = connection
-            .peer()
-            .request(method::INITIALIZE, &params, options)?;
-        serde_json::from_str(&answer).map_err(|error| {
-            let text = format!("the answer to initialize can't be read: {error}");
-            Error::new(ErrorKind::Protocol, text).sent(true)
-        })
+        Ok(params)
     }
 
     fn legacy(&self, connection: Connection, done: Result<InitializeResult>) -> Result<Opened> {
@@ -277,19 +313,16 @@ impl<'a> Opening<'a> {
         };
         // From the notification on the server may ask.
         self.know(&server);
-        let peer = connection.peer();
-        peer.core().allow_batches(revision.has_batches());
-        peer.notify(
-            method::NOTIFICATIONS_INITIALIZED,
-            &NotificationParams::default(),
-        )
-        .map_err(|error| self.explain(error, &connection))?;
+        finish_opening(&connection.peer(), revision, self.left().min(HEARING))
+            .map_err(|error| self.explain(error, &connection))?;
+        let reopening = Reopening::new(self.initialize_params()?, self.settings.connect_timeout);
         Ok(Opened {
             connection,
             number: self.number,
             envelope: Envelope::legacy(),
             inputs: self.inputs.clone(),
             server,
+            reopening: Some(reopening),
         })
     }
 
@@ -334,6 +367,49 @@ impl<'a> Opening<'a> {
         connection.close_at_once();
         error
     }
+}
+
+/// Sends `initialize` and reads its result.
+pub(super) fn initialize(
+    peer: &Peer,
+    params: &InitializeRequestParams,
+    patience: Duration,
+) -> Result<InitializeResult> {
+    let mut options = CallOptions::new()
+        .timeout(patience)
+        .max_timeout(patience)
+        .without_cancelling();
+    options.set_manner(Manner::OpensSession);
+    let answer = peer.request(method::INITIALIZE, params, options)?;
+    serde_json::from_str(&answer).map_err(|error| {
+        let text = format!("the answer to initialize can't be read: {error}");
+        Error::new(ErrorKind::Protocol, text).sent(true)
+    })
+}
+
+/// The revision is agreed on: says so, and hears what belongs to no call from now on.
+pub(super) fn finish_opening(
+    peer: &Peer,
+    revision: ProtocolVersion,
+    patience: Duration,
+) -> Result<()> {
+    let core = peer.core();
+    core.allow_batches(revision.has_batches());
+    if let Some(carrier) = core.carrier() {
+        let has_field = revision >= ProtocolVersion::V2025_06_18;
+        carrier.agree(has_field.then_some(revision.as_str()));
+    }
+    peer.notify(
+        method::NOTIFICATIONS_INITIALIZED,
+        &NotificationParams::default(),
+    )?;
+    core.listen(patience);
+    Ok(())
+}
+
+/// Whether a server that has no idea of this transport may answer so.
+fn is_unknown_here(error: &Error) -> bool {
+    error.kind() == ErrorKind::Http && matches!(error.http_status(), Some(400 | 404 | 405))
 }
 
 fn refuses_what_it_names(revision: ProtocolVersion) -> Error {

@@ -36,7 +36,7 @@ impl Era {
     }
 }
 
-/// Remembers the era of servers by their address, such as a command line, so that later connections need not find out.
+/// Remembers the era of servers by their address, such as a command line or the origin of a URL, so that later connections need not find out.
 ///
 /// Clones share the memory. It lives as long as its last clone; a host that wants to keep it longer stores [`entries`](Self::entries).
 #[derive(Clone, Default)]
@@ -79,6 +79,16 @@ impl fmt::Debug for EraMemory {
     }
 }
 
+/// The part of an address that a verdict on the era holds for: of a URL the origin, whatever the path (M-VER-C-09).
+pub(super) fn holder(address: &str) -> &str {
+    let is_url = address.starts_with("http://") || address.starts_with("https://");
+    let Some((scheme, rest)) = address.split_once("://").filter(|_| is_url) else {
+        return address;
+    };
+    let host = rest.find(['/', '?']).unwrap_or(rest.len());
+    &address[..scheme.len() + "://".len() + host]
+}
+
 /// What to do after a probe with `server/discover`.
 #[derive(Debug)]
 pub(super) enum Verdict {
@@ -94,8 +104,13 @@ pub(super) enum Verdict {
     Hopeless(Error),
 }
 
-/// Judges the answer to a probe. `ours` are the revisions that the client may speak.
-pub(super) fn judge(answer: Result<&str, Error>, ours: &[ProtocolVersion]) -> Verdict {
+/// Judges the answer to a probe. `ours` are the revisions that the client may speak. Over HTTP, silence and what stands between client and
+/// server say nothing of the era.
+pub(super) fn judge(
+    answer: Result<&str, Error>,
+    ours: &[ProtocolVersion],
+    over_http: bool,
+) -> Verdict {
     match answer {
         Ok(result) => judge_result(result, ours),
         Err(error) => match error.rpc().map(|rpc| (rpc.code, rpc.clone())) {
@@ -107,6 +122,11 @@ pub(super) fn judge(answer: Result<&str, Error>, ours: &[ProtocolVersion]) -> Ve
                 _,
             )) => Verdict::Hopeless(error),
             Some(_) => Verdict::Legacy(error),
+            None if over_http => match error.kind() {
+                ErrorKind::Protocol => Verdict::Legacy(error),
+                _ if is_a_refusal(&error) => Verdict::Legacy(error),
+                _ => Verdict::Hopeless(error),
+            },
             None => match error.kind() {
                 ErrorKind::Timeout | ErrorKind::Protocol | ErrorKind::Limit => {
                     Verdict::Legacy(error)
@@ -116,6 +136,12 @@ pub(super) fn judge(answer: Result<&str, Error>, ours: &[ProtocolVersion]) -> Ve
             },
         },
     }
+}
+
+/// Whether an HTTP status says that the server does not know what it was asked: not who asks, how often, or how the server is.
+pub(super) fn is_a_refusal(error: &Error) -> bool {
+    let says_so = |status| matches!(status, 400 | 404..=406 | 409..=418 | 422);
+    error.kind() == ErrorKind::Http && error.http_status().is_some_and(says_so)
 }
 
 fn judge_result(result: &str, ours: &[ProtocolVersion]) -> Verdict {
@@ -214,7 +240,7 @@ mod tests {
 
     fn check(answer: Result<String, Error>, ours: &[ProtocolVersion], expected: &str) {
         let what = format!("{answer:?}");
-        let verdict = match judge(answer.as_deref().map_err(Clone::clone), ours) {
+        let verdict = match judge(answer.as_deref().map_err(Clone::clone), ours, false) {
             Verdict::Modern(revision, _) => format!("modern {revision}"),
             Verdict::AskAgain(revision) => format!("again {revision}"),
             Verdict::Legacy(_) => "legacy".to_owned(),
@@ -310,6 +336,19 @@ mod tests {
             &[ProtocolVersion::V2026_07_28],
             "hopeless",
         );
+    }
+
+    // M-VER-C-09
+    #[test]
+    fn a_verdict_holds_for_the_origin() {
+        for (address, expected) in [
+            ("http://h:1/a/b", "http://h:1"),
+            ("https://h?12", "https://h"),
+            ("https://h", "https://h"),
+            ("server --url http://h/x", "server --url http://h/x"),
+        ] {
+            assert_eq!(holder(address), expected);
+        }
     }
 
     // M-VER-C-09

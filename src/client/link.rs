@@ -30,10 +30,13 @@ use std::time::{Duration, Instant};
 use super::cache::{ClientCache, ResponseCache};
 use super::connect::{Opened, Opening};
 use super::envelope::Envelope;
+use super::era;
 use super::harmless::HarmlessTools;
 use super::input::InputHandlers;
+use super::mirror::Mirrors;
 use super::outputs::Outputs;
 use super::restart::{Attempts, ConnectionEvent};
+use super::session::Reopening;
 use super::subscriptions::Subscriptions;
 use super::{ClientBuilder, Era, ServerDescription};
 use crate::error::{Error, ErrorKind, Result, Span};
@@ -44,6 +47,7 @@ use crate::schema::{
 };
 use crate::sync::{Condvar, Mutex};
 use crate::transport::Transport;
+use crate::transport::carrier::Manner;
 use crate::transport::sys::thread::{self, Stack};
 
 /// So many different descriptions of itself a server may give in the life of a client: those given out stay valid, so all are kept.
@@ -66,6 +70,9 @@ pub(super) struct Generation {
     pub(super) envelope: Envelope,
     pub(super) inputs: InputHandlers,
     pub(super) revision: ProtocolVersion,
+    pub(super) mirrors: Mirrors,
+    /// How to open another session, with a server that keeps one.
+    pub(super) reopening: Option<Reopening>,
 }
 
 /// The connections of a client, one after the other.
@@ -388,7 +395,8 @@ impl Link {
 
     /// Opens a connection and makes it the current one.
     fn connect(self: &Arc<Self>, transport: Box<dyn Transport>) -> Result<()> {
-        let memory = self.settings.memory.as_ref().zip(self.address.as_deref());
+        let of_era = self.address.as_deref().map(era::holder);
+        let memory = self.settings.memory.as_ref().zip(of_era);
         let remembered = memory.and_then(|(memory, address)| memory.recall(address));
         let known = self.verdict.lock().or(remembered);
         let opened = Opening::new(self, &*transport, known).run(transport);
@@ -416,6 +424,7 @@ impl Link {
             envelope,
             inputs,
             server,
+            reopening,
         } = opened;
         let peer = connection.peer();
         let (revision, pinging) = (server.revision, envelope.clone());
@@ -440,6 +449,8 @@ impl Link {
             envelope,
             inputs,
             revision,
+            mirrors: Mirrors::default(),
+            reopening,
         }));
         let former = state.connection.replace(connection);
         drop(state);
@@ -584,6 +595,7 @@ impl Link {
         let params = SetLevelRequestParams::new(level);
         let sent = generation.peer.start_quick_request(
             method::LOGGING_SET_LEVEL,
+            Manner::default(),
             |_, text| serde_json::to_writer(text, &params),
             drop,
         );

@@ -16,11 +16,13 @@ mod era;
 mod harmless;
 mod input;
 mod link;
+mod mirror;
 mod open_pages;
 mod outputs;
 mod paging;
 mod restart;
 mod rounds;
+mod session;
 mod subscription;
 mod subscriptions;
 

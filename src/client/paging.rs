@@ -65,11 +65,16 @@ mod sealed {
         fn tools(&self) -> &[Tool] {
             &[]
         }
+
+        /// What has to be done with a page before it is shown.
+        fn review(&mut self, client: &super::Client) {
+            _ = client;
+        }
     }
 }
 
 macro_rules! list_page {
-    ($page:ty, $field:ident: $item:ty, $method:expr, $capability:ident $(, $more:item)?) => {
+    ($page:ty, $field:ident: $item:ty, $method:expr, $capability:ident $(, $more:item)*) => {
         impl ListPage for $page {
             type Item = $item;
 
@@ -90,7 +95,7 @@ macro_rules! list_page {
             fn next_cursor(&self) -> Option<&str> {
                 self.next_cursor.as_deref()
             }
-            $($more)?
+            $($more)*
         }
     };
 }
@@ -102,6 +107,9 @@ list_page!(
     tools,
     fn tools(&self) -> &[Tool] {
         &self.tools
+    },
+    fn review(&mut self, client: &Client) {
+        client.0.link.generation().review(&mut self.tools);
     }
 );
 list_page!(ListResourcesResult, resources: Resource, method::RESOURCES_LIST, resources);
@@ -191,7 +199,7 @@ impl<'a, P: ListPage> Pages<'a, P> {
         let age = link.outputs.age();
         let topic = Topic::of_list(P::METHOD);
         let options = self.options.for_one();
-        let page: P = client
+        let mut page: P = client
             .call_or_recall(P::METHOD, topic.clone(), &params, options)
             .inspect_err(|error| {
                 let is_refusal = error
@@ -202,6 +210,7 @@ impl<'a, P: ListPage> Pages<'a, P> {
                     self.is_lost = true;
                 }
             })?;
+        page.review(client);
         link.note_tools(page.tools(), age);
         self.course.answered(page.next_cursor()).map_err(|stray| {
             let (kind, text) = stray;

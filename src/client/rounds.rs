@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::Client;
 use super::envelope::with_answers;
 use super::harmless;
+use super::link::Generation;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::RawResult;
 use crate::protocol::CallOptions;
@@ -25,7 +26,8 @@ pub(super) struct Answer {
 }
 
 impl Client {
-    /// Sends a request once, with what every request carries; again only as [`Link::send`](super::link::Link::send) says.
+    /// Sends a request, with what every request carries: once, and once more when the server refused it unseen, for a reason that is dealt
+    /// with; again otherwise only as [`Link::send`](super::link::Link::send) says.
     pub(super) fn request_text(
         &self,
         method: &str,
@@ -36,14 +38,33 @@ impl Client {
         self.0
             .link
             .send(options, is_harmless, |generation, options| {
-                let meta = self.0.link.own_meta(generation.revision, options)?;
-                generation.peer.request_with(
-                    method,
-                    |id, text| generation.envelope.write(id, params, &meta, text),
-                    options,
-                )
+                let session = generation.session();
+                match self.request_once(generation, method, params, options) {
+                    Err(error) if generation.has_lost(session, &error) => {
+                        generation.reopen(session, options, &self.0.link)?;
+                    }
+                    Err(error) if self.has_learned(generation, method, &error, options) => {}
+                    done => return done,
+                }
+                self.request_once(generation, method, params, options)
             })
             .inspect_err(|error| self.note_demanded_pages(error))
+    }
+
+    fn request_once(
+        &self,
+        generation: &Generation,
+        method: &str,
+        params: &str,
+        options: &mut CallOptions<'_>,
+    ) -> Result<RawResult> {
+        let meta = self.0.link.own_meta(generation.revision, options)?;
+        options.set_manner(generation.manner(method, params)?);
+        generation.peer.request_with(
+            method,
+            |id, text| generation.envelope.write(id, params, &meta, text),
+            options,
+        )
     }
 
     /// A server that demands pages will tell when they are done.

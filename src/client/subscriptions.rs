@@ -34,6 +34,7 @@ use crate::schema::{
     SubscriptionsListenRequestParams, method,
 };
 use crate::sync::{Condvar, Mutex};
+use crate::transport::carrier::Manner;
 
 /// All subscriptions of a client.
 pub(super) struct Subscriptions {
@@ -117,8 +118,10 @@ impl Subscriptions {
         let params = params_text(method::SUBSCRIPTIONS_LISTEN, &params)?;
         let (all, ending) = (Arc::clone(self), Arc::clone(told));
         let (peer, number) = (generation.peer.clone(), generation.number);
+        let manner = generation.manner(method::SUBSCRIPTIONS_LISTEN, &params)?;
         let call = generation.peer.start_quick_request(
             method::SUBSCRIPTIONS_LISTEN,
+            manner,
             |id, text| {
                 // The acknowledgement may come before the sending returns.
                 self.add((number, id), told);
@@ -155,6 +158,7 @@ impl Subscriptions {
             let agreeing = Arc::clone(told);
             let call = peer.start_quick_request(
                 method::RESOURCES_SUBSCRIBE,
+                Manner::default(),
                 |id, text| generation.envelope.write(id, &params, &own, text),
                 move |outcome| agreeing.agree(number, None, outcome.err()),
             );
@@ -345,6 +349,24 @@ impl Subscriptions {
         }
     }
 
+    /// The server has forgotten what it was asked to tell on this connection: asks again.
+    pub(super) fn subscribe_again(&self, peer: &Peer, number: u64) {
+        let counts = self.uris.lock();
+        for uri in counts.1.keys().filter(|_| counts.0 == number) {
+            let params = SubscribeRequestParams::new(&**uri);
+            let call = peer.start_quick_request(
+                method::RESOURCES_SUBSCRIBE,
+                Manner::default(),
+                |_, text| serde_json::to_writer(text, &params),
+                drop,
+            );
+            // If it can't be sent, the server has gone.
+            if let Ok(call) = call {
+                call.forget();
+            }
+        }
+    }
+
     /// Ends subscriptions to resources that nobody else has on a connection.
     fn unsubscribe(&self, peer: &Peer, number: u64, uris: &[String]) {
         let mut counts = self.uris.lock();
@@ -363,6 +385,7 @@ impl Subscriptions {
             let params = SubscribeRequestParams::new(&**uri);
             let call = peer.start_quick_request(
                 method::RESOURCES_UNSUBSCRIBE,
+                Manner::default(),
                 |_, text| serde_json::to_writer(text, &params),
                 drop,
             );

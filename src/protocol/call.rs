@@ -1,6 +1,7 @@
 //! A request of ours, from the caller's side: how long it waits, and how it reads while it waits.
 
 use std::fmt;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,9 @@ use super::outgoing::{About, Found, OnEnd, Outcome, Progress, Slot};
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::{RawResult, RequestId};
 use crate::schema::{JsonObject, LoggingLevel, TraceContext, meta_key};
+use crate::sync::Mutex;
 use crate::transport::SessionMessage;
+use crate::transport::carrier::{Carried, Carrier, Look, Manner, Ticket};
 
 /// How long a caller reads for everybody before it leaves that to a thread of the connection.
 const STINT: Duration = Duration::from_millis(10);
@@ -28,6 +31,7 @@ pub struct CallOptions<'a> {
     may_cancel: bool,
     bypass_cache: bool,
     meta: JsonObject,
+    manner: Manner,
 }
 
 impl Default for CallOptions<'_> {
@@ -40,6 +44,7 @@ impl Default for CallOptions<'_> {
             may_cancel: true,
             bypass_cache: false,
             meta: JsonObject::new(),
+            manner: Manner::default(),
         }
     }
 }
@@ -155,6 +160,7 @@ impl<'a> CallOptions<'a> {
             may_cancel: self.may_cancel,
             bypass_cache: self.bypass_cache,
             meta: self.meta.clone(),
+            manner: self.manner.clone(),
         }
     }
 
@@ -164,6 +170,11 @@ impl<'a> CallOptions<'a> {
         options.timeout = options.timeout.map(|span| span.saturating_sub(waited));
         options.max_timeout = options.max_timeout.map(|span| span.saturating_sub(elapsed));
         options
+    }
+
+    /// What a transport with header fields needs to know of the next request with these options.
+    pub(crate) fn set_manner(&mut self, manner: Manner) {
+        self.manner = manner;
     }
 
     /// Never tells the peer that nobody waits any more: for `initialize`, which must not be cancelled.
@@ -246,12 +257,12 @@ pub(super) fn request(
             format!("params of {method} can't be written as JSON: {error}"),
         )
     })?;
-    call.send(text, options)?;
-    let slot = Arc::clone(&call.slot);
-    let _nudge = options
-        .cancel
-        .as_ref()
-        .map(|token| token.on_trigger(move || _ = slot.nudge()));
+    let message = SessionMessage::new(text).related_to(RequestId::from(id));
+    if let Some(carrier) = core.carrier() {
+        let outcome = call.carry(carrier, message, options)?;
+        return judge(core, method, outcome);
+    }
+    call.send(message, options)?;
     let _place = core.leave_worker();
     let outcome = call.wait(options)?;
     judge(core, method, outcome)
@@ -274,8 +285,7 @@ fn write_request(
 }
 
 impl Call<'_> {
-    fn send(&mut self, text: Vec<u8>, options: &CallOptions<'_>) -> Result<()> {
-        let message = SessionMessage::new(text).related_to(RequestId::from(self.id));
+    fn send(&mut self, message: SessionMessage, options: &CallOptions<'_>) -> Result<()> {
         let sent = self
             .core
             .send_request(message, self.deadline.at(), options.cancel.as_ref());
@@ -306,6 +316,11 @@ impl Call<'_> {
     }
 
     fn wait(&mut self, options: &mut CallOptions<'_>) -> Result<Outcome> {
+        let slot = Arc::clone(&self.slot);
+        let _nudge = options
+            .cancel
+            .as_ref()
+            .map(|token| token.on_trigger(move || _ = slot.nudge()));
         let mut may_lead = self.core.patient;
         loop {
             // A nudge that is left over would end each turn of reading before it began.
@@ -322,14 +337,8 @@ impl Call<'_> {
                 }
                 None => {}
             }
-            if options
-                .cancel
-                .as_ref()
-                .is_some_and(CancelToken::is_triggered)
-            {
-                self.reason = "the caller cancelled the request";
-                let text = format!("{} to '{}' was cancelled", self.method, self.core.peer());
-                return Err(Error::new(ErrorKind::Cancelled, text).sent(true));
+            if let Some(error) = self.cancelled(options) {
+                return Err(error);
             }
             let now = Instant::now();
             if self.deadline.passed(now) == Some(Bound::Timeout)
@@ -370,6 +379,92 @@ impl Call<'_> {
         }
     }
 
+    fn cancelled(&mut self, options: &CallOptions<'_>) -> Option<Error> {
+        let token = options.cancel.as_ref()?;
+        if !token.is_triggered() {
+            return None;
+        }
+        self.reason = "the caller cancelled the request";
+        let text = format!("{} to '{}' was cancelled", self.method, self.core.peer());
+        Some(Error::new(ErrorKind::Cancelled, text).sent(true))
+    }
+
+    /// Sends the request by a way of its own, and takes in what comes for it, on this thread.
+    fn carry(
+        &mut self,
+        carrier: &Arc<dyn Carrier>,
+        mut message: SessionMessage,
+        options: &mut CallOptions<'_>,
+    ) -> Result<Outcome> {
+        message.manner = std::mem::take(&mut options.manner);
+        let patience = Arc::new(Patience {
+            core: Arc::clone(self.core),
+            deadline: Mutex::new(self.deadline),
+        });
+        let looked_at = Arc::clone(&patience);
+        let ticket = Ticket::new(move |now| looked_at.look(now));
+        let ending = Arc::clone(&ticket);
+        let token = options.cancel.as_ref();
+        let _ended = token.map(|token| token.on_trigger(move || ending.end()));
+        let _place = self.core.leave_worker();
+        let (core, slot, on_progress) = (self.core, &self.slot, &mut options.on_progress);
+        let mut outcome = None;
+        let carried = carrier.exchange(&message, &ticket, &mut |received| {
+            core.take_carried(received);
+            while let Some(found) = slot.take() {
+                match found {
+                    Found::Outcome(found) => {
+                        outcome = Some(found);
+                        return ControlFlow::Break(());
+                    }
+                    Found::Progress(progress) => {
+                        patience.deadline.lock().extend(Instant::now());
+                        if let Some(callback) = on_progress {
+                            callback(progress);
+                        }
+                    }
+                }
+            }
+            ControlFlow::Continue(())
+        });
+        self.deadline = *patience.deadline.lock();
+        // The connection may have ended meanwhile: that is the outcome then.
+        if outcome.is_none()
+            && let Some(Found::Outcome(found)) = self.slot.take()
+        {
+            outcome = Some(found);
+        }
+        match (outcome, carried) {
+            (Some(outcome), _) => Ok(outcome),
+            (None, Ok(Carried::Elsewhere)) => self.wait(options),
+            (None, Ok(Carried::Answered)) => {
+                let text = "nothing that came was the answer";
+                Err(self.not_carried(Error::new(ErrorKind::Protocol, text).sent(true), options))
+            }
+            (None, Err(error)) => Err(self.not_carried(error, options)),
+        }
+    }
+
+    /// What the end of an exchange without an outcome means to the caller.
+    fn not_carried(&mut self, error: Error, options: &CallOptions<'_>) -> Error {
+        if !error.was_sent() {
+            self.forget();
+        }
+        if let Some(cancelled) = self.cancelled(options) {
+            return cancelled.sent(error.was_sent());
+        }
+        if let Some(bound) = self.deadline.passed(Instant::now()) {
+            self.reason = "timed out";
+            return self.timed_out(bound, options).sent(error.was_sent());
+        }
+        self.forget();
+        let (method, peer) = (self.method, self.core.peer());
+        match error.rpc() {
+            Some(_) => error.refusing(peer, method),
+            None => error.context(format_args!("no answer to {method}")),
+        }
+    }
+
     fn timed_out(&self, bound: Bound, options: &CallOptions<'_>) -> Error {
         let (method, peer) = (self.method, self.core.peer());
         let time = self.time(bound, options);
@@ -394,6 +489,28 @@ impl Call<'_> {
     }
 }
 
+/// Until when a call waits, as the thread sees it that watches over calls.
+struct Patience {
+    core: Arc<Core>,
+    deadline: Mutex<Deadline>,
+}
+
+impl Patience {
+    fn look(&self, now: Instant) -> Look {
+        let mut deadline = self.deadline.lock();
+        if deadline.passed(now) == Some(Bound::Timeout)
+            && let Some(seen) = self.core.person_seen(now)
+        {
+            deadline.extend(seen);
+        }
+        match (deadline.passed(now), deadline.at()) {
+            (Some(_), _) => Look::Over,
+            (None, Some(at)) => Look::At(at),
+            (None, None) => Look::Never,
+        }
+    }
+}
+
 impl Drop for Call<'_> {
     fn drop(&mut self) {
         self.core.crew.stand_down(self.id);
@@ -414,6 +531,7 @@ fn judge(core: &Core, method: &str, outcome: Outcome) -> Result<RawResult> {
             let text = format!("'{peer}' answered {method} with a message that is invalid: {why}");
             Err(Error::new(ErrorKind::Protocol, text).sent(true))
         }
+        Outcome::Failed(error) if error.rpc().is_some() => Err(error.refusing(core.peer(), method)),
         Outcome::Failed(error) => Err(error.context(format_args!("no answer to {method}"))),
         Outcome::Withdrawn => {
             let text = format!("'{}' ended {method} without an answer", core.peer());
@@ -426,9 +544,17 @@ fn judge(core: &Core, method: &str, outcome: Outcome) -> Result<RawResult> {
 pub(crate) struct StartedCall {
     core: Arc<Core>,
     id: i64,
+    /// Ends its exchange, if it has a way of its own.
+    ticket: Option<Arc<Ticket>>,
 }
 
 impl StartedCall {
+    /// Cancelling ends its exchange too.
+    pub(super) fn carried_by(mut self, ticket: Option<Arc<Ticket>>) -> Self {
+        self.ticket = ticket;
+        self
+    }
+
     /// Whatever the outcome is, nobody wants to know: the callback is dropped, and the peer not told.
     pub(crate) fn forget(self) {
         self.core.calls.give_up(self.id);
@@ -437,6 +563,9 @@ impl StartedCall {
     /// Nobody wants the answer any more: the peer is told, and the callback is dropped. Does nothing once the outcome is there.
     pub(crate) fn cancel(&self, reason: &str) {
         if self.core.calls.give_up(self.id) {
+            if let Some(ticket) = &self.ticket {
+                ticket.end();
+            }
             self.core.send_cancelled(self.id, reason);
         }
     }
@@ -477,6 +606,7 @@ pub(super) fn start_request(
     let started = StartedCall {
         core: Arc::clone(core),
         id,
+        ticket: None,
     };
     let text = write_request(id, method, write).map_err(|error| {
         core.calls.give_up(id);

@@ -1,5 +1,6 @@
 //! What the threads of a connection share: reading, routing, sending, and the end.
 
+mod carrying;
 mod ending;
 mod looking;
 mod reading;
@@ -15,6 +16,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use self::carrying::Posting;
 use super::crew::Crew;
 use super::handlers::Handlers;
 use super::in_hand::InHand;
@@ -25,6 +27,7 @@ use super::outgoing::Calls;
 use super::stats::{Counters, Stats};
 use crate::error::Error;
 use crate::sync::{Condvar, Mutex};
+use crate::transport::carrier::Carrier;
 use crate::transport::{Control, Limits, Receiver, Sender};
 
 const CANCELLED: &str = "notifications/cancelled";
@@ -53,6 +56,8 @@ pub(crate) struct Core {
     handlers: Arc<Handlers>,
     /// What the side that handles the requests knows of this connection.
     local: Option<Arc<dyn Any + Send + Sync>>,
+    /// Where each request has a way of its own. Nobody reads then.
+    carrier: Option<Arc<dyn Carrier>>,
     control: Arc<dyn Control>,
     limits: Limits,
     counters: Counters,
@@ -161,6 +166,7 @@ impl Core {
     pub(super) fn new(
         sender: Box<dyn Sender>,
         control: Arc<dyn Control>,
+        carrier: Option<Arc<dyn Carrier>>,
         patient: bool,
         limits: Limits,
         handlers: Arc<Handlers>,
@@ -168,6 +174,14 @@ impl Core {
         settings: Settings,
     ) -> Arc<Self> {
         let now = Instant::now();
+        let sender = match &carrier {
+            Some(carrier) => Box::new(Posting {
+                carrier: Arc::clone(carrier),
+                patience: settings.write_timeout,
+                log: settings.log.clone(),
+            }),
+            None => sender,
+        };
         Arc::new(Self {
             crew: Crew::new(limits.max_workers),
             calls: Calls::new(limits.max_calls, limits.max_call_events),
@@ -183,6 +197,7 @@ impl Core {
             handlers,
             local,
             control,
+            carrier,
             limits,
             counters: Counters::default(),
             batches: AtomicBool::new(false),

@@ -50,6 +50,7 @@ pub use self::stats::Stats;
 use crate::error::{Error, ErrorKind, Result};
 #[cfg(feature = "http-server")]
 use crate::jsonrpc::{Malformed, Message};
+use crate::transport::carrier::Carrier;
 use crate::transport::{Control, Halves, Limits, Sender, Transport};
 
 /// From when on a handler runs long.
@@ -247,19 +248,22 @@ impl ConnectionBuilder {
             receiver,
             sender,
             control,
+            carrier,
         } = halves;
-        let patient = receiver.is_patient();
-        let core = self.core(sender, control, patient);
-        let hands = core.crew.hand_over(receiver);
+        let reads = carrier.is_none();
+        let core = self.core(sender, control, carrier, reads && receiver.is_patient());
         let connection = Connection(Arc::new(Owner(Arc::clone(&core))));
-        core.provide(hands);
+        if reads {
+            let hands = core.crew.hand_over(receiver);
+            core.provide(hands);
+        }
         Ok(connection)
     }
 
     #[cfg(feature = "http-server")]
     /// Opens a connection that reads nothing itself: what the peer sends is given to [`Connection::feed`].
     pub(crate) fn open_fed(self, sender: Box<dyn Sender>, control: Arc<dyn Control>) -> Connection {
-        let core = self.core(sender, control, false);
+        let core = self.core(sender, control, None, false);
         core.crew.end_reading();
         Connection(Arc::new(Owner(core)))
     }
@@ -271,10 +275,17 @@ impl ConnectionBuilder {
         self
     }
 
-    fn core(self, sender: Box<dyn Sender>, control: Arc<dyn Control>, patient: bool) -> Arc<Core> {
+    fn core(
+        self,
+        sender: Box<dyn Sender>,
+        control: Arc<dyn Control>,
+        carrier: Option<Arc<dyn Carrier>>,
+        patient: bool,
+    ) -> Arc<Core> {
         Core::new(
             sender,
             control,
+            carrier,
             patient,
             self.limits,
             self.handlers,

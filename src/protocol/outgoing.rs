@@ -326,6 +326,11 @@ impl Calls {
         }
     }
 
+    /// Whether the outcome of a request is still to come.
+    pub(crate) fn is_owed(&self, id: i64) -> bool {
+        self.table.lock().owed.contains_key(&id)
+    }
+
     /// The caller stops waiting. Returns whether the peer has to be told, which is so unless an outcome was there first.
     pub(crate) fn give_up(&self, id: i64) -> bool {
         let mut table = self.table.lock();

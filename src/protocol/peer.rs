@@ -11,6 +11,8 @@ use super::core::Core;
 use super::stats::Stats;
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::{self, RawResult};
+use crate::transport::SessionMessage;
+use crate::transport::carrier::{Manner, Ticket};
 
 /// The other side of a connection. Cheap to clone; it does not keep the connection open.
 #[derive(Clone)]
@@ -63,15 +65,25 @@ impl Peer {
         call::request(&self.0, method, write_params, options)
     }
 
-    /// Sends a request without waiting for its outcome. See [`call::start_request`]. `on_end` runs where the outcome is found, often on the reading thread: it must neither block nor run user code.
+    /// Sends a request without waiting for its outcome. See [`call::start_request`]. `on_end` runs where the outcome is found, often on
+    /// the reading thread: it must neither block nor run user code.
     pub(crate) fn start_quick_request(
         &self,
         method: &'static str,
+        manner: Manner,
         write_params: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
         on_end: impl FnOnce(Result<RawResult>) + Send + 'static,
     ) -> Result<StartedCall> {
-        let send = |message| self.0.send_started(message, None);
+        let ticket = self.0.carrier().map(|_| Ticket::until(None));
+        let send = |mut message: SessionMessage| {
+            message.manner = manner;
+            match &ticket {
+                Some(ticket) => self.0.start_exchange(message, ticket),
+                None => self.0.send_started(message, None),
+            }
+        };
         call::start_request(&self.0, method, write_params, Turn::Quick, on_end, send)
+            .map(|started| started.carried_by(ticket.clone()))
     }
 
     /// Runs user code behind the notifications that came so far, however many wait.

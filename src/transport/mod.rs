@@ -15,10 +15,14 @@
 //!
 //! Spec: Transports, "Custom Transports" (every revision).
 
+#[cfg_attr(
+    not(feature = "http-client"),
+    allow(dead_code, reason = "HTTP is what has one so far")
+)]
+pub(crate) mod carrier;
 mod child;
 mod faults;
 mod framing;
-#[cfg(any(feature = "http-client", feature = "http-server"))]
 pub mod http;
 pub mod memory;
 mod stdio;
@@ -38,6 +42,7 @@ pub use stdio::Stdio;
 pub use stream::Stream;
 pub use tap::{Direction, Tap, Tapped};
 
+use self::carrier::{Carrier, Manner};
 use crate::error::Result;
 use crate::jsonrpc::{RequestId, TooLong};
 
@@ -57,6 +62,8 @@ pub struct SessionMessage {
     pub related: Option<RequestId>,
     /// Shared by all messages to one subscriber: it is dropped with the message, so that who holds it too can tell how many wait.
     pub(crate) backlog: Option<Arc<()>>,
+    /// What a transport with header fields puts there.
+    pub(crate) manner: Manner,
 }
 
 impl SessionMessage {
@@ -66,6 +73,7 @@ impl SessionMessage {
             text,
             related: None,
             backlog: None,
+            manner: Manner::default(),
         }
     }
 
@@ -134,6 +142,8 @@ pub struct Halves {
     pub sender: Box<dyn Sender>,
     /// Ends both.
     pub control: Arc<dyn Control>,
+    /// Where each request has a way of its own, it goes by this; nothing comes by the receiver then.
+    pub(crate) carrier: Option<Arc<dyn Carrier>>,
 }
 
 impl Halves {
@@ -147,6 +157,7 @@ impl Halves {
             receiver,
             sender,
             control,
+            carrier: None,
         }
     }
 }

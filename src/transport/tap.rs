@@ -4,10 +4,11 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::{Halves, Limits, Received, Receiver, Sender, SessionMessage, Transport};
+use super::carrier::{Carried, Carrier, Deliver, Ticket};
+use super::{Halves, Limits, Received, Receiver, Sender, SessionMessage, Transport, lock};
 use crate::error::Result;
 use crate::jsonrpc::TooLong;
 
@@ -140,7 +141,16 @@ impl Transport for Tap {
             receiver,
             sender,
             control,
+            carrier,
         } = self.inner.open(limits)?;
+        let carrier = carrier.map(|inner| -> Arc<dyn Carrier> {
+            Arc::new(TapCarrier {
+                inner,
+                hook: Arc::clone(&self.hook),
+                sent: Mutex::new(0),
+                received: Mutex::new(0),
+            })
+        });
         let receiver = TapReceiver {
             inner: receiver,
             hook: Arc::clone(&self.hook),
@@ -152,7 +162,8 @@ impl Transport for Tap {
             count: 0,
             shown: 0,
         };
-        Ok(Halves::new(Box::new(receiver), Box::new(sender), control))
+        let halves = Halves::new(Box::new(receiver), Box::new(sender), control);
+        Ok(Halves { carrier, ..halves })
     }
 
     fn again(&self) -> Option<Box<dyn Transport>> {
@@ -228,11 +239,94 @@ impl fmt::Debug for TapSender {
     }
 }
 
+/// Requests and what comes for them pass on many threads at once: they are shown one after the other.
+struct TapCarrier {
+    inner: Arc<dyn Carrier>,
+    hook: Hook,
+    sent: Mutex<u64>,
+    received: Mutex<u64>,
+}
+
+impl TapCarrier {
+    fn show_sent(&self, message: &SessionMessage) {
+        let mut count = lock(&self.sent);
+        *count += 1;
+        show(&self.hook, &Tapped::outgoing(*count, message));
+    }
+
+    fn show_received(&self, received: &Received) {
+        let mut count = lock(&self.received);
+        if let Some(message) = Tapped::incoming(*count + 1, received) {
+            *count += 1;
+            show(&self.hook, &message);
+        }
+    }
+}
+
+impl Carrier for TapCarrier {
+    fn exchange(
+        &self,
+        request: &SessionMessage,
+        ticket: &Arc<Ticket>,
+        deliver: &mut Deliver<'_>,
+    ) -> Result<Carried> {
+        self.show_sent(request);
+        self.inner.exchange(request, ticket, &mut |received| {
+            self.show_received(&received);
+            deliver(received)
+        })
+    }
+
+    fn post(&self, message: &SessionMessage, deadline: Option<Instant>) -> Result<()> {
+        self.show_sent(message);
+        self.inner.post(message, deadline)
+    }
+
+    fn agree(&self, revision: Option<&str>) {
+        self.inner.agree(revision);
+    }
+
+    fn listen(&self, settled: &mut dyn FnMut(), deliver: &mut Deliver<'_>) -> Result<()> {
+        self.inner.listen(settled, &mut |received| {
+            self.show_received(&received);
+            deliver(received)
+        })
+    }
+
+    fn fall_back(
+        &self,
+        ticket: &Arc<Ticket>,
+        settled: &mut dyn FnMut(),
+        deliver: &mut Deliver<'_>,
+    ) -> Result<()> {
+        self.inner.fall_back(ticket, settled, &mut |received| {
+            self.show_received(&received);
+            deliver(received)
+        })
+    }
+
+    fn session(&self) -> Option<u64> {
+        self.inner.session()
+    }
+
+    fn stop(&self) {
+        self.inner.stop();
+    }
+
+    fn has_stopped(&self) -> bool {
+        self.inner.has_stopped()
+    }
+}
+
+impl fmt::Debug for TapCarrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TapCarrier").field(&self.inner).finish()
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
-    use super::super::{lock, memory};
+    use super::super::memory;
     use super::*;
 
     const SOON: Duration = Duration::from_millis(1);

@@ -37,6 +37,18 @@ mod everything;
 mod extensions;
 mod faults;
 mod forms;
+#[cfg(feature = "http-client")]
+mod http_client_calls;
+#[cfg(feature = "http-client")]
+mod http_client_eras;
+#[cfg(feature = "http-client")]
+mod http_client_params;
+#[cfg(all(feature = "http-client", feature = "http-server"))]
+mod http_client_server;
+#[cfg(feature = "http-client")]
+mod http_client_sessions;
+#[cfg(feature = "http-client")]
+mod http_client_settings;
 #[cfg(feature = "http-server")]
 mod http_legacy;
 #[cfg(feature = "http-server")]
@@ -82,6 +94,8 @@ mod server_results;
 mod server_subscriptions;
 mod server_tools;
 mod stress;
+#[cfg(feature = "http-client")]
+mod stub;
 mod tap;
 mod trace;
 mod trace_context;

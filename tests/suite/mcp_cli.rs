@@ -132,7 +132,8 @@ fn the_exit_code_tells_who_failed() {
     check("--era modern --revision 2025-06-18 tools", 2, "contradict");
     check("--timeout never tools", 2, "--timeout");
     check("--root /does/not/exist tools", 2, "--root");
-    check("--url http://127.0.0.1:9/mcp tools", 2, "HTTP");
+    check("--url http://127.0.0.1:9/mcp tools", 2, "either started");
+    check("--header a:b tools", 2, "--url");
     check("call nothing", 3, "-32602");
     check("--timeout 0.2 call slow steps=50 delay_ms=100", 5, "200 ms");
     let (code, result) = json_of("--json call fail");
@@ -241,4 +242,26 @@ fn a_trace_shows_the_messages_on_standard_error() {
     assert!(shown(">", r#""method":"initialize""#), "{}", ran.err);
     assert!(shown("<", r#""protocolVersion""#), "{}", ran.err);
     assert!(shown(">", r#""method":"ping""#), "{}", ran.err);
+}
+
+#[cfg(feature = "http-client")]
+#[test]
+fn it_reaches_servers_over_http() {
+    let stub = crate::stub::Stub::modern(|seen, out| {
+        assert_eq!(seen.header("x-key"), Some("a b:c"));
+        out.result(seen, crate::stub::text("hello over HTTP"));
+    });
+    let run = |words: &[&str]| {
+        let output = Command::new(example("mcp")).args(words).output().unwrap();
+        let code = output.status.code().unwrap();
+        (code, output)
+    };
+    let (code, output) = run(&["--url", &stub.url(), "--header=X-Key: a b:c", "call", "x"]);
+    assert_eq!(code, 0, "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.stdout, b"hello over HTTP\n");
+    drop(stub);
+    let (code, output) = run(&["--url", "http://127.0.0.1:1/mcp", "tools"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(code == 4 && said.contains("can't be reached"), "{said}");
+    assert_eq!(run(&["--url", "ftp://x", "tools"]).0, 2);
 }

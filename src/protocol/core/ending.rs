@@ -28,6 +28,9 @@ impl Core {
 
     pub(super) fn fail_calls(self: &Arc<Self>, error: &Error) {
         self.settle(self.calls.close(error));
+        if let Some(carrier) = self.carrier() {
+            carrier.stop();
+        }
         self.handlers.say_farewell(&Peer::new(Arc::clone(self)));
     }
 

@@ -79,6 +79,10 @@ impl Core {
 
     /// Has the peer pinged from now on, if that was asked for, with requests of this method.
     pub(crate) fn start_pinging(&self, method: &'static str, params: PingParams) {
+        // Where each request has a way of its own, there is no line between two of them that could go dead.
+        if self.carrier.is_some() {
+            return;
+        }
         if let Some(pulse) = &self.pulse {
             pulse.start(method, params);
         }

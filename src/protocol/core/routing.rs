@@ -55,16 +55,20 @@ impl Core {
             pulse.seen(Instant::now());
         }
         let outer = STANDING.replace(Standing::Reading(self.address()));
-        let taken = match received {
+        let taken = self.take(received);
+        STANDING.set(outer);
+        Ok(taken)
+    }
+
+    pub(super) fn take(self: &Arc<Self>, received: Received) -> Option<Taken> {
+        match received {
             Received::Message(message) => Some(self.take_in(message)),
             Received::TooLong(long) => {
                 self.refuse_too_long(&long);
                 Some(Taken::Done)
             }
             Received::Nothing => None,
-        };
-        STANDING.set(outer);
-        Ok(taken)
+        }
     }
 
     pub(super) fn take_in(self: &Arc<Self>, message: SessionMessage) -> Taken {

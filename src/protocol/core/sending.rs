@@ -1,6 +1,7 @@
 //! Sending: what is queued, and who writes it when.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use serde::Serialize;
@@ -154,6 +155,9 @@ impl Core {
 
     pub(in crate::protocol) fn send_notification(self: &Arc<Self>, text: Vec<u8>) -> Result<()> {
         let deadline = self.write_deadline();
+        if let Some(carrier) = self.carrier() {
+            return carrier.post(&SessionMessage::new(text), deadline);
+        }
         self.push_until(SessionMessage::new(text), deadline)?;
         self.flush_until(deadline);
         Ok(())
@@ -236,7 +240,12 @@ impl Core {
     }
 
     /// Tells the peer that nobody waits for a request any more, without waiting for that message to be written.
+    ///
+    /// In the modern era, ending an exchange that has a way of its own says it all (M-CANC-C-06).
     pub(in crate::protocol) fn send_cancelled(self: &Arc<Self>, id: i64, reason: &str) {
+        if self.carrier().is_some() && !self.answers.load(Ordering::Acquire) {
+            return;
+        }
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
         struct Params<'a> {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use self::halves::{FaultyLine, FaultyReceiver, FaultySender};
 use super::{Direction, Halves, Limits, Tapped, Transport};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 
 /// What happens to a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -125,7 +125,13 @@ impl Transport for Faults {
             receiver,
             sender,
             control,
+            carrier,
         } = self.inner.open(limits)?;
+        if carrier.is_some() {
+            control.close_at_once();
+            let text = "faults need a transport with one stream each way, which HTTP has not";
+            return Err(Error::new(ErrorKind::Unsupported, text));
+        }
         let line = Arc::new(FaultyLine::new(self.rules, control));
         let receiver = FaultyReceiver::new(receiver, Arc::clone(&line));
         let sender = FaultySender::new(sender, Arc::clone(&line));

@@ -1,0 +1,180 @@
+//! The client that the official conformance suite tries: see `tests/conformance`.
+//!
+//! ```text
+//! conformance_client URL
+//! ```
+//!
+//! The suite says by the environment what to do: `MCP_CONFORMANCE_SCENARIO` is the name of the scenario,
+//! `MCP_CONFORMANCE_PROTOCOL_VERSION` the revision, `MCP_CONFORMANCE_CONTEXT` what the scenario gives along.
+#![allow(clippy::print_stderr, reason = "a program of its own")]
+
+use std::error::Error;
+use std::process::ExitCode;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use mcplink::client::{Client, ClientBuilder};
+use mcplink::schema::{ElicitRequestFormParams, ElicitResult, ProtocolVersion, Tool};
+use mcplink::transport::http::Http;
+use serde_json::{Map, Value, json};
+
+type Done = Result<(), Box<dyn Error>>;
+
+/// The suite can't end us if we hang.
+const PATIENCE: Duration = Duration::from_secs(25);
+
+fn main() -> ExitCode {
+    std::thread::spawn(|| {
+        std::thread::sleep(PATIENCE);
+        eprintln!("gave up after {PATIENCE:?}");
+        std::process::exit(2);
+    });
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Done {
+    let url = std::env::args()
+        .nth(1)
+        .ok_or("the URL of the server is missing")?;
+    let scenario = std::env::var("MCP_CONFORMANCE_SCENARIO")?;
+    let connect = |builder: ClientBuilder| -> Result<Client, Box<dyn Error>> {
+        Ok(builder.connect(Http::new(&url)?)?)
+    };
+    match &*scenario {
+        "initialize" => connect(builder()?)?.close(),
+        "request-metadata" | "json-schema-ref-no-deref" => {
+            connect(builder()?)?.list_tools()?;
+        }
+        "tools_call" => {
+            let client = connect(builder()?)?;
+            client.list_tools()?;
+            client.call_tool("add_numbers", &json!({ "a": 5, "b": 3 }))?;
+        }
+        "elicitation-sep1034-client-defaults" => {
+            let client = connect(builder()?.on_elicit(|form, _| accept_defaults(form)))?;
+            client.call_tool("test_client_elicitation_defaults", &json!({}))?;
+        }
+        "sse-retry" => {
+            let client = connect(builder()?)?;
+            client.list_tools()?;
+            client.call_tool("test_reconnection", &json!({}))?;
+        }
+        "sep-2322-client-request-state" => request_state(connect)?,
+        "http-standard-headers" => standard_headers(&connect(builder()?)?)?,
+        "http-custom-headers" => custom_headers(&connect(builder()?)?)?,
+        "http-invalid-tool-headers" => {
+            let client = connect(builder()?)?;
+            for tool in client.list_tools()? {
+                client.call_tool(&tool.name, &sample(&tool)?)?;
+            }
+        }
+        "json-schema-2020-12-preservation" => {
+            let client = connect(builder()?)?;
+            let tools = client.list_tools()?;
+            let tool = tools
+                .iter()
+                .find(|tool| tool.name == "json_schema_2020_12_tool")
+                .ok_or("json_schema_2020_12_tool is not listed")?;
+            let arguments = json!({ "schema": tool.input_schema.read::<Value>()? });
+            client.call_tool("json_schema_echo", &arguments)?;
+        }
+        other => return Err(format!("scenario {other} is not known here").into()),
+    }
+    Ok(())
+}
+
+fn builder() -> Result<ClientBuilder, Box<dyn Error>> {
+    let revision: ProtocolVersion = std::env::var("MCP_CONFORMANCE_PROTOCOL_VERSION")?
+        .parse()
+        .map_err(|_| "a revision that is not known here")?;
+    Ok(
+        Client::builder("mcplink-conformance", env!("CARGO_PKG_VERSION"))
+            .revisions(&[revision])
+            .on_log(|line| eprintln!("{line}")),
+    )
+}
+
+/// Fills a form in with the defaults that it names.
+fn accept_defaults(form: &ElicitRequestFormParams) -> ElicitResult {
+    let schema: Value = form.requested_schema.read().unwrap_or_default();
+    let mut content = Map::new();
+    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        if let Some(default) = field.get("default") {
+            content.insert(name.clone(), default.clone());
+        }
+    }
+    ElicitResult::accept(&content).unwrap_or_else(|_| ElicitResult::cancel())
+}
+
+/// Another call is made while the first one is between its rounds.
+fn request_state(connect: impl Fn(ClientBuilder) -> Result<Client, Box<dyn Error>>) -> Done {
+    let shared: Arc<OnceLock<Client>> = Arc::default();
+    let inner = Arc::clone(&shared);
+    let client = connect(builder()?.on_elicit(move |_, _| {
+        let between = inner
+            .get()
+            .map(|client| client.call_tool("test_mrtr_unrelated", &json!({})));
+        match between {
+            Some(Ok(_)) => ElicitResult::accept(&json!({ "confirmed": true }))
+                .unwrap_or_else(|_| ElicitResult::cancel()),
+            _ => ElicitResult::cancel(),
+        }
+    }))?;
+    let client = shared.get_or_init(|| client);
+    client.list_tools()?;
+    for tool in [
+        "test_mrtr_echo_state",
+        "test_mrtr_no_state",
+        "test_mrtr_no_result_type",
+    ] {
+        client.call_tool(tool, &json!({}))?;
+    }
+    Ok(())
+}
+
+fn standard_headers(client: &Client) -> Done {
+    for tool in client.list_tools()? {
+        client.call_tool(&tool.name, &sample(&tool)?)?;
+    }
+    for resource in client.list_resources()? {
+        client.read_resource(&resource.uri)?;
+    }
+    for prompt in client.list_prompts()? {
+        client.get_prompt(&prompt.name, &[])?;
+    }
+    Ok(())
+}
+
+fn custom_headers(client: &Client) -> Done {
+    let context: Value = serde_json::from_str(&std::env::var("MCP_CONFORMANCE_CONTEXT")?)?;
+    client.list_tools()?;
+    for call in context["toolCalls"].as_array().into_iter().flatten() {
+        let name = call["name"].as_str().ok_or("a call without a name")?;
+        client.call_tool(name, &call["arguments"])?;
+    }
+    Ok(())
+}
+
+/// An argument for each parameter that a tool requires.
+fn sample(tool: &Tool) -> Result<Value, Box<dyn Error>> {
+    let schema: Value = tool.input_schema.read()?;
+    let mut arguments = Map::new();
+    for name in schema["required"].as_array().into_iter().flatten() {
+        let name = name.as_str().unwrap_or_default();
+        let value = match schema["properties"][name]["type"].as_str() {
+            Some("integer" | "number") => json!(1),
+            Some("boolean") => json!(true),
+            Some("array") => json!([]),
+            Some("object") => json!({}),
+            _ => json!("sample"),
+        };
+        arguments.insert(name.to_owned(), value);
+    }
+    Ok(Value::Object(arguments))
+}

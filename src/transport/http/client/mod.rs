@@ -1,0 +1,282 @@
+//! The client's side of HTTP: reaching a server at its URL.
+//!
+//! Each message of ours is a POST of its own. The thread that makes a call sends its request and reads the answer itself, JSON or an event
+//! stream up to its response; calls of several threads go over connections of their own.
+//!
+//! ```text
+//!  wire      what is sent with which header fields, and what the answer means
+//!  stream    event streams: up to the response of a call, beside all calls, the one of 2024-11-05
+//!  refusal   what went wrong, in words
+//!  lane      one HTTP connection for one exchange at a time
+//!  watch     one thread that ends exchanges whose time has come
+//! ```
+//!
+//! **Threads.** One for deadlines, when a call has one; one of the connection's for each stream on which the server tells what belongs to no
+//! call. Closing ends them all.
+//!
+//! Spec: Transports, "Streamable HTTP" (2025-03-26 and later), "HTTP with SSE" (2024-11-05).
+
+mod lane;
+mod refusal;
+mod stream;
+mod watch;
+mod wire;
+
+use std::fmt;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ureq::Proxy;
+use ureq::http::uri::Scheme;
+use ureq::http::{HeaderName, HeaderValue, Uri};
+
+use self::lane::Route;
+use self::wire::Wire;
+use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::transport::{Halves, Limits, Transport};
+
+/// Gives the token for one request; runs on the thread that sends it.
+type TokenHook = Arc<dyn Fn() -> Result<String> + Send + Sync>;
+
+/// The transport to a server that is reached over HTTP.
+///
+/// Redirects are not followed unless [`follow_redirects`](Self::follow_redirects) is set, and never to another origin. No proxy is used
+/// unless one is set. The values of header fields and tokens appear in no error, log line or debug output.
+///
+/// Spec: Transports, "Streamable HTTP" (2025-03-26 and later), "HTTP with SSE" (2024-11-05).
+///
+/// # Examples
+///
+/// ```no_run
+/// use mcplink::client::Client;
+/// use mcplink::transport::http::Http;
+///
+/// # fn main() -> mcplink::Result<()> {
+/// let client = Client::connect(Http::new("http://127.0.0.1:8080/mcp")?)?;
+/// println!("{:?}", client.list_tools()?);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Http {
+    url: Uri,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    token: Option<TokenHook>,
+    proxy: Option<Proxy>,
+    connect_timeout: Duration,
+    stall_timeout: Duration,
+    close_timeout: Duration,
+    follows: bool,
+    /// What is wrong with the settings.
+    fault: Option<Error>,
+}
+
+/// Fields that the library writes itself.
+const OURS: [&str; 10] = [
+    "accept",
+    "connection",
+    "content-length",
+    "content-type",
+    "last-event-id",
+    "mcp-method",
+    "mcp-name",
+    "mcp-protocol-version",
+    "mcp-session-id",
+    "transfer-encoding",
+];
+
+impl Http {
+    /// Names the server by its URL, `http` or `https`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] when it is no such URL, or has a user name or password in it: credentials belong into a header field.
+    /// [`ErrorKind::Unsupported`] for `https` in a build without the feature `tls`.
+    pub fn new(url: &str) -> Result<Self> {
+        let invalid = |why: &str| Err(Error::new(ErrorKind::Invalid, format!("the URL {why}")));
+        let Ok(uri) = url.parse::<Uri>() else {
+            return invalid("can't be read: expected http://host:port/path");
+        };
+        let secure = match uri.scheme() {
+            Some(scheme) if *scheme == Scheme::HTTP => false,
+            Some(scheme) if *scheme == Scheme::HTTPS => true,
+            _ => return invalid("begins neither with http:// nor with https://"),
+        };
+        if url.contains('#') {
+            return invalid("has a fragment ('#'), which is never sent");
+        }
+        let authority = uri.authority().map_or("", |authority| authority.as_str());
+        if authority.contains('@') {
+            return invalid("has credentials in it: use header(\"Authorization\", …) or bearer(…)");
+        }
+        if uri.host().is_none_or(str::is_empty) {
+            return invalid("names no host");
+        }
+        if secure && cfg!(not(feature = "tls")) {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "https needs the feature 'tls', which this build was made without",
+            ));
+        }
+        Ok(Self {
+            url: uri,
+            headers: Vec::new(),
+            token: None,
+            proxy: None,
+            connect_timeout: Duration::from_secs(10),
+            stall_timeout: Duration::from_secs(60),
+            close_timeout: Duration::from_secs(1),
+            follows: false,
+            fault: None,
+        })
+    }
+
+    /// Sends a header field with every request. Its value is kept to itself.
+    ///
+    /// A name or value that HTTP does not allow, or a field that the library writes itself, fails the connecting with
+    /// [`ErrorKind::Invalid`].
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        let lower = name.to_ascii_lowercase();
+        if OURS.contains(&&*lower) || lower.starts_with("mcp-param-") {
+            return self.with_fault(format!("header field '{name}' is written by the library"));
+        }
+        match (
+            HeaderName::from_bytes(name.as_bytes()),
+            HeaderValue::from_str(value),
+        ) {
+            (Ok(name), Ok(mut value)) => {
+                value.set_sensitive(true);
+                self.headers.push((name, value));
+                self
+            }
+            (Err(_), _) => self.with_fault(format!(
+                "'{}' can't be the name of a header field",
+                Excerpt(name)
+            )),
+            (_, Err(_)) => self.with_fault(format!(
+                "the value of header field '{name}' has characters that HTTP does not allow"
+            )),
+        }
+    }
+
+    /// Sends a token with every request (`Authorization: Bearer …`, RFC 6750).
+    pub fn bearer(self, token: impl Into<String>) -> Self {
+        let token = token.into();
+        self.bearer_with(move || Ok(token.clone()))
+    }
+
+    /// The same, asking for the token each time: `token` runs on the thread that sends, and should not wait for the server. Its error fails
+    /// the request, which is not sent then.
+    pub fn bearer_with(
+        mut self,
+        token: impl Fn() -> Result<String> + Send + Sync + 'static,
+    ) -> Self {
+        self.token = Some(Arc::new(token));
+        self
+    }
+
+    /// Goes through a proxy: `http://`, `https://`, `socks4://` or `socks5://` with host and port. Defaults to none, whatever the
+    /// environment says. One that can't be read fails the connecting with [`ErrorKind::Invalid`].
+    pub fn proxy(mut self, url: &str) -> Self {
+        match Proxy::new(url) {
+            Ok(proxy) => {
+                self.proxy = Some(proxy);
+                self
+            }
+            Err(_) => self.with_fault("the URL of the proxy can't be read".to_owned()),
+        }
+    }
+
+    /// Goes through the proxy that the environment names, if it does (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`).
+    pub fn proxy_from_environment(mut self) -> Self {
+        self.proxy = Proxy::try_from_env();
+        self
+    }
+
+    /// How long reaching the server may take: looking up its name, connecting, and agreeing on encryption. Defaults to 10 s; the deadline
+    /// of a call holds too.
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// After how much silence an event stream is given up whose server sent keep-alives before. Defaults to 60 s.
+    pub fn stall_timeout(mut self, timeout: Duration) -> Self {
+        self.stall_timeout = timeout;
+        self
+    }
+
+    /// How long closing may take to tell the server that the session has ended. Defaults to 1 s.
+    pub fn close_timeout(mut self, timeout: Duration) -> Self {
+        self.close_timeout = timeout;
+        self
+    }
+
+    /// Whether a redirect to the same origin that keeps the method (307, 308) is followed, at most five times. Defaults to no. One to
+    /// another origin is an error that names it, always: credentials are not sent elsewhere.
+    pub fn follow_redirects(mut self, follows: bool) -> Self {
+        self.follows = follows;
+        self
+    }
+
+    fn with_fault(mut self, text: String) -> Self {
+        self.fault
+            .get_or_insert_with(|| Error::new(ErrorKind::Invalid, text));
+        self
+    }
+}
+
+impl Transport for Http {
+    fn open(self: Box<Self>, limits: &Limits) -> Result<Halves> {
+        if let Some(fault) = self.fault {
+            return Err(fault);
+        }
+        let host = self.url.host().unwrap_or_default();
+        let route = Route {
+            connect_timeout: self.connect_timeout,
+            is_name: host
+                .trim_matches(['[', ']'])
+                .parse::<std::net::IpAddr>()
+                .is_err(),
+            proxy: self.proxy.clone(),
+        };
+        let wire = Arc::new(Wire::new(*self, route, limits));
+        Ok(Halves::carried(Arc::clone(&wire) as _, wire))
+    }
+
+    /// The URL; a query, which may hold secrets, is told from others only.
+    fn address(&self) -> Option<String> {
+        let Some(query) = self.url.query() else {
+            return Some(shown(&self.url));
+        };
+        let mut hasher = DefaultHasher::new();
+        query.hash(&mut hasher);
+        Some(format!("{}?{:x}", shown(&self.url), hasher.finish()))
+    }
+}
+
+impl fmt::Debug for Http {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.headers.iter().map(|(name, _)| name.as_str());
+        f.debug_struct("Http")
+            .field("url", &shown(&self.url))
+            .field("headers", &names.collect::<Vec<_>>())
+            .field("has_token", &self.token.is_some())
+            .field("has_proxy", &self.proxy.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+fn origin(url: &Uri) -> String {
+    let scheme = url.scheme_str().unwrap_or_default();
+    let host = url.host().unwrap_or_default().to_ascii_lowercase();
+    match url.port_u16() {
+        Some(port) => format!("{scheme}://{host}:{port}"),
+        None => format!("{scheme}://{host}"),
+    }
+}
+
+/// A URL for messages: the query, which may hold secrets, is left out.
+fn shown(url: &Uri) -> String {
+    format!("{}{}", origin(url), url.path())
+}

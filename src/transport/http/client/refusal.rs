@@ -1,0 +1,142 @@
+//! What went wrong on the way, in words: never with a secret that was told to us.
+
+use std::io::Read as _;
+use std::sync::Arc;
+
+use ureq::Body;
+use ureq::http::{HeaderValue, Response};
+
+use super::lane::{Lane, is_before_sending};
+use super::watch::Watched;
+use super::wire::Wire;
+use crate::error::{Error, ErrorKind, Excerpt, Span};
+use crate::jsonrpc::Message;
+use crate::transport::carrier::Ticket;
+use crate::transport::{Control as _, lock};
+
+/// So much of an answer that is an error is read.
+const MAX_REFUSAL: u64 = 64 << 10;
+
+impl Wire {
+    /// What a response that is no success says.
+    pub(super) fn refusal(
+        &self,
+        lane: Lane,
+        ticket: &Arc<Ticket>,
+        response: Response<Body>,
+        token: Option<&HeaderValue>,
+    ) -> Error {
+        let (head, body) = response.into_parts();
+        let status = head.status.as_u16();
+        let field = |name: &str| {
+            let value = head.headers.get(name).and_then(|value| value.to_str().ok());
+            value.map(|value| self.redact(value, token))
+        };
+        let mut text = Vec::new();
+        let mut reader = body.into_reader().take(MAX_REFUSAL);
+        let read = reader.read_to_end(&mut text);
+        if ticket.release() && read.is_ok() && (text.len() as u64) < MAX_REFUSAL {
+            self.lanes.put(lane);
+        }
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let rpc = match Message::read(text.clone()) {
+            Ok(Message::Response(response)) => response.outcome().err().cloned(),
+            _ => None,
+        };
+        let reason = head.status.canonical_reason().unwrap_or("no reason given");
+        let mut message = format!("'{}' answered {status} {reason}", self.peer());
+        let challenge = field("www-authenticate");
+        let kind = match (status, &rpc) {
+            (401 | 403, _) => {
+                if let Some(challenge) = &challenge {
+                    message = format!("{message}; WWW-Authenticate: {challenge}");
+                }
+                ErrorKind::Auth
+            }
+            (_, Some(_)) => ErrorKind::Peer,
+            (300..=399, _) => {
+                let target = field("location").unwrap_or_default();
+                let target = target.split('?').next().unwrap_or_default();
+                message = format!(
+                    "{message}: it redirects to '{}', where credentials are not sent \
+                     (follow_redirects allows redirects to the same origin)",
+                    Excerpt(target)
+                );
+                ErrorKind::Http
+            }
+            _ => ErrorKind::Http,
+        };
+        if let (ErrorKind::Http | ErrorKind::Auth, false) = (kind, text.trim().is_empty()) {
+            message = format!("{message}: {}", Excerpt(self.redact(&text, token).trim()));
+        }
+        let mut error = Error::new(kind, message)
+            .sent(true)
+            .with_http(status, challenge);
+        if let (ErrorKind::Peer, Some(rpc)) = (kind, rpc) {
+            error = error.with_rpc(rpc);
+        }
+        error
+    }
+
+    /// What the server says, without the secrets that we told it.
+    fn redact(&self, text: &str, token: Option<&HeaderValue>) -> String {
+        let mut text = text.to_owned();
+        let session = lock(&self.state).session.clone();
+        let values = self.http.headers.iter().map(|(_, value)| value);
+        let values = values.chain(token).chain(session.as_ref());
+        for secret in values.filter_map(|value| value.to_str().ok()) {
+            // A scheme and its credentials may come apart.
+            for part in secret.split(' ').filter(|part| part.len() > 3) {
+                text = text.replace(part, "[…]");
+            }
+        }
+        text
+    }
+
+    /// Why a request has no response, or a response no end.
+    pub(super) fn failure(&self, error: ureq::Error, ticket: &Ticket, watched: &Watched) -> Error {
+        let peer = self.peer();
+        let sent = !is_before_sending(&error);
+        if ticket.is_over() {
+            return self.nobody_waits().sent(sent);
+        }
+        if watched.has_stalled() {
+            let span = Span(self.http.stall_timeout);
+            let text = format!(
+                "the stream of '{peer}' has stalled: nothing came for {span} (stall_timeout), not even a keep-alive; outcome unknown"
+            );
+            return Error::new(ErrorKind::Closed, text).sent(true);
+        }
+        match error {
+            ureq::Error::Timeout(_) => {
+                let span = Span(self.http.connect_timeout);
+                let text = format!("'{peer}' can't be reached within {span} (connect_timeout)");
+                Error::new(ErrorKind::Timeout, text)
+            }
+            ureq::Error::Io(error) if !sent => {
+                Error::io(format_args!("'{peer}' can't be reached"), error)
+            }
+            error if !sent => {
+                let text = format!("'{peer}' can't be reached: {error}");
+                Error::new(ErrorKind::Io, text)
+            }
+            ureq::Error::Protocol(error) => {
+                let text = format!("what '{peer}' answers is no HTTP: {error}");
+                Error::new(ErrorKind::Protocol, text).sent(true)
+            }
+            ureq::Error::LargeResponseHeader(len, max) => {
+                let text = format!("'{peer}' answers with a head of {len} bytes, more than {max}");
+                Error::new(ErrorKind::Limit, text).sent(true)
+            }
+            error => {
+                let text = format!("'{peer}' broke off: {error}; outcome unknown");
+                Error::new(ErrorKind::Closed, text).sent(true)
+            }
+        }
+    }
+
+    pub(super) fn nobody_waits(&self) -> Error {
+        let text = format!("the wait for '{}' was ended", self.peer());
+        Error::new(ErrorKind::Cancelled, text)
+    }
+}

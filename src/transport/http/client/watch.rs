@@ -1,0 +1,239 @@
+//! One thread that looks after the exchanges of a connection: it ends those whose time has come, and those whose stream has stalled.
+//!
+//! **Threads.** Started when the first exchange has an end in time; ended and joined by [`Watch::stop`]. It sleeps until the first of these
+//! ends, so an exchange that is over in time costs an entry in a table and no change of threads.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::error::Result;
+use crate::transport::carrier::{Look, Ticket};
+use crate::transport::lock;
+use crate::transport::sys::thread::{self, Stack};
+
+#[derive(Debug)]
+pub(super) struct Watch(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    table: Mutex<Table>,
+    changed: Condvar,
+    started: Instant,
+    /// A stream that sent keep-alives and then nothing for so long has stalled.
+    stall_after: Duration,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    entries: Vec<Option<Arc<Entry>>>,
+    free: Vec<usize>,
+    /// When the thread looks next, if it is not asleep without end.
+    wakes_at: Option<Instant>,
+    thread: Option<JoinHandle<()>>,
+    stopped: bool,
+}
+
+/// One exchange that is looked after.
+#[derive(Debug)]
+struct Entry {
+    ticket: Arc<Ticket>,
+    /// Whether it ends when all calls do.
+    is_call: bool,
+    /// When its stream has stalled, in milliseconds since the start; 0 while that is not known.
+    stalls_at: AtomicU64,
+    has_stalled: AtomicBool,
+}
+
+/// An exchange is looked after until this is dropped.
+#[derive(Debug)]
+pub(super) struct Watched {
+    shared: Arc<Shared>,
+    entry: Arc<Entry>,
+    at: usize,
+}
+
+impl Watch {
+    pub(super) fn new(stall_after: Duration) -> Self {
+        Self(Arc::new(Shared {
+            table: Mutex::default(),
+            changed: Condvar::new(),
+            started: Instant::now(),
+            stall_after,
+        }))
+    }
+
+    /// Looks after an exchange.
+    ///
+    /// # Errors
+    ///
+    /// When the thread can't be started.
+    pub(super) fn add(&self, ticket: &Arc<Ticket>, is_call: bool) -> Result<Watched> {
+        let entry = Arc::new(Entry {
+            ticket: Arc::clone(ticket),
+            is_call,
+            stalls_at: AtomicU64::new(0),
+            has_stalled: AtomicBool::new(false),
+        });
+        let look = ticket.look(Instant::now());
+        let mut table = lock(&self.0.table);
+        let at = match table.free.pop() {
+            Some(at) => at,
+            None => {
+                table.entries.push(None);
+                table.entries.len() - 1
+            }
+        };
+        table.entries[at] = Some(Arc::clone(&entry));
+        let stopped = table.stopped;
+        drop(table);
+        let watched = Watched {
+            shared: Arc::clone(&self.0),
+            entry,
+            at,
+        };
+        if stopped {
+            ticket.end();
+        } else if let Look::At(at) = look {
+            self.0.wake_at(at)?;
+        }
+        Ok(watched)
+    }
+
+    /// Ends all calls, now and from now on.
+    pub(super) fn end_calls(&self) {
+        let entries = lock(&self.0.table).entries.clone();
+        for entry in entries.into_iter().flatten().filter(|entry| entry.is_call) {
+            entry.ticket.end();
+        }
+    }
+
+    /// Ends everything, now and from now on, and the thread.
+    pub(super) fn stop(&self) {
+        let mut table = lock(&self.0.table);
+        table.stopped = true;
+        let (entries, thread) = (table.entries.clone(), table.thread.take());
+        drop(table);
+        for entry in entries.into_iter().flatten() {
+            entry.ticket.end();
+        }
+        self.0.changed.notify_all();
+        if let Some(thread) = thread
+            && thread.thread().id() != std::thread::current().id()
+        {
+            // It runs nothing that panics.
+            _ = thread.join();
+        }
+    }
+}
+
+impl Watched {
+    /// The stream showed that it sends keep-alives, or anything else after that: it stalls when nothing more comes.
+    pub(super) fn is_alive(&self) -> Result<()> {
+        let at = self.shared.started.elapsed() + self.shared.stall_after;
+        let millis = u64::try_from(at.as_millis()).unwrap_or(u64::MAX).max(1);
+        match self.entry.stalls_at.swap(millis, Ordering::AcqRel) {
+            0 => self.shared.wake_at(self.shared.started + at),
+            _ => Ok(()),
+        }
+    }
+
+    /// Another stream begins in the place of one that ended.
+    pub(super) fn begin_anew(&self) {
+        self.entry.stalls_at.store(0, Ordering::Release);
+        self.entry.has_stalled.store(false, Ordering::Release);
+    }
+
+    /// Whether keep-alives came.
+    pub(super) fn expects_life(&self) -> bool {
+        self.entry.stalls_at.load(Ordering::Acquire) > 0
+    }
+
+    /// Whether the exchange was ended because its stream had stalled.
+    pub(super) fn has_stalled(&self) -> bool {
+        self.entry.has_stalled.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        let mut table = lock(&self.shared.table);
+        table.entries[self.at] = None;
+        table.free.push(self.at);
+    }
+}
+
+impl Shared {
+    /// Makes sure that the thread looks at this time.
+    fn wake_at(self: &Arc<Self>, at: Instant) -> Result<()> {
+        let mut table = lock(&self.table);
+        if table.stopped || table.wakes_at.is_some_and(|wakes_at| wakes_at <= at) {
+            return Ok(());
+        }
+        table.wakes_at = Some(at);
+        if table.thread.is_none() {
+            let weak = Arc::downgrade(self);
+            table.thread = Some(thread::start("mcplink-watch", Stack::Small, move || {
+                run(&weak);
+            })?);
+        }
+        drop(table);
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Looks at an entry; returns when to look again.
+    fn look(&self, entry: &Entry, now: Instant) -> Option<Instant> {
+        let stalls_at = match entry.stalls_at.load(Ordering::Acquire) {
+            0 => None,
+            millis => Some(self.started + Duration::from_millis(millis)),
+        };
+        if stalls_at.is_some_and(|at| at <= now) && !entry.has_stalled.swap(true, Ordering::AcqRel)
+        {
+            entry.ticket.pull();
+        }
+        let stalls_at = stalls_at.filter(|at| *at > now);
+        match entry.ticket.look(now) {
+            Look::At(at) => Some(stalls_at.map_or(at, |stalls_at| stalls_at.min(at))),
+            Look::Never => stalls_at,
+            Look::Over => None,
+        }
+    }
+}
+
+fn run(weak: &Weak<Shared>) {
+    while let Some(shared) = weak.upgrade() {
+        let mut table = lock(&shared.table);
+        if table.stopped {
+            return;
+        }
+        let now = Instant::now();
+        match table.wakes_at {
+            None => drop(
+                shared
+                    .changed
+                    .wait(table)
+                    .unwrap_or_else(PoisonError::into_inner),
+            ),
+            Some(at) if at > now => {
+                let waited = shared.changed.wait_timeout(table, at - now);
+                drop(waited.unwrap_or_else(PoisonError::into_inner));
+            }
+            Some(_) => {
+                // Whoever comes while the table is looked through finds nobody on the way, and says when to wake.
+                table.wakes_at = None;
+                let entries = table.entries.clone();
+                drop(table);
+                let looks = entries
+                    .iter()
+                    .flatten()
+                    .filter_map(|entry| shared.look(entry, now));
+                if let Some(next) = looks.min() {
+                    let mut table = lock(&shared.table);
+                    table.wakes_at = Some(table.wakes_at.map_or(next, |at| at.min(next)));
+                }
+            }
+        }
+    }
+}

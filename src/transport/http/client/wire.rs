@@ -1,0 +1,539 @@
+//! What is sent with which header fields, and what the answer means.
+
+use std::fmt;
+use std::io::Read;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use ureq::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
+use ureq::{Body, BodyReader};
+
+use super::lane::{Lane, Lanes, Route, is_same_origin};
+use super::watch::{Watch, Watched};
+use super::{Http, shown};
+use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::jsonrpc::{Message, TooLong};
+use crate::transport::carrier::{Carried, Carrier, Deliver, Look, Manner, Ticket};
+use crate::transport::{Control, Limits, Received, SessionMessage, lock};
+
+const SESSION: &str = "mcp-session-id";
+const VERSION: &str = "mcp-protocol-version";
+/// What may come after the response of a stream, and how long that may take, for the connection to be used again.
+const REST: (u64, Duration) = (64 << 10, Duration::from_millis(50));
+const MAX_REDIRECTS: usize = 5;
+
+/// An open way to a server.
+pub(super) struct Wire {
+    pub(super) http: Http,
+    pub(super) lanes: Lanes,
+    pub(super) watch: Watch,
+    pub(super) state: Mutex<State>,
+    pub(super) max_message_bytes: usize,
+    /// The server keeps its streams open behind the response: nothing is waited for.
+    ends_late: AtomicBool,
+    stopped: AtomicBool,
+}
+
+/// What the server keeps between messages, as far as we have to say it.
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) session: Option<HeaderValue>,
+    /// How many sessions there were.
+    sessions: u64,
+    /// The revision that was agreed on, if its header field is to be sent.
+    version: Option<HeaderValue>,
+    /// Where messages go, with a server of the first transport.
+    pub(super) endpoint: Option<Uri>,
+    /// What ends the stream of this session that belongs to no call.
+    pub(super) listening: Option<Arc<Ticket>>,
+    closed: bool,
+}
+
+/// One HTTP request.
+pub(super) struct Ask<'a> {
+    pub(super) method: Method,
+    pub(super) uri: &'a Uri,
+    pub(super) body: &'a [u8],
+    pub(super) manner: &'a Manner,
+    pub(super) last_event_id: Option<&'a str>,
+}
+
+/// A response that says success, and the lane that it comes by.
+pub(super) struct Answer {
+    pub(super) lane: Lane,
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) body: BodyReader<'static>,
+}
+
+impl Answer {
+    pub(super) fn content_type(&self) -> &str {
+        let value = self.headers.get("content-type");
+        let text = value.and_then(|value| value.to_str().ok());
+        text.unwrap_or_default()
+    }
+
+    /// Whether the body is of this media type, whatever parameters follow it.
+    pub(super) fn is_of(&self, media_type: &str) -> bool {
+        let own = self.content_type().split(';').next().unwrap_or_default();
+        own.trim().eq_ignore_ascii_case(media_type)
+    }
+}
+
+impl Wire {
+    pub(super) fn new(http: Http, route: Route, limits: &Limits) -> Self {
+        Self {
+            lanes: Lanes::new(route),
+            watch: Watch::new(http.stall_timeout),
+            state: Mutex::default(),
+            max_message_bytes: limits.max_message_bytes,
+            ends_late: AtomicBool::new(false),
+            stopped: AtomicBool::new(false),
+            http,
+        }
+    }
+
+    /// Sends a request and waits for the head of the response; anything but success is an error. `ticket` can end the lane from then on.
+    pub(super) fn ask(
+        &self,
+        ask: &Ask<'_>,
+        ticket: &Arc<Ticket>,
+        watched: &Watched,
+    ) -> Result<Answer> {
+        let mut uri = ask.uri.clone();
+        for _ in 0..=MAX_REDIRECTS {
+            let token = self.token()?;
+            let request = self.request(ask, &uri, token.as_ref())?;
+            let deadline = match ticket.look(Instant::now()) {
+                Look::Never => None,
+                Look::At(deadline) => Some(deadline),
+                Look::Over => return Err(self.nobody_waits()),
+            };
+            let lane = self.lanes.take();
+            if !ticket.engage(lane.brake()) {
+                return Err(self.nobody_waits());
+            }
+            let response = match ask.method {
+                Method::POST => self.lanes.run(&lane, request, deadline),
+                _ => self.lanes.run(&lane, request.map(drop), deadline),
+            };
+            let response = response.map_err(|error| self.failure(error, ticket, watched))?;
+            let status = response.status();
+            if status.is_success() {
+                let (head, body) = response.into_parts();
+                return Ok(Answer {
+                    lane,
+                    status,
+                    headers: head.headers,
+                    body: body.into_reader(),
+                });
+            }
+            match self.redirect(ask, &response) {
+                Some(next) if status.is_redirection() => {
+                    // The body of a redirect is not worth the connection.
+                    ticket.release();
+                    uri = next;
+                }
+                _ => return Err(self.refusal(lane, ticket, response, token.as_ref())),
+            }
+        }
+        let text = format!("'{}' redirects without end", self.peer());
+        Err(Error::new(ErrorKind::Http, text).sent(true))
+    }
+
+    /// The credentials for one request.
+    fn token(&self) -> Result<Option<HeaderValue>> {
+        let Some(token) = &self.http.token else {
+            return Ok(None);
+        };
+        let token = token().map_err(|error| error.context("no token for the request"))?;
+        let Ok(mut value) = HeaderValue::from_str(&format!("Bearer {token}")) else {
+            let text = "the token has characters that a header field can't have";
+            return Err(Error::new(ErrorKind::Invalid, text));
+        };
+        value.set_sensitive(true);
+        Ok(Some(value))
+    }
+
+    fn request<'a>(
+        &self,
+        ask: &Ask<'a>,
+        uri: &Uri,
+        token: Option<&HeaderValue>,
+    ) -> Result<Request<&'a [u8]>> {
+        let accept = match ask.method {
+            Method::GET => "text/event-stream",
+            _ => "application/json, text/event-stream",
+        };
+        let mut request = Request::builder()
+            .method(ask.method.clone())
+            .uri(uri.clone())
+            .header("accept", accept);
+        if ask.method == Method::POST {
+            request = request.header("content-type", "application/json");
+        }
+        for (name, value) in &self.http.headers {
+            request = request.header(name, value);
+        }
+        if let Some(token) = token {
+            request = request.header("authorization", token);
+        }
+        match ask.manner {
+            Manner::OpensSession => {}
+            Manner::InSession => {
+                let state = lock(&self.state);
+                if let Some(session) = &state.session {
+                    request = request.header(SESSION, session);
+                }
+                if let Some(version) = &state.version {
+                    request = request.header(VERSION, version);
+                }
+            }
+            Manner::Stateless(fields) => {
+                for (name, value) in fields {
+                    request = request.header(&**name, value);
+                }
+            }
+        }
+        if let Some(id) = ask.last_event_id {
+            request = request.header("last-event-id", id);
+        }
+        request.body(ask.body).map_err(|error| {
+            let text = format!("a header field of the request can't be sent: {error}");
+            Error::new(ErrorKind::Invalid, text)
+        })
+    }
+
+    /// Where a redirect leads, if it may be followed.
+    fn redirect(&self, ask: &Ask<'_>, response: &Response<Body>) -> Option<Uri> {
+        let keeps_method = matches!(response.status().as_u16(), 307 | 308);
+        if !(self.http.follows && keeps_method) {
+            return None;
+        }
+        let target = self.resolve(ask.uri, response.headers().get("location")?.to_str().ok()?)?;
+        is_same_origin(ask.uri, &target).then_some(target)
+    }
+
+    /// An address as seen from another one.
+    pub(super) fn resolve(&self, base: &Uri, target: &str) -> Option<Uri> {
+        let text = if target.contains("://") {
+            target.to_owned()
+        } else if let Some(rest) = target.strip_prefix("//") {
+            format!("{}://{rest}", base.scheme_str()?)
+        } else if target.starts_with('/') {
+            format!("{}://{}{target}", base.scheme_str()?, base.authority()?)
+        } else {
+            let path = base.path();
+            let folder = &path[..path.rfind('/').map_or(0, |at| at + 1)];
+            let folder = if target.starts_with('?') {
+                path
+            } else {
+                folder
+            };
+            format!(
+                "{}://{}{folder}{target}",
+                base.scheme_str()?,
+                base.authority()?
+            )
+        };
+        text.parse().ok()
+    }
+
+    /// Reads what follows a response, so that the connection can be used again.
+    pub(super) fn finish(&self, lane: Lane, mut body: BodyReader<'static>, ticket: &Ticket) {
+        if !ticket.release() || self.ends_late.load(Ordering::Relaxed) {
+            return;
+        }
+        let rest = Ticket::until(Some(Instant::now() + REST.1));
+        let Ok(_watched) = self.watch.add(&rest, false) else {
+            return;
+        };
+        if !rest.engage(lane.brake()) {
+            return;
+        }
+        let read = std::io::copy(&mut (&mut body).take(REST.0), &mut std::io::sink());
+        let pulled = !rest.release();
+        match read {
+            Ok(len) if len < REST.0 && !pulled => self.lanes.put(lane),
+            _ => self.ends_late.store(pulled, Ordering::Relaxed),
+        }
+    }
+
+    /// A whole body in memory; `None` when it is longer than a message may be.
+    fn read_body(
+        &self,
+        answer: Answer,
+        ticket: &Ticket,
+        watched: &Watched,
+    ) -> Result<Option<Vec<u8>>> {
+        let Answer {
+            lane,
+            mut body,
+            headers,
+            ..
+        } = answer;
+        let length = headers.get("content-length").and_then(|value| {
+            let text = value.to_str().ok()?;
+            text.parse::<usize>().ok()
+        });
+        let max = self.max_message_bytes;
+        let mut text = Vec::with_capacity(length.unwrap_or(1024).min(max.min(1 << 20)));
+        let read = (&mut body).take(max as u64 + 1).read_to_end(&mut text);
+        read.map_err(|error| self.failure(error.into(), ticket, watched))?;
+        if text.len() > max {
+            return Ok(None);
+        }
+        if ticket.release() {
+            self.lanes.put(lane);
+        }
+        Ok(Some(text))
+    }
+
+    /// Takes the session that the server opened with its answer.
+    fn enter_session(&self, headers: &HeaderMap) -> Result<()> {
+        let session = headers.get(SESSION).cloned();
+        if let Some(session) = &session
+            && (session.is_empty() || !session.as_bytes().iter().all(u8::is_ascii_graphic))
+        {
+            let text = format!(
+                "'{}' gave a session id with other characters than visible ASCII",
+                self.peer()
+            );
+            return Err(Error::new(ErrorKind::Protocol, text).sent(true));
+        }
+        let mut state = lock(&self.state);
+        state.session = session.map(|mut session| {
+            session.set_sensitive(true);
+            session
+        });
+        state.sessions += 1;
+        let listening = state.listening.take();
+        drop(state);
+        if let Some(ticket) = listening {
+            ticket.end();
+        }
+        Ok(())
+    }
+
+    /// Sends what has no answer to an address.
+    pub(super) fn deposit(
+        &self,
+        message: &SessionMessage,
+        ticket: &Arc<Ticket>,
+        watched: &Watched,
+    ) -> Result<()> {
+        let endpoint = lock(&self.state).endpoint.clone();
+        let ask = Ask {
+            method: Method::POST,
+            uri: endpoint.as_ref().unwrap_or(&self.http.url),
+            body: &message.text,
+            manner: &message.manner,
+            last_event_id: None,
+        };
+        let answer = self.ask(&ask, ticket, watched)?;
+        self.finish(answer.lane, answer.body, ticket);
+        Ok(())
+    }
+
+    fn too_long(&self, request: &SessionMessage) -> Received {
+        Received::TooLong(TooLong {
+            bytes: self.max_message_bytes + 1,
+            id: request.related.clone(),
+            is_response: true,
+        })
+    }
+
+    /// An answer in JSON: all of it in one piece.
+    fn take_json(
+        &self,
+        request: &SessionMessage,
+        answer: Answer,
+        ticket: &Ticket,
+        watched: &Watched,
+        deliver: &mut Deliver<'_>,
+    ) -> Result<Carried> {
+        let Some(text) = self.read_body(answer, ticket, watched)? else {
+            _ = deliver(self.too_long(request));
+            return Ok(Carried::Answered);
+        };
+        // An error that names no request can only be about this one.
+        if let Ok(text) = std::str::from_utf8(&text)
+            && text.contains("\"error\"")
+            && let Ok(Message::Response(response)) = Message::read(text.to_owned())
+            && response.id().is_none()
+            && let Err(rpc) = response.outcome()
+        {
+            let error = Error::new(ErrorKind::Peer, rpc.message.clone());
+            return Err(error.sent(true).with_rpc(rpc.clone()));
+        }
+        match deliver(Received::Message(SessionMessage::new(text))) {
+            ControlFlow::Break(()) => Ok(Carried::Answered),
+            ControlFlow::Continue(()) => {
+                let text = format!(
+                    "'{}' answered with JSON that is not the response to the request",
+                    self.peer()
+                );
+                Err(Error::new(ErrorKind::Protocol, text).sent(true))
+            }
+        }
+    }
+}
+
+impl Carrier for Wire {
+    fn exchange(
+        &self,
+        request: &SessionMessage,
+        ticket: &Arc<Ticket>,
+        deliver: &mut Deliver<'_>,
+    ) -> Result<Carried> {
+        let watched = self.watch.add(ticket, true)?;
+        let _released = Released(ticket);
+        if lock(&self.state).endpoint.is_some() {
+            self.deposit(request, ticket, &watched)?;
+            return Ok(Carried::Elsewhere);
+        }
+        let ask = Ask {
+            method: Method::POST,
+            uri: &self.http.url,
+            body: &request.text,
+            manner: &request.manner,
+            last_event_id: None,
+        };
+        let answer = self.ask(&ask, ticket, &watched)?;
+        if let Manner::OpensSession = request.manner {
+            self.enter_session(&answer.headers)?;
+        }
+        if answer.is_of("application/json") {
+            return self.take_json(request, answer, ticket, &watched, deliver);
+        }
+        if answer.is_of("text/event-stream") {
+            return self.take_stream(request, answer, ticket, &watched, deliver);
+        }
+        let (status, kind) = (answer.status.as_u16(), answer.content_type());
+        let text = match kind {
+            "" => format!(
+                "'{}' answered a request with {status} and nothing else",
+                self.peer()
+            ),
+            kind => format!(
+                "'{}' answered a request with content type '{}': expected application/json or text/event-stream",
+                self.peer(),
+                Excerpt(kind)
+            ),
+        };
+        Err(Error::new(ErrorKind::Protocol, text).sent(true))
+    }
+
+    fn post(&self, message: &SessionMessage, deadline: Option<Instant>) -> Result<()> {
+        let ticket = Ticket::until(deadline);
+        let watched = self.watch.add(&ticket, false)?;
+        self.deposit(message, &ticket, &watched)
+            .map_err(|error| match ticket.is_over() {
+                true if lock(&self.state).closed => error.with_kind(ErrorKind::Closed),
+                true => error.with_kind(ErrorKind::Timeout),
+                false => error,
+            })
+    }
+
+    fn agree(&self, revision: Option<&str>) {
+        let version = revision.and_then(|revision| HeaderValue::from_str(revision).ok());
+        lock(&self.state).version = version;
+    }
+
+    fn listen(&self, settled: &mut dyn FnMut(), deliver: &mut Deliver<'_>) -> Result<()> {
+        if lock(&self.state).endpoint.is_some() {
+            // Everything comes by one stream already.
+            settled();
+            return Ok(());
+        }
+        self.hear(settled, deliver)
+    }
+
+    fn fall_back(
+        &self,
+        ticket: &Arc<Ticket>,
+        settled: &mut dyn FnMut(),
+        deliver: &mut Deliver<'_>,
+    ) -> Result<()> {
+        self.hear_everything(ticket, settled, deliver)
+    }
+
+    fn session(&self) -> Option<u64> {
+        let state = lock(&self.state);
+        state.session.as_ref().map(|_| state.sessions)
+    }
+
+    fn stop(&self) {
+        self.stopped.store(true, Ordering::Release);
+        self.watch.end_calls();
+    }
+
+    fn has_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+}
+
+/// A ticket no longer holds a brake when this is dropped.
+pub(super) struct Released<'a>(pub(super) &'a Ticket);
+
+impl Drop for Released<'_> {
+    fn drop(&mut self) {
+        self.0.release();
+    }
+}
+
+impl Wire {
+    /// Tells the server that the session has ended, and ends everything.
+    fn leave(&self, patience: Duration) {
+        let mut state = lock(&self.state);
+        if std::mem::replace(&mut state.closed, true) {
+            return;
+        }
+        let has_session = state.session.is_some();
+        drop(state);
+        self.watch.end_calls();
+        if has_session && !patience.is_zero() {
+            let ticket = Ticket::until(Some(Instant::now() + patience));
+            let ask = Ask {
+                method: Method::DELETE,
+                uri: &self.http.url,
+                body: &[],
+                manner: &Manner::InSession,
+                last_event_id: None,
+            };
+            if let Ok(watched) = self.watch.add(&ticket, false) {
+                // A server may refuse it (405), and one that has gone needs no telling.
+                drop(self.ask(&ask, &ticket, &watched));
+            }
+        }
+        self.watch.stop();
+        self.lanes.clear();
+    }
+}
+
+impl Control for Wire {
+    fn peer(&self) -> String {
+        shown(&self.http.url)
+    }
+
+    fn close(&self) {
+        self.leave(self.http.close_timeout);
+    }
+
+    fn close_at_once(&self) {
+        self.leave(self.http.close_timeout.min(Duration::from_millis(200)));
+    }
+}
+
+impl fmt::Debug for Wire {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = lock(&self.state);
+        f.debug_struct("Wire")
+            .field("peer", &shown(&self.http.url))
+            .field("lanes", &self.lanes)
+            .field("has_session", &state.session.is_some())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,314 @@
+//! Reading an event stream: bytes in, events out.
+//!
+//! Lines end with LF, CR or CRLF; fields that it does not know, comments and events without data pass by; what is left without an empty
+//! line at the end of the stream was no event. Each byte is looked at once, in pieces of any size, and a line or event that exceeds the
+//! limit is dropped while it comes.
+//!
+//! Spec: HTML Living Standard, section 9.2.6, "Interpreting an event stream".
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+/// What a stream brought.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Item {
+    /// An event with data.
+    Event {
+        /// What kind, `message` if it does not say.
+        name: String,
+        data: Vec<u8>,
+    },
+    /// An event that exceeded the limit: so many bytes of data were dropped.
+    TooLong(usize),
+}
+
+/// Takes pieces of a stream.
+#[derive(Debug)]
+pub(crate) struct EventReader {
+    max_bytes: usize,
+    /// The line that has not ended yet.
+    line: Vec<u8>,
+    /// How long that line would be: more than its length when it is being dropped.
+    line_len: usize,
+    /// The last piece ended with CR: a LF that follows belongs to it.
+    after_cr: bool,
+    at_start: bool,
+    name: String,
+    data: Vec<u8>,
+    data_len: usize,
+    has_data: bool,
+    last_id: String,
+    retry: Option<Duration>,
+    comments: u64,
+}
+
+/// The name of an event that says none.
+const MESSAGE: &str = "message";
+
+/// Names and ids are no longer than this; a longer one counts as not given.
+const MAX_WORD: usize = 4096;
+
+impl EventReader {
+    pub(crate) fn new(max_bytes: usize) -> Self {
+        Self {
+            max_bytes,
+            line: Vec::new(),
+            line_len: 0,
+            after_cr: false,
+            at_start: true,
+            name: String::new(),
+            data: Vec::new(),
+            data_len: 0,
+            has_data: false,
+            last_id: String::new(),
+            retry: None,
+            comments: 0,
+        }
+    }
+
+    /// The id of the last event that had one: where to go on from. Empty when there is none.
+    pub(crate) fn last_id(&self) -> &str {
+        &self.last_id
+    }
+
+    /// How long to wait before connecting again, if the server said so.
+    pub(crate) fn retry(&self) -> Option<Duration> {
+        self.retry
+    }
+
+    /// How many comments came.
+    pub(crate) fn comments(&self) -> u64 {
+        self.comments
+    }
+
+    /// The stream has ended and another one goes on in its place: forgets what was incomplete.
+    pub(crate) fn start_anew(&mut self) {
+        self.line.clear();
+        self.line_len = 0;
+        (self.after_cr, self.at_start) = (false, true);
+        self.clear_event();
+    }
+
+    /// Takes a piece; `take` says when it has enough, and what is left of the piece is dropped then.
+    pub(crate) fn push(
+        &mut self,
+        mut piece: &[u8],
+        take: &mut dyn FnMut(Item) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        while !piece.is_empty() {
+            if std::mem::take(&mut self.after_cr) && piece[0] == b'\n' {
+                piece = &piece[1..];
+                continue;
+            }
+            let Some(end) = memchr::memchr2(b'\r', b'\n', piece) else {
+                self.keep(piece);
+                break;
+            };
+            self.keep(&piece[..end]);
+            self.after_cr = piece[end] == b'\r';
+            piece = &piece[end + 1..];
+            if let Some(item) = self.end_line() {
+                take(item)?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn keep(&mut self, part: &[u8]) {
+        self.line_len += part.len();
+        // The name of the field comes on top.
+        let room = (self.max_bytes.saturating_add(16)).saturating_sub(self.line.len());
+        self.line.extend_from_slice(&part[..part.len().min(room)]);
+    }
+
+    fn end_line(&mut self) -> Option<Item> {
+        let mut line = std::mem::take(&mut self.line);
+        let whole = std::mem::take(&mut self.line_len) == line.len();
+        let text = match line.strip_prefix("\u{feff}".as_bytes()) {
+            Some(rest) if self.at_start => rest,
+            _ => &line[..],
+        };
+        self.at_start = false;
+        let item = if text.is_empty() {
+            self.end_event()
+        } else {
+            let (field, value) = match memchr::memchr(b':', text) {
+                Some(at) => (&text[..at], &text[at + 1..]),
+                None => (text, &[][..]),
+            };
+            self.field(field, value.strip_prefix(b" ").unwrap_or(value), whole);
+            None
+        };
+        line.clear();
+        self.line = line;
+        item
+    }
+
+    fn field(&mut self, field: &[u8], value: &[u8], whole: bool) {
+        let word = || {
+            let fits = whole && value.len() <= MAX_WORD && !value.contains(&0);
+            String::from_utf8(value.to_vec()).ok().filter(|_| fits)
+        };
+        match field {
+            b"" => self.comments += 1,
+            b"data" => {
+                let added = value.len() + usize::from(self.has_data);
+                self.data_len += added + usize::from(!whole);
+                if self.data_len <= self.max_bytes {
+                    if self.has_data {
+                        self.data.push(b'\n');
+                    }
+                    self.data.extend_from_slice(value);
+                }
+                self.has_data = true;
+            }
+            b"event" => self.name = word().unwrap_or_default(),
+            b"id" => {
+                if let Some(id) = word() {
+                    self.last_id = id;
+                }
+            }
+            b"retry" => {
+                let digits = word().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+                if let Some(millis) = digits.and_then(|text| text.parse().ok()) {
+                    self.retry = Some(Duration::from_millis(millis));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn end_event(&mut self) -> Option<Item> {
+        let item = match (self.has_data, self.data_len > self.max_bytes) {
+            (true, true) => Some(Item::TooLong(self.data_len)),
+            // Priming events have an id and no data.
+            (true, false) if !self.data.is_empty() => {
+                let name = std::mem::take(&mut self.name);
+                Some(Item::Event {
+                    name: if name.is_empty() {
+                        MESSAGE.to_owned()
+                    } else {
+                        name
+                    },
+                    data: std::mem::take(&mut self.data),
+                })
+            }
+            _ => None,
+        };
+        self.clear_event();
+        item
+    }
+
+    fn clear_event(&mut self) {
+        self.name.clear();
+        self.data.clear();
+        (self.data_len, self.has_data) = (0, false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pieces: &[&[u8]], max_bytes: usize) -> (Vec<String>, EventReader) {
+        let mut reader = EventReader::new(max_bytes);
+        let mut items = Vec::new();
+        for piece in pieces {
+            let flow = reader.push(piece, &mut |item| {
+                items.push(match item {
+                    Item::Event { name, data } => {
+                        format!("{name}={}", String::from_utf8_lossy(&data))
+                    }
+                    Item::TooLong(len) => format!("too long: {len}"),
+                });
+                ControlFlow::Continue(())
+            });
+            assert!(flow.is_continue());
+        }
+        (items, reader)
+    }
+
+    /// Whole, and cut at every place.
+    fn check(stream: &str, expected: &[&str]) -> EventReader {
+        let bytes = stream.as_bytes();
+        for cut in 0..=bytes.len() {
+            let (items, _) = read(&[&bytes[..cut], &bytes[cut..]], 100);
+            assert_eq!(items, expected, "{stream:?} cut at {cut}");
+        }
+        let singles: Vec<&[u8]> = bytes.chunks(1).collect();
+        let (items, reader) = read(&singles, 100);
+        assert_eq!(items, expected, "{stream:?} in single bytes");
+        reader
+    }
+
+    // L-SSE-B-07, M-HTTP-C-19
+    #[test]
+    fn streams_are_read_as_the_standard_says() {
+        check("data: a\n\n", &["message=a"]);
+        check(
+            "data:a\r\n\r\ndata: b\r\rdata:  c\n\n",
+            &["message=a", "message=b", "message= c"],
+        );
+        check("\u{feff}data: a\n\n", &["message=a"]);
+        check("data: a\n\u{feff}data: b\n\n", &["message=a"]);
+        check(
+            "data: {\ndata:  \"x\": 1\ndata\ndata: }\n\n",
+            &["message={\n \"x\": 1\n\n}"],
+        );
+        check(
+            "event: endpoint\ndata: /m\n\ndata: x\n\n",
+            &["endpoint=/m", "message=x"],
+        );
+        check(
+            "unknown: x\nwithout a colon\n:\r\n: ping\n\ndata: a\n\n",
+            &["message=a"],
+        );
+        check("data\n\ndata:\n\nid: 1\n\nevent: x\n\n", &[]);
+        check("data: never ended", &[]);
+        check("data: never ended\n", &[]);
+        let reader = check(
+            "id: 7\nretry: 500\ndata:\n\nretry: 1x\nid: a\0b\ndata: {}\n: c\n\n",
+            &["message={}"],
+        );
+        assert_eq!(reader.last_id(), "7");
+        assert_eq!(reader.retry(), Some(Duration::from_millis(500)));
+        assert_eq!(reader.comments(), 1);
+        assert_eq!(
+            check(
+                "id: 7\ndata: a\n\nid\ndata: b\n\n",
+                &["message=a", "message=b"]
+            )
+            .last_id(),
+            ""
+        );
+    }
+
+    #[test]
+    fn what_is_too_long_is_dropped_and_the_stream_goes_on() {
+        let long = "x".repeat(60);
+        let stream = format!("data: {long}\ndata: {long}\n\ndata: a\n\n");
+        check(&stream, &["too long: 121", "message=a"]);
+        let line = "y".repeat(5000);
+        let stream = format!(": {line}\ndata: {line}\nid: {line}\n\ndata: a\n\n");
+        let (items, reader) = read(&[stream.as_bytes()], 100);
+        assert_eq!(items.len(), 2);
+        assert!(items[0].starts_with("too long"));
+        assert_eq!(items[1], "message=a");
+        assert_eq!(reader.last_id(), "");
+        assert!(reader.line.capacity() < 1000);
+    }
+
+    #[test]
+    fn who_has_enough_gets_no_more() {
+        let mut reader = EventReader::new(100);
+        let mut seen = 0;
+        let flow = reader.push(b"data: a\n\ndata: b\n\n", &mut |_| {
+            seen += 1;
+            ControlFlow::Break(())
+        });
+        assert!(flow.is_break());
+        assert_eq!(seen, 1);
+        reader.start_anew();
+        assert!(read(&[b"data: a\n\n"], 100).0.len() == 1);
+    }
+}

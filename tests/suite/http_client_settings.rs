@@ -1,0 +1,230 @@
+//! What a host sets on its way to a server over HTTP, and what is kept to itself.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use mcplink::client::Client;
+use mcplink::transport::Transport;
+use mcplink::transport::http::Http;
+use mcplink::{Error, ErrorKind};
+use serde_json::json;
+
+use crate::common::LATE;
+use crate::stub::{Stub, asker, call, text};
+
+#[test]
+fn urls_are_checked() {
+    for (url, text) in [
+        ("", "can't be read"),
+        ("/mcp", "http://"),
+        ("ftp://host/x", "http://"),
+        ("http://user:secret@host/mcp", "credentials"),
+        ("http://host/mcp#part", "fragment"),
+        ("http:///mcp", "can't be read"),
+    ] {
+        let error = Http::new(url).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{url}");
+        let said = error.to_string();
+        assert!(
+            said.contains(text) && !said.contains("secret"),
+            "{url}: {said}"
+        );
+    }
+    let http = Http::new("http://Host.example:8080/a/b?token=secret").unwrap();
+    let address = http.address().unwrap();
+    assert!(
+        address.starts_with("http://host.example:8080/a/b?"),
+        "{address}"
+    );
+    assert!(!address.contains("secret") && !format!("{http:?}").contains("secret"));
+    let plain = Http::new("http://Host.example:8080/a/b").unwrap();
+    assert_eq!(
+        plain.address().as_deref(),
+        Some("http://host.example:8080/a/b")
+    );
+    #[cfg(feature = "tls")]
+    Http::new("https://host.example/mcp").unwrap();
+}
+
+#[test]
+fn header_fields_and_tokens_are_sent_with_every_request() {
+    let stub = Stub::legacy("2025-11-25", |seen, out| match &*seen.method {
+        "POST" => out.result(seen, text("done")),
+        _ => out.respond("405 Method Not Allowed", &[], ""),
+    });
+    let number = AtomicUsize::new(0);
+    let http = stub
+        .http()
+        .header("X-Tenant", "blue")
+        .bearer_with(move || Ok(format!("token-{}", number.fetch_add(1, Ordering::SeqCst))));
+    let client = asker().connect(http).unwrap();
+    call(&client, "x").unwrap();
+    client.close();
+    let seen = stub.seen();
+    assert_eq!(seen.len(), 6);
+    for (number, seen) in seen.iter().enumerate() {
+        assert_eq!(seen.header("x-tenant"), Some("blue"));
+        let token = format!("Bearer token-{number}");
+        assert_eq!(seen.header("authorization"), Some(&*token));
+        assert_eq!(seen.header("accept-encoding"), None);
+    }
+}
+
+#[test]
+fn what_can_not_be_sent_is_refused() {
+    let stub = Stub::modern(|seen, out| out.result(seen, text("done")));
+    let refused = |http: Http, text: &str| {
+        let error = asker().connect(http).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+        let said = error.to_string();
+        assert!(said.contains(text) && !said.contains("secret"), "{said}");
+    };
+    refused(stub.http().header("a b", "secret"), "a b");
+    refused(stub.http().header("x", "secret\r\ny: z"), "'x'");
+    refused(
+        stub.http().header("Mcp-Session-Id", "secret"),
+        "Mcp-Session-Id",
+    );
+    refused(stub.http().bearer("secret\n"), "token");
+    refused(stub.http().proxy("http://user:secret@["), "proxy");
+    let failing = stub
+        .http()
+        .bearer_with(|| Err(Error::new(ErrorKind::State, "no login")));
+    let error = asker().connect(failing).unwrap_err();
+    assert!(
+        error.kind() == ErrorKind::State && !error.was_sent(),
+        "{error}"
+    );
+    assert!(stub.seen().is_empty());
+}
+
+#[test]
+fn secrets_are_shown_nowhere() {
+    let stub = Stub::modern(|seen, out| {
+        let all = format!("{:?}", seen.headers);
+        match seen.body()["params"]["name"].as_str() {
+            Some("401") => out.respond(
+                "401 Unauthorized",
+                &[("www-authenticate", "Bearer error=\"x\", y=\"t0k3n-value\"")],
+                &all,
+            ),
+            Some("302") => out.respond(
+                "302 Found",
+                &[("location", "http://other.example/t0k3n-value")],
+                "",
+            ),
+            _ => out.respond("500 Internal Server Error", &[], &all),
+        }
+    });
+    let http = stub
+        .http()
+        .header("X-Key", "k3y-value")
+        .bearer("t0k3n-value");
+    let shown = format!("{http:?}");
+    let client = asker().connect(http).unwrap();
+    let mut shown = vec![shown, format!("{client:?}")];
+    for tool in ["401", "302", "500"] {
+        let error = call(&client, tool).unwrap_err();
+        shown.extend([error.to_string(), format!("{error:?}")]);
+        shown.extend(error.http_challenge().map(str::to_owned));
+    }
+    for shown in shown {
+        assert!(
+            !shown.contains("k3y-value") && !shown.contains("t0k3n-value"),
+            "{shown}"
+        );
+    }
+}
+
+#[test]
+fn redirects_are_named_and_not_followed() {
+    let other = Stub::modern(|seen, out| out.result(seen, text("done")));
+    let target = other.url();
+    let stub = Stub::start(move |_, out| {
+        out.respond("307 Temporary Redirect", &[("location", &*target)], "");
+    });
+    for http in [stub.http(), stub.http().follow_redirects(true)] {
+        let error = asker().connect(http.bearer("x")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Http);
+        assert_eq!(error.http_status(), Some(307));
+        let said = error.to_string();
+        assert!(
+            said.contains(&other.url()) && said.contains("not sent"),
+            "{said}"
+        );
+    }
+    assert!(other.seen().is_empty());
+    let stub = Stub::start(|seen, out| match &*seen.target {
+        "/mcp" => out.respond("308 Permanent Redirect", &[("location", "/there")], ""),
+        "/there" => out.respond("307 Temporary Redirect", &[("location", "here?x=1")], ""),
+        _ => out.result(seen, crate::stub::discovered()),
+    });
+    stub.connect_as(asker()).unwrap_err();
+    asker().connect(stub.http().follow_redirects(true)).unwrap();
+    let last = stub.seen().pop().unwrap();
+    assert_eq!((&*last.method, &*last.target), ("POST", "/here?x=1"));
+    assert_eq!(last.asks(), "server/discover");
+}
+
+// Lesson 1.6
+#[test]
+fn connecting_has_a_deadline() {
+    // A socket whose queue is full takes no connection, and says nothing.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let timeout = Duration::from_millis(300);
+    let started = Instant::now();
+    let http = Http::new(&url).unwrap().connect_timeout(timeout);
+    let error = asker().connect_timeout(timeout).connect(http).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+    assert!(started.elapsed() < timeout + LATE);
+    drop(listener);
+}
+
+#[test]
+fn a_proxy_is_used_when_it_is_set() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let proxy = format!("http://{}", listener.local_addr().unwrap());
+    let asked = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut line = String::new();
+        BufReader::new(&stream).read_line(&mut line).unwrap();
+        stream
+            .write_all(b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n")
+            .unwrap();
+        line
+    });
+    let http = Http::new("http://unknown.invalid/mcp")
+        .unwrap()
+        .proxy(&proxy);
+    asker().connect(http).unwrap_err();
+    let asked = asked.join().unwrap();
+    assert!(
+        asked.starts_with("CONNECT unknown.invalid:80 ")
+            || asked.contains("http://unknown.invalid/mcp"),
+        "{asked}"
+    );
+}
+
+#[test]
+fn names_are_looked_up_and_all_addresses_tried() {
+    let stub = Stub::modern(|seen, out| out.result(seen, text("done")));
+    let url = format!("http://localhost:{}/mcp", stub.address().port());
+    let client = Client::connect(Http::new(&url).unwrap()).unwrap();
+    assert_eq!(call(&client, "x").unwrap(), "done");
+}
+
+#[test]
+fn a_connection_that_the_server_closes_is_not_used_again() {
+    let stub = Stub::modern(|seen, out| {
+        let answer = json!({ "jsonrpc": "2.0", "id": seen.id(), "result": text("done") });
+        out.json_with(&[("connection", "close")], &answer);
+        out.cut();
+    });
+    let client = stub.connect();
+    for _ in 0..20 {
+        assert_eq!(call(&client, "x").unwrap(), "done");
+    }
+}
