@@ -163,6 +163,10 @@ thread_local! {
 }
 
 impl Core {
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "called once, with the parts of an open transport and of a builder"
+    )]
     pub(super) fn new(
         sender: Box<dyn Sender>,
         control: Arc<dyn Control>,
