@@ -226,3 +226,27 @@ fn a_server_that_was_started_anew_is_gone_on_with() {
     }
     again.close();
 }
+
+// L-OLD-S-01, L-OLD-S-02, L-OLD-C-03, L-OLD-S-04, M-HTTP-C-30: found by itself, from the address of the stream.
+#[test]
+fn the_endpoints_of_the_first_transport_are_reached() {
+    let server = Server::builder("s", "1")
+        .tool_with(Tool::new("echo"), |args: Value, _: &Context| {
+            args.to_string()
+        })
+        .build()
+        .unwrap();
+    let options = HttpOptions::new().old_paths("/sse", "/messages");
+    let http = server.listen_http("0", options).unwrap();
+    let url = http.url().replace("/mcp", "/sse");
+    let client = Client::connect(Http::new(&url).unwrap()).unwrap();
+    let arguments = json!({"a": 1});
+    let result = client.call_tool("echo", &arguments).unwrap();
+    assert_eq!(result.content[0].as_text(), Some(r#"{"a":1}"#));
+    client.close();
+    let until = Instant::now() + LONG;
+    while http.sessions() > 0 {
+        assert!(Instant::now() < until, "the session ends with its stream");
+        std::thread::yield_now();
+    }
+}

@@ -422,7 +422,11 @@ impl Served {
         response: Box<dyn ResponseWriter>,
     ) -> Handled {
         if request.method != "GET" {
-            let refusal = Refusal::text(405, "allowed here: GET").header("Allow", "GET");
+            // Without a body, by which clients know that older servers answer here (M-HTTP-C-30).
+            let refusal = Refusal {
+                head: ResponseHead::new(405).header("Allow", "GET"),
+                body: Vec::new(),
+            };
             return Err((refusal, response));
         }
         let session = match self.open_session(request, principal, true) {
