@@ -299,7 +299,7 @@ fn a_client_that_goes_away_cancels_its_call() {
     assert!(was_seen.recv_timeout(LONG).unwrap(), "cancelled");
 }
 
-// M-HTTP-S-20, M-SUB-S-05, AMB-04, 17.1, 17.2
+// M-HTTP-S-20, M-SUB-S-05, M-SUB-S-15, M-PROG-S-10, AMB-04, 17.1, 17.2
 #[test]
 fn a_subscription_is_a_stream_until_the_server_ends_it() {
     let server = server();
@@ -314,6 +314,10 @@ fn a_subscription_is_a_stream_until_the_server_ends_it() {
     );
     let ack = tools.event().expect("an event").message();
     assert_eq!(ack["method"], "notifications/subscriptions/acknowledged");
+    assert_eq!(
+        field(&tools.head(), "Content-Type"),
+        Some("text/event-stream")
+    );
     assert!(
         tools.head().while_quiet.is_some(),
         "a quiet stream is kept open"
@@ -324,6 +328,9 @@ fn a_subscription_is_a_stream_until_the_server_ends_it() {
         .unwrap();
     let told = tools.event().expect("an event").message();
     assert_eq!(told["method"], "notifications/tools/list_changed");
+    let params = json!({"name": "steps", "_meta": {"progressToken": "p"}});
+    let call = web.modern("tools/call", params);
+    assert_eq!(call.messages().len(), 4, "progress is told to the caller");
     server.end_subscriptions();
     let rest = tools.messages();
     assert_eq!(rest.len(), 1, "{rest:?}");

@@ -221,7 +221,7 @@ fn a_modern_client_that_goes_away_cancels_its_call_soon() {
     assert!(cancelled);
 }
 
-// L-HTTP-S-22, 16.3
+// L-HTTP-S-22, L-CANC-S-10, 16.3
 #[test]
 fn a_legacy_client_that_goes_away_does_not() {
     let (server, has_entered, was_seen) = waiting(Duration::from_millis(1500));
