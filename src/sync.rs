@@ -3,6 +3,7 @@
 //! A poisoned lock is not a second panic: every critical section of this crate leaves its data valid at each step, so the value is taken
 //! and work goes on.
 
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 #[cfg(loom)]
@@ -27,18 +28,32 @@ impl<T> Mutex<T> {
     }
 }
 
+/// A condition that costs nothing to announce while nobody waits for it: the standard one asks the system each time.
+///
+/// **Invariant:** who waits is counted before it lets go of the lock. Whoever announces a change has held that lock since it made the change,
+/// so it sees the count, or the waiter has seen the change.
 #[derive(Debug, Default)]
-pub(crate) struct Condvar(imp::Condvar);
+pub(crate) struct Condvar {
+    condition: imp::Condvar,
+    waiting: imp::atomic::AtomicUsize,
+}
 
 impl Condvar {
     pub(crate) fn new() -> Self {
-        Self(imp::Condvar::new())
+        Self {
+            condition: imp::Condvar::new(),
+            waiting: imp::atomic::AtomicUsize::new(0),
+        }
     }
 
     pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
-        self.0
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        let guard = self
+            .condition
             .wait(guard)
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+        guard
     }
 
     /// Waits until notified, or until `deadline` when there is one. Like every wait on a condition it may end early.
@@ -51,17 +66,25 @@ impl Condvar {
             return self.wait(guard);
         };
         let span = deadline.saturating_duration_since(Instant::now());
-        self.0
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        let guard = self
+            .condition
             .wait_timeout(guard, span)
             .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .0
+            .0;
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+        guard
     }
 
     pub(crate) fn notify_one(&self) {
-        self.0.notify_one();
+        if self.waiting.load(Ordering::SeqCst) > 0 {
+            self.condition.notify_one();
+        }
     }
 
     pub(crate) fn notify_all(&self) {
-        self.0.notify_all();
+        if self.waiting.load(Ordering::SeqCst) > 0 {
+            self.condition.notify_all();
+        }
     }
 }
