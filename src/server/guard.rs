@@ -144,8 +144,7 @@ impl<'a> Access<'a> {
 
     /// Who asks, if that was found out: see [`Context::principal`].
     pub fn principal(&self) -> Option<&'a str> {
-        let principal = self.responder.principal();
-        principal.or(self.link.principal.as_deref())
+        self.link.principal_of(self.responder)
     }
 
     /// A number that no other connection of this server has. Over HTTP, all clients of the modern era share one.
