@@ -170,7 +170,7 @@ fn nothing_is_asked_for_that_the_server_does_not_do() {
         .call_tool_as_task("plain", &json!({}), None)
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
-    // L-TASK-B-02
+    // L-TASK-B-02, E-EXT-B-07
     let without = Server::builder("s", "1").build().unwrap();
     without.add_tool(Tool::new("t"), |_: Value, _| "").unwrap();
     for revision in BOTH {
@@ -297,4 +297,27 @@ fn a_token_ends_the_waiting() {
         .task("t/1")
         .wait_with(CallOptions::new().cancel_with(&token));
     assert_eq!(error.unwrap_err().kind(), ErrorKind::Cancelled);
+}
+
+// E-TASK-C-47: the server refuses requests about tasks whose header does not repeat the id (E-TASK-S-65).
+#[cfg(all(feature = "http-client", feature = "http-server"))]
+#[test]
+fn tasks_are_followed_up_over_http_in_both_eras() {
+    use mcplink::server::http::HttpOptions;
+    use mcplink::transport::http::Http;
+
+    for revision in BOTH {
+        let (server, cancellations) = server();
+        let http = server
+            .listen_http("127.0.0.1:0", HttpOptions::new())
+            .unwrap();
+        let asked = Arc::default();
+        let client = answering(&asked).revisions(&[revision]);
+        let client = client.connect(Http::new(&http.url()).unwrap()).unwrap();
+        let result = started(&client, "ask").wait().unwrap();
+        assert_eq!(result.content[0].as_text(), Some("true"), "{revision}");
+        assert_eq!(asked.load(Ordering::SeqCst), 1, "{revision}");
+        started(&client, "long").cancel().unwrap();
+        cancellations.recv_timeout(LONG).unwrap();
+    }
 }

@@ -501,7 +501,7 @@ fn a_modern_call_becomes_a_task_for_who_declares_the_extension() {
         (&result["resultType"], &result["isError"]),
         (&json!("complete"), &json!(true))
     );
-    // E-TASK-S-04
+    // E-TASK-S-04, E-EXT-B-07
     let error = client.error("tools/call", json!({"name": "must"}));
     assert_eq!(error["code"], -32021);
     assert_eq!(
