@@ -47,8 +47,8 @@ use crate::schema::{
 /// # Ok::<(), mcplink::Error>(())
 /// ```
 pub trait Guard: Send + Sync {
-    /// Whether a request for a tool, prompt, resource or list of these may go on. Runs before each such request, and each time that it is
-    /// sent again with answers, before anything is looked up and before any handler. Defaults to yes.
+    /// Whether a request for a tool, prompt, resource, list of these, or about a task may go on. Runs before each such request, and each time
+    /// that it is sent again with answers, before anything is looked up and before any handler. Defaults to yes.
     ///
     /// # Errors
     ///
