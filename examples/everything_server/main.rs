@@ -5,6 +5,7 @@
 
 mod asking;
 mod changes;
+mod jobs;
 mod prompts;
 mod resources;
 mod tools;
@@ -19,6 +20,7 @@ fn server() -> mcplink::Result<Server> {
         .instructions("Everything here is for trying out clients.")
         .logging(true);
     let server = prompts::add(resources::add(asking::add(tools::add(server)?)));
+    let server = jobs::add(server)?;
     let server = server.build()?;
     changes::add(&server)?;
     Ok(server)

@@ -18,8 +18,8 @@ use crate::protocol::{Handlers, KeepAlive, LogHook, Peer, Responder};
 use crate::schema::{
     ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams,
     ElicitRequestURLParams, ElicitResult, Implementation, JsonObject,
-    LoggingMessageNotificationParams, ProtocolVersion, Root, TraceContext, check_extension_id,
-    method,
+    LoggingMessageNotificationParams, ProtocolVersion, Root, TASKS_EXTENSION, TraceContext,
+    check_extension_id, method,
 };
 use crate::transport::{Limits, Transport};
 use crate::validation::Validator;
@@ -207,6 +207,14 @@ impl ClientBuilder {
         let extensions = self.capabilities.extensions.get_or_insert_default();
         extensions.insert(id.into(), settings.into());
         self
+    }
+
+    /// Takes results that are fetched later: servers may answer a call of a tool with a task, which
+    /// [`Client::call_tool`] follows up to its result. Declares the extension `io.modelcontextprotocol/tasks`. Defaults to no.
+    ///
+    /// Since 2026-07-28. In 2025-11-25 a client decides call by call: see [`Client::call_tool_as_task`].
+    pub fn tasks(self) -> Self {
+        self.extension(TASKS_EXTENSION, JsonObject::new())
     }
 
     /// The revisions that may be spoken. Defaults to all of them; the newest that the server knows too is chosen.

@@ -20,6 +20,13 @@ use crate::schema::{
     ProtocolVersion, ReadResourceRequestParams, ReadResourceResult, Resource, ResourceTemplate,
     SetLevelRequestParams, Tool, method,
 };
+use crate::validation::CompiledSchema;
+
+/// What a tool promised of its results.
+pub(super) struct Promised {
+    schema: Option<CompiledSchema>,
+    number: u64,
+}
 
 impl Client {
     pub(super) fn new(link: std::sync::Arc<super::link::Link>) -> Self {
@@ -82,6 +89,50 @@ impl Client {
         arguments: &impl Serialize,
         options: CallOptions<'_>,
     ) -> Result<CallToolResult> {
+        let params = self.tool_params(name, arguments)?;
+        let promised = self.promise_of(name)?;
+        let result = self.call_tool_to_its_end(params, options)?;
+        self.check_result(name, promised, result)
+    }
+
+    /// What results of a tool are checked with, made ready before it is called; and of which start of the server it is.
+    pub(super) fn promise_of(&self, name: &str) -> Result<Promised> {
+        let link = &self.0.link;
+        let number = link.generation().number;
+        let schema = link.outputs.check_of(name).map_err(|error| {
+            let (name, server) = (Excerpt(name), self.server_name());
+            error.context(format_args!(
+                "the output schema of tool '{name}' of '{server}' can't be used"
+            ))
+        })?;
+        Ok(Promised { schema, number })
+    }
+
+    pub(super) fn check_result(
+        &self,
+        name: &str,
+        promised: Promised,
+        result: CallToolResult,
+    ) -> Result<CallToolResult> {
+        let Promised { schema, number } = promised;
+        // A server that was started meanwhile has promised nothing.
+        let Some(schema) = schema.filter(|_| self.0.link.generation().number == number) else {
+            return Ok(result);
+        };
+        outputs::check(&schema, result).map_err(|error| {
+            let (name, server) = (Excerpt(name), self.server_name());
+            error.context(format_args!(
+                "the structured content of tool '{name}' of '{server}' does not fit its output schema"
+            ))
+        })
+    }
+
+    /// The params of a call of a tool, when the server has tools.
+    pub(super) fn tool_params(
+        &self,
+        name: &str,
+        arguments: &impl Serialize,
+    ) -> Result<CallToolRequestParams> {
         self.need(
             self.capabilities().tools.is_some(),
             "tools",
@@ -96,23 +147,7 @@ impl Client {
             }
             _ => {}
         }
-        let of = || format!("of tool '{}' of '{}'", Excerpt(name), self.server_name());
-        let link = &self.0.link;
-        let number = link.generation().number;
-        let promised = link.outputs.check_of(name).map_err(|error| {
-            error.context(format_args!("the output schema {} can't be used", of()))
-        })?;
-        let result = self.call(method::TOOLS_CALL, &params, options)?;
-        // A server that was started meanwhile has promised nothing.
-        let Some(promised) = promised.filter(|_| link.generation().number == number) else {
-            return Ok(result);
-        };
-        outputs::check(&promised, result).map_err(|error| {
-            error.context(format_args!(
-                "the structured content {} does not fit its output schema",
-                of()
-            ))
-        })
+        Ok(params)
     }
 
     /// Lists the resources, all pages of them.
@@ -471,7 +506,7 @@ impl Client {
         Ok(result)
     }
 
-    fn decode<R: DeserializeOwned>(&self, method: &str, text: &str) -> Result<R> {
+    pub(super) fn decode<R: DeserializeOwned>(&self, method: &str, text: &str) -> Result<R> {
         serde_json::from_str(text).map_err(|error| {
             let text = format!(
                 "the result of {method} of '{}' can't be read: {error}",

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::error::{Error, ErrorKind, Result};
 use crate::schema::{
     ClientCapabilities, FitTo, Implementation, InputResponses, JsonObject, ProtocolVersion,
-    RequestMetaObject, meta_key,
+    RequestMetaObject, TASKS_EXTENSION, meta_key,
 };
 
 /// What every request of one connection carries.
@@ -19,6 +19,8 @@ use crate::schema::{
 pub(super) struct Envelope {
     /// Members of `_meta` behind the progress token, each with a comma in front.
     members: String,
+    /// The client declared that calls may become tasks.
+    takes_tasks: bool,
 }
 
 impl Envelope {
@@ -26,6 +28,7 @@ impl Envelope {
     pub(super) fn legacy() -> Self {
         Self {
             members: String::new(),
+            takes_tasks: false,
         }
     }
 
@@ -46,7 +49,13 @@ impl Envelope {
         })?;
         Ok(Self {
             members: format!(",{}", &text[1..text.len() - 1]),
+            takes_tasks: capabilities.extension(TASKS_EXTENSION).is_some(),
         })
+    }
+
+    /// Whether servers of the modern era may answer calls with tasks.
+    pub(super) fn takes_tasks(&self) -> bool {
+        self.takes_tasks
     }
 
     /// What all requests carry, apart from the progress token.

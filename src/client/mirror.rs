@@ -111,21 +111,30 @@ impl Generation {
             name: Option<Cow<'a, str>>,
             #[serde(borrow, default)]
             uri: Option<Cow<'a, str>>,
+            #[serde(borrow, default, rename = "taskId")]
+            task_id: Option<Cow<'a, str>>,
             #[serde(borrow, default)]
             arguments: Option<&'a RawValue>,
         }
         let mut fields = standard(self.revision, method);
         let is_tool = method == method::TOOLS_CALL;
-        if is_tool || [method::PROMPTS_GET, method::RESOURCES_READ].contains(&method) {
+        let is_named = [
+            method::PROMPTS_GET,
+            method::RESOURCES_READ,
+            method::TASKS_GET,
+            method::TASKS_UPDATE,
+            method::TASKS_CANCEL,
+        ];
+        if is_tool || is_named.contains(&method) {
             let named: Named<'_> = serde_json::from_str(params).map_err(|error| {
                 let text =
                     format!("params of {method} can't be repeated in header fields: {error}");
                 Error::new(ErrorKind::Invalid, text)
             })?;
-            let name = if method == method::RESOURCES_READ {
-                named.uri
-            } else {
-                named.name
+            let name = match method {
+                method::RESOURCES_READ => named.uri,
+                method::TOOLS_CALL | method::PROMPTS_GET => named.name,
+                _ => named.task_id,
             };
             if let Some(name) = &name {
                 fields.push((Cow::Borrowed("mcp-name"), field::encode(name).into_owned()));

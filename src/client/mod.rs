@@ -25,6 +25,7 @@ mod rounds;
 mod session;
 mod subscription;
 mod subscriptions;
+mod tasks;
 
 use std::fmt;
 use std::sync::Arc;
@@ -37,6 +38,7 @@ use self::link::Link;
 pub use self::paging::{Items, ListPage, Pages};
 pub use self::restart::{ConnectionEvent, Restart};
 pub use self::subscription::{Event, Subscription};
+pub use self::tasks::{TaskHandle, ToolAnswer};
 use crate::error::Result;
 use crate::protocol::{Activity, Stats};
 use crate::schema::{Implementation, ProtocolVersion, ServerCapabilities};

@@ -5,11 +5,11 @@
 //!
 //! Spec: Server Features, Tools, "Output Schema" (since 2025-06-18).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::schema::{CallToolResult, JsonSchema, Tool};
+use crate::schema::{CallToolResult, JsonSchema, TaskSupport, Tool};
 use crate::sync::Mutex;
 use crate::validation::{CompiledSchema, Validator};
 
@@ -27,6 +27,8 @@ pub(super) struct Outputs {
 #[derive(Debug, Default)]
 struct Known {
     schemas: HashMap<String, Promise>,
+    /// Tools that can be called as tasks only.
+    tasks: HashSet<String>,
     bytes: usize,
     /// Grows with each change that the server tells, and when it is lost.
     age: u64,
@@ -69,12 +71,21 @@ impl Outputs {
     /// Remembers tools, unless they have changed since `age`. Returns whether there was room for all of them.
     pub(super) fn learn(&self, tools: &[Tool], age: u64) -> bool {
         let mut known = self.known.lock();
-        if self.validator.is_none() || known.age != age {
+        if known.age != age {
+            return true;
+        }
+        tools.iter().for_each(|tool| known.learn_task(tool));
+        if self.validator.is_none() {
             return true;
         }
         // Behind one that found no room there may be others that do.
         let left_out = tools.iter().filter(|tool| !known.learn(tool)).count();
         left_out == 0
+    }
+
+    /// Whether a tool is known to be one that can be called as a task only.
+    pub(super) fn needs_task(&self, name: &str) -> bool {
+        self.known.lock().tasks.contains(name)
     }
 
     /// What results of a tool are checked with; `None` when nothing is known of them.
@@ -112,6 +123,21 @@ fn blaming_the_server(error: Error) -> Error {
 }
 
 impl Known {
+    /// Remembers that a tool can be called as a task only. One for which there is no room is refused by the server.
+    fn learn_task(&mut self, tool: &Tool) {
+        let execution = tool.execution.as_ref();
+        let support = execution.and_then(|execution| execution.task_support.as_ref());
+        let required = matches!(support, Some(TaskSupport::Required));
+        if !required {
+            if self.tasks.remove(&tool.name) {
+                self.bytes -= tool.name.len();
+            }
+        } else if self.bytes + tool.name.len() <= MAX_BYTES && self.tasks.insert(tool.name.clone())
+        {
+            self.bytes += tool.name.len();
+        }
+    }
+
     fn learn(&mut self, tool: &Tool) -> bool {
         let size = |schema: &JsonSchema| tool.name.len() + schema.as_str().len();
         if let Some(old) = self.schemas.get(&tool.name) {

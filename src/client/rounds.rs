@@ -146,6 +146,7 @@ impl Client {
             .map_err(|error| error.context(self.during(method)).sent(true))?;
         match kind {
             ResultType::Complete => Ok(None),
+            ResultType::Task if method == method::TOOLS_CALL && self.takes_tasks() => Ok(None),
             ResultType::InputRequired if may_ask(method) => {
                 let asked =
                     serde_json::from_str::<InputRequiredResult>(result).map_err(|error| {

@@ -147,6 +147,11 @@ impl<'a> CallOptions<'a> {
         (self.timeout, self.cancel.clone())
     }
 
+    /// How long to wait in all.
+    pub(crate) fn in_all(&self) -> Option<Duration> {
+        self.max_timeout
+    }
+
     /// The same options for one of several calls.
     pub(crate) fn for_one(&mut self) -> CallOptions<'_> {
         CallOptions {

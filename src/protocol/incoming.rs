@@ -183,7 +183,6 @@ impl Exchanges {
         Some((exchange, callbacks))
     }
 
-    #[cfg(feature = "http-server")]
     /// The one who waits for a request has gone. Gives what its owner wants to have run, or `None` if it was over already.
     pub(crate) fn abandon(&self, exchange: &Arc<Exchange>, reason: &str) -> Option<Vec<Callback>> {
         self.0.lock().remove(exchange);

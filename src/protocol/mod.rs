@@ -42,7 +42,8 @@ pub use self::handlers::Handlers;
 pub use self::keepalive::KeepAlive;
 pub use self::outgoing::Progress;
 #[cfg(feature = "http-server")]
-pub(crate) use self::outlet::{ExchangeHandle, Origin, Outlet};
+pub(crate) use self::outlet::Origin;
+pub(crate) use self::outlet::{ExchangeHandle, Outlet};
 pub use self::peer::Peer;
 pub(crate) use self::responder::Asking;
 pub use self::responder::Responder;

@@ -22,6 +22,11 @@ pub(crate) trait Outlet: Send + Sync + fmt::Debug {
     /// nothing, and says `false` when there is no room.
     fn send(&self, text: &[u8], deadline: Option<Instant>) -> Result<bool>;
 
+    /// Sends a request of ours that belongs to the message, as [`send`](Self::send) does.
+    fn ask(&self, text: &[u8], deadline: Option<Instant>) -> Result<()> {
+        self.send(text, deadline).map(drop)
+    }
+
     /// Sends the response, which may be one error. Waits as [`send`](Self::send) does; without a deadline a reader that is slow loses it.
     fn respond(
         &self,
@@ -42,10 +47,6 @@ pub(crate) trait Outlet: Send + Sync + fmt::Debug {
 
 /// The request that an outlet serves, to be ended by who finds that nobody waits for it.
 #[derive(Clone)]
-#[cfg_attr(
-    not(feature = "http-server"),
-    allow(dead_code, reason = "only HTTP finds out")
-)]
 pub(crate) struct ExchangeHandle {
     core: Arc<Core>,
     exchange: Weak<Exchange>,
@@ -57,8 +58,7 @@ impl ExchangeHandle {
         Self { core, exchange }
     }
 
-    #[cfg(feature = "http-server")]
-    /// The peer has gone, which cancels the request. Neither blocks nor runs user code.
+    /// Nobody waits for the request any more, which cancels it. Neither blocks nor runs user code.
     pub(crate) fn cancel(&self, reason: &str) {
         if let Some(exchange) = self.exchange.upgrade() {
             self.core.abandon(&exchange, reason);

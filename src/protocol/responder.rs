@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 #[cfg(feature = "http-server")]
 use std::time::Duration;
+use std::time::Instant;
 
 use serde::Serialize;
 
@@ -12,6 +13,7 @@ use super::call::{self, StartedCall, Turn};
 use super::cancel::CancelToken;
 use super::core::Core;
 use super::incoming::Exchange;
+use super::outlet::{ExchangeHandle, Origin, Outlet};
 use super::peer::Peer;
 use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
 use crate::jsonrpc::{self, RawResult, RequestId};
@@ -96,6 +98,24 @@ impl Responder {
             core: Arc::clone(&self.core),
             exchange: Arc::clone(&self.exchange),
         }
+    }
+
+    /// The same work under another right to answer, whose answer goes to an outlet: the peer's request can be answered meanwhile, and
+    /// what the peer cancels of it is not the work any more. `None` when the connection closes.
+    pub(crate) fn detach(&self, outlet: Arc<dyn Outlet>) -> Option<(Self, ExchangeHandle)> {
+        let origin = Origin {
+            batch: None,
+            outlet: Some(outlet),
+            apart: true,
+            principal: self.exchange.origin.principal.clone(),
+        };
+        let exchange = self.core.exchanges.open(self.id(), &origin).ok()?;
+        self.core.admitted.fetch_add(1, Ordering::SeqCst);
+        let handle = ExchangeHandle::new(Arc::clone(&self.core), &exchange);
+        let (in_hand, now) = (&self.core.in_hand, Instant::now());
+        let key = in_hand.enter(&self.method, Some(self.id()), now);
+        let detached = Self::new(Arc::clone(&self.core), exchange, &self.method, Some(key));
+        Some((detached, handle))
     }
 
     /// The peer that asks, to ask it something in turn.
@@ -249,6 +269,11 @@ pub(crate) struct Asking {
 }
 
 impl Asking {
+    /// Sends a message that is written already, before the answer.
+    pub(crate) fn forward(&self, text: Vec<u8>) -> Result<()> {
+        self.core.send_while_open(&self.exchange, text)
+    }
+
     /// Sends a request whose outcome goes to a callback, in order with notifications. See [`call::start_request`].
     pub(crate) fn start(
         &self,

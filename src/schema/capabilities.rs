@@ -338,6 +338,20 @@ pub struct TasksCapability {
 }
 
 impl TasksCapability {
+    /// Lets requests of this method become tasks.
+    pub fn with_request(mut self, method: &str) -> Self {
+        if let Some((group, name)) = method.split_once('/') {
+            let requests = self.requests.get_or_insert_default();
+            let group = requests
+                .entry(group)
+                .or_insert_with(|| JsonObject::new().into());
+            if let Some(group) = group.as_object_mut() {
+                group.insert(name.to_owned(), JsonObject::new().into());
+            }
+        }
+        self
+    }
+
     /// Whether a request of this method can become a task.
     pub fn supports(&self, method: &str) -> bool {
         let Some((group, name)) = method.split_once('/') else {

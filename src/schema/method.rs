@@ -40,6 +40,8 @@ pub const TASKS_CANCEL: &str = "tasks/cancel";
 pub const TASKS_GET: &str = "tasks/get";
 /// Lists tasks. 2025-11-25 only.
 pub const TASKS_LIST: &str = "tasks/list";
+/// Answers what a task asks. Only the tasks extension.
+pub const TASKS_UPDATE: &str = "tasks/update";
 /// Waits for the result of a task. 2025-11-25 only.
 pub const TASKS_RESULT: &str = "tasks/result";
 /// Calls a tool.

@@ -48,6 +48,7 @@ mod sampling_rules;
 mod subscription;
 mod tagged;
 mod task;
+mod task_extension;
 mod tool;
 mod trace_context;
 mod url;
@@ -128,6 +129,7 @@ pub use task::{
     CancelTaskResult, CreateTaskResult, GetTaskResult, ListTasksResult, RelatedTaskMetadata, Task,
     TaskMetadata, TaskRequestParams, TaskStatus, TaskStatusNotificationParams,
 };
+pub use task_extension::{DetailedTask, TASKS_EXTENSION, UpdateTaskRequestParams};
 pub use tool::{
     CallToolRequestParams, CallToolResult, ListToolsResult, TaskSupport, Tool, ToolAnnotations,
     ToolExecution,

@@ -17,6 +17,7 @@ use super::question_rules::{self, missing_capabilities};
 use super::questions;
 use super::rounds::{MAX_ROUNDS, Rounds, Unusable};
 use super::state::{Opened, Refused};
+use super::tasks::{self, Start};
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result, RpcError};
 use crate::schema::{
     CallToolResult, ClientCapabilities, CreateMessageRequestParams, CreateMessageResult,
@@ -102,12 +103,19 @@ impl Asker {
         context: Context,
         state: Option<&str>,
         responses: Option<InputResponses>,
+        start: Option<Start>,
     ) {
         let log = |line: String| context.peer().core().log(|| line);
         let rounds = self.resume(context.principal(), state, responses, log);
         let again = Arc::clone(&self.again);
         match rounds {
-            Ok(rounds) => again.run(context.asking(self, rounds)),
+            Ok(rounds) => {
+                let context = context.asking(self, rounds);
+                match start {
+                    Some(start) => tasks::begin(context, start, move |context| again.run(context)),
+                    None => again.run(context),
+                }
+            }
             // It fails when nobody waits any more, and then there is nothing left to do.
             Err(error) => _ = context.refuse(error),
         }
@@ -252,6 +260,24 @@ impl Context {
         }
     }
 
+    /// Has the call become a task here, if the client takes tasks: its request is answered with the task, and the handler is run again from
+    /// its start, as after an answer. To be called with `?` behind the questions that have to be answered before.
+    ///
+    /// Since 2026-07-28, where the server decides what becomes a task. In other revisions, for clients that did not declare the extension
+    /// `io.modelcontextprotocol/tasks`, and on a server without [`tasks`](super::ServerBuilder::tasks), it does nothing, and the handler
+    /// goes on with the call; so it does in a call that is a task already.
+    ///
+    /// # Errors
+    ///
+    /// One that is [pending](AskError::is_pending), when the handler has to return.
+    pub fn become_task(&self) -> Result<(), AskError> {
+        if !self.can_become_task() {
+            return Ok(());
+        }
+        self.rounds().lock().want_task();
+        Err(AskError(Reason::Needed))
+    }
+
     /// What failed is for the host; the handler learns it too.
     pub(super) fn unable(&self, key: &str, error: Error) -> AskError {
         self.tell_host(|| format!("'{}' has no answer: {error}", Excerpt(key)));
@@ -316,6 +342,10 @@ pub(super) fn ask_client(context: Context) -> Result<()> {
         // Nothing is sent: it says why not.
         return context.refuse(RpcError::internal("cancelled"));
     }
+    if context.rounds().lock().take_wish_for_task() {
+        context.go_on_as_task();
+        return Ok(());
+    }
     let asked = context.rounds().lock().next();
     let Some(asked) = asked else {
         return fail(
@@ -329,6 +359,10 @@ pub(super) fn ask_client(context: Context) -> Result<()> {
     }
     if context.terms().revision.is_legacy() {
         return questions::send(context, asked);
+    }
+    if let Some(task) = context.task().cloned() {
+        task.ask(context, asked);
+        return Ok(());
     }
     let sealed = context
         .asker()

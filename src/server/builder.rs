@@ -18,7 +18,8 @@ use super::prompts::{self, PromptOutput};
 use super::resources::{self, ResourceOutput, ResourceRead};
 use super::state::{KeyRing, StateKey};
 use super::store::StateStore;
-use super::tools::{self, ToolHandler, Tools};
+use super::tasks::{TaskOptions, Tasks};
+use super::tools::{ToolHandler, Tools};
 use super::{Inner, Server};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::Request;
@@ -74,6 +75,7 @@ impl ServerBuilder {
             state_lifetime: Duration::from_secs(600),
             state_store: None,
             pages: Default::default(),
+            tasks: None,
             validator: Validator::of_this_build(),
             embeds_undeclared: AtomicBool::new(false),
             connections: Default::default(),
@@ -192,6 +194,35 @@ impl ServerBuilder {
     /// ```
     pub fn state_store(mut self, store: impl StateStore + 'static) -> Self {
         self.inner.state_store = Some(Arc::new(store));
+        self
+    }
+
+    /// Lets calls of tools become tasks: the client gets the task at once, and fetches the result when it is there. Defaults to no tasks.
+    ///
+    /// Which tools may, or must, be run like this says their [`Tool::execution`]; by default none is. A client of 2025-11-25 then asks for it
+    /// with each call; since 2026-07-28 the server decides, and makes a task of each call of such a tool by a client that declares the
+    /// extension `io.modelcontextprotocol/tasks`. A tool that may be run as a task serves other clients as ever; one that must refuses them,
+    /// but for those of revisions that know no tasks. The handler is the same, and see [`Context::become_task`] for tools that decide call by
+    /// call.
+    ///
+    /// Ids of tasks are 192 random bits. A task is shown to the principal that made the call; without one, whoever knows the id can see and cancel it
+    /// (L-TASK-B-24), and there is no list of tasks.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{TaskSupport, Tool, ToolExecution};
+    /// use mcplink::server::{Server, TaskOptions};
+    ///
+    /// let tool = Tool::new("render").execution(ToolExecution::default().task_support(TaskSupport::Optional));
+    /// let server = Server::builder("studio", "1.0")
+    ///     .tasks(TaskOptions::default())
+    ///     .tool_with(tool, |_: serde_json::Value, _| "a picture")
+    ///     .build()?;
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
+    pub fn tasks(mut self, options: TaskOptions) -> Self {
+        self.inner.tasks = Some(Tasks::new(options));
         self
     }
 
@@ -485,7 +516,7 @@ impl ServerBuilder {
         }
         let inner = self.inner;
         for (tool, handler) in self.tools {
-            tools::add(&inner.tools, tool, handler, inner.validator.as_ref())?;
+            inner.add_tool(tool, handler)?;
         }
         Ok(Server(Arc::new(inner)))
     }

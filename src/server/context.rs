@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Inner;
 use super::asking::{self, Asker};
@@ -21,13 +21,15 @@ use super::paging::List;
 use super::progress::{Budget, Pace};
 use super::questions::Waiting;
 use super::rounds::Rounds;
+use super::tasks::Task;
 use super::tools::Promise;
 use crate::error::{Error, ErrorCode, Excerpt, Result, RpcError, without_position};
 use crate::protocol::{Asking, CancelToken, Peer, Progress, Responder};
 use crate::schema::{
     CallToolResult, ContentBlock, ElicitationMode, FitTo, LoggingLevel,
-    LoggingMessageNotificationParams, ProgressNotificationParams, ProtocolVersion,
-    RequestMetaObject, ResultMetaObject, TraceContext, URLElicitationRequiredError, method,
+    LoggingMessageNotificationParams, NotificationMetaObject, ProgressNotificationParams,
+    ProtocolVersion, RequestMetaObject, ResultMetaObject, TraceContext,
+    URLElicitationRequiredError, meta_key, method,
 };
 use crate::sync::Mutex;
 
@@ -44,6 +46,8 @@ pub struct Context {
     turns: Turns,
     /// `None` for a request that must not ask.
     asker: Option<Asker>,
+    /// The task that the call has become.
+    task: Option<Arc<Task>>,
 }
 
 impl Context {
@@ -64,6 +68,7 @@ impl Context {
             rounds: Mutex::default(),
             turns: Turns::default(),
             asker: None,
+            task: None,
         }
     }
 
@@ -72,6 +77,25 @@ impl Context {
         self.asker = Some(asker);
         self.rounds = Mutex::new(rounds);
         self
+    }
+
+    /// Has what the call says from now on kept in a task; gives the right to answer the client's request. `None` when the connection closes.
+    pub(super) fn turn_into(&mut self, task: &Arc<Task>) -> Option<Responder> {
+        let (detached, work) = self.responder.detach(task.outlet(self.peer()))?;
+        task.hold(work);
+        self.task = Some(Arc::clone(task));
+        Some(std::mem::replace(&mut self.responder, detached))
+    }
+
+    pub(super) fn task(&self) -> Option<&Arc<Task>> {
+        self.task.as_ref()
+    }
+
+    /// What messages of a legacy task say of it.
+    fn related_task(&self) -> Option<(String, Value)> {
+        let task = self.task.as_ref().filter(|task| !task.is_modern())?;
+        let related = json!({ "taskId": task.id() });
+        Some((meta_key::RELATED_TASK.to_owned(), related))
     }
 
     /// What sends the client questions of this call.
@@ -146,13 +170,7 @@ impl Context {
         if self.terms.capabilities.extension(id).is_some() {
             return Ok(());
         }
-        let text = format!("the call needs the extension '{id}', which the client did not declare");
-        if self.terms.revision.is_legacy() {
-            return Err(RpcError::invalid_request(text));
-        }
-        let error = RpcError::new(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY, text);
-        let missing = json!({ "requiredCapabilities": { "extensions": { id: {} } } });
-        Err(error.clone().with_data(&missing).unwrap_or(error))
+        Err(missing_extension(id, &self.terms))
     }
 
     /// Whether the client cancelled the call, or has gone. Cheap: poll it in long work, and return when it is so.
@@ -168,8 +186,7 @@ impl Context {
     /// On whose behalf the client acts, if that is known: over HTTP, what the server's check of the request said; elsewhere what was given to
     /// [`Server::open_for`](super::Server::open_for).
     pub fn principal(&self) -> Option<&str> {
-        let principal = self.responder.principal();
-        principal.or(self.link.principal.as_deref())
+        self.link.principal_of(&self.responder)
     }
 
     /// The client's side of the connection.
@@ -237,6 +254,7 @@ impl Context {
             return;
         };
         params.logger = logger.map(str::to_owned);
+        params.meta = self.notification_meta();
         self.release(Outgoing::Log(&mut params));
         // It fails when nobody wants to know any more: answered, cancelled, closed.
         _ = self
@@ -261,6 +279,7 @@ impl Context {
         };
         let mut params = ProgressNotificationParams::new(token.clone(), progress.progress);
         (params.total, params.message) = (progress.total, progress.message);
+        params.meta = self.notification_meta();
         params.fit_to(self.terms.revision);
         // It fails when nobody wants to know any more: answered, cancelled, closed.
         _ = self
@@ -272,9 +291,21 @@ impl Context {
         &self.link.server
     }
 
+    /// What travels beside notifications of the call.
+    fn notification_meta(&self) -> Option<NotificationMetaObject> {
+        let (key, related) = self.related_task()?;
+        let mut meta = NotificationMetaObject::default();
+        meta.extra.insert(key, related);
+        Some(meta)
+    }
+
     /// What travels beside each result.
     pub(super) fn result_meta(&self) -> Option<ResultMetaObject> {
-        self.server().result_meta(self.terms.revision)
+        let mut meta = self.server().result_meta(self.terms.revision);
+        if let Some((key, related)) = self.related_task() {
+            meta.get_or_insert_default().extra.insert(key, related);
+        }
+        meta
     }
 
     /// Answers with a result, unless the handler has to be run again first.
@@ -371,6 +402,17 @@ impl fmt::Debug for Context {
     }
 }
 
+/// What a client is told that did not declare an extension.
+pub(super) fn missing_extension(id: &str, terms: &Terms) -> RpcError {
+    let text = format!("the request needs the extension '{id}', which the client did not declare");
+    if terms.revision.is_legacy() {
+        return RpcError::invalid_request(text);
+    }
+    let error = RpcError::new(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY, text);
+    let missing = json!({ "requiredCapabilities": { "extensions": { id: {} } } });
+    error.clone().with_data(&missing).unwrap_or(error)
+}
+
 /// A call of a tool that still has to be answered, from any thread. Dropped, it asks the client what the handler
 /// [asked](Context::ask) in vain; without such a question, or by a panic, it answers with an internal error.
 pub struct ToolCall {
@@ -440,7 +482,9 @@ impl ToolCall {
         }
         let result = result.map(|mut result| {
             if let Some(meta) = context.result_meta() {
-                result.meta.get_or_insert_default().server_info = meta.server_info;
+                let own = result.meta.get_or_insert_default();
+                own.server_info = meta.server_info;
+                own.extra.extend(meta.extra);
             }
             result.fit_to(context.terms.revision);
             result

@@ -17,6 +17,7 @@ use super::guard::{Access, Primitive};
 use super::hub::Audience;
 use super::paging::{List, UNCACHED};
 use super::questions::Waiting;
+use super::tasks::{self, Start};
 use super::tools::{Entry, Promise, Work};
 use crate::error::{ErrorCode, Excerpt, RpcError, without_position};
 use crate::jsonrpc::Request;
@@ -25,11 +26,11 @@ use crate::schema::{
     CallToolRequestParams, DiscoverResult, EmptyResult, FitTo, InitializeRequestParams,
     InitializeResult, JsonObject, PaginatedRequestParams, PromptsCapability, ProtocolVersion,
     RequestMetaObject, RequestParams, ResourcesCapability, ResultMetaObject, ServerCapabilities,
-    SetLevelRequestParams, ToolsCapability, method,
+    SetLevelRequestParams, TASKS_EXTENSION, TasksCapability, ToolsCapability, method,
 };
 
 /// Answers one request.
-type Handle = fn(&Arc<Link>, &Request, Responder);
+pub(super) type Handle = fn(&Arc<Link>, &Request, Responder);
 
 /// The conversation that a connection of a server is.
 fn link_of(peer: &Peer) -> Arc<Link> {
@@ -107,16 +108,21 @@ pub(super) fn handlers(server: &Inner) -> Handlers {
             send(link.subscribe(request, &responder), responder)
         }),
     ];
-    lookups
-        .into_iter()
-        .fold(methods, |methods, (method, handle)| {
+    let tasks = server.tasks.as_ref().map(|_| tasks::handlers());
+    lookups.into_iter().chain(tasks.into_iter().flatten()).fold(
+        methods,
+        |methods, (method, handle)| {
             if server.guards.is_empty() {
                 methods.quick_request(method, on(handle))
             } else {
                 methods.request(method, on(handle))
             }
-        })
+        },
+    )
 }
+
+/// A tool that is called, how, by whom, and whether as a task.
+type Found = (Arc<Entry>, CallToolRequestParams, Arc<Terms>, Option<Start>);
 
 pub(super) fn send<T: Serialize>(answer: Result<T, RpcError>, responder: Responder) {
     let sent = match answer {
@@ -190,7 +196,8 @@ impl Link {
             .peer()
             .core()
             .allow_batches(revision.has_batches());
-        let capabilities = self.server.capabilities();
+        let known = self.principal_of(responder).is_some();
+        let capabilities = self.server.capabilities(revision, known);
         self.audience.declare(&capabilities);
         let mut result = InitializeResult::new(revision, capabilities, self.server.info.clone());
         result.instructions.clone_from(&self.server.instructions);
@@ -253,7 +260,10 @@ impl Link {
         if revision.is_legacy() {
             return Err(unknown());
         }
-        let mut result = DiscoverResult::new(&self.server.revisions, self.server.capabilities());
+        let mut result = DiscoverResult::new(
+            &self.server.revisions,
+            self.server.capabilities(revision, false),
+        );
         result.instructions.clone_from(&self.server.instructions);
         result.meta = self.server.result_meta(revision);
         result.fit_to(revision);
@@ -328,7 +338,7 @@ impl Link {
     fn call_tool(self: &Arc<Self>, request: &Request, responder: Responder) {
         match self.find_tool(request, &responder) {
             Err(error) => send::<()>(Err(error), responder),
-            Ok((entry, params, terms)) => {
+            Ok((entry, params, terms, start)) => {
                 let meta = params.meta.unwrap_or_default();
                 let context = Context::new(responder, terms, meta, Arc::clone(self));
                 let work = Arc::clone(&entry);
@@ -340,23 +350,28 @@ impl Link {
                     again: entry,
                 };
                 if let Err(error) = work.handler.check_arguments(asker.arguments()) {
-                    ToolCall::new(context, Promise::Nothing).fail_arguments(&error);
-                    return;
+                    let fail = move |context| {
+                        ToolCall::new(context, Promise::Nothing).fail_arguments(&error);
+                    };
+                    // Only before the extension a client that asks for a task has to get one.
+                    return match start {
+                        Some(start) if context.terms().revision.is_legacy() => {
+                            tasks::begin(context, start, fail);
+                        }
+                        _ => fail(context),
+                    };
                 }
                 asker.begin(
                     context,
                     params.request_state.as_deref(),
                     params.input_responses,
+                    start,
                 );
             }
         }
     }
 
-    fn find_tool(
-        &self,
-        request: &Request,
-        responder: &Responder,
-    ) -> Result<(Arc<Entry>, CallToolRequestParams, Arc<Terms>), RpcError> {
+    fn find_tool(&self, request: &Request, responder: &Responder) -> Result<Found, RpcError> {
         self.need(request, self.server.has(List::Tools))?;
         let mut params: CallToolRequestParams = read(request)?;
         let terms = self.terms(params.meta.as_mut())?;
@@ -370,10 +385,19 @@ impl Link {
         let tool = Primitive::Tool(&params.name);
         let meta = params.meta.as_ref();
         self.admit(&self.access(request, responder, Some(tool), &terms, meta))?;
-        match self.server.tools.find(&params.name) {
-            Some(entry) => Ok((entry, params, terms)),
-            None => Err(tool.unknown()),
-        }
+        let Some(entry) = self.server.tools.find(&params.name) else {
+            return Err(tool.unknown());
+        };
+        let start = match &self.server.tasks {
+            Some(tasks) => tasks.decide(&entry.item, &terms, params.task.as_ref())?,
+            None => None,
+        };
+        Ok((entry, params, terms, start))
+    }
+
+    /// On whose behalf the client acts, if that is known.
+    pub(super) fn principal_of<'a>(&'a self, responder: &'a Responder) -> Option<&'a str> {
+        responder.principal().or(self.principal.as_deref())
     }
 
     /// A method whose capability is not advertised is not there.
@@ -423,7 +447,8 @@ impl Again for Entry {
 }
 
 impl Inner {
-    fn capabilities(&self) -> ServerCapabilities {
+    /// What the server says that it can do, to a client that acts on behalf of somebody known or not.
+    fn capabilities(&self, revision: ProtocolVersion, known: bool) -> ServerCapabilities {
         let mut capabilities = ServerCapabilities::default();
         if self.has(List::Tools) {
             capabilities.tools = Some(ToolsCapability::default().list_changed(true));
@@ -444,6 +469,15 @@ impl Inner {
         }
         if !self.extensions.is_empty() {
             capabilities.extensions = Some(self.extensions.clone());
+        }
+        if self.tasks.is_some() && revision.is_modern() {
+            let extensions = capabilities.extensions.get_or_insert_default();
+            extensions.insert(TASKS_EXTENSION.to_owned(), JsonObject::new().into());
+        } else if self.tasks.is_some() && revision.has_core_tasks() {
+            let mut tasks = TasksCapability::default().with_request(method::TOOLS_CALL);
+            tasks.cancel = Some(JsonObject::new());
+            tasks.list = known.then(JsonObject::new);
+            capabilities.tasks = Some(tasks);
         }
         capabilities
     }

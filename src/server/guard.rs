@@ -47,8 +47,8 @@ use crate::schema::{
 /// # Ok::<(), mcplink::Error>(())
 /// ```
 pub trait Guard: Send + Sync {
-    /// Whether a request for a tool, prompt, resource or list of these may go on. Runs before each such request, and each time that it is
-    /// sent again with answers, before anything is looked up and before any handler. Defaults to yes.
+    /// Whether a request for a tool, prompt, resource, list of these, or about a task may go on. Runs before each such request, and each time
+    /// that it is sent again with answers, before anything is looked up and before any handler. Defaults to yes.
     ///
     /// # Errors
     ///
@@ -144,8 +144,7 @@ impl<'a> Access<'a> {
 
     /// Who asks, if that was found out: see [`Context::principal`].
     pub fn principal(&self) -> Option<&'a str> {
-        let principal = self.responder.principal();
-        principal.or(self.link.principal.as_deref())
+        self.link.principal_of(self.responder)
     }
 
     /// A number that no other connection of this server has. Over HTTP, all clients of the modern era share one.

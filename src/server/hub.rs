@@ -31,6 +31,7 @@ use super::failure::{Failure, HandlerError};
 use super::guard::Primitive;
 use super::paging::List;
 use super::resources::check_uri;
+use super::tasks::need_tasks;
 use crate::error::{ErrorCode, RpcError};
 use crate::jsonrpc::{self, Request, RequestId};
 use crate::protocol::{OnTrigger, Peer, Responder};
@@ -331,6 +332,10 @@ impl Link {
         let mut params: SubscriptionsListenRequestParams = read(request)?;
         let terms = self.terms(params.meta.as_mut())?;
         self.need(request, terms.revision.is_modern())?;
+        if self.server.tasks.is_some() && params.notifications.extra.contains_key("taskIds") {
+            // Whether it is told of them is another matter: it has to poll in any case.
+            need_tasks(&terms)?;
+        }
         let meta = params.meta.as_ref();
         let access = self.access(request, responder, None, &terms, meta);
         self.admit(&access)?;

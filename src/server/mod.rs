@@ -37,6 +37,7 @@ mod resources;
 mod rounds;
 mod state;
 mod store;
+mod tasks;
 mod tools;
 mod uri;
 
@@ -72,6 +73,8 @@ use self::resources::{Resources, Templates};
 use self::state::KeyRing;
 pub use self::state::StateKey;
 pub use self::store::{MemoryStateStore, StateStore};
+pub use self::tasks::TaskOptions;
+use self::tasks::Tasks;
 use self::tools::{ToolHandler, Tools};
 use crate::error::{ErrorKind, Result};
 use crate::protocol::{Connection, ConnectionBuilder, Handlers, KeepAlive, LogHook};
@@ -120,6 +123,8 @@ struct Inner {
     /// Has each state taken once.
     state_store: Option<Arc<dyn StateStore>>,
     pages: Pages,
+    /// Switched on by the host.
+    tasks: Option<Tasks>,
     /// What checks arguments and structured results of tools.
     validator: Option<Validator>,
     /// The host was told that a tool embeds resources though the server has none.
@@ -153,7 +158,7 @@ impl Server {
     }
 
     fn add(&self, tool: Tool, handler: ToolHandler) -> Result<()> {
-        tools::add(&self.0.tools, tool, handler, self.0.validator.as_ref())?;
+        self.0.add_tool(tool, handler)?;
         self.0.hub.publish(Event::ToolsChanged);
         Ok(())
     }

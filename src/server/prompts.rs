@@ -243,6 +243,7 @@ impl Link {
             context,
             params.request_state.as_deref(),
             params.input_responses,
+            None,
         );
     }
 

@@ -16,8 +16,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::RawResult;
 use crate::protocol::OnTrigger;
 use crate::schema::{
-    ElicitRequestParams, FitTo, InputRequest, InputRequests, InputResponse, ProtocolVersion,
-    TraceContext, method,
+    ElicitRequestParams, FitTo, InputRequest, InputRequests, InputResponse, JsonObject,
+    ProtocolVersion, RelatedTaskMetadata, TraceContext, meta_key, method,
 };
 use crate::sync::Mutex;
 use crate::transport::sys::random;
@@ -49,6 +49,10 @@ pub(super) fn send(mut context: Context, asked: InputRequests) -> Result<()> {
         Err(error) => return give_up(context, error),
     };
     context.stand_aside();
+    let task = context.task().cloned();
+    if let Some(task) = &task {
+        task.needs_input();
+    }
     let (cancel, trace) = (context.cancel_token().clone(), context.trace_context());
     let server = Arc::clone(context.server());
     let gathering = Arc::new(Gathering(Mutex::new(Some(Gathered {
@@ -70,7 +74,10 @@ pub(super) fn send(mut context: Context, asked: InputRequests) -> Result<()> {
         let traced = with_trace(shown.clone(), &trace);
         let sent = asking.start(
             method_of(&shown),
-            |_, text| write_params(&traced, text),
+            |_, text| match &task {
+                Some(task) => write_related(&traced, task.id(), text),
+                None => write_params(&traced, text),
+            },
             move |answer| gatherer.take(asked_key, asked_question, answer),
         );
         match sent {
@@ -101,7 +108,7 @@ struct Gathered {
 }
 
 /// A question by its key, and what came of it.
-type Gained = (String, InputRequest, Result<InputResponse>);
+pub(super) type Gained = (String, InputRequest, Result<InputResponse>);
 
 impl Gathering {
     fn take(&self, key: String, question: InputRequest, answer: Result<RawResult>) {
@@ -147,8 +154,12 @@ fn read_response(question: &InputRequest, result: &str) -> Result<InputResponse>
     Ok(response)
 }
 
-fn run_again(mut context: Context, answers: Vec<Gained>) {
+/// Has the handler run once more, with what was answered.
+pub(super) fn run_again(mut context: Context, answers: Vec<Gained>) {
     context.come_back();
+    if let Some(task) = context.task() {
+        task.goes_on();
+    }
     for (key, question, answer) in answers {
         if let Err(error) = context.rounds().lock().answer(key, &question, answer) {
             context
@@ -212,6 +223,25 @@ fn method_of(question: &InputRequest) -> &'static str {
         InputRequest::CreateMessage(_) => method::SAMPLING_CREATE_MESSAGE,
         _ => method::ROOTS_LIST,
     }
+}
+
+/// The same for a question of a task, which has to name it.
+fn write_related(
+    question: &InputRequest,
+    task: &str,
+    text: &mut Vec<u8>,
+) -> serde_json::Result<()> {
+    let mut params = Vec::new();
+    write_params(question, &mut params)?;
+    let mut params: JsonObject = serde_json::from_slice(&params)?;
+    let meta = params
+        .entry("_meta")
+        .or_insert_with(|| JsonObject::new().into());
+    if let Some(meta) = meta.as_object_mut() {
+        let related = serde_json::to_value(RelatedTaskMetadata::new(task))?;
+        meta.insert(meta_key::RELATED_TASK.to_owned(), related);
+    }
+    serde_json::to_writer(text, &params)
 }
 
 fn write_params(question: &InputRequest, text: &mut Vec<u8>) -> serde_json::Result<()> {

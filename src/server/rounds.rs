@@ -37,6 +37,8 @@ pub(super) struct Rounds {
     memory: BTreeMap<String, Box<RawValue>>,
     /// What this run of the handler asked and found no answer to.
     asked: InputRequests,
+    /// This run of the handler wants to go on as a task.
+    wants_task: bool,
 }
 
 /// An answer, tied to the question that was shown: to another question it is none.
@@ -150,7 +152,17 @@ impl Rounds {
 
     /// Whether the handler has to be run again.
     pub(super) fn needs_input(&self) -> bool {
-        !self.asked.is_empty()
+        !self.asked.is_empty() || self.wants_task
+    }
+
+    /// Notes that the handler wants to go on as a task.
+    pub(super) fn want_task(&mut self) {
+        self.wants_task = true;
+    }
+
+    /// Whether the handler wants to go on as a task, and asked nothing that comes before.
+    pub(super) fn take_wish_for_task(&mut self) -> bool {
+        std::mem::take(&mut self.wants_task) && self.asked.is_empty()
     }
 
     /// Begins the next round: what has to be asked, or `None` after too many rounds.
@@ -204,6 +216,7 @@ impl Rounds {
             answers,
             memory,
             asked: InputRequests::new(),
+            wants_task: false,
         })
     }
 

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use super::Inner;
 use super::catalogue::{self, Catalogue, listed};
 use super::context::ToolCall;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
-use crate::schema::{CallToolResult, JsonSchema, ListToolsResult, Tool};
+use crate::schema::{CallToolResult, JsonSchema, ListToolsResult, TaskSupport, Tool};
 #[cfg(feature = "http-server")]
 use crate::transport::http::field::Mirrored;
 use crate::validation::{CompiledSchema, Validator};
@@ -66,7 +67,7 @@ impl Promise {
 }
 
 /// Adds a tool if it is well described.
-pub(super) fn add(
+fn add(
     tools: &Tools,
     tool: Tool,
     handler: ToolHandler,
@@ -84,6 +85,22 @@ pub(super) fn add(
         Error::new(ErrorKind::Invalid, text)
     })?;
     tools.add(tool, work)
+}
+
+impl Inner {
+    /// Adds a tool if it is well described, and the server can run it.
+    pub(super) fn add_tool(&self, tool: Tool, handler: ToolHandler) -> Result<()> {
+        let execution = tool.execution.as_ref();
+        let support = execution.and_then(|execution| execution.task_support.as_ref());
+        if self.tasks.is_none() && support.is_some_and(|it| *it != TaskSupport::Forbidden) {
+            let text = format!(
+                "tool '{}' is to be run as a task: switch tasks on with ServerBuilder::tasks",
+                Excerpt(&tool.name)
+            );
+            return Err(Error::new(ErrorKind::Invalid, text));
+        }
+        add(&self.tools, tool, handler, self.validator.as_ref())
+    }
 }
 
 fn describe(tool: &Tool, handler: ToolHandler, validator: Option<&Validator>) -> Result<Work> {

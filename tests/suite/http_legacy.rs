@@ -4,9 +4,11 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use mcplink::schema::{ElicitRequestParams, ElicitSchema, ProtocolVersion, Tool};
+use mcplink::schema::{
+    ElicitRequestParams, ElicitSchema, ProtocolVersion, TaskSupport, Tool, ToolExecution,
+};
 use mcplink::server::http::{Denied, HttpOptions, Principal};
-use mcplink::server::{Context, Server, ToolError};
+use mcplink::server::{Context, Server, TaskOptions, ToolError};
 use serde_json::{Value, json};
 
 use crate::common::LONG;
@@ -457,4 +459,38 @@ fn sessions_leave_nothing_behind() {
         assert_eq!(session.delete().status(), 200);
     }
     assert_eq!(web.service.sessions(), 0);
+}
+
+// L-TASK-B-05, L-TASK-B-11
+#[test]
+fn a_task_is_asked_for_with_plain_requests_and_its_result_waits() {
+    let (open, opened) = mpsc::channel::<()>();
+    let opened = Mutex::new(opened);
+    let execution = ToolExecution::default().task_support(TaskSupport::Optional);
+    let server = Server::builder("s", "1").tasks(TaskOptions::default());
+    let server = server.tool_with(
+        Tool::new("wait").execution(execution),
+        move |_: Value, _: &Context| {
+            opened.lock().unwrap().recv_timeout(LONG).unwrap();
+            "done"
+        },
+    );
+    let web = Web::new(&server.build().unwrap());
+    let session = web.session(ProtocolVersion::V2025_11_25);
+    let ask = |method: &str, params: Value| {
+        let id = web.id();
+        session.post(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+    };
+    let created = ask("tools/call", json!({"name": "wait", "task": {}})).result();
+    let task = json!({"taskId": created["task"]["taskId"]});
+    let looked = ask("tasks/get", task.clone());
+    assert_eq!(
+        field(&looked.head(), "Content-Type"),
+        Some("application/json")
+    );
+    assert_eq!(looked.result()["status"], "working");
+    let waiting = ask("tasks/result", task.clone());
+    assert_eq!(ask("tasks/get", task).result()["status"], "working");
+    open.send(()).unwrap();
+    assert_eq!(waiting.result()["content"][0]["text"], "done");
 }

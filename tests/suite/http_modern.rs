@@ -3,10 +3,11 @@
 use std::sync::mpsc;
 
 use mcplink::schema::{
-    ElicitRequestParams, ElicitSchema, JsonSchema, LoggingLevel, ProtocolVersion, Tool,
+    ElicitRequestParams, ElicitSchema, JsonSchema, LoggingLevel, ProtocolVersion, TaskSupport,
+    Tool, ToolExecution,
 };
 use mcplink::server::http::HttpOptions;
-use mcplink::server::{Context, Server, ToolError};
+use mcplink::server::{Context, Server, TaskOptions, ToolError};
 use serde_json::{Value, json};
 
 use crate::common::LONG;
@@ -520,4 +521,33 @@ fn pages_of_allowed_sites_may_read_the_answers() {
         Some("https://app.example")
     );
     assert_eq!(web.send("OPTIONS", "/mcp", &[], "").status(), 405);
+}
+
+// E-TASK-S-65, E-TASK-S-10
+#[test]
+fn requests_about_tasks_repeat_the_tasks_id_in_their_header() {
+    let server = Server::builder("s", "1").tasks(TaskOptions::default());
+    let execution = ToolExecution::default().task_support(TaskSupport::Required);
+    let tool = Tool::new("must").execution(execution);
+    let server = server.tool_with(tool, |_: Value, _: &Context| "done");
+    let web = Web::new(&server.build().unwrap());
+    let able = || json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
+    let created = web.modern_as("tools/call", json!({"name": "must"}), able(), &[]);
+    let created = created.result();
+    assert_eq!(created["resultType"], "task");
+    let id = created["taskId"].as_str().unwrap();
+    let about = |method: &str, name: &str| {
+        let params = json!({"taskId": id, "inputResponses": {}});
+        web.modern_as(method, params, able(), &[("Mcp-Name", name)])
+    };
+    for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
+        assert_eq!(about(method, id).result()["resultType"], "complete");
+        for wrong in ["other", ""] {
+            let answer = about(method, wrong);
+            assert_eq!(answer.status(), 400);
+            assert_eq!(answer.message()["error"]["code"], -32020);
+        }
+    }
+    // E-TASK-S-56
+    assert_eq!(about("tasks/result", id).status(), 404);
 }

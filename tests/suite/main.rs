@@ -97,6 +97,8 @@ mod stress;
 #[cfg(feature = "http-client")]
 mod stub;
 mod tap;
+mod tasks_client;
+mod tasks_server;
 mod trace;
 mod trace_context;
 mod transport;

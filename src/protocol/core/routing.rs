@@ -10,9 +10,7 @@ use serde::Deserialize;
 use super::super::cancel::Callback;
 use super::super::crew::Job;
 use super::super::handlers::RequestHandler;
-#[cfg(feature = "http-server")]
-use super::super::incoming::Exchange;
-use super::super::incoming::{Batch, Refusal};
+use super::super::incoming::{Batch, Exchange, Refusal};
 use super::super::outgoing::{Delivery, Due, OnEnd, Outcome, Progress};
 use super::super::outlet::{ExchangeHandle, Origin};
 use super::super::peer::Peer;
@@ -292,7 +290,6 @@ impl Core {
         self.end_batch_member(&exchange.origin);
     }
 
-    #[cfg(feature = "http-server")]
     /// Nobody waits for the request any more.
     pub(in crate::protocol) fn abandon(self: &Arc<Self>, exchange: &Arc<Exchange>, reason: &str) {
         let Some(callbacks) = self.exchanges.abandon(exchange, reason) else {

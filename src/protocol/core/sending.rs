@@ -90,7 +90,7 @@ impl Core {
             && let Some(outlet) = &exchange.origin.outlet
         {
             exchange.while_open(|| Ok(()))?;
-            return outlet.send(&message.text, self.write_deadline()).map(drop);
+            return outlet.ask(&message.text, self.write_deadline());
         }
         self.outbox.push_over(message)?;
         let hands = self.crew.want_flush();
@@ -153,7 +153,7 @@ impl Core {
         })
     }
 
-    pub(in crate::protocol) fn send_notification(self: &Arc<Self>, text: Vec<u8>) -> Result<()> {
+    pub(crate) fn send_notification(self: &Arc<Self>, text: Vec<u8>) -> Result<()> {
         let deadline = self.write_deadline();
         if let Some(carrier) = self.carrier() {
             return carrier.post(&SessionMessage::new(text), deadline);

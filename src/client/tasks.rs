@@ -1,0 +1,450 @@
+//! Calls whose results are fetched later.
+//!
+//! In 2025-11-25 the client asks for it, with each call; since then the server decides, for clients that declare the extension
+//! `io.modelcontextprotocol/tasks`. A [`TaskHandle`] hides the difference: it polls, has questions answered by the client's handlers, and
+//! fetches the result.
+//!
+//! Spec: Base Protocol, Utilities, "Tasks" (2025-11-25); Extensions, "Tasks" (2026-07-28).
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::Client;
+use super::envelope::params_text;
+use crate::error::{Error, ErrorKind, Excerpt, Result, Span};
+use crate::protocol::CallOptions;
+use crate::schema::{
+    CallToolRequestParams, CallToolResult, CreateTaskResult, DetailedTask, EmptyResult,
+    InputRequests, ResultType, Task, TaskMetadata, TaskRequestParams, TaskStatus, TaskSupport,
+    UpdateTaskRequestParams, method,
+};
+
+/// How long to wait between two looks at a task when the server does not say, and the shortest and longest wait that it may ask for.
+const POLL: (Duration, Duration, Duration) = (
+    Duration::from_millis(500),
+    Duration::from_millis(10),
+    Duration::from_secs(60),
+);
+
+/// What became of a call that may be run as a task.
+#[derive(Debug)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "there is no third way to be answered"
+)]
+pub enum ToolAnswer {
+    /// The server has answered at once.
+    Result(Box<CallToolResult>),
+    /// The call goes on as a task.
+    Task(TaskHandle),
+}
+
+/// A task of a server: a call that goes on behind its answer.
+///
+/// Dropping it does nothing to the task. Whoever keeps the [id](Self::id) can go on later, in another process too, with
+/// [`Client::task`], for as long as the server keeps the task. One that was cancelled may be gone at once (L-TASK-B-20).
+#[derive(Clone, Debug)]
+pub struct TaskHandle {
+    client: Client,
+    id: String,
+    /// The tool that was called, when that is known.
+    tool: Option<String>,
+    /// When it came to be known.
+    since: Instant,
+    poll: Option<Duration>,
+}
+
+/// What was seen of a task.
+struct Seen {
+    status: TaskStatus,
+    message: Option<String>,
+    poll: Option<Duration>,
+    ttl: Option<Duration>,
+    /// What the modern era tells with it.
+    detailed: Option<Box<DetailedTask>>,
+}
+
+impl From<Task> for Seen {
+    fn from(task: Task) -> Self {
+        Self {
+            poll: task.poll_interval.map(Duration::from_millis),
+            ttl: task.ttl.map(Duration::from_millis),
+            status: task.status,
+            message: task.status_message,
+            detailed: None,
+        }
+    }
+}
+
+impl From<DetailedTask> for Seen {
+    fn from(task: DetailedTask) -> Self {
+        Self {
+            poll: task.poll_interval_ms.map(Duration::from_millis),
+            ttl: task.ttl_ms.map(Duration::from_millis),
+            status: task.status.clone(),
+            message: task.status_message.clone(),
+            detailed: Some(Box::new(task)),
+        }
+    }
+}
+
+impl Client {
+    /// Calls a tool as a task, where the server can do that: its result is fetched later. `ttl` is for how long the server is asked to keep
+    /// the task; since 2026-07-28 that is for the server to say.
+    ///
+    /// Since 2026-07-28 the server decides whether the call becomes a task, and the client has to have declared that it takes tasks, with
+    /// [`ClientBuilder::tasks`](super::ClientBuilder::tasks). In 2025-11-25 the tools are listed first, since only some may be called
+    /// like this.
+    ///
+    /// # Errors
+    ///
+    /// As [`call_tool`](Self::call_tool); [`ErrorKind::Unsupported`] when server or tool can't be called like this, in which case nothing
+    /// is called.
+    pub fn call_tool_as_task(
+        &self,
+        name: &str,
+        arguments: &impl Serialize,
+        ttl: Option<Duration>,
+    ) -> Result<ToolAnswer> {
+        let mut params = self.tool_params(name, arguments)?;
+        let mut options = CallOptions::new();
+        if self.revision().is_legacy() {
+            if !self.task_support(name)? {
+                let text = format!(
+                    "tool '{}' of '{}' can't be called as a task",
+                    Excerpt(name),
+                    self.server_name()
+                );
+                return Err(Error::new(ErrorKind::Unsupported, text));
+            }
+            params.task = Some(task_metadata(ttl));
+        } else {
+            self.need_extension(crate::schema::TASKS_EXTENSION)?;
+        }
+        self.call_tool_once(&params, &mut options)
+    }
+
+    /// A task of the server by its id, for one that was started earlier. Nothing is sent.
+    pub fn task(&self, id: impl Into<String>) -> TaskHandle {
+        TaskHandle {
+            client: self.clone(),
+            id: id.into(),
+            tool: None,
+            since: Instant::now(),
+            poll: None,
+        }
+    }
+
+    /// Whether the client declared that servers of the modern era may answer calls with tasks.
+    pub(super) fn takes_tasks(&self) -> bool {
+        self.0.link.generation().envelope.takes_tasks()
+    }
+
+    /// Whether a tool of a server of 2025-11-25 may be called as a task.
+    fn task_support(&self, name: &str) -> Result<bool> {
+        Ok(self.runs_tasks()
+            && self
+                .find_tool(name)?
+                .is_some_and(|support| support != TaskSupport::Forbidden))
+    }
+
+    /// Whether the server takes calls as tasks in the way of 2025-11-25.
+    fn runs_tasks(&self) -> bool {
+        let tasks = self.capabilities().tasks.as_ref();
+        self.revision().has_core_tasks()
+            && tasks.is_some_and(|tasks| tasks.supports(method::TOOLS_CALL))
+    }
+
+    fn find_tool(&self, name: &str) -> Result<Option<TaskSupport>> {
+        let tool = self
+            .list_tools()?
+            .into_iter()
+            .find(|tool| tool.name == name);
+        Ok(tool.and_then(|tool| tool.execution?.task_support))
+    }
+
+    /// Sends a call of a tool. What the server made of it is told by what the client asked for, or by the result's type.
+    pub(super) fn call_tool_once(
+        &self,
+        params: &CallToolRequestParams,
+        options: &mut CallOptions<'_>,
+    ) -> Result<ToolAnswer> {
+        let text = params_text(method::TOOLS_CALL, params)?;
+        let answer = self.call_in_rounds(method::TOOLS_CALL, text, options)?;
+        let seen = if self.revision().is_legacy() {
+            if params.task.is_none() {
+                let result = self.decode(method::TOOLS_CALL, &answer.result)?;
+                return Ok(ToolAnswer::Result(Box::new(result)));
+            }
+            let created: CreateTaskResult = self.decode(method::TOOLS_CALL, &answer.result)?;
+            (created.task.task_id.clone(), Seen::from(created.task))
+        } else {
+            if ResultType::of(&answer.result)? != ResultType::Task {
+                let result = self.decode(method::TOOLS_CALL, &answer.result)?;
+                return Ok(ToolAnswer::Result(Box::new(result)));
+            }
+            let created: DetailedTask = self.decode(method::TOOLS_CALL, &answer.result)?;
+            (created.task_id.clone(), Seen::from(created))
+        };
+        let (id, seen) = seen;
+        let mut task = self.task(id);
+        task.tool = Some(params.name.clone());
+        task.poll = seen.poll;
+        Ok(ToolAnswer::Task(task))
+    }
+
+    /// Calls a tool and waits for its result, as a task if that is what it takes.
+    pub(super) fn call_tool_to_its_end(
+        &self,
+        mut params: CallToolRequestParams,
+        mut options: CallOptions<'_>,
+    ) -> Result<CallToolResult> {
+        if self.runs_tasks() && self.0.link.outputs.needs_task(&params.name) {
+            params.task = Some(TaskMetadata::default());
+        }
+        match self.call_tool_once(&params, &mut options)? {
+            ToolAnswer::Result(result) => Ok(*result),
+            ToolAnswer::Task(task) => task.wait_unchecked(options).inspect_err(|error| {
+                // Nobody knows of the task but this call.
+                if matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Cancelled) {
+                    // The error says already what went wrong.
+                    _ = task.cancel();
+                }
+            }),
+        }
+    }
+}
+
+fn task_metadata(ttl: Option<Duration>) -> TaskMetadata {
+    let ttl = ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
+    ttl.map_or_else(TaskMetadata::default, |ttl| {
+        TaskMetadata::default().ttl(ttl)
+    })
+}
+
+impl TaskHandle {
+    /// The id, to be kept for later.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Asks how far the task is.
+    ///
+    /// # Errors
+    ///
+    /// As other calls; [`ErrorKind::Peer`] when the server does not know the task (any more).
+    pub fn status(&self) -> Result<TaskStatus> {
+        Ok(self.look(&mut CallOptions::new())?.status)
+    }
+
+    /// Cancels the task: the server stops when it can. Since 2026-07-28 that is acknowledged whether or not the task is over.
+    ///
+    /// # Errors
+    ///
+    /// As [`status`](Self::status); in 2025-11-25 also [`ErrorKind::Peer`] when the task is over.
+    pub fn cancel(&self) -> Result<()> {
+        self.request::<EmptyResult>(method::TASKS_CANCEL, &mut CallOptions::new())
+            .map(drop)
+    }
+
+    /// Waits for the result with the default options. See [`wait_with`](Self::wait_with).
+    ///
+    /// # Errors
+    ///
+    /// As [`wait_with`](Self::wait_with).
+    pub fn wait(&self) -> Result<CallToolResult> {
+        self.wait_with(CallOptions::new())
+    }
+
+    /// Waits for the result: looks at the task as often as the server wants, and has what it asks answered by the client's handlers, on
+    /// this thread since 2026-07-28.
+    ///
+    /// [`CallOptions::timeout`] is for each single request, [`CallOptions::max_timeout`] for waiting in all; whichever ends the waiting, or a token,
+    /// leaves the task as it is: wait again, or [cancel](Self::cancel) it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Client::call_tool`]; [`ErrorKind::Peer`] when the task failed or the server does not know it, [`ErrorKind::Cancelled`] when it
+    /// was cancelled, or the token was triggered, [`ErrorKind::Timeout`] when the time that it is kept for, or the options give, is over.
+    pub fn wait_with(&self, options: CallOptions<'_>) -> Result<CallToolResult> {
+        let Some(tool) = &self.tool else {
+            return self.wait_unchecked(options);
+        };
+        let promised = self.client.promise_of(tool)?;
+        let result = self.wait_unchecked(options)?;
+        self.client.check_result(tool, promised, result)
+    }
+
+    fn wait_unchecked(&self, mut options: CallOptions<'_>) -> Result<CallToolResult> {
+        let started = Instant::now();
+        let in_all = options.in_all();
+        let mut answered = HashSet::new();
+        let mut poll = self.poll;
+        loop {
+            if options.pause(interval(poll, in_all, started)) {
+                let text = format!("waiting for {} was cancelled", self.named());
+                return Err(Error::new(ErrorKind::Cancelled, text).sent(true));
+            }
+            let seen = self.look(&mut options)?;
+            poll = seen.poll;
+            match &seen.status {
+                TaskStatus::Completed | TaskStatus::Failed => {
+                    return self.take_result(seen, &mut options);
+                }
+                TaskStatus::Cancelled => {
+                    let text = format!("{} was cancelled", self.named());
+                    return Err(Error::new(ErrorKind::Cancelled, text).sent(true));
+                }
+                TaskStatus::InputRequired => {
+                    if let Some(result) = self.give_input(&seen, &mut answered, &mut options)? {
+                        return Ok(result);
+                    }
+                }
+                _ => {}
+            }
+            self.check_time(&seen, started, in_all)?;
+        }
+    }
+
+    /// Fails when there is nothing left to wait for.
+    fn check_time(&self, seen: &Seen, started: Instant, in_all: Option<Duration>) -> Result<()> {
+        let late = |what: String| Err(Error::new(ErrorKind::Timeout, what).sent(true));
+        if let Some(ttl) = seen.ttl.filter(|ttl| self.since.elapsed() > *ttl) {
+            let named = self.named();
+            return late(format!(
+                "{named} is not over though the server keeps it for {} only",
+                Span(ttl)
+            ));
+        }
+        match in_all.filter(|in_all| started.elapsed() >= *in_all) {
+            Some(in_all) => late(format!(
+                "{} is not over after {} (max_timeout)",
+                self.named(),
+                Span(in_all)
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Answers what a task asks. In 2025-11-25 the questions come while the result is waited for, which may come then too.
+    fn give_input(
+        &self,
+        seen: &Seen,
+        answered: &mut HashSet<String>,
+        options: &mut CallOptions<'_>,
+    ) -> Result<Option<CallToolResult>> {
+        let client = &self.client;
+        let Some(task) = &seen.detailed else {
+            return match self.request(method::TASKS_RESULT, options) {
+                Ok(result) => Ok(Some(result)),
+                // Polling says more.
+                Err(error) if error.kind() == ErrorKind::Timeout => Ok(None),
+                Err(error) => Err(error),
+            };
+        };
+        let mut asked: InputRequests = task.input_requests.clone().unwrap_or_default();
+        // What is answered already may be listed until the server has taken the answer.
+        asked.retain(|key, _| !answered.contains(key));
+        if asked.is_empty() {
+            return Ok(None);
+        }
+        let generation = client.0.link.generation();
+        let cancel = options.cancel_token();
+        let answers = generation
+            .inputs
+            .fulfil(&asked, &generation.peer, &cancel)?;
+        answered.extend(asked.into_keys());
+        let params = UpdateTaskRequestParams::new(&self.id, answers);
+        let text = params_text(method::TASKS_UPDATE, &params)?;
+        client.request_text(method::TASKS_UPDATE, &text, options, || false)?;
+        Ok(None)
+    }
+
+    fn take_result(&self, seen: Seen, options: &mut CallOptions<'_>) -> Result<CallToolResult> {
+        let Some(task) = seen.detailed else {
+            return self.request(method::TASKS_RESULT, options);
+        };
+        match (task.result, task.error) {
+            (Some(result), _) => self.client.decode(method::TASKS_GET, result.get()),
+            (None, Some(error)) => {
+                let peer = self.client.server_name();
+                Err(Error::peer(peer, method::TOOLS_CALL, error).sent(true))
+            }
+            (None, None) => {
+                let text = format!(
+                    "{} is over ({}), but the server tells no result{}",
+                    self.named(),
+                    Excerpt(seen.status.as_str()),
+                    seen.message
+                        .map(|text| format!(": {}", Excerpt(&text)))
+                        .unwrap_or_default()
+                );
+                Err(Error::new(ErrorKind::Protocol, text).sent(true))
+            }
+        }
+    }
+
+    fn look(&self, options: &mut CallOptions<'_>) -> Result<Seen> {
+        if self.client.revision().is_modern() {
+            self.request::<DetailedTask>(method::TASKS_GET, options)
+                .map(Seen::from)
+        } else {
+            self.request::<Task>(method::TASKS_GET, options)
+                .map(Seen::from)
+        }
+    }
+
+    fn request<R: DeserializeOwned>(
+        &self,
+        method: &str,
+        options: &mut CallOptions<'_>,
+    ) -> Result<R> {
+        let text = params_text(method, &TaskRequestParams::new(&self.id))?;
+        let result = self
+            .client
+            .request_text(method, &text, options, || method == method::TASKS_GET)?;
+        self.client.decode(method, &result)
+    }
+
+    fn named(&self) -> String {
+        let of = self.client.server_name();
+        match &self.tool {
+            Some(tool) => format!("the task of tool '{}' of '{of}'", Excerpt(tool)),
+            None => format!("task '{}' of '{of}'", Excerpt(&self.id)),
+        }
+    }
+}
+
+/// How long to wait before the next look: no longer than there is time.
+fn interval(asked: Option<Duration>, in_all: Option<Duration>, started: Instant) -> Duration {
+    let (usual, shortest, longest) = POLL;
+    let interval = asked.unwrap_or(usual).clamp(shortest, longest);
+    match in_all {
+        Some(in_all) => interval.min(in_all.saturating_sub(started.elapsed())),
+        None => interval,
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    // E-TASK-C-13, L-TASK-B-06
+    #[test]
+    fn looks_are_as_far_apart_as_the_server_wants_within_reason() {
+        let now = Instant::now();
+        let check = |asked: Option<u64>, expected: u64| {
+            let found = interval(asked.map(Duration::from_millis), None, now);
+            assert_eq!(found, Duration::from_millis(expected));
+        };
+        check(None, 500);
+        check(Some(2000), 2000);
+        check(Some(0), 10);
+        check(Some(u64::MAX), 60_000);
+        let short = interval(None, Some(Duration::ZERO), now);
+        assert_eq!(short, Duration::ZERO);
+    }
+}

@@ -1,0 +1,173 @@
+//! The methods of tasks, in both eras.
+//!
+//! Spec: Base Protocol, Utilities, "Tasks" (2025-11-25); Extensions, "Tasks" (2026-07-28).
+
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+
+use super::super::conversation::Terms;
+use super::super::dispatch::{Handle, Link, read, send};
+use super::Tasks;
+use super::stage::Outcome;
+use super::start::need_tasks;
+use super::task::Task;
+use crate::error::RpcError;
+use crate::jsonrpc::Request;
+use crate::protocol::Responder;
+use crate::schema::{
+    EmptyResult, FitTo, ListTasksResult, PaginatedRequestParams, RequestParams, TaskRequestParams,
+    UpdateTaskRequestParams, method,
+};
+
+/// What answers requests about tasks.
+pub(in crate::server) fn handlers() -> [(&'static str, Handle); 5] {
+    [
+        (method::TASKS_GET, |link, request, responder| {
+            link.get_task(request, responder);
+        }),
+        (method::TASKS_RESULT, |link, request, responder| match link
+            .task_to_wait_for(request, &responder)
+        {
+            Ok(task) => task.wait_for_end(responder),
+            Err(error) => send::<()>(Err(error), responder),
+        }),
+        (method::TASKS_CANCEL, |link, request, responder| {
+            link.cancel_task(request, responder);
+        }),
+        (method::TASKS_LIST, |link, request, responder| {
+            send(link.list_tasks(request, &responder), responder)
+        }),
+        (method::TASKS_UPDATE, |link, request, responder| {
+            send(link.update_task(request, &responder), responder)
+        }),
+    ]
+}
+
+impl Link {
+    /// Reads a request about tasks from somebody who may send such.
+    fn about_tasks<T: DeserializeOwned>(
+        &self,
+        request: &Request,
+        responder: &Responder,
+        in_era: impl FnOnce(&Terms) -> bool,
+    ) -> Result<(T, Arc<Terms>), RpcError> {
+        // Whether the method is known at all goes before what its params lack.
+        let RequestParams { mut meta } = read(request)?;
+        let terms = self.terms(meta.as_mut())?;
+        if !in_era(&terms) {
+            return Err(RpcError::method_not_found(request.method()));
+        }
+        if terms.revision.is_modern() {
+            need_tasks(&terms)?;
+        }
+        self.admit(&self.access(request, responder, None, &terms, meta.as_ref()))?;
+        Ok((read(request)?, terms))
+    }
+
+    fn tasks(&self) -> Result<&Tasks, RpcError> {
+        let tasks = self.server.tasks.as_ref();
+        tasks.ok_or_else(|| RpcError::internal("internal error"))
+    }
+
+    fn find_task(
+        &self,
+        id: &str,
+        terms: &Terms,
+        responder: &Responder,
+    ) -> Result<Arc<Task>, RpcError> {
+        let principal = self.principal_of(responder);
+        self.tasks()?
+            .find(id, principal, terms.revision.is_modern())
+    }
+
+    fn find_of(
+        &self,
+        request: &Request,
+        responder: &Responder,
+    ) -> Result<(Arc<Task>, Arc<Terms>), RpcError> {
+        let (params, terms) = self.about_tasks::<TaskRequestParams>(request, responder, knows)?;
+        Ok((self.find_task(&params.task_id, &terms, responder)?, terms))
+    }
+
+    fn get_task(&self, request: &Request, responder: Responder) {
+        match self.find_of(request, &responder) {
+            Ok((task, terms)) if task.is_modern() => {
+                let mut state = task.detailed();
+                self.finish(&mut state.meta, &terms);
+                send(Ok(state), responder);
+            }
+            Ok((task, _)) => send(Ok(task.legacy()), responder),
+            Err(error) => send::<()>(Err(error), responder),
+        }
+    }
+
+    fn task_to_wait_for(
+        &self,
+        request: &Request,
+        responder: &Responder,
+    ) -> Result<Arc<Task>, RpcError> {
+        let legacy = |terms: &Terms| terms.revision.has_core_tasks();
+        let (params, terms) = self.about_tasks::<TaskRequestParams>(request, responder, legacy)?;
+        self.find_task(&params.task_id, &terms, responder)
+    }
+
+    fn cancel_task(&self, request: &Request, responder: Responder) {
+        match self.find_of(request, &responder) {
+            Ok((task, terms)) if task.is_modern() => {
+                task.end(Outcome::Cancelled);
+                send(Ok(self.done(&terms)), responder);
+            }
+            Ok((task, _)) => {
+                let cancelled = task.end(Outcome::Cancelled);
+                let over = || RpcError::invalid_params("taskId: the task is over already");
+                send(cancelled.then(|| task.legacy()).ok_or_else(over), responder);
+            }
+            Err(error) => send::<()>(Err(error), responder),
+        }
+    }
+
+    fn update_task(
+        &self,
+        request: &Request,
+        responder: &Responder,
+    ) -> Result<EmptyResult, RpcError> {
+        let modern = |terms: &Terms| terms.revision.is_modern();
+        let (params, terms) =
+            self.about_tasks::<UpdateTaskRequestParams>(request, responder, modern)?;
+        let task = self.find_task(&params.task_id, &terms, responder)?;
+        task.answer(params.input_responses)?;
+        Ok(self.done(&terms))
+    }
+
+    /// Only who is known has a list: for others it would be everybody's.
+    fn list_tasks(
+        &self,
+        request: &Request,
+        responder: &Responder,
+    ) -> Result<ListTasksResult, RpcError> {
+        let principal = self.principal_of(responder);
+        let has_list = |terms: &Terms| terms.revision.has_core_tasks() && principal.is_some();
+        let (params, _) =
+            self.about_tasks::<PaginatedRequestParams>(request, responder, has_list)?;
+        let (page, next) = self
+            .tasks()?
+            .page(principal.unwrap_or_default(), params.cursor.as_deref())?;
+        Ok(ListTasksResult {
+            tasks: page.iter().map(|task| task.legacy()).collect(),
+            next_cursor: next,
+            ..ListTasksResult::default()
+        })
+    }
+
+    fn done(&self, terms: &Terms) -> EmptyResult {
+        let mut result = EmptyResult::default();
+        self.finish(&mut result.meta, terms);
+        result.fit_to(terms.revision);
+        result
+    }
+}
+
+fn knows(terms: &Terms) -> bool {
+    terms.revision.is_modern() || terms.revision.has_core_tasks()
+}

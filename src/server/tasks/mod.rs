@@ -1,0 +1,77 @@
+//! Calls whose results are fetched later: the tasks of 2025-11-25, and the extension `io.modelcontextprotocol/tasks` since 2026-07-28.
+//!
+//! A task is a call whose answer is kept. The client's request is answered with the task; the work goes on as another exchange, with an
+//! outlet that keeps what the handler answers, and the handler notices nothing of it.
+//!
+//! ```text
+//!  tools/call ──▶ Context ──▶ start ──▶ the created task is the answer
+//!                               ╰─▶ Context with a TaskOutlet ──▶ handler ──▶ answer ──▶ Task ◀── tasks/get, tasks/result
+//! ```
+//!
+//! **Bounds:** a server keeps so many tasks, each for so long after its creation, and refuses others. What has had its time is forgotten
+//! when the next request about tasks comes; work that still runs then is cancelled. No thread waits for that.
+//!
+//! A task ends with the connection on which its call came. All modern clients of an HTTP server share one that lives as long as the server;
+//! a legacy client's is its session.
+
+mod methods;
+mod outlet;
+mod stage;
+mod start;
+mod store;
+mod task;
+mod time;
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+pub(super) use self::methods::handlers;
+pub(super) use self::start::{Start, begin, need_tasks};
+pub(super) use self::store::Tasks;
+pub(super) use self::task::Task;
+
+/// How a server keeps tasks. See [`ServerBuilder::tasks`](super::ServerBuilder::tasks).
+#[derive(Clone, Debug)]
+pub struct TaskOptions {
+    max_tasks: usize,
+    lifetime: Duration,
+    max_lifetime: Duration,
+    poll_interval: Duration,
+}
+
+impl Default for TaskOptions {
+    fn default() -> Self {
+        Self {
+            max_tasks: 1024,
+            lifetime: Duration::from_secs(3600),
+            max_lifetime: Duration::from_secs(24 * 3600),
+            poll_interval: Duration::from_millis(500),
+        }
+    }
+}
+
+impl TaskOptions {
+    /// How many tasks are kept at once, over or not; the call that would become the next one is refused. Defaults to 1 024.
+    pub fn max_tasks(mut self, max_tasks: NonZeroUsize) -> Self {
+        self.max_tasks = max_tasks.get();
+        self
+    }
+
+    /// For how long after its creation a task is kept when the client does not say. Defaults to an hour.
+    pub fn lifetime(mut self, lifetime: Duration) -> Self {
+        self.lifetime = lifetime;
+        self
+    }
+
+    /// The longest lifetime that a client may ask for (2025-11-25); what is longer becomes this. Defaults to a day.
+    pub fn max_lifetime(mut self, max_lifetime: Duration) -> Self {
+        self.max_lifetime = max_lifetime;
+        self
+    }
+
+    /// How long clients are told to wait between two looks at a task, at least a millisecond. Defaults to half a second.
+    pub fn poll_interval(mut self, poll_interval: Duration) -> Self {
+        self.poll_interval = poll_interval;
+        self
+    }
+}

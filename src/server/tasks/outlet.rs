@@ -1,0 +1,97 @@
+//! What a call says that became a task.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::stage::Outcome;
+use super::task::Task;
+use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
+use crate::protocol::{Outlet, Peer};
+
+/// Keeps the answer of a call in its task, and passes on what stands before it.
+struct TaskOutlet {
+    task: Arc<Task>,
+    /// The client that made the call.
+    peer: Peer,
+}
+
+impl Task {
+    /// What a call says that has become this task.
+    pub(in crate::server) fn outlet(self: &Arc<Self>, peer: Peer) -> Arc<dyn Outlet> {
+        let task = Arc::clone(self);
+        Arc::new(TaskOutlet { task, peer })
+    }
+}
+
+impl Outlet for TaskOutlet {
+    /// The extension knows neither progress nor log messages of tasks. Before it they go to who waits for the result, or else to the client as
+    /// such.
+    fn send(&self, text: &[u8], _: Option<Instant>) -> Result<bool> {
+        if self.task.is_modern() {
+            return Ok(true);
+        }
+        match self.task.listener() {
+            Some(listener) => listener.forward(text.to_vec())?,
+            None => self.peer.core().send_notification(text.to_vec())?,
+        }
+        Ok(true)
+    }
+
+    fn ask(&self, text: &[u8], _: Option<Instant>) -> Result<()> {
+        self.task.show(text);
+        Ok(())
+    }
+
+    fn respond(&self, text: Vec<u8>, _: Option<ErrorCode>, _: Option<Instant>) -> Result<()> {
+        if self.task.conclude(&outcome_of(&text)) {
+            Ok(())
+        } else {
+            Err(Error::new(ErrorKind::Closed, "the task is over"))
+        }
+    }
+
+    fn close(&self) {
+        let error = RpcError::internal("the connection on which the task ran is closed");
+        self.task.end(Outcome::Error(error));
+    }
+}
+
+impl fmt::Debug for TaskOutlet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TaskOutlet").field(&self.task).finish()
+    }
+}
+
+/// What a response says.
+fn outcome_of(response: &[u8]) -> Outcome {
+    #[derive(Deserialize)]
+    struct Response {
+        #[serde(default)]
+        result: Option<Box<RawValue>>,
+        #[serde(default)]
+        error: Option<RpcError>,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Told {
+        #[serde(default)]
+        is_error: bool,
+    }
+    match serde_json::from_slice(response) {
+        Ok(Response {
+            result: Some(text), ..
+        }) => {
+            let told: Told = serde_json::from_str(text.get()).unwrap_or_default();
+            let failed = told.is_error;
+            Outcome::Result { text, failed }
+        }
+        Ok(Response {
+            error: Some(error), ..
+        }) => Outcome::Error(error),
+        _ => Outcome::Error(RpcError::internal("internal error")),
+    }
+}

@@ -1,0 +1,385 @@
+//! One task: what it is doing, what it asks, what became of it, and who waits for that.
+//!
+//! **Locks:** nothing is sent, dropped or run while the state is locked.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use super::super::context::Context;
+use super::super::question_rules::{Asked, check_answer};
+use super::super::questions::{Gained, run_again};
+use super::stage::{Outcome, Stage};
+use super::time::iso_8601;
+use crate::error::{Error, ErrorCode, Excerpt, RpcError};
+use crate::protocol::{Asking, ExchangeHandle, Responder};
+use crate::schema::{
+    DetailedTask, FitTo, InputRequest, InputRequests, InputResponses, ProtocolVersion, ResultType,
+    Task as LegacyTask,
+};
+use crate::sync::Mutex;
+
+/// So many requests may wait for one result.
+const MAX_WAITERS: usize = 16;
+
+/// A call that goes on behind its answer.
+pub(in crate::server) struct Task {
+    pub(super) id: String,
+    /// On whose behalf it runs. Nobody else learns of it.
+    pub(super) principal: Option<Arc<str>>,
+    /// In which way clients may ask for it: the one in which it was created.
+    pub(super) revision: ProtocolVersion,
+    pub(super) created: SystemTime,
+    pub(super) until: Instant,
+    pub(super) ttl_ms: u64,
+    pub(super) poll_interval_ms: u64,
+    pub(super) state: Mutex<State>,
+}
+
+pub(super) struct State {
+    stage: Stage,
+    changed: SystemTime,
+    /// The exchange that does the work, until it ends.
+    work: Option<ExchangeHandle>,
+    /// The call while its questions are out, in the modern era.
+    asking: Option<Gathered>,
+    /// What has no answer yet, by the key that the client knows.
+    outstanding: BTreeMap<String, Question>,
+    /// All keys that the client was ever shown: none means two questions.
+    used: HashSet<String>,
+    /// Questions of the legacy era that wait for somebody to take them.
+    held: Vec<Vec<u8>>,
+    /// Requests for the result.
+    waiters: Vec<Waiter>,
+}
+
+struct Gathered {
+    context: Context,
+    answers: Vec<Gained>,
+}
+
+struct Question {
+    /// As the handler calls it.
+    key: String,
+    question: InputRequest,
+}
+
+struct Waiter {
+    responder: Responder,
+    asking: Arc<Asking>,
+}
+
+impl State {
+    pub(super) fn new(now: SystemTime) -> Self {
+        Self {
+            stage: Stage::Working,
+            changed: now,
+            work: None,
+            asking: None,
+            outstanding: BTreeMap::new(),
+            used: HashSet::new(),
+            held: Vec::new(),
+            waiters: Vec::new(),
+        }
+    }
+
+    fn step(&mut self, to: Stage) -> bool {
+        let stepped = self.stage.step(to);
+        if stepped {
+            self.changed = SystemTime::now();
+        }
+        stepped
+    }
+
+    /// A key that was never used in this task.
+    fn fresh(&mut self, key: &str) -> String {
+        let mut fresh = key.to_owned();
+        let mut count = 1;
+        while !self.used.insert(fresh.clone()) {
+            count += 1;
+            fresh = format!("{key}-{count}");
+        }
+        fresh
+    }
+
+    /// Somebody who waits for the result, and can be sent something meanwhile.
+    fn listener(&self) -> Option<Arc<Asking>> {
+        let listener = self
+            .waiters
+            .iter()
+            .rfind(|waiter| !waiter.responder.is_cancelled());
+        listener.map(|waiter| Arc::clone(&waiter.asking))
+    }
+}
+
+impl Task {
+    pub(in crate::server) fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub(in crate::server) fn is_modern(&self) -> bool {
+        self.revision.is_modern()
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_terminal(&self) -> bool {
+        self.state.lock().stage.is_terminal()
+    }
+
+    /// What does the work, to be ended with the task.
+    pub(in crate::server) fn hold(&self, work: ExchangeHandle) {
+        let mut state = self.state.lock();
+        if !state.stage.is_terminal() {
+            state.work = Some(work);
+            return;
+        }
+        drop(state);
+        work.cancel("the task is over");
+    }
+
+    /// The state as clients of the legacy era see it.
+    pub(super) fn legacy(&self) -> LegacyTask {
+        let state = self.state.lock();
+        let mut task = LegacyTask::new(&*self.id, iso_8601(self.created));
+        task.status = state.stage.status(false);
+        task.status_message = state.stage.message(false);
+        task.last_updated_at = iso_8601(state.changed);
+        task.ttl = Some(self.ttl_ms);
+        task.poll_interval = Some(self.poll_interval_ms);
+        task
+    }
+
+    /// As the answer to the call that became the task.
+    pub(super) fn created(&self) -> DetailedTask {
+        let state = self.state.lock();
+        let mut task = DetailedTask::new(&*self.id, iso_8601(self.created));
+        task.result_type = Some(ResultType::Task);
+        task.status = state.stage.status(true);
+        task.last_updated_at = iso_8601(state.changed);
+        task.ttl_ms = Some(self.ttl_ms);
+        task.poll_interval_ms = Some(self.poll_interval_ms);
+        task
+    }
+
+    /// The state as clients of the extension see it.
+    pub(super) fn detailed(&self) -> DetailedTask {
+        let mut task = self.created();
+        let state = self.state.lock();
+        task.result_type = Some(ResultType::Complete);
+        task.status = state.stage.status(true);
+        task.status_message = state.stage.message(true);
+        task.last_updated_at = iso_8601(state.changed);
+        match &state.stage {
+            Stage::Working | Stage::Ended(Outcome::Cancelled) => {}
+            Stage::InputRequired => {
+                let questions = state.outstanding.iter().map(|(key, outstanding)| {
+                    let mut question = outstanding.question.clone();
+                    question.fit_to(self.revision);
+                    (key.clone(), question)
+                });
+                task.input_requests = Some(questions.collect());
+            }
+            Stage::Ended(Outcome::Result { text, .. }) => task.result = Some(text.clone()),
+            Stage::Ended(Outcome::Error(error)) => task.error = Some(error.clone()),
+        }
+        task
+    }
+
+    /// Ends the task, unless it has ended, from any thread: who waits for its result is told by another one.
+    pub(super) fn end(&self, outcome: Outcome) -> bool {
+        let Some(waiters) = self.finish(&outcome) else {
+            return false;
+        };
+        for Waiter { responder, .. } in waiters {
+            let (core, outcome) = (Arc::clone(responder.peer().core()), outcome.clone());
+            core.run_later(None, Box::new(move || hand_over(responder, &outcome)));
+        }
+        true
+    }
+
+    /// The same on the thread that has done the work, which may wait for a client that does not read.
+    pub(super) fn conclude(&self, outcome: &Outcome) -> bool {
+        let Some(waiters) = self.finish(outcome) else {
+            return false;
+        };
+        for waiter in waiters {
+            hand_over(waiter.responder, outcome);
+        }
+        true
+    }
+
+    fn finish(&self, outcome: &Outcome) -> Option<Vec<Waiter>> {
+        let mut state = self.state.lock();
+        if !state.step(Stage::Ended(outcome.clone())) {
+            return None;
+        }
+        let waiters = std::mem::take(&mut state.waiters);
+        let (work, asking) = (state.work.take(), state.asking.take());
+        state.outstanding.clear();
+        state.held.clear();
+        drop(state);
+        if let Some(work) = work {
+            work.cancel("the task is over");
+        }
+        drop(asking);
+        Some(waiters)
+    }
+
+    /// Gives the result to a request for it, when there is one.
+    pub(super) fn wait_for_end(self: Arc<Self>, mut responder: Responder) {
+        let mut state = self.state.lock();
+        if let Stage::Ended(outcome) = &state.stage {
+            let outcome = outcome.clone();
+            drop(state);
+            return hand_over(responder, &outcome);
+        }
+        let gone: Vec<Waiter> = state
+            .waiters
+            .extract_if(.., |waiter| waiter.responder.is_cancelled())
+            .collect();
+        if state.waiters.len() >= MAX_WAITERS {
+            drop(state);
+            drop(gone);
+            let text = format!("{MAX_WAITERS} requests wait for the result of this task already");
+            // It fails when nobody waits any more, and then there is nothing left to do.
+            _ = responder.refuse(&RpcError::new(ErrorCode::INTERNAL_ERROR, text));
+            return;
+        }
+        // It occupies nothing while it waits.
+        responder.stand_aside();
+        let asking = Arc::new(responder.asking());
+        let core = Arc::clone(responder.peer().core());
+        let held = std::mem::take(&mut state.held);
+        state.waiters.push(Waiter {
+            responder,
+            asking: Arc::clone(&asking),
+        });
+        drop(state);
+        drop(gone);
+        if !held.is_empty() {
+            // This may be the thread that reads, which must not wait for the client to do the same.
+            core.run_later(
+                None,
+                Box::new(move || {
+                    held.iter()
+                        .for_each(|question| self.show_on(&asking, question));
+                }),
+            );
+        }
+    }
+
+    /// Sends a question of the legacy era to who waits for the result, or keeps it until somebody does.
+    pub(super) fn show(&self, question: &[u8]) {
+        let mut state = self.state.lock();
+        if state.stage.is_terminal() {
+            return;
+        }
+        let Some(listener) = state.listener() else {
+            state.held.push(question.to_vec());
+            return;
+        };
+        drop(state);
+        self.show_on(&listener, question);
+    }
+
+    fn show_on(&self, listener: &Asking, question: &[u8]) {
+        if listener.forward(question.to_vec()).is_err() {
+            self.state.lock().held.push(question.to_vec());
+        }
+    }
+
+    /// Who can be sent what belongs to the task, if somebody waits for it.
+    pub(super) fn listener(&self) -> Option<Arc<Asking>> {
+        self.state.lock().listener()
+    }
+
+    /// It needs input of the client.
+    pub(in crate::server) fn needs_input(&self) {
+        self.state.lock().step(Stage::InputRequired);
+    }
+
+    /// It has what it needed.
+    pub(in crate::server) fn goes_on(&self) {
+        let mut state = self.state.lock();
+        state.held.clear();
+        state.step(Stage::Working);
+    }
+
+    /// Shows questions of the modern era, and keeps the call until they are answered.
+    pub(in crate::server) fn ask(&self, mut context: Context, asked: InputRequests) {
+        context.stand_aside();
+        let mut state = self.state.lock();
+        if !state.step(Stage::InputRequired) {
+            drop(state);
+            drop(context);
+            return;
+        }
+        for (key, question) in asked {
+            let shown = state.fresh(&key);
+            state.outstanding.insert(shown, Question { key, question });
+        }
+        state.asking = Some(Gathered {
+            context,
+            answers: Vec::new(),
+        });
+    }
+
+    /// Takes answers. Those to what is not asked (any more) are ignored; one that is none to its question is refused with all others.
+    pub(super) fn answer(&self, responses: InputResponses) -> Result<(), RpcError> {
+        let mut state = self.state.lock();
+        for (key, response) in &responses {
+            let Some(Question { question, .. }) = state.outstanding.get(key) else {
+                continue;
+            };
+            let kind = Asked::of(question)
+                .ok_or_else(|| RpcError::internal("nobody knows this question"))?;
+            check_answer(kind, response).map_err(|error| {
+                let what = error.to_string();
+                RpcError::invalid_params(format!(
+                    "inputResponses: '{}' is no answer to {kind}: {what}",
+                    Excerpt(key)
+                ))
+            })?;
+        }
+        for (shown, response) in responses {
+            if let Some(Question { key, question }) = state.outstanding.remove(&shown)
+                && let Some(asking) = &mut state.asking
+            {
+                asking
+                    .answers
+                    .push((key, question, Ok::<_, Error>(response)));
+            }
+        }
+        if !state.outstanding.is_empty() {
+            return Ok(());
+        }
+        let asking = state.asking.take();
+        drop(state);
+        if let Some(Gathered { context, answers }) = asking {
+            run_again(context, answers);
+        }
+        Ok(())
+    }
+}
+
+/// Answers a request for the result of a task.
+fn hand_over(responder: Responder, outcome: &Outcome) {
+    let sent = match outcome {
+        Outcome::Result { text, .. } => responder.respond(text),
+        Outcome::Error(error) => responder.refuse(error),
+        Outcome::Cancelled => responder.refuse(&RpcError::invalid_request(
+            "the task was cancelled: it has no result",
+        )),
+    };
+    // It fails when nobody waits any more, and then there is nothing left to do.
+    drop(sent);
+}
+
+impl fmt::Debug for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Task")
+            .field("created", &self.created)
+            .finish_non_exhaustive()
+    }
+}
