@@ -65,7 +65,8 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let code = match error.kind() {
             ErrorKind::Timeout => TIMED_OUT,
-            ErrorKind::Peer | ErrorKind::Unsupported => REFUSED,
+            // Cancelled is what the user refused to answer.
+            ErrorKind::Peer | ErrorKind::Unsupported | ErrorKind::Cancelled => REFUSED,
             ErrorKind::Invalid => USAGE,
             _ => LOST,
         };

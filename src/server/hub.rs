@@ -383,6 +383,8 @@ impl Link {
             return send::<()>(Err(too_many(max)), responder);
         }
         responder.stand_aside();
+        // Over HTTP the acknowledgement leaves at once, and what happens from then on is to be told.
+        self.server.hub.join(&self.audience);
         let acknowledged = responder.post(ack, &backlog);
         let stream = Stream {
             responder,
@@ -396,7 +398,6 @@ impl Link {
             Ok(true) => {
                 state.streams.push(stream);
                 state.peer.get_or_insert_with(|| peer.clone());
-                self.server.hub.join(&self.audience);
                 None
             }
             _ => Some(stream),

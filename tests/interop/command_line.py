@@ -211,7 +211,7 @@ def check_of_failures(argv: list[str], everything: list[str], changeless: list[s
     server = object()  # stands for everything_server
     cases = [
         ([], None, USAGE, "there is nothing to do"),
-        (["tools"], None, USAGE, "the server's command is missing"),
+        (["tools"], None, USAGE, "the server is missing"),
         (["tools", "node", "server.js"], None, USAGE, "the server's command stands behind --"),
         (["dance"], server, USAGE, "there is no action dance"),
         (["call"], server, USAGE, "call takes the name of a tool"),

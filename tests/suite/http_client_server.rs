@@ -250,3 +250,22 @@ fn the_endpoints_of_the_first_transport_are_reached() {
         std::thread::yield_now();
     }
 }
+
+// Lesson 17.2: what happens as soon as the client knows that it is subscribed is told, to the first subscriber of a server too.
+#[test]
+fn a_change_right_behind_the_acknowledgement_is_told() {
+    for round in 0..40 {
+        let pair = serve();
+        let client = pair.connect(asker(), ProtocolVersion::LATEST);
+        let (told, events) = mpsc::channel();
+        let told = Mutex::new(told);
+        let filter = SubscriptionFilter::default().tools_list_changed(true);
+        let on_event = move |event| _ = told.lock().unwrap().send(event);
+        let _subscription = client.subscribe(filter, on_event).unwrap();
+        pair.server
+            .add_tool(Tool::new("more"), |_: Value, _: &Context| "more")
+            .unwrap();
+        let event = events.recv_timeout(LONG);
+        assert_eq!(event, Ok(Event::ToolsChanged), "round {round}");
+    }
+}
