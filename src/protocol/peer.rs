@@ -108,6 +108,11 @@ impl Peer {
         self.0.send_notification(text)
     }
 
+    /// Whether requests of ours reach the peer: not where each request of the peer stands alone.
+    pub(crate) fn can_be_asked(&self) -> bool {
+        self.0.settings.asks
+    }
+
     /// Whether the connection has ended: the peer has gone, or it was closed.
     pub fn is_closed(&self) -> bool {
         self.0.has_ended()

@@ -225,6 +225,10 @@ impl Responder {
         self.answered = true;
         self.exchange.begin_answer()?;
         self.core.exchanges.forget(&self.exchange);
+        if self.exchange.origin.outlet.is_some() {
+            // It is written at once, and its reader may send the next request before this one has been counted out.
+            self.stand_aside();
+        }
         self.core.queue_response(&self.exchange, text, error)?;
         // A peer that has read the answer may send its next request at once.
         self.stand_aside();

@@ -411,13 +411,19 @@ fn refuse_for_lack_of(context: Context, missing: &ClientCapabilities) -> Result<
     let names = names
         .as_object()
         .map(|names| names.keys().cloned().collect::<Vec<_>>().join(", "));
-    let text = format!(
-        "the call needs input, for which the client has to declare: {}",
-        names.unwrap_or_default()
-    );
+    let names = names.unwrap_or_default();
     if context.terms().revision.is_legacy() {
+        let text = if context.peer().can_be_asked() {
+            format!("the call needs input, for which the client has to declare: {names}")
+        } else {
+            format!(
+                "the call needs input ({names}), for which there is no way back to the client: the server has to be served with sessions \
+                 (HttpOptions::sessions), or the client to speak 2026-07-28"
+            )
+        };
         return fail(context, &text);
     }
+    let text = format!("the call needs input, for which the client has to declare: {names}");
     let error = RpcError::new(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY, text);
     let error = error.with_data(&serde_json::json!({ "requiredCapabilities": missing }))?;
     context.refuse(error)

@@ -63,7 +63,7 @@ fn ping_and_cancel_are_heeded_while_every_worker_is_blocked() {
     gate.open();
 }
 
-// Lesson 7.2
+// Lessons 7.2, 15.5
 #[test]
 fn one_request_too_many_is_answered_busy_at_once() {
     let gate = Gate::default();

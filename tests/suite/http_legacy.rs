@@ -129,7 +129,7 @@ fn sessions_are_bounded_and_idle_ones_make_room() {
     }
 }
 
-// L-SESS-S-12, L-SESS-S-13, L-SESS-S-16, 16.5
+// L-SESS-S-12, L-SESS-S-13, L-SESS-S-16, M-SEC-S-13, 16.5
 #[test]
 fn a_session_is_its_openers_alone() {
     let options = HttpOptions::new().authenticate(|request| {
@@ -303,6 +303,12 @@ fn questions_go_on_the_stream_of_the_call() {
         json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "ask"}});
     let result = stateless.post(&fields, &call).result();
     assert_eq!(result["isError"], true, "{result}");
+    // Lesson 11.8: what can't be asked is explained, with the remedy.
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(
+        text.contains("HttpOptions::sessions") && text.contains("2026-07-28"),
+        "{text}"
+    );
 }
 
 // L-HTTP-S-25, L-HTTP-S-26, L-HTTP-S-29, L-HTTP-S-30, 17.3

@@ -1,5 +1,6 @@
 //! Tasks of a server: one set of handlers, asked by clients of both eras that are played by hand.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Instant;
 
@@ -721,4 +722,20 @@ fn a_server_keeps_so_many_tasks_and_so_long() {
         (&error["code"], &error["data"]["maxTasks"]),
         (&json!(-32603), &json!(1))
     );
+}
+
+// L-TASK-B-09, E-TASK-S-54: texts of at least 128 random bits, none like another.
+#[test]
+fn ids_of_tasks_can_not_be_guessed() {
+    let (server, _gate) = server();
+    let mut clients = [Player::legacy(&server), Player::modern(&server)];
+    let started = clients.iter_mut().flat_map(|client| {
+        (0..20)
+            .map(|_| client.start("must"))
+            .collect::<Vec<String>>()
+    });
+    let ids: Vec<String> = started.collect();
+    assert!(ids.iter().all(|id| id.len() >= 22), "{ids:?}");
+    let heads: HashSet<&str> = ids.iter().map(|id| &id[..8]).collect();
+    assert_eq!(heads.len(), ids.len(), "{ids:?}");
 }
