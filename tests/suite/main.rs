@@ -60,6 +60,8 @@ mod http_listener_requests;
 #[cfg(feature = "http-server")]
 mod http_listener_responses;
 #[cfg(feature = "http-server")]
+mod http_memory;
+#[cfg(feature = "http-server")]
 mod http_modern;
 #[cfg(feature = "http-server")]
 mod http_server;
