@@ -21,6 +21,7 @@ mod guard;
 mod listening;
 mod modern;
 mod options;
+mod refusal;
 mod reply;
 mod service;
 mod session;

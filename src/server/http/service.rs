@@ -11,11 +11,14 @@ use super::cors::{self, ForReader};
 use super::guard;
 use super::modern::{self, Envelope};
 use super::options::{HttpOptions, Principal};
-use super::reply::{self, Reply, json_head};
+use super::refusal::{
+    Refusal, accepts, check_media, no_session, refuse_malformed, refuse_request, unknown_version,
+};
+use super::reply::{self, Reply};
 use super::session::{Session, Sessions};
 use super::stream::{EventId, RequestStream};
 use crate::error::{ErrorCode, Excerpt, Result, RpcError};
-use crate::jsonrpc::{self, Malformed, Message, Parsed, Request};
+use crate::jsonrpc::{Malformed, Message, Parsed, Request};
 use crate::protocol::{Connection, Origin, Outlet};
 use crate::schema::{ProtocolVersion, method};
 use crate::transport::http::event::write_typed;
@@ -36,34 +39,6 @@ struct Served {
     sessionless: Vec<(ProtocolVersion, Connection)>,
     sessions: Arc<Sessions>,
     closing: AtomicBool,
-}
-
-/// A response that is not one to a message.
-struct Refusal {
-    head: ResponseHead,
-    body: Vec<u8>,
-}
-
-impl Refusal {
-    fn new(status: u16, error: &RpcError) -> Self {
-        Self {
-            head: json_head(status),
-            body: jsonrpc::write_error(None, error),
-        }
-    }
-
-    fn text(status: u16, text: impl Into<String>) -> Self {
-        Self::new(status, &RpcError::invalid_request(text))
-    }
-
-    fn header(
-        mut self,
-        name: &'static str,
-        value: impl Into<std::borrow::Cow<'static, str>>,
-    ) -> Self {
-        self.head = self.head.header(name, value);
-        self
-    }
 }
 
 /// What came of a request: a refusal is still to be written.
@@ -300,15 +275,7 @@ impl Served {
             return self.initialize(http, request, session, principal, response);
         }
         if let Some(session) = session {
-            let stream = RequestStream::new(session.stream_for(response));
-            let origin = Origin {
-                outlet: Some(Arc::new(stream)),
-                principal,
-                ..Origin::default()
-            };
-            session
-                .connection()
-                .feed(Message::Request(request), &origin);
+            feed_in_session(&session, request, principal, response);
             return Ok(());
         }
         match self.sessionless(&header) {
@@ -376,15 +343,7 @@ impl Served {
             Ok(session) => session,
             Err(refusal) => return Err((refusal, response)),
         };
-        let stream = RequestStream::new(session.stream_for(response));
-        let origin = Origin {
-            outlet: Some(Arc::new(stream)),
-            principal,
-            ..Origin::default()
-        };
-        session
-            .connection()
-            .feed(Message::Request(request), &origin);
+        feed_in_session(&session, request, principal, response);
         Ok(())
     }
 
@@ -665,6 +624,24 @@ impl Served {
     }
 }
 
+/// Has a request served in its session, on a stream of its own.
+fn feed_in_session(
+    session: &Arc<Session>,
+    request: Request,
+    principal: Option<Arc<str>>,
+    response: Box<dyn ResponseWriter>,
+) {
+    let stream = RequestStream::new(session.stream_for(response));
+    let origin = Origin {
+        outlet: Some(Arc::new(stream)),
+        principal,
+        ..Origin::default()
+    };
+    session
+        .connection()
+        .feed(Message::Request(request), &origin);
+}
+
 /// Has a request served whose id means something to its client only.
 fn feed_apart(
     connection: &Connection,
@@ -698,72 +675,6 @@ fn header_version(request: &HttpRequest<'_>) -> Version {
         Some(revision) => Version::Legacy(*revision),
         None => Version::Other,
     }
-}
-
-fn unknown_version(request: &HttpRequest<'_>) -> Refusal {
-    let version = guard::text(request, "MCP-Protocol-Version").unwrap_or_default();
-    Refusal::text(
-        400,
-        format!(
-            "MCP-Protocol-Version '{}' knows no sessions here",
-            Excerpt(&version)
-        ),
-    )
-}
-
-fn no_session() -> Refusal {
-    Refusal::text(
-        400,
-        "Mcp-Session-Id is missing: send initialize first, then the id that comes with its answer",
-    )
-}
-
-fn refuse_request(request: &Request, error: &RpcError) -> Refusal {
-    Refusal {
-        head: json_head(400),
-        body: jsonrpc::write_error(Some(request.id()), error),
-    }
-}
-
-fn refuse_malformed(malformed: &Malformed) -> Refusal {
-    Refusal {
-        head: json_head(400),
-        body: jsonrpc::write_error(malformed.id.as_ref(), &malformed.error),
-    }
-}
-
-/// Spec: AMB-07.
-fn check_media(request: &HttpRequest<'_>) -> std::result::Result<(), Refusal> {
-    let media = request.value("Content-Type").unwrap_or_default();
-    let media = media.split(|byte| *byte == b';').next().unwrap_or_default();
-    if !media.trim_ascii().eq_ignore_ascii_case(b"application/json") {
-        return Err(Refusal::text(
-            415,
-            "Content-Type has to be application/json",
-        ));
-    }
-    if !accepts(request, "application/json") && !accepts(request, "text/event-stream") {
-        let text = "Accept has to name application/json and text/event-stream";
-        return Err(Refusal::text(406, text));
-    }
-    Ok(())
-}
-
-/// Whether a client takes a media type. One that does not say takes all.
-fn accepts(request: &HttpRequest<'_>, media: &str) -> bool {
-    let (main, _) = media.split_once('/').unwrap_or((media, ""));
-    let mut said = false;
-    for value in request.values("Accept") {
-        for range in value.split(|byte| *byte == b',') {
-            said = true;
-            let range = range.split(|byte| *byte == b';').next().unwrap_or_default();
-            let range = String::from_utf8_lossy(range.trim_ascii()).to_ascii_lowercase();
-            if range == media || range == "*/*" || range == format!("{main}/*") {
-                return true;
-            }
-        }
-    }
-    !said
 }
 
 fn path_of<'a>(request: &HttpRequest<'a>) -> &'a str {
