@@ -13,6 +13,7 @@ mod asking_state;
 mod client_asked;
 mod client_cache;
 mod client_calls;
+mod client_cancelling;
 mod client_children;
 mod client_fallback;
 mod client_opening;
