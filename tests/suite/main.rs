@@ -19,6 +19,7 @@ mod client_fallback;
 mod client_opening;
 mod client_paging;
 mod client_peers;
+mod client_raw;
 mod client_restart;
 mod client_rounds;
 mod client_subscriptions;
