@@ -50,6 +50,8 @@ mod http_client_sessions;
 #[cfg(feature = "http-client")]
 mod http_client_settings;
 #[cfg(feature = "http-server")]
+mod http_events;
+#[cfg(feature = "http-server")]
 mod http_legacy;
 #[cfg(feature = "http-server")]
 mod http_listener_clients;
