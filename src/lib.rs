@@ -73,7 +73,11 @@ pub use error::{Error, ErrorCode, ErrorKind, Result, RpcError};
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// So are those of the guide to HTTP.
+/// So are those of the guides to HTTP.
 #[cfg(all(doctest, feature = "http-server"))]
 #[doc = include_str!("../docs/http.md")]
 struct GuideToHttp;
+
+#[cfg(all(doctest, feature = "tls"))]
+#[doc = include_str!("../docs/http-client.md")]
+struct GuideToHttpClients;
