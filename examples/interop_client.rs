@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! interop_client [--era legacy|modern|auto] [--call NAME JSON]... [OPTION]... -- COMMAND [ARGUMENT ...]
+//! interop_client … -- URL
 //!
 //! --answer               be asked: the user fills in "Ada" everywhere, the model says "Paris"
 //! --root URI             have this root
@@ -31,7 +32,8 @@ use mcplink::schema::{
     CompleteRequestParams, ContentBlock, CreateMessageResult, ElicitResult, LoggingLevel,
     ProtocolVersion, Root, SubscriptionFilter,
 };
-use mcplink::transport::Child;
+use mcplink::transport::http::Http;
+use mcplink::transport::{Child, Transport};
 use serde_json::{Value, json};
 
 enum Asked {
@@ -276,11 +278,21 @@ fn lists(client: &Client) -> mcplink::Result<Value> {
     Ok(lists)
 }
 
-fn run(arguments: &Arguments) -> mcplink::Result<Value> {
-    let mut command = arguments.command.iter();
+/// The server is started, or reached at its URL.
+fn server(command: &[String]) -> mcplink::Result<Box<dyn Transport>> {
+    if let [url] = command
+        && url.starts_with("http")
+    {
+        return Ok(Box::new(Http::new(url)?));
+    }
+    let mut command = command.iter();
     let program = command.next().map_or("", String::as_str);
+    Ok(Box::new(Child::new(program).args(command)))
+}
+
+fn run(arguments: &Arguments) -> mcplink::Result<Value> {
     let (logs, events) = (Told::default(), Told::default());
-    let client = builder(arguments, &logs).connect(Child::new(program).args(command))?;
+    let client = builder(arguments, &logs).connect(server(&arguments.command)?)?;
     // A server may send them without being able to be told which.
     let may_set = client.revision().is_legacy() && client.capabilities().logging.is_some();
     if arguments.log && may_set {

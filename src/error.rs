@@ -47,7 +47,8 @@ struct HttpAnswer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The server wants other credentials, or refuses these: HTTP status 401 or 403. [`Error::http_challenge`] has what it asks for.
+    /// The server wants other credentials, or refuses these: HTTP status 401 or 403, for which [`Error::http_challenge`] has what it asks for,
+    /// or a word about certificates in the handshake of TLS.
     Auth,
     /// Too many requests are in flight. Nothing was sent: wait for one to finish and try again.
     Busy,
@@ -60,7 +61,8 @@ pub enum ErrorKind {
     Http,
     /// An argument is wrong. Trying again with the same value fails again.
     Invalid,
-    /// The operating system refused an operation; [`Error::os_code`] has its number.
+    /// The operating system refused an operation; [`Error::os_code`] has its number. Or no connection came about that can be trusted (TLS):
+    /// nothing was sent.
     Io,
     /// A size or count limit was hit. The text names the setting to raise.
     Limit,

@@ -72,3 +72,12 @@ pub use error::{Error, ErrorCode, ErrorKind, Result, RpcError};
 #[cfg(all(doctest, feature = "schemars"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// So are those of the guides to HTTP.
+#[cfg(all(doctest, feature = "http-server"))]
+#[doc = include_str!("../docs/http.md")]
+struct GuideToHttp;
+
+#[cfg(all(doctest, feature = "tls"))]
+#[doc = include_str!("../docs/http-client.md")]
+struct GuideToHttpClients;

@@ -1,5 +1,6 @@
 //! What the command line asks for.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use mcplink::schema::{LoggingLevel, ProtocolVersion, Root};
@@ -32,6 +33,7 @@ actions
 options, anywhere before --
   --url URL           the server is reached over HTTP, and not started
   --header NAME:VALUE send this header field with every request; may be given again
+  --cacert FILE       trust the servers that the authorities in this PEM file vouch for, and no others
   --json              print the bare result as JSON
   --era ERA           legacy, modern or auto (the default)
   --revision DATE     speak this revision only
@@ -57,6 +59,7 @@ pub(crate) struct Options {
     pub(crate) trace: bool,
     pub(crate) url: Option<String>,
     pub(crate) headers: Vec<(String, String)>,
+    pub(crate) authorities: Option<PathBuf>,
     pub(crate) server: Vec<String>,
 }
 
@@ -104,6 +107,7 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Asked, String>
         trace: false,
         url: None,
         headers: Vec::new(),
+        authorities: None,
         server: Vec::new(),
     };
     if words.peek().is_none() {
@@ -129,6 +133,7 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Asked, String>
             "--root" => options.roots.push(read_root(&value()?)?),
             "--url" => options.url = Some(value()?),
             "--header" => options.headers.push(read_header(&value()?)?),
+            "--cacert" => options.authorities = Some(value()?.into()),
             "--log" => options.log = Some(read_level(&value()?)?),
             "--" => options.server = words.by_ref().collect(),
             name if name.starts_with('-') && name.len() > 1 => {
@@ -147,6 +152,10 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Asked, String>
     }
     if options.url.is_none() && !options.headers.is_empty() {
         return Err("--header is for servers that are reached with --url".to_owned());
+    }
+    let is_secure = |url: &String| url.starts_with("https:");
+    if options.authorities.is_some() && !options.url.as_ref().is_some_and(is_secure) {
+        return Err("--cacert is for servers that are reached with --url https://…".to_owned());
     }
     let has_server = options.url.is_some() || !options.server.is_empty();
     let action = read_action(action).map_err(|text| {

@@ -16,6 +16,7 @@ mod print;
 mod shell;
 mod values;
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -86,9 +87,11 @@ fn server(options: &Options) -> Result<Box<dyn Transport>, Failure> {
     if let Some(url) = &options.url {
         let http = Http::new(url).map_err(|error| Failure::usage(error.to_string()))?;
         let headers = options.headers.iter();
-        return Ok(Box::new(
-            headers.fold(http, |http, (name, value)| http.header(name, value)),
-        ));
+        let http = headers.fold(http, |http, (name, value)| http.header(name, value));
+        return match &options.authorities {
+            Some(file) => trusting(http, file),
+            None => Ok(Box::new(http)),
+        };
     }
     let (program, arguments) = options.server.split_first().ok_or_else(|| {
         Failure::usage(
@@ -97,6 +100,21 @@ fn server(options: &Options) -> Result<Box<dyn Transport>, Failure> {
         )
     })?;
     Ok(Box::new(Child::new(program).args(arguments)))
+}
+
+/// Trusts those that are named in a file.
+#[cfg(feature = "tls")]
+fn trusting(http: Http, file: &Path) -> Result<Box<dyn Transport>, Failure> {
+    let pem = std::fs::read(file)
+        .map_err(|error| Failure::usage(format!("--cacert {}: {error}", file.display())))?;
+    Ok(Box::new(http.root_certificates(pem)))
+}
+
+#[cfg(not(feature = "tls"))]
+fn trusting(_: Http, _: &Path) -> Result<Box<dyn Transport>, Failure> {
+    Err(Failure::usage(
+        "--cacert needs the feature 'tls'".to_owned(),
+    ))
 }
 
 fn show_traced(start: Instant, message: &Tapped<'_>) {

@@ -6,11 +6,13 @@ import os
 import pty
 import select
 import signal
+import socket
 import subprocess
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable
+from typing import Callable, Iterator
 
 DEADLINE = 60  # seconds for one program, far above what any needs
 
@@ -100,6 +102,36 @@ def kill_all(process: subprocess.Popen, pids: Path) -> None:
 def noting_pids(pids: Path, argv: list[str]) -> list[str]:
     """The same command, but its process id is noted first; nothing stands between client and server."""
     return ["sh", "-c", 'echo $$ >> "$0" && exec "$@"', str(pids), *argv]
+
+
+@contextmanager
+def listening(argv: list[str], folder: Path) -> Iterator[str]:
+    """Runs a server at a port of its own, which stands for `{port}` in its command, and gives the URL once it listens there."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    argv = [word.replace("{port}", str(port)) for word in argv]
+    with open(folder / "server", "wb") as said:
+        process = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True, cwd=folder
+        )
+    try:
+        give_up = time.monotonic() + DEADLINE
+        while True:
+            if process.poll() is not None or time.monotonic() > give_up:
+                raise Failed(f"the server does not listen: {tail((folder / 'server').read_text(errors='replace'))}")
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                break
+            except OSError:
+                time.sleep(0.05)
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        process.wait()
 
 
 def run_at_terminal(check: Check, argv: list[str], pids: Path, dialogue: list[tuple[str, str]]) -> tuple[int, str]:

@@ -1,14 +1,16 @@
 //! Legacy clients over HTTP: sessions, streams that can be resumed, questions, batches, and the transport of 2024-11-05.
 
-use std::sync::mpsc;
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use mcplink::Result;
 use mcplink::schema::{
     ElicitRequestParams, ElicitSchema, ProtocolVersion, TaskSupport, Tool, ToolExecution,
 };
 use mcplink::server::http::{Denied, HttpOptions, Principal};
 use mcplink::server::{Context, Server, TaskOptions, ToolError};
+use mcplink::transport::http::{HttpRequest, ResponseHead, ResponseWriter, Service};
 use serde_json::{Value, json};
 
 use crate::common::LONG;
@@ -453,6 +455,83 @@ fn clients_of_the_first_transport_are_served_on_request() {
     }
     let off = Web::new(&server);
     assert_eq!(off.send("GET", "/sse", &[], "").status(), 404);
+}
+
+/// A client whose writes take until they are let through, and which goes when it is told to.
+#[derive(Debug)]
+struct Lagging {
+    begun: Sender<String>,
+    writing: Sender<()>,
+    go: Receiver<()>,
+    gone: Arc<Gone>,
+}
+
+#[derive(Default)]
+struct Gone(Mutex<Option<Box<dyn FnOnce() + Send>>>);
+
+impl std::fmt::Debug for Gone {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Gone")
+    }
+}
+
+impl ResponseWriter for Lagging {
+    fn respond(&mut self, _: &ResponseHead, _: &[u8]) -> Result<()> {
+        panic!("a stream was asked for")
+    }
+
+    fn begin(&mut self, _: &ResponseHead, first: &[u8]) -> Result<()> {
+        let first = String::from_utf8_lossy(first).into_owned();
+        self.begun.send(first).unwrap();
+        Ok(())
+    }
+
+    fn write(&mut self, _: &[u8], _: Option<Instant>) -> Result<bool> {
+        self.writing.send(()).unwrap();
+        self.go.recv_timeout(LONG).unwrap();
+        Ok(true)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn on_gone(&mut self, callback: Box<dyn FnOnce() + Send>) {
+        *self.gone.0.lock().unwrap() = Some(callback);
+    }
+}
+
+// Lesson 15.1
+#[test]
+fn a_reader_that_goes_while_something_is_written_is_not_overlooked() {
+    let web = Web::with(&server(), HttpOptions::new().old_paths("/sse", "/messages"));
+    let (begun, first) = mpsc::channel();
+    let (writing, is_writing) = mpsc::channel();
+    let (let_through, go) = mpsc::channel();
+    let gone = Arc::new(Gone::default());
+    let writer = Lagging {
+        begun,
+        writing,
+        go,
+        gone: Arc::clone(&gone),
+    };
+    let accept = [("Accept", &b"text/event-stream"[..])];
+    let request = HttpRequest::new("GET", "/sse").headers(&accept);
+    web.service.serve(request, Box::new(writer));
+    let first = first.recv_timeout(LONG).unwrap();
+    let endpoint = first.split("data: ").nth(1).unwrap().trim();
+    let opening = initialize(1, ProtocolVersion::V2024_11_05, json!({}));
+    let posted = web.send("POST", endpoint, &[], opening.to_string());
+    assert_eq!(posted.status(), 202);
+    is_writing.recv_timeout(LONG).unwrap();
+    let callback = gone.0.lock().unwrap().take();
+    callback.unwrap()();
+    let_through.send(()).unwrap();
+    let until = Instant::now() + LONG;
+    while web.service.sessions() > 0 {
+        assert!(Instant::now() < until, "the session ends with its stream");
+        std::thread::yield_now();
+    }
 }
 
 // 15.1

@@ -39,6 +39,8 @@ mod everything;
 mod extensions;
 mod faults;
 mod forms;
+#[cfg(all(feature = "tls", feature = "http-server"))]
+mod front;
 #[cfg(feature = "http-client")]
 mod http_client_calls;
 #[cfg(feature = "http-client")]
@@ -51,6 +53,10 @@ mod http_client_server;
 mod http_client_sessions;
 #[cfg(feature = "http-client")]
 mod http_client_settings;
+#[cfg(all(feature = "tls", feature = "http-server"))]
+mod http_client_tls;
+#[cfg(feature = "http-server")]
+mod http_events;
 #[cfg(feature = "http-server")]
 mod http_legacy;
 #[cfg(feature = "http-server")]

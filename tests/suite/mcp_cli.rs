@@ -134,6 +134,7 @@ fn the_exit_code_tells_who_failed() {
     check("--root /does/not/exist tools", 2, "--root");
     check("--url http://127.0.0.1:9/mcp tools", 2, "either started");
     check("--header a:b tools", 2, "--url");
+    check("--cacert x tools", 2, "--url");
     check("call nothing", 3, "-32602");
     check("--timeout 0.2 call slow steps=50 delay_ms=100", 5, "200 ms");
     let (code, result) = json_of("--json call fail");
@@ -264,4 +265,41 @@ fn it_reaches_servers_over_http() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(code == 4 && said.contains("can't be reached"), "{said}");
     assert_eq!(run(&["--url", "ftp://x", "tools"]).0, 2);
+}
+
+#[test]
+#[cfg(all(feature = "tls", feature = "http-server"))]
+fn it_trusts_whom_it_is_told_to() {
+    use crate::front::{Front, SERVER};
+    use crate::stub::{Stub, text};
+    let stub = Stub::modern(|seen, out| match &*seen.asks() {
+        "tools/list" => out.result(
+            seen,
+            json!({ "resultType": "complete", "tools": [], "ttlMs": 0, "cacheScope": "private" }),
+        ),
+        _ => out.result(seen, text("done")),
+    });
+    let front = Front::new(SERVER, stub.address());
+    let run = |words: &[&str]| {
+        let output = Command::new(example("mcp")).args(words).output().unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        (
+            output.status.code().unwrap(),
+            String::from_utf8(said).unwrap(),
+        )
+    };
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tls/root.pem");
+    let (code, said) = run(&["--url", &front.url(), "--cacert", root, "call", "x"]);
+    assert_eq!((code, &*said), (0, "done\n"));
+    let (code, said) = run(&["--url", &front.url(), "call", "x"]);
+    assert_eq!(code, 4);
+    assert!(said.contains("nobody who is trusted"), "{said}");
+    let (code, said) = run(&["--url", &front.url(), "--cacert", "/none", "call", "x"]);
+    assert_eq!(code, 2);
+    assert!(said.contains("--cacert /none"), "{said}");
+    // One that is none is an error too.
+    let none = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let (code, said) = run(&["--url", &front.url(), "--cacert", none, "call", "x"]);
+    assert_eq!(code, 4);
+    assert!(said.contains("expected PEM"), "{said}");
 }

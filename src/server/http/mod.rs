@@ -17,7 +17,9 @@
 //! Spec: Transports, "Streamable HTTP" (2025-03-26 and later).
 
 mod cors;
+mod events;
 mod guard;
+mod history;
 mod listening;
 mod modern;
 mod options;
@@ -27,6 +29,7 @@ mod service;
 mod session;
 mod stream;
 
+pub use self::events::{EventLog, EventStore};
 pub use self::listening::HttpServer;
 pub use self::options::{Denied, HttpOptions, Principal};
 pub use self::service::HttpService;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::events::EventStore;
 use crate::transport::http::{HttpLimits, HttpRequest};
 
 /// Looks at a request before anything else is done for it.
@@ -61,6 +62,7 @@ pub struct HttpOptions {
     pub(super) max_streams: usize,
     pub(super) max_events: usize,
     pub(super) max_event_bytes: usize,
+    pub(super) event_store: Option<Arc<dyn EventStore>>,
     pub(super) keep_alive: Duration,
     pub(super) limits: HttpLimits,
 }
@@ -80,6 +82,7 @@ impl Default for HttpOptions {
             max_streams: 10_000,
             max_events: 256,
             max_event_bytes: 1 << 20,
+            event_store: None,
             keep_alive: Duration::from_secs(15),
             limits: HttpLimits::default(),
         }
@@ -169,9 +172,16 @@ impl HttpOptions {
     }
 
     /// How many events of each stream of a legacy session are kept for a client that comes back for them, and how many bytes of them.
-    /// Defaults to 256 events and 1 MiB.
+    /// Defaults to 256 events and 1 MiB. A store of one's own has its own bounds.
     pub fn kept_events(mut self, events: usize, bytes: usize) -> Self {
         (self.max_events, self.max_event_bytes) = (events, bytes);
+        self
+    }
+
+    /// Keeps the events of the streams of legacy sessions elsewhere, or more of them. Defaults to memory, within
+    /// [`kept_events`](Self::kept_events).
+    pub fn event_store(mut self, store: impl EventStore + 'static) -> Self {
+        self.event_store = Some(Arc::new(store));
         self
     }
 

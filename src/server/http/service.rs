@@ -9,6 +9,7 @@ use super::super::dispatch::Link;
 use super::super::{Inner, Server};
 use super::cors::{self, ForReader};
 use super::guard;
+use super::history::{EventId, Missing};
 use super::modern::{self, Envelope};
 use super::options::{HttpOptions, Principal};
 use super::refusal::{
@@ -16,7 +17,7 @@ use super::refusal::{
 };
 use super::reply::{self, Reply};
 use super::session::{Session, Sessions};
-use super::stream::{EventId, RequestStream};
+use super::stream::RequestStream;
 use crate::error::{ErrorCode, Excerpt, Result, RpcError};
 use crate::jsonrpc::{Malformed, Message, Parsed, Request};
 use crate::protocol::{Connection, LogLevel, Origin, Outlet, tell};
@@ -538,15 +539,9 @@ impl Served {
             .and_then(|id| Some((session.find_stream(id.stream)?, id.sequence)));
         let given_back = match found {
             Some((stream, sequence)) => stream.read_from(Some(sequence), Vec::new(), response),
-            None => Err(response),
+            None => Err((Missing::Gone, response)),
         };
-        given_back.map_err(|response| {
-            let text = format!(
-                "the events behind '{}' are not kept (any more): send the request anew",
-                Excerpt(&last)
-            );
-            (Refusal::text(400, text), response)
-        })
+        given_back.map_err(|(missing, response)| (self.missing(&last, missing), response))
     }
 
     /// Ends a session. The answer is never anything else than a refusal or a bare status.
@@ -610,6 +605,24 @@ impl Served {
         status: fn(ErrorCode) -> u16,
     ) -> Arc<dyn Outlet> {
         Arc::new(Reply::new(response, status, self.options.keep_alive))
+    }
+
+    /// What a client is told that can't go on where it was.
+    fn missing(&self, last: &str, missing: Missing) -> Refusal {
+        let last = Excerpt(last);
+        match missing {
+            Missing::Gone => Refusal::text(
+                400,
+                format!(
+                    "the events behind '{last}' are not kept (any more): send the request anew"
+                ),
+            ),
+            Missing::Failed(error) => {
+                self.log(|| format!("the events of a stream can't be read: {error}"));
+                let text = format!("the events behind '{last}' can't be had now; try again later");
+                Refusal::text(503, text).header("Retry-After", "1")
+            }
+        }
     }
 
     fn not_allowed(&self) -> Refusal {

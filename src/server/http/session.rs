@@ -16,6 +16,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::super::dispatch::Link;
 use super::super::{Inner, Server};
+use super::events::{EventStore, Recent};
+use super::history::Keeper;
 use super::options::HttpOptions;
 use super::stream::{self, Stream};
 use crate::error::{ErrorCode, Result};
@@ -41,8 +43,8 @@ pub(super) struct Session {
     streams: Mutex<BTreeMap<u64, Arc<Stream>>>,
     next_stream: AtomicU64,
     keep_alive: Duration,
-    pub(super) max_events: usize,
-    pub(super) max_event_bytes: usize,
+    /// Keeps what is said on streams that a client can come back to, which is all of them or none.
+    pub(super) keeper: Option<Keeper>,
     born: Instant,
     /// In seconds since it was born.
     used: AtomicU64,
@@ -63,8 +65,15 @@ impl Session {
         peer: String,
         on_one_stream: bool,
     ) -> Result<Arc<Self>> {
-        let mut secret = [0; 24];
-        random::fill(&mut secret)?;
+        let mut bytes = [0; 24 + 16];
+        random::fill(&mut bytes)?;
+        let (secret, name) = bytes.split_at(24);
+        // Whoever lost the one stream has lost the session.
+        let keeper = (!on_one_stream).then(|| Keeper {
+            store: Arc::clone(&table.store),
+            name: URL_SAFE_NO_PAD.encode(name),
+            log: server.log.clone(),
+        });
         let link = Link::new(server, None);
         let session = Arc::new_cyclic(|session: &Weak<Self>| Self {
             id: URL_SAFE_NO_PAD.encode(secret),
@@ -75,8 +84,7 @@ impl Session {
             streams: Mutex::default(),
             next_stream: AtomicU64::new(1),
             keep_alive: options.keep_alive,
-            max_events: options.max_events,
-            max_event_bytes: options.max_event_bytes,
+            keeper,
             born: Instant::now(),
             used: AtomicU64::new(0),
             table: Arc::downgrade(table),
@@ -206,6 +214,7 @@ impl fmt::Debug for Session {
 #[derive(Debug)]
 pub(super) struct Sessions {
     state: Mutex<State>,
+    store: Arc<dyn EventStore>,
     idle: Duration,
     max: usize,
 }
@@ -224,8 +233,15 @@ impl Sessions {
             swept: Instant::now(),
             closed: false,
         };
+        let store = options.event_store.clone();
         Self {
             state: Mutex::new(state),
+            store: store.unwrap_or_else(|| {
+                Arc::new(Recent {
+                    max_events: options.max_events,
+                    max_bytes: options.max_event_bytes,
+                })
+            }),
             idle: options.session_idle,
             max: options.max_sessions,
         }

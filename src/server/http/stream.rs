@@ -13,14 +13,18 @@
 //!
 //! **Invariant:** an event is numbered, kept and written under the stream's lock, so that no reader misses one or sees one twice.
 //!
+//! **Threads.** Under that lock a store of the host's may take its time, and a slow client its own. So only who speaks or begins to read waits
+//! for it; whoever else comes, to close the stream or because its reader has gone, leaves word, and who holds the lock sees to it
+//! ([`Stream::settle`]).
+//!
 //! Spec: Transports, "Streamable HTTP", "Resumability and Redelivery" (2025-03-26 to 2025-11-25).
 
-use std::collections::VecDeque;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::time::{Duration, Instant};
 
+use super::history::{History, Missing};
 use super::reply::{json_head, legacy_status, stream_head};
 use super::session::Session;
 use crate::error::{Error, ErrorCode, ErrorKind, Result};
@@ -29,39 +33,20 @@ use crate::schema::ProtocolVersion;
 use crate::transport::http::event::{write_event, write_mark};
 use crate::transport::http::{ResponseHead, ResponseWriter};
 
-/// Which stream an event was on, and which one of it it was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct EventId {
-    pub(super) stream: u64,
-    pub(super) sequence: u64,
-}
-
-impl EventId {
-    pub(super) fn parse(text: &str) -> Option<Self> {
-        let (stream, sequence) = text.split_once('-')?;
-        Some(Self {
-            stream: stream.parse().ok()?,
-            sequence: sequence.parse().ok()?,
-        })
-    }
-}
-
-impl fmt::Display for EventId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}", self.stream, self.sequence)
-    }
-}
-
 /// One stream of a session.
 pub(super) struct Stream {
     pub(super) number: u64,
     session: Weak<Session>,
     keep_alive: Duration,
     state: Mutex<State>,
+    /// The last event has been said. Set under the lock.
+    done: AtomicBool,
+    /// Somebody wants the stream to be done.
     closed: AtomicBool,
+    /// The last reader that has gone.
+    gone: AtomicU64,
 }
 
-#[derive(Default)]
 struct State {
     /// There while a client reads.
     writer: Option<Box<dyn ResponseWriter>>,
@@ -69,50 +54,12 @@ struct State {
     reader: u64,
     /// Something was said, so that the response is a stream of events.
     begun: bool,
-    /// The last event has been said.
-    done: bool,
-    /// The number of the last event.
-    sequence: u64,
     /// How many events were handed to a reader.
     told: u64,
-    /// The last events: the front one has the number `sequence + 1 - events.len()`.
-    events: VecDeque<Box<[u8]>>,
-    bytes: usize,
+    history: History,
 }
 
 impl State {
-    /// Numbers and keeps an event; gives it as it goes out.
-    fn keep(&mut self, stream: u64, text: &[u8], max_events: usize, max_bytes: usize) -> Vec<u8> {
-        self.sequence += 1;
-        self.events.push_back(text.into());
-        self.bytes += text.len();
-        while self.events.len() > max_events.max(1) || self.bytes > max_bytes.max(text.len()) {
-            let dropped = self.events.pop_front();
-            self.bytes -= dropped.map_or(0, |event| event.len());
-        }
-        let mut out = Vec::with_capacity(text.len() + 32);
-        self.write_kept(stream, self.sequence, &mut out);
-        out
-    }
-
-    /// The number of the last event that is not kept any more.
-    fn dropped(&self) -> u64 {
-        self.sequence - self.events.len() as u64
-    }
-
-    fn write_kept(&self, stream: u64, sequence: u64, out: &mut Vec<u8>) {
-        let index = usize::try_from(sequence - self.dropped() - 1).unwrap_or(usize::MAX);
-        if let Some(text) = self.events.get(index) {
-            let id = EventId { stream, sequence }.to_string();
-            // An event without text marks a place only.
-            if text.is_empty() {
-                write_mark(out, &id, None);
-            } else {
-                write_event(out, Some(&id), text);
-            }
-        }
-    }
-
     /// Ends what the client reads, if it reads.
     fn hang_up(&mut self) {
         let Some(mut writer) = self.writer.take() else {
@@ -130,7 +77,7 @@ impl State {
 impl Stream {
     /// The stream for what belongs to no request. Nobody reads it yet.
     pub(super) fn standing(session: Weak<Session>, keep_alive: Duration) -> Self {
-        Self::new(0, session, keep_alive, State::default())
+        Self::new(0, session, keep_alive, None)
     }
 
     /// The stream of one request.
@@ -140,20 +87,29 @@ impl Stream {
         keep_alive: Duration,
         writer: Box<dyn ResponseWriter>,
     ) -> Self {
-        let state = State {
-            writer: Some(writer),
-            ..State::default()
-        };
-        Self::new(number, session, keep_alive, state)
+        Self::new(number, session, keep_alive, Some(writer))
     }
 
-    fn new(number: u64, session: Weak<Session>, keep_alive: Duration, state: State) -> Self {
+    fn new(
+        number: u64,
+        session: Weak<Session>,
+        keep_alive: Duration,
+        writer: Option<Box<dyn ResponseWriter>>,
+    ) -> Self {
         Self {
             number,
             session,
             keep_alive,
-            state: Mutex::new(state),
+            state: Mutex::new(State {
+                writer,
+                reader: 0,
+                begun: false,
+                told: 0,
+                history: History::of(number),
+            }),
+            done: AtomicBool::new(false),
             closed: AtomicBool::new(false),
+            gone: AtomicU64::new(0),
         }
     }
 
@@ -161,13 +117,18 @@ impl Stream {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether nothing more comes, and whether somebody reads.
+    /// Whether nothing more comes.
     pub(super) fn is_done(&self) -> bool {
-        self.lock().done
+        self.done.load(Ordering::SeqCst)
     }
 
+    /// Whether somebody reads, or something is being said.
     pub(super) fn is_read(&self) -> bool {
-        self.lock().writer.is_some()
+        match self.state.try_lock() {
+            Ok(state) => state.writer.is_some(),
+            Err(TryLockError::Poisoned(state)) => state.into_inner().writer.is_some(),
+            Err(TryLockError::WouldBlock) => true,
+        }
     }
 
     fn head(&self) -> ResponseHead {
@@ -178,16 +139,23 @@ impl Stream {
     fn say(self: &Arc<Self>, text: &[u8], deadline: Option<Instant>) -> Result<bool> {
         let session = self.session()?;
         let mut state = self.lock();
-        if state.done {
+        if self.is_done() {
             return Err(gone());
         }
-        let (max_events, max_bytes) = (session.max_events, session.max_event_bytes);
         let begins = !state.begun && state.writer.is_some();
-        let mut event = Vec::new();
-        if begins && session.marks_beginnings() {
-            event = state.keep(self.number, b"", max_events, max_bytes);
+        let mut event = Vec::with_capacity(text.len() + 32);
+        let mut complaint = None;
+        match &session.keeper {
+            None => write_event(&mut event, None, text),
+            Some(keeper) => {
+                let mark = (begins && session.marks_beginnings()).then_some(&b""[..]);
+                for text in mark.into_iter().chain([text]) {
+                    let failed = state.history.keep(keeper, text);
+                    complaint = complaint.or(failed);
+                    state.history.write_last(text, &mut event);
+                }
+            }
         }
-        event.extend(state.keep(self.number, text, max_events, max_bytes));
         let written = match &mut state.writer {
             None => Ok(true),
             Some(writer) if begins => writer.begin(&self.head(), &event).map(|()| true),
@@ -199,53 +167,83 @@ impl Stream {
         match written {
             Ok(true) => {
                 if state.writer.is_some() {
-                    state.told = state.sequence;
+                    state.told = state.history.sequence();
                 }
             }
             // It reads too slowly, or has gone: the event is kept for when it comes back.
-            Ok(false) | Err(_) => drop(state.writer.take()),
+            Ok(false) | Err(_) => _ = self.gone.fetch_max(state.reader, Ordering::SeqCst),
         }
         drop(state);
         if begins && self.number > 0 {
             session.remember(self);
         }
-        self.close_if_told();
+        if let (Some(keeper), Some(error)) = (&session.keeper, complaint) {
+            keeper.report(&error);
+        }
+        self.settle();
         Ok(true)
     }
 
     /// Lets a client read from behind the event that it saw last, or, on a standing stream, what no other one was told. `preface` is
     /// what it reads first.
     ///
-    /// Gives the writer back if what it asks for is not kept any more.
+    /// Gives the writer back if what it asks for can't be had.
     pub(super) fn read_from(
         self: &Arc<Self>,
         seen: Option<u64>,
         preface: Vec<u8>,
         mut writer: Box<dyn ResponseWriter>,
-    ) -> std::result::Result<(), Box<dyn ResponseWriter>> {
+    ) -> std::result::Result<(), (Missing, Box<dyn ResponseWriter>)> {
         let mut state = self.lock();
-        let after = seen.unwrap_or_else(|| state.told.max(state.dropped()));
-        if after < state.dropped() || after > state.sequence {
-            return Err(writer);
-        }
+        let (may_skip, mut piece, mut complaint) = (seen.is_none(), preface, None);
+        let from = seen.unwrap_or(state.told);
+        let mut reached = match state.history.read(from, may_skip, &mut piece) {
+            Ok(reached) => reached,
+            Err(missing) if !may_skip => return Err((missing, writer)),
+            // Who asks for nothing in particular gets what comes from now on.
+            Err(missing) => {
+                complaint = Some(missing);
+                state.history.sequence()
+            }
+        };
         // A reader that was there before is one that the client has given up.
         state.hang_up();
-        let mut out = preface;
-        for sequence in after + 1..=state.sequence {
-            state.write_kept(self.number, sequence, &mut out);
-        }
         state.begun = true;
-        if writer.begin(&self.head(), &out).is_err() {
-            return Ok(());
+        let mut taken = writer.begin(&self.head(), &piece).map(|()| true);
+        // As much as the client takes without being waited for: it comes back for the rest.
+        while let Ok(true) = taken {
+            state.told = reached;
+            if reached == state.history.sequence() {
+                break;
+            }
+            piece.clear();
+            taken = match state.history.read(reached, may_skip, &mut piece) {
+                Ok(next) => {
+                    reached = next;
+                    if piece.is_empty() {
+                        continue;
+                    }
+                    writer.write(&piece, None)
+                }
+                Err(missing) => {
+                    complaint = Some(missing);
+                    Ok(false)
+                }
+            };
         }
-        state.told = state.sequence;
-        if state.done {
-            _ = writer.finish();
-            return Ok(());
+        match taken {
+            Ok(true) if self.is_done() => _ = writer.finish(),
+            Ok(true) => self.watch(&mut state, writer),
+            Ok(false) | Err(_) => drop(writer),
         }
-        self.watch(&mut state, writer);
         drop(state);
-        self.close_if_told();
+        if let Some(Missing::Failed(error)) = complaint
+            && let Ok(session) = self.session()
+            && let Some(keeper) = &session.keeper
+        {
+            keeper.report(&error.context("the events of a stream can't be read"));
+        }
+        self.settle();
         Ok(())
     }
 
@@ -261,20 +259,10 @@ impl Stream {
         state.writer = Some(writer);
     }
 
-    /// A reader has gone. One who writes at the moment finds that out as well.
+    /// A reader has gone. Never waits.
     fn lose(&self, reader: u64) {
-        if let Ok(mut state) = self.state.try_lock()
-            && state.reader == reader
-        {
-            let writer = state.writer.take();
-            drop(state);
-            drop(writer);
-            if self.number == 0
-                && let Some(session) = self.session.upgrade()
-            {
-                session.lost_its_stream();
-            }
-        }
+        self.gone.fetch_max(reader, Ordering::SeqCst);
+        self.settle();
     }
 
     /// Sends the reader away for a while: it comes back for what is said meanwhile.
@@ -283,23 +271,17 @@ impl Stream {
         if !session.marks_beginnings() {
             return Ok(());
         }
+        let Some(keeper) = &session.keeper else {
+            return Ok(());
+        };
         let mut state = self.lock();
         let Some(mut writer) = state.writer.take() else {
             return Ok(());
         };
-        _ = state.keep(
-            self.number,
-            b"",
-            session.max_events,
-            session.max_event_bytes,
-        );
-        state.told = state.sequence;
-        let id = EventId {
-            stream: self.number,
-            sequence: state.sequence,
-        };
+        let complaint = state.history.keep(keeper, b"");
+        state.told = state.history.sequence();
         let mut mark = Vec::new();
-        write_mark(&mut mark, &id.to_string(), Some(retry));
+        write_mark(&mut mark, &state.history.last_id().to_string(), Some(retry));
         let begins = !std::mem::replace(&mut state.begun, true);
         let sent = if begins {
             writer.begin(&self.head(), &mark).map(|()| true)
@@ -311,6 +293,10 @@ impl Stream {
         if self.number > 0 {
             session.remember(self);
         }
+        if let Some(error) = complaint {
+            keeper.report(&error);
+        }
+        self.settle();
         if sent? {
             writer.finish()?;
         }
@@ -321,23 +307,45 @@ impl Stream {
         self.session.upgrade().ok_or_else(gone)
     }
 
-    fn close_if_told(&self) {
-        if self.closed.load(Ordering::SeqCst) {
-            self.close_now();
-        }
-    }
-
     /// Nothing more is said. Never waits.
     pub(super) fn close_now(&self) {
         self.closed.store(true, Ordering::SeqCst);
-        let mut state = match self.state.try_lock() {
-            Ok(state) => state,
-            Err(TryLockError::Poisoned(state)) => state.into_inner(),
-            // Who writes at the moment sees to it.
-            Err(TryLockError::WouldBlock) => return,
+        self.settle();
+    }
+
+    /// Does what somebody wanted while the lock was held: called by whoever leaves such a word, and by whoever has just let go of the lock. So
+    /// one of them does it, and nobody waits.
+    fn settle(&self) {
+        let words = || {
+            let closed = self.closed.load(Ordering::SeqCst);
+            (closed, self.gone.load(Ordering::SeqCst))
         };
-        state.done = true;
-        state.hang_up();
+        while words() != (false, 0) {
+            let mut state = match self.state.try_lock() {
+                Ok(state) => state,
+                Err(TryLockError::Poisoned(state)) => state.into_inner(),
+                Err(TryLockError::WouldBlock) => return,
+            };
+            let heard = words();
+            let (closed, gone) = heard;
+            let is_lost = gone > 0 && gone == state.reader;
+            let lost = if is_lost { state.writer.take() } else { None };
+            if closed {
+                self.done.store(true, Ordering::SeqCst);
+                state.hang_up();
+            }
+            drop(state);
+            if lost.is_some()
+                && self.number == 0
+                && let Some(session) = self.session.upgrade()
+            {
+                session.lost_its_stream();
+            }
+            // A word that was left meanwhile found the lock held.
+            if heard == words() {
+                return;
+            }
+        }
     }
 
     /// Says something on a standing stream.
@@ -359,6 +367,7 @@ impl RequestStream {
             stream.watch(&mut state, writer);
         }
         drop(state);
+        stream.settle();
         Self(stream)
     }
 }
@@ -376,11 +385,11 @@ impl Outlet for RequestStream {
     ) -> Result<()> {
         let session = self.0.session()?;
         let mut state = self.0.lock();
-        if state.done {
+        if self.0.is_done() {
             return Err(gone());
         }
         if !state.begun {
-            state.done = true;
+            self.0.done.store(true, Ordering::SeqCst);
             let writer = state.writer.take();
             drop(state);
             let head = session.head_of_answer(json_head(error.map_or(200, legacy_status)), error);
@@ -392,7 +401,7 @@ impl Outlet for RequestStream {
         drop(state);
         self.0.say(&text, deadline)?;
         let mut state = self.0.lock();
-        state.done = true;
+        self.0.done.store(true, Ordering::SeqCst);
         state.hang_up();
         Ok(())
     }
@@ -429,31 +438,4 @@ fn gone() -> Error {
 /// Whether streams of a revision begin with an event that marks the place.
 pub(super) fn marks_beginnings(revision: ProtocolVersion) -> bool {
     revision >= ProtocolVersion::V2025_11_25
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn event_ids_are_read_as_they_were_written() {
-        let id = EventId {
-            stream: 3,
-            sequence: 17,
-        };
-        assert_eq!(id.to_string(), "3-17");
-        assert_eq!(EventId::parse("3-17"), Some(id));
-        for odd in [
-            "",
-            "3",
-            "3-",
-            "-1",
-            "a-b",
-            "3-17-1",
-            "3--1",
-            "99999999999999999999-1",
-        ] {
-            assert_eq!(EventId::parse(odd), None, "{odd}");
-        }
-    }
 }

@@ -1,4 +1,4 @@
-"""A client of FastMCP 4.1: checks a stdio server in one era."""
+"""A client of FastMCP 4.1: checks a server in one era, over stdio or at a URL."""
 
 import base64
 import logging
@@ -10,7 +10,7 @@ import anyio
 import checks
 import mcp_types as types
 from fastmcp import Client
-from fastmcp.client.transports import StdioTransport
+from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
 from mcp.shared.exceptions import MCPError
 
 MODES = {"legacy": "legacy", "modern": "2026-07-28", "auto": "auto"}
@@ -122,7 +122,11 @@ async def main() -> int:
         "roots": [checks.HOME],
         "log_handler": peer.on_log,
     }
-    transport = StdioTransport(options.command[0], options.command[1:], keep_alive=False)
+    program, *rest = options.command
+    if program.startswith("http"):
+        transport = StreamableHttpTransport(program)
+    else:
+        transport = StdioTransport(program, rest, keep_alive=False)
     peer.client = Client(
         transport,
         mode=MODES[options.era],

@@ -1,4 +1,4 @@
-"""A client of the Python SDK 1.30: checks a stdio server; legacy only."""
+"""A client of the Python SDK 1.30: checks a server over stdio or at a URL; legacy only."""
 
 import base64
 import logging
@@ -9,6 +9,7 @@ import anyio
 import checks
 from mcp import ClientSession, McpError, StdioServerParameters, types
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamablehttp_client
 from pydantic import AnyUrl
 
 
@@ -127,8 +128,12 @@ async def main() -> int:
     peer = Peer()
     stack = AsyncExitStack()
     async with stack:
-        server = StdioServerParameters(command=options.command[0], args=options.command[1:])
-        read, write = await stack.enter_async_context(stdio_client(server))
+        program, *rest = options.command
+        if program.startswith("http"):
+            opened = streamablehttp_client(program)
+        else:
+            opened = stdio_client(StdioServerParameters(command=program, args=rest))
+        read, write, *_ = await stack.enter_async_context(opened)
         answering = {
             "elicitation_callback": peer.on_elicit,
             "sampling_callback": peer.on_sample,

@@ -1,4 +1,4 @@
-"""A client of the Python SDK 2.3: checks a stdio server in one era."""
+"""A client of the Python SDK 2.3: checks a server in one era, over stdio or at a URL."""
 
 import base64
 import logging
@@ -139,8 +139,9 @@ async def main() -> int:
         "logging_callback": peer.on_log,
         "log_level": "debug",
     }
+    program, *rest = options.command
     peer.client = Client(
-        StdioServerParameters(command=options.command[0], args=options.command[1:]),
+        program if program.startswith("http") else StdioServerParameters(command=program, args=rest),
         mode=MODES[options.era],
         message_handler=peer.on_message,
         **(answering if options.features else {}),

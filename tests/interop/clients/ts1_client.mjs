@@ -1,6 +1,7 @@
-// A client of the TypeScript SDK 1.32: checks a stdio server; legacy only.
+// A client of the TypeScript SDK 1.32: checks a server over stdio or at a URL; legacy only.
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import * as types from "@modelcontextprotocol/sdk/types.js";
 import { ANSWERING, ANSWERS, CONNECT_MS, checkServer, notConnected, notes, options } from "./checks.mjs";
 
@@ -24,9 +25,15 @@ if (features) {
   for (const [method, answer] of Object.entries(ANSWERS)) client.setRequestHandler(SCHEMAS[method], answer);
   for (const [method, note] of Object.entries(told.handlers)) client.setNotificationHandler(SCHEMAS[method], note);
 }
-const transport = new StdioClientTransport({ command, args });
+const transport = command.startsWith("http")
+  ? new StreamableHTTPClientTransport(new URL(command))
+  : new StdioClientTransport({ command, args });
 let revision;
-transport.setProtocolVersion = (version) => (revision = version);
+const setOwn = transport.setProtocolVersion?.bind(transport);
+transport.setProtocolVersion = (version) => {
+  revision = version;
+  setOwn?.(version);
+};
 try {
   await client.connect(transport, { timeout: CONNECT_MS });
 } catch (error) {

@@ -1,5 +1,5 @@
-// A client of the TypeScript SDK 2.4: checks a stdio server in one era.
-import { Client } from "@modelcontextprotocol/client";
+// A client of the TypeScript SDK 2.4: checks a server in one era, over stdio or at a URL.
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { ANSWERING, ANSWERS, CONNECT_MS, checkServer, notConnected, notes, options } from "./checks.mjs";
 
@@ -16,7 +16,10 @@ if (features) {
   for (const [method, note] of Object.entries(told.handlers)) client.setNotificationHandler(method, note);
 }
 try {
-  await client.connect(new StdioClientTransport({ command, args }), { timeout: CONNECT_MS });
+  const transport = command.startsWith("http")
+    ? new StreamableHTTPClientTransport(new URL(command))
+    : new StdioClientTransport({ command, args });
+  await client.connect(transport, { timeout: CONNECT_MS });
 } catch (error) {
   notConnected(error);
 }

@@ -166,4 +166,7 @@ def complete(ref, argument, context):
 
 if __name__ == "__main__":
     print("fastmcp-server: a line on stderr is no sign of failure", file=sys.stderr)
-    server.run("stdio", show_banner=False, log_level="ERROR")
+    if sys.argv[1:2] == ["--http"]:
+        server.run("http", host="127.0.0.1", port=int(sys.argv[2]), show_banner=False, log_level="ERROR")
+    else:
+        server.run("stdio", show_banner=False, log_level="ERROR")

@@ -144,4 +144,8 @@ async def complete(ref, argument, context) -> Completion:
 
 if __name__ == "__main__":
     print("py1-server: a line on stderr is no sign of failure", file=sys.stderr)
-    server.run("stdio")
+    if sys.argv[1:2] == ["--http"]:
+        server.settings.port = int(sys.argv[2])
+        server.run("streamable-http")
+    else:
+        server.run("stdio")

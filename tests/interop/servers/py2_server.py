@@ -188,4 +188,7 @@ async def complete(ref, argument, context) -> Completion:
 
 if __name__ == "__main__":
     print("py2-server: a line on stderr is no sign of failure", file=sys.stderr)
-    server.run("stdio")
+    if sys.argv[1:2] == ["--http"]:
+        server.run("streamable-http", host="127.0.0.1", port=int(sys.argv[2]))
+    else:
+        server.run("stdio")

@@ -1,8 +1,11 @@
-// A server of the TypeScript SDK 1.32 over stdio; legacy only.
+// A server of the TypeScript SDK 1.32 over stdio, or over HTTP for one client with `--http PORT`; legacy only.
 import { completable } from "@modelcontextprotocol/sdk/server/completable.js";
 import { McpServer, ResourceTemplate } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
+import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { SubscribeRequestSchema, UnsubscribeRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import { randomUUID } from "node:crypto";
+import { createServer } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
 import { z } from "zod";
 import * as demo from "./demo.mjs";
@@ -99,4 +102,10 @@ server.registerPrompt(
 );
 
 console.error("ts1-server: a line on stderr is no sign of failure");
-await server.connect(new StdioServerTransport());
+if (process.argv[2] === "--http") {
+  const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: randomUUID });
+  await server.connect(transport);
+  createServer((request, response) => transport.handleRequest(request, response)).listen(Number(process.argv[3]), "127.0.0.1");
+} else {
+  await server.connect(new StdioServerTransport());
+}

@@ -1,6 +1,9 @@
-// A server of the TypeScript SDK 2.4 over stdio: both eras, or only the modern one with `--modern-only`.
-import { McpServer, ResourceTemplate, completable, inputRequired } from "@modelcontextprotocol/server";
+// A server of the TypeScript SDK 2.4 over stdio, or over HTTP with `--http PORT`: both eras, or only the modern one with `--modern-only`.
+import { McpServer, ResourceTemplate, completable, createMcpHandler, inputRequired } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
+import { createServer } from "node:http";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { setTimeout as pause } from "node:timers/promises";
 import { z } from "zod";
 import * as demo from "./demo.mjs";
@@ -117,4 +120,21 @@ function build() {
 }
 
 console.error("ts2-server: a line on stderr is no sign of failure");
-serveStdio(build, process.argv.includes("--modern-only") ? { legacy: "reject" } : {});
+const eras = process.argv.includes("--modern-only") ? { legacy: "reject" } : {};
+const port = process.argv[process.argv.indexOf("--http") + 1];
+if (process.argv.includes("--http")) {
+  // The SDK's handler is made for fetch.
+  const { fetch } = createMcpHandler(build, eras);
+  createServer(async (request, response) => {
+    const gone = new AbortController();
+    response.on("close", () => gone.abort());
+    const body = request.method === "POST" ? Readable.toWeb(request) : undefined;
+    const settings = { method: request.method, headers: request.headers, body, duplex: "half", signal: gone.signal };
+    const answer = await fetch(new Request(`http://127.0.0.1:${port}${request.url}`, settings));
+    response.writeHead(answer.status, Object.fromEntries(answer.headers));
+    // It fails when the client has gone.
+    await pipeline(answer.body ? Readable.fromWeb(answer.body) : Readable.from([]), response).catch(() => {});
+  }).listen(Number(port), "127.0.0.1");
+} else {
+  serveStdio(build, eras);
+}

@@ -4,12 +4,17 @@
 //! end. To end an exchange from another thread its lane is shut down, which a blocked read notices at once, and the lane is forgotten.
 
 use std::fmt;
+use std::io::{self, Read};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use ureq::http::{Request, Response, Uri};
-use ureq::{Agent, AsSendBody, Body, Proxy};
+use ureq::http::{HeaderValue, Method, Request, Response, Uri};
+#[cfg(feature = "tls")]
+use ureq::tls::TlsConfig;
+use ureq::{Agent, AsSendBody, Body, Proxy, SendBody};
 
+#[cfg(feature = "tls")]
+use super::tls;
 use crate::transport::lock;
 
 /// So many lanes are kept.
@@ -28,6 +33,15 @@ pub(super) struct Route {
     pub(super) proxy: Option<Proxy>,
     /// The name of the host has to be looked up.
     pub(super) is_name: bool,
+    #[cfg(feature = "tls")]
+    pub(super) tls: TlsConfig,
+}
+
+/// Why a request has no response.
+pub(super) struct Failed {
+    pub(super) error: ureq::Error,
+    /// Whether the request can have had an effect.
+    pub(super) sent: bool,
 }
 
 pub(super) struct Lanes {
@@ -83,8 +97,10 @@ impl Lanes {
             .max_response_header_size(64 << 10)
             .max_idle_connections(1)
             .max_idle_connections_per_host(1)
-            .max_idle_age(IDLE)
-            .build();
+            .max_idle_age(IDLE);
+        #[cfg(feature = "tls")]
+        let config = config.tls_config(self.route.tls.clone());
+        let config = config.build();
         Lane {
             agent: Agent::new_with_config(config),
             buffer: vec![0; BUFFER],
@@ -93,6 +109,35 @@ impl Lanes {
 
     /// Sends a request on a lane and waits for the head of the response. Connecting may take until `deadline`, at most as long as is set.
     pub(super) fn run(
+        &self,
+        lane: &Lane,
+        request: Request<&[u8]>,
+        deadline: Option<Instant>,
+    ) -> Result<Response<Body>, Failed> {
+        let (mut head, text) = request.into_parts();
+        if head.method != Method::POST {
+            let done = self.carry(lane, Request::from_parts(head, ()), deadline);
+            return done.map_err(|error| Failed {
+                sent: !is_before_sending(&error),
+                error,
+            });
+        }
+        head.headers
+            .insert("content-length", HeaderValue::from(text.len()));
+        let mut text = Text {
+            rest: text,
+            is_taken: false,
+        };
+        let body = SendBody::from_reader(&mut text);
+        let done = self.carry(lane, Request::from_parts(head, body), deadline);
+        done.map_err(|error| Failed {
+            // Without its body a request is none.
+            sent: text.is_taken && !is_refused(&error),
+            error,
+        })
+    }
+
+    fn carry(
         &self,
         lane: &Lane,
         request: Request<impl AsSendBody>,
@@ -111,6 +156,19 @@ impl Lanes {
             .timeout_resolve(self.route.is_name.then_some(span))
             .build();
         lane.agent.run(request)
+    }
+}
+
+/// The body of a request, which is taken when there is a connection and the head has been sent.
+struct Text<'a> {
+    rest: &'a [u8],
+    is_taken: bool,
+}
+
+impl Read for Text<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.is_taken = true;
+        self.rest.read(buffer)
     }
 }
 
@@ -144,8 +202,17 @@ pub(super) fn is_same_origin(one: &Uri, other: &Uri) -> bool {
     one.scheme_str() == other.scheme_str() && host(one) == host(other) && port(one) == port(other)
 }
 
-/// Whether a request can't have been sent when this went wrong.
-pub(super) fn is_before_sending(error: &ureq::Error) -> bool {
+/// Whether the server refused the connection before it read anything.
+fn is_refused(error: &ureq::Error) -> bool {
+    match error {
+        #[cfg(feature = "tls")]
+        ureq::Error::Io(error) => matches!(tls::fault(error), Some(tls::Fault::Refused(_))),
+        _ => false,
+    }
+}
+
+/// Whether a request without a body can't have been sent when this went wrong.
+fn is_before_sending(error: &ureq::Error) -> bool {
     use std::io::ErrorKind as Io;
     use ureq::{Error, Timeout};
     match error {
@@ -158,6 +225,8 @@ pub(super) fn is_before_sending(error: &ureq::Error) -> bool {
         | Error::TlsRequired
         | Error::Http(_)
         | Error::Timeout(Timeout::Resolve | Timeout::Connect) => true,
+        #[cfg(feature = "tls")]
+        Error::Io(error) if tls::fault(error).is_some() => true,
         Error::Io(error) => {
             matches!(
                 error.kind(),

@@ -7,6 +7,7 @@
 //!  wire      what is sent with which header fields, and what the answer means
 //!  stream    event streams: up to the response of a call, beside all calls, the one of 2024-11-05
 //!  refusal   what went wrong, in words
+//!  tls       whom to trust over HTTPS
 //!  lane      one HTTP connection for one exchange at a time
 //!  watch     one thread that ends exchanges whose time has come
 //! ```
@@ -19,6 +20,8 @@
 mod lane;
 mod refusal;
 mod stream;
+#[cfg(feature = "tls")]
+mod tls;
 mod watch;
 mod wire;
 
@@ -67,6 +70,8 @@ pub struct Http {
     stall_timeout: Duration,
     close_timeout: Duration,
     follows: bool,
+    #[cfg(feature = "tls")]
+    tls: tls::Tls,
     /// What is wrong with the settings.
     fault: Option<Error>,
 }
@@ -127,6 +132,8 @@ impl Http {
             stall_timeout: Duration::from_secs(60),
             close_timeout: Duration::from_secs(1),
             follows: false,
+            #[cfg(feature = "tls")]
+            tls: tls::Tls::default(),
             fault: None,
         })
     }
@@ -193,6 +200,31 @@ impl Http {
         self
     }
 
+    /// Trusts the servers whose certificates these authorities issued, and no others: instead of Mozilla's list, which is what is trusted
+    /// otherwise. Called again, it adds to them. `pem` is PEM text with one or more certificates; other things in it are skipped.
+    ///
+    /// One without a certificate, or with one that can't be read, fails the connecting with [`ErrorKind::Invalid`].
+    #[cfg(feature = "tls")]
+    pub fn root_certificates(mut self, pem: impl AsRef<[u8]>) -> Self {
+        match self.tls.trust(pem.as_ref()) {
+            Ok(()) => self,
+            Err(why) => self.with_fault(format!("the root certificates {why}")),
+        }
+    }
+
+    /// Shows a certificate of our own to servers that ask for one. `chain` is PEM text: the certificate, and behind it those that lead to
+    /// an authority that the server knows; `key` is its private key as PEM text, unencrypted (PKCS #8, PKCS #1 or SEC 1). Both may be the same
+    /// text. The key appears in no error, log line or debug output.
+    ///
+    /// What can't be read or doesn't fit together fails the connecting with [`ErrorKind::Invalid`].
+    #[cfg(feature = "tls")]
+    pub fn client_certificate(mut self, chain: impl AsRef<[u8]>, key: impl AsRef<[u8]>) -> Self {
+        match self.tls.present(chain.as_ref(), key.as_ref()) {
+            Ok(()) => self,
+            Err(why) => self.with_fault(format!("the client's certificates {why}")),
+        }
+    }
+
     /// How long reaching the server may take: looking up its name, connecting, and agreeing on encryption. Defaults to 10 s; the deadline
     /// of a call holds too.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
@@ -239,6 +271,8 @@ impl Transport for Http {
                 .parse::<std::net::IpAddr>()
                 .is_err(),
             proxy: self.proxy.clone(),
+            #[cfg(feature = "tls")]
+            tls: self.tls.config(),
         };
         let wire = Arc::new(Wire::new(*self, route, limits));
         Ok(Halves::carried(Arc::clone(&wire) as _, wire))

@@ -1,12 +1,14 @@
 //! What went wrong on the way, in words: never with a secret that was told to us.
 
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::sync::Arc;
 
 use ureq::Body;
 use ureq::http::{HeaderValue, Response};
 
-use super::lane::{Lane, is_before_sending};
+use super::lane::{Failed, Lane};
+#[cfg(feature = "tls")]
+use super::tls;
 use super::watch::Watched;
 use super::wire::Wire;
 use crate::error::{Error, ErrorKind, Excerpt, Span};
@@ -93,10 +95,16 @@ impl Wire {
         text
     }
 
+    /// Why a response has no end.
+    pub(super) fn broken_off(&self, error: io::Error, ticket: &Ticket, watched: &Watched) -> Error {
+        let error = error.into();
+        self.failure(Failed { error, sent: true }, ticket, watched)
+    }
+
     /// Why a request has no response, or a response no end.
-    pub(super) fn failure(&self, error: ureq::Error, ticket: &Ticket, watched: &Watched) -> Error {
+    pub(super) fn failure(&self, failed: Failed, ticket: &Ticket, watched: &Watched) -> Error {
         let peer = self.peer();
-        let sent = !is_before_sending(&error);
+        let Failed { error, sent } = failed;
         if ticket.is_over() {
             return self.nobody_waits().sent(sent);
         }
@@ -112,6 +120,15 @@ impl Wire {
                 let span = Span(self.http.connect_timeout);
                 let text = format!("'{peer}' can't be reached within {span} (connect_timeout)");
                 Error::new(ErrorKind::Timeout, text)
+            }
+            #[cfg(feature = "tls")]
+            ureq::Error::Io(error) if !sent && tls::fault(&error).is_some() => {
+                let (kind, why) = match tls::fault(&error) {
+                    Some(tls::Fault::Refused(why)) => (ErrorKind::Auth, why),
+                    Some(tls::Fault::NoneSuch(why)) => (ErrorKind::Io, why),
+                    None => (ErrorKind::Io, error.to_string()),
+                };
+                Error::new(kind, format!("'{peer}' can't be reached: {why}")).with_source(error)
             }
             ureq::Error::Io(error) if !sent => {
                 Error::io(format_args!("'{peer}' can't be reached"), error)

@@ -45,7 +45,7 @@ impl Wire {
                 Ok(len) => &answer.lane.buffer[..len],
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
                 Err(error) => {
-                    return End::Over(Some(self.failure(error.into(), ticket, watched)));
+                    return End::Over(Some(self.broken_off(error, ticket, watched)));
                 }
             };
             let comments = reader.comments();

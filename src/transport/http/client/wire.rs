@@ -115,11 +115,8 @@ impl Wire {
             if !ticket.engage(lane.brake()) {
                 return Err(self.nobody_waits());
             }
-            let response = match ask.method {
-                Method::POST => self.lanes.run(&lane, request, deadline),
-                _ => self.lanes.run(&lane, request.map(drop), deadline),
-            };
-            let response = response.map_err(|error| self.failure(error, ticket, watched))?;
+            let response = self.lanes.run(&lane, request, deadline);
+            let response = response.map_err(|failed| self.failure(failed, ticket, watched))?;
             let status = response.status();
             if status.is_success() {
                 let (head, body) = response.into_parts();
@@ -281,7 +278,7 @@ impl Wire {
         let max = self.max_message_bytes;
         let mut text = Vec::with_capacity(length.unwrap_or(1024).min(max.min(1 << 20)));
         let read = (&mut body).take(max as u64 + 1).read_to_end(&mut text);
-        read.map_err(|error| self.failure(error.into(), ticket, watched))?;
+        read.map_err(|error| self.broken_off(error, ticket, watched))?;
         if text.len() > max {
             return Ok(None);
         }

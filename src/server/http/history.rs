@@ -1,0 +1,215 @@
+//! What was said on one stream: numbered, kept, and told again.
+
+use std::fmt;
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use super::events::{EventLog, EventStore};
+use crate::error::{Error, ErrorKind, Result};
+use crate::protocol::LogHook;
+use crate::transport::http::event::{write_event, write_mark};
+
+/// So much is told again at once.
+const PIECE: usize = 64 << 10;
+
+/// Which stream an event was on, and which one of it it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct EventId {
+    pub(super) stream: u64,
+    pub(super) sequence: u64,
+}
+
+impl EventId {
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (stream, sequence) = text.split_once('-')?;
+        Some(Self {
+            stream: stream.parse().ok()?,
+            sequence: sequence.parse().ok()?,
+        })
+    }
+}
+
+impl fmt::Display for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.stream, self.sequence)
+    }
+}
+
+/// Where the events of a session are kept.
+pub(super) struct Keeper {
+    pub(super) store: Arc<dyn EventStore>,
+    /// What the store calls the session.
+    pub(super) name: String,
+    pub(super) log: Option<LogHook>,
+}
+
+/// Why a client can't go on where it was.
+#[derive(Debug)]
+pub(super) enum Missing {
+    /// What came next is not kept (any more).
+    Gone,
+    /// The store failed.
+    Failed(Error),
+}
+
+/// The events of one stream.
+pub(super) struct History {
+    stream: u64,
+    /// Of the last event.
+    sequence: u64,
+    /// Of the last event that the store failed to keep.
+    lost: u64,
+    is_failing: bool,
+    /// There once something was said.
+    log: Option<Box<dyn EventLog>>,
+}
+
+impl History {
+    pub(super) fn of(stream: u64) -> Self {
+        Self {
+            stream,
+            sequence: 0,
+            lost: 0,
+            is_failing: false,
+            log: None,
+        }
+    }
+
+    /// The number of the last event.
+    pub(super) fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// The id of the last event.
+    pub(super) fn last_id(&self) -> EventId {
+        EventId {
+            stream: self.stream,
+            sequence: self.sequence,
+        }
+    }
+
+    /// Numbers and keeps an event. One that isn't kept still has its number: a client that saw it can go on from there.
+    ///
+    /// Gives what the host is to be told, once for all failures in a row.
+    #[must_use]
+    pub(super) fn keep(&mut self, keeper: &Keeper, text: &[u8]) -> Option<Error> {
+        self.sequence += 1;
+        let log = &mut self.log;
+        let kept = guarded(|| {
+            log.get_or_insert_with(|| keeper.store.open(&keeper.name, self.stream))
+                .append(self.sequence, text)
+        });
+        let was_failing = std::mem::replace(&mut self.is_failing, kept.is_err());
+        let error = kept.err()?;
+        self.lost = self.sequence;
+        (!was_failing).then(|| error.context("an event of a stream is not kept"))
+    }
+
+    /// Appends the last event as it goes out.
+    pub(super) fn write_last(&self, text: &[u8], out: &mut Vec<u8>) {
+        write(out, self.last_id(), text);
+    }
+
+    /// Appends what came behind an event, as much as goes out at once; gives the number of the last one. Events that are not kept are left
+    /// out if `may_skip`.
+    pub(super) fn read(
+        &mut self,
+        after: u64,
+        may_skip: bool,
+        out: &mut Vec<u8>,
+    ) -> std::result::Result<u64, Missing> {
+        if after == self.sequence {
+            return Ok(after);
+        }
+        if after > self.sequence || (after < self.lost && !may_skip) {
+            return Err(Missing::Gone);
+        }
+        let Some(log) = &mut self.log else {
+            return if may_skip {
+                Ok(self.sequence)
+            } else {
+                Err(Missing::Gone)
+            };
+        };
+        let (stream, last, enough) = (self.stream, self.sequence, out.len() + PIECE);
+        let mut reached = after;
+        let mut send = |sequence, text: &[u8]| {
+            if sequence > last || (sequence > reached + 1 && !may_skip) || out.len() >= enough {
+                return ControlFlow::Break(());
+            }
+            if sequence > reached {
+                write(out, EventId { stream, sequence }, text);
+                reached = sequence;
+            }
+            ControlFlow::Continue(())
+        };
+        guarded(|| log.replay_after(after, &mut send)).map_err(Missing::Failed)?;
+        match reached > after {
+            true => Ok(reached),
+            false if may_skip => Ok(last),
+            false => Err(Missing::Gone),
+        }
+    }
+}
+
+impl Keeper {
+    pub(super) fn report(&self, error: &Error) {
+        if let Some(log) = &self.log {
+            log(&error.to_string());
+        }
+    }
+}
+
+impl fmt::Debug for Keeper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keeper")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An event without text marks a place only.
+fn write(out: &mut Vec<u8>, id: EventId, text: &[u8]) {
+    let id = id.to_string();
+    if text.is_empty() {
+        write_mark(out, &id, None);
+    } else {
+        write_event(out, Some(&id), text);
+    }
+}
+
+/// Runs code of the host's, whose panic is its failure.
+fn guarded<T>(run: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
+        let text = "the event store panicked";
+        Err(Error::new(ErrorKind::State, text))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn event_ids_are_read_as_they_were_written() {
+        let id = EventId {
+            stream: 3,
+            sequence: 17,
+        };
+        assert_eq!(id.to_string(), "3-17");
+        assert_eq!(EventId::parse("3-17"), Some(id));
+        for odd in [
+            "",
+            "3",
+            "3-",
+            "-1",
+            "a-b",
+            "3-17-1",
+            "3--1",
+            "99999999999999999999-1",
+        ] {
+            assert_eq!(EventId::parse(odd), None, "{odd}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Whom to trust over HTTPS, as whom to be trusted, and what went wrong with it.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{AlertDescription, CertificateError, InvalidMessage, RootCertStore};
+use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
+
+/// What is set for HTTPS.
+#[derive(Default)]
+pub(super) struct Tls {
+    /// Instead of the usual authorities, if there are any.
+    roots: Vec<Certificate<'static>>,
+    own: Option<ClientCert>,
+}
+
+impl Tls {
+    /// Takes the certificates of authorities; says what is wrong with them.
+    pub(super) fn trust(&mut self, pem: &[u8]) -> Result<(), String> {
+        for certificate in certificates(pem)? {
+            // Those that can't be used would be left out without a word.
+            RootCertStore::empty()
+                .add(certificate.clone())
+                .map_err(|error| format!("hold one that can't be read: {error}"))?;
+            self.roots
+                .push(Certificate::from_der(&certificate).to_owned());
+        }
+        Ok(())
+    }
+
+    /// Takes a certificate of our own, those that lead to its authority, and its key; says what is wrong with them.
+    pub(super) fn present(&mut self, chain: &[u8], key: &[u8]) -> Result<(), String> {
+        let certificates = certificates(chain)?;
+        let own: Vec<_> = certificates
+            .iter()
+            .map(|certificate| Certificate::from_der(certificate).to_owned())
+            .collect();
+        let no_key = |why: &dyn fmt::Display| format!("come with a key that can't be used: {why}");
+        let shown = PrivateKey::from_pem(key).map_err(|error| no_key(&error))?;
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| no_key(&error))?;
+        // A pair that doesn't fit would be a panic later.
+        let provider = CryptoProvider::get_default().cloned();
+        let provider = provider.unwrap_or_else(|| Arc::new(ring::default_provider()));
+        rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .and_then(|config| {
+                config
+                    .with_root_certificates(RootCertStore::empty())
+                    .with_client_auth_cert(certificates, key)
+            })
+            .map_err(|error| no_key(&error))?;
+        self.own = Some(ClientCert::new_with_certs(&own, shown));
+        Ok(())
+    }
+
+    pub(super) fn config(&self) -> TlsConfig {
+        let config = TlsConfig::builder().client_cert(self.own.clone());
+        match self.roots.is_empty() {
+            true => config.build(),
+            false => config
+                .root_certs(RootCerts::new_with_certs(&self.roots))
+                .build(),
+        }
+    }
+}
+
+/// All certificates in a text, of which there has to be one at least.
+fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
+    let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    match all {
+        Ok(all) if all.is_empty() => {
+            Err("have no '-----BEGIN CERTIFICATE-----' in them: expected PEM".to_owned())
+        }
+        Ok(all) => Ok(all),
+        Err(error) => Err(format!("can't be read as PEM: {error}")),
+    }
+}
+
+/// What TLS has to do with a failure.
+pub(super) enum Fault {
+    /// No connection came about that could be trusted.
+    NoneSuch(String),
+    /// The server refused us when it saw our certificate, or that there was none. With TLS 1.3 it says so after the handshake, but before it
+    /// reads anything else.
+    Refused(String),
+}
+
+pub(super) fn fault(error: &io::Error) -> Option<Fault> {
+    use AlertDescription as Alert;
+    let error = error.get_ref()?.downcast_ref::<rustls::Error>()?;
+    Some(match error {
+        rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => Fault::NoneSuch(
+            "its certificate was issued by nobody who is trusted (Http::root_certificates says who is)"
+                .to_owned(),
+        ),
+        rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => Fault::NoneSuch(
+            "what it answers is no TLS: servers without it are at http://".to_owned(),
+        ),
+        rustls::Error::AlertReceived(
+            Alert::CertificateRequired
+            | Alert::BadCertificate
+            | Alert::UnsupportedCertificate
+            | Alert::CertificateRevoked
+            | Alert::CertificateExpired
+            | Alert::CertificateUnknown
+            | Alert::UnknownCA
+            | Alert::AccessDenied,
+        ) => Fault::Refused(format!(
+            "it wants a certificate of ours, or another one (Http::client_certificate): {error}"
+        )),
+        error => Fault::NoneSuch(error.to_string()),
+    })
+}
