@@ -219,9 +219,9 @@ fn the_standing_stream_is_kept_too() {
 fn told(builder: ServerBuilder) -> (ServerBuilder, Receiver<String>) {
     let (log, logged) = mpsc::channel();
     let log = Mutex::new(log);
-    let builder = builder.on_log(move |text| {
+    let builder = builder.on_log(move |record| {
         // It fails when the test is over.
-        _ = log.lock().unwrap().send(text.to_owned());
+        _ = log.lock().unwrap().send(record.to_string());
     });
     (builder, logged)
 }

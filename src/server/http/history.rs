@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::events::{EventLog, EventStore};
 use crate::error::{Error, ErrorKind, Result};
-use crate::protocol::LogHook;
+use crate::protocol::{LogHook, LogLevel, tell};
 use crate::transport::http::event::{write_event, write_mark};
 
 /// So much is told again at once.
@@ -155,9 +155,9 @@ impl History {
 
 impl Keeper {
     pub(super) fn report(&self, error: &Error) {
-        if let Some(log) = &self.log {
-            log(&error.to_string());
-        }
+        tell(self.log.as_ref(), LogLevel::Error, "http", || {
+            error.to_string()
+        });
     }
 }
 

@@ -618,7 +618,9 @@ impl Served {
                 ),
             ),
             Missing::Failed(error) => {
-                self.log(|| format!("the events of a stream can't be read: {error}"));
+                self.log(LogLevel::Error, || {
+                    format!("the events of a stream can't be read: {error}")
+                });
                 let text = format!("the events behind '{last}' can't be had now; try again later");
                 Refusal::text(503, text).header("Retry-After", "1")
             }
