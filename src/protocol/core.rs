@@ -47,7 +47,11 @@ pub(crate) struct Core {
     pub(super) calls: Calls,
     pub(super) exchanges: Exchanges,
     pub(super) outbox: Outbox,
+    /// How many requests are in hand.
     pub(super) admitted: AtomicUsize,
+    /// How many of those are being answered at the moment: a peer that has read the answer may send its next request before this one is
+    /// counted out, and finds room.
+    pub(super) answering: AtomicUsize,
     pub(super) in_hand: InHand,
     pulse: Option<Pulse>,
     /// Whether callers may read for themselves.
@@ -189,6 +193,7 @@ impl Core {
             exchanges: Exchanges::default(),
             outbox: Outbox::new(sender, limits.max_queued_bytes),
             admitted: AtomicUsize::new(0),
+            answering: AtomicUsize::new(0),
             in_hand: InHand::new(settings.slow_handler, now),
             pulse: settings
                 .keep_alive

@@ -226,13 +226,16 @@ impl Responder {
         self.answered = true;
         self.exchange.begin_answer()?;
         self.core.exchanges.forget(&self.exchange);
-        if self.exchange.origin.outlet.is_some() {
-            // It is written at once, and its reader may send the next request before this one has been counted out.
-            self.stand_aside();
+        let is_counted = self.admitted;
+        if is_counted {
+            self.core.answering.fetch_add(1, Ordering::SeqCst);
         }
-        self.core.queue_response(&self.exchange, text, error)?;
-        // A peer that has read the answer may send its next request at once.
+        let queued = self.core.queue_response(&self.exchange, text, error);
         self.stand_aside();
+        if is_counted {
+            self.core.answering.fetch_sub(1, Ordering::SeqCst);
+        }
+        queued?;
         self.core.write_answers();
         Ok(())
     }

@@ -202,7 +202,7 @@ impl Core {
         else {
             return refuse(RpcError::method_not_found(request.method()));
         };
-        if !quick && self.admitted.load(Ordering::Acquire) >= self.limits.max_requests {
+        if !quick && !self.has_room() {
             count(&self.counters.refused_busy);
             return refuse(busy(self.limits.max_requests));
         }
@@ -235,6 +235,14 @@ impl Core {
             }
             Some(key) => Taken::Job(self.seen(key, job)),
         }
+    }
+
+    /// Whether one more request may be in hand.
+    fn has_room(&self) -> bool {
+        // In this order: a request that is counted out in between counts once too often, not once too little.
+        let answering = self.answering.load(Ordering::SeqCst);
+        let admitted = self.admitted.load(Ordering::SeqCst);
+        admitted.saturating_sub(answering) < self.limits.max_requests
     }
 
     pub(super) fn notified(self: &Arc<Self>, notification: Notification) {
