@@ -14,6 +14,48 @@ mod header {
     use std::env;
     use std::path::PathBuf;
 
+    /// What is exported, in the order of the header.
+    const PARTS: [&str; 8] = [
+        "version.rs",
+        "text.rs",
+        "user.rs",
+        "status.rs",
+        "error.rs",
+        "json.rs",
+        "writer.rs",
+        "pump.rs",
+    ];
+
+    /// What compilers differ in. `MCPLINK_NODISCARD` is the compiler's own attribute: the standard one may not follow another.
+    const MACROS: &str = r#"/* Before each function: define it when the library is a DLL. */
+#ifndef MCPLINK_API
+#  if defined(_WIN32) && defined(MCPLINK_SHARED)
+#    define MCPLINK_API __declspec(dllimport) extern
+#  else
+#    define MCPLINK_API extern
+#  endif
+#endif
+
+/* The result tells whether it worked: not to be ignored. */
+#if defined(__GNUC__) || defined(__clang__)
+#  define MCPLINK_NODISCARD __attribute__((warn_unused_result))
+#elif defined(_MSC_VER)
+#  define MCPLINK_NODISCARD _Check_return_
+#else
+#  define MCPLINK_NODISCARD
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#  define MCPLINK_DEPRECATED(text) __attribute__((deprecated(text)))
+#elif defined(_MSC_VER)
+#  define MCPLINK_DEPRECATED(text) __declspec(deprecated(text))
+#else
+#  define MCPLINK_DEPRECATED(text)
+#endif
+
+/* As the length of text: measure it, it ends in NUL. */
+#define MCPLINK_NUL ((size_t)-1)"#;
+
     pub(crate) fn write() {
         println!("cargo::rerun-if-changed=src/cffi");
         println!("cargo::rerun-if-changed=cbindgen.toml");
@@ -23,10 +65,12 @@ mod header {
         let mut config = cbindgen::Config::from_file(root.join("cbindgen.toml"))
             .expect("cbindgen.toml can be read");
         config.after_includes = Some(version_macros());
-        let bindings = cbindgen::Builder::new()
-            .with_src(root.join("src/cffi/mod.rs"))
-            .with_config(config)
-            .generate();
+        let bindings = PARTS
+            .iter()
+            .fold(cbindgen::Builder::new(), |builder, part| {
+                builder.with_src(root.join("src/cffi").join(part))
+            });
+        let bindings = bindings.with_config(config).generate();
         let bindings = bindings.expect("the C interface can be written as a header");
         bindings.write_to_file(out.join("mcplink.h"));
         if env::var_os("MCPLINK_WRITE_HEADER").is_some() {
@@ -44,8 +88,7 @@ mod header {
         format!(
             "\n#define MCPLINK_VERSION_MAJOR {major}\n#define MCPLINK_VERSION_MINOR {minor}\n\
              #define MCPLINK_VERSION_PATCH {patch}\n\
-             /* major << 24 | minor << 16 | patch << 8 */\n#define MCPLINK_VERSION_NUMBER 0x{number:08x}u\n\n\
-             #ifndef MCPLINK_API\n#define MCPLINK_API extern\n#endif"
+             /* major << 24 | minor << 16 | patch << 8 */\n#define MCPLINK_VERSION_NUMBER 0x{number:08x}u\n\n{MACROS}"
         )
     }
 }

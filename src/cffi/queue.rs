@@ -1,0 +1,289 @@
+//! Callbacks that wait for a thread to run them: the host's, which dispatches a pump, or one of ours.
+//!
+//! **Invariants.** Jobs of one handle run in the order in which they were posted, one at a time. Whoever runs a job has it taken out of the
+//! queue before, under the lock, and holds no lock while it runs. The bell is rung while jobs wait, and a little longer at most.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use std::thread::{self, ThreadId};
+use std::time::Instant;
+
+use super::user::UserData;
+use crate::error::{Error, ErrorKind, Result};
+use crate::sync::{Condvar, Mutex};
+use crate::transport::sys::fd::Wake;
+
+/// What a callback is for, as far as the order of things cares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Something to know. Of one handle so many wait at most: see [`MAX_EVENTS`].
+    Event,
+    /// Something that somebody waits for.
+    Question,
+    /// What must not get lost: the end of a call, its progress, a handler's turn.
+    Call,
+}
+
+/// So many events of one handle wait at most; the next one is dropped.
+const MAX_EVENTS: usize = 1024;
+
+struct Job {
+    owner: u64,
+    kind: Kind,
+    run: Box<dyn FnOnce() + Send>,
+}
+
+/// Callbacks in the order in which they came.
+pub(super) struct Queue {
+    state: Mutex<State>,
+    /// A job was added, one has ended, or somebody should look again.
+    changed: Condvar,
+    /// Readable while jobs wait, for queues that a host polls.
+    bell: Option<Wake>,
+}
+
+#[derive(Default)]
+struct State {
+    jobs: VecDeque<Job>,
+    /// Who dispatches at the moment.
+    dispatcher: Option<ThreadId>,
+    /// Who dispatched last: the thread whose queue this is.
+    home: Option<ThreadId>,
+    /// Whose job the dispatcher runs.
+    running: Option<u64>,
+    notify: Option<Arc<Notify>>,
+    closed: bool,
+}
+
+type NotifyFn = Option<unsafe extern "C-unwind" fn(user: *mut std::ffi::c_void)>;
+
+/// What the host wants to be called when there is something to dispatch.
+pub(super) struct Notify {
+    callback: NotifyFn,
+    user: UserData,
+}
+
+impl Notify {
+    pub(super) fn new(callback: NotifyFn, user: UserData) -> Self {
+        Self { callback, user }
+    }
+
+    fn ring(&self) {
+        if let Some(callback) = self.callback {
+            // SAFETY: the header says what it is given.
+            let run = || unsafe { callback(self.user.ptr()) };
+            // Whatever comes out of it, there is nobody to tell.
+            _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+        }
+    }
+}
+
+impl Queue {
+    /// A queue that a host polls.
+    pub(super) fn with_bell() -> Result<Arc<Self>> {
+        let bell = Wake::new().map_err(|error| Error::io("making a pump", error))?;
+        Ok(Arc::new(Self::new(Some(bell))))
+    }
+
+    /// A queue that a thread of ours waits for.
+    pub(super) fn without_bell() -> Arc<Self> {
+        Arc::new(Self::new(None))
+    }
+
+    fn new(bell: Option<Wake>) -> Self {
+        Self {
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            bell,
+        }
+    }
+
+    pub(super) fn bell(&self) -> Option<&Wake> {
+        self.bell.as_ref()
+    }
+
+    /// Has a callback run. Dropped unrun when it is an event too many.
+    pub(super) fn post(&self, owner: u64, kind: Kind, run: impl FnOnce() + Send + 'static) {
+        let run = Box::new(run);
+        let mut state = self.state.lock();
+        if kind == Kind::Event && state.events_of(owner) >= MAX_EVENTS {
+            drop(state);
+            return;
+        }
+        let was_empty = state.jobs.is_empty();
+        state.jobs.push_back(Job { owner, kind, run });
+        self.changed.notify_all();
+        if was_empty {
+            if let Some(bell) = &self.bell {
+                bell.fire();
+            }
+            let notify = state.notify.clone();
+            drop(state);
+            if let Some(notify) = notify {
+                notify.ring();
+            }
+        }
+    }
+
+    /// Runs what waits, at most so many. Tells how many ran.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::State`] when somebody dispatches already: another thread, or this one, further up.
+    pub(super) fn dispatch(&self, most: usize) -> Result<usize> {
+        let mut state = self.state.lock();
+        if state.dispatcher.is_some() {
+            let text = "the pump is being dispatched already";
+            return Err(Error::new(ErrorKind::State, text));
+        }
+        let me = thread::current().id();
+        (state.dispatcher, state.home) = (Some(me), Some(me));
+        let mut count = 0;
+        while count < most
+            && let Some(job) = state.jobs.pop_front()
+        {
+            state.running = Some(job.owner);
+            drop(state);
+            (job.run)();
+            count += 1;
+            state = self.state.lock();
+            state.running = None;
+            self.changed.notify_all();
+        }
+        state.dispatcher = None;
+        self.quieten(&state);
+        Ok(count)
+    }
+
+    fn quieten(&self, state: &State) {
+        if let Some(bell) = self.bell.as_ref().filter(|_| state.jobs.is_empty()) {
+            bell.clear();
+        }
+    }
+
+    /// Waits for jobs and runs them until [`close`](Self::close): the work of a thread of ours.
+    pub(super) fn run(&self) {
+        loop {
+            let mut state = self.state.lock();
+            while state.jobs.is_empty() && !state.closed {
+                state = self.changed.wait(state);
+            }
+            if state.jobs.is_empty() {
+                return;
+            }
+            drop(state);
+            // Nobody else dispatches it.
+            _ = self.dispatch(usize::MAX);
+        }
+    }
+
+    /// Ends [`run`](Self::run) when nothing waits any more.
+    pub(super) fn close(&self) {
+        let mut state = self.state.lock();
+        state.closed = true;
+        self.changed.notify_all();
+    }
+
+    /// Whether this thread is the one that runs the callbacks: it dispatches, or did so last.
+    pub(super) fn is_home(&self) -> bool {
+        self.state.lock().home == Some(thread::current().id())
+    }
+
+    /// Waits, and runs the questions of a handle meanwhile, until `done` says so. Whoever changes what `done` looks at calls
+    /// [`look_again`](Self::look_again).
+    pub(super) fn serve_questions(&self, owner: u64, done: impl Fn() -> bool) {
+        let mut state = self.state.lock();
+        loop {
+            let question = state.take(|job| job.owner == owner && job.kind == Kind::Question);
+            if let Some(job) = question {
+                drop(state);
+                (job.run)();
+                state = self.state.lock();
+                continue;
+            }
+            if done() {
+                self.quieten(&state);
+                return;
+            }
+            state = self.changed.wait(state);
+        }
+    }
+
+    /// Has whoever waits look again.
+    pub(super) fn look_again(&self) {
+        let _state = self.state.lock();
+        self.changed.notify_all();
+    }
+
+    /// Runs all that waits of a handle which ends, here, behind the job of it that another thread runs.
+    pub(super) fn finish(&self, owner: u64) {
+        let mut state = self.state.lock();
+        loop {
+            let elsewhere = state.dispatcher != Some(thread::current().id());
+            if elsewhere && state.running == Some(owner) {
+                state = self.changed.wait(state);
+                continue;
+            }
+            let (left, others) = std::mem::take(&mut state.jobs)
+                .into_iter()
+                .partition::<VecDeque<Job>, _>(|job| job.owner == owner);
+            state.jobs = others;
+            self.quieten(&state);
+            if left.is_empty() {
+                return;
+            }
+            drop(state);
+            for job in left {
+                (job.run)();
+            }
+            state = self.state.lock();
+        }
+    }
+
+    /// Waits until something waits to be dispatched, or until the deadline. Tells how much waits.
+    pub(super) fn wait(&self, deadline: Option<Instant>) -> Result<usize> {
+        if let Some(bell) = &self.bell {
+            let rung = bell.wait(deadline);
+            rung.map_err(|error| Error::io("waiting for a pump", error))?;
+        }
+        let state = self.state.lock();
+        self.quieten(&state);
+        Ok(state.jobs.len())
+    }
+
+    pub(super) fn set_notify(&self, notify: Option<Notify>) {
+        let notify = notify.map(Arc::new);
+        let mut state = self.state.lock();
+        let now = notify.clone().filter(|_| !state.jobs.is_empty());
+        let before = std::mem::replace(&mut state.notify, notify);
+        drop(state);
+        // The host's `destroy` runs without a lock of ours.
+        drop(before);
+        if let Some(notify) = now {
+            notify.ring();
+        }
+    }
+}
+
+impl State {
+    fn events_of(&self, owner: u64) -> usize {
+        let events = self.jobs.iter();
+        events
+            .filter(|job| job.owner == owner && job.kind == Kind::Event)
+            .count()
+    }
+
+    fn take(&mut self, wanted: impl Fn(&Job) -> bool) -> Option<Job> {
+        let at = self.jobs.iter().position(wanted)?;
+        self.jobs.remove(at)
+    }
+}
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queue")
+            .field("waiting", &self.state.lock().jobs.len())
+            .finish_non_exhaustive()
+    }
+}
