@@ -82,6 +82,7 @@ mod scripted;
 mod served_process;
 mod server_batches;
 mod server_completion;
+mod server_deferred;
 #[cfg(unix)]
 mod server_folder;
 mod server_guards;
