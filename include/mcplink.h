@@ -191,6 +191,100 @@ typedef int32_t mcplink_json_type;
 #endif // __cplusplus
 
 /**
+ * How severe a log message is, after RFC 5424.
+ */
+enum mcplink_log_level
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * Details for debugging.
+     */
+    MCPLINK_LOG_DEBUG = 0,
+    /**
+     * General information.
+     */
+    MCPLINK_LOG_INFO = 1,
+    /**
+     * Normal but significant.
+     */
+    MCPLINK_LOG_NOTICE = 2,
+    /**
+     * Warning conditions.
+     */
+    MCPLINK_LOG_WARNING = 3,
+    /**
+     * Error conditions.
+     */
+    MCPLINK_LOG_ERROR = 4,
+    /**
+     * Critical conditions.
+     */
+    MCPLINK_LOG_CRITICAL = 5,
+    /**
+     * Action must be taken at once.
+     */
+    MCPLINK_LOG_ALERT = 6,
+    /**
+     * The system is unusable.
+     */
+    MCPLINK_LOG_EMERGENCY = 7,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_log_level mcplink_log_level;
+#else
+typedef int32_t mcplink_log_level;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Codes of errors that the protocol defines. Codes of one's own are outside -32768 to -32000.
+ */
+enum mcplink_rpc_code
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * The user said no.
+     */
+    MCPLINK_RPC_USER_REJECTED = -1,
+    /**
+     * The request is not one that can be answered now.
+     */
+    MCPLINK_RPC_INVALID_REQUEST = -32600,
+    /**
+     * There is no such method.
+     */
+    MCPLINK_RPC_METHOD_NOT_FOUND = -32601,
+    /**
+     * The params, or a name in them, are wrong.
+     */
+    MCPLINK_RPC_INVALID_PARAMS = -32602,
+    /**
+     * Something failed in the one who answers.
+     */
+    MCPLINK_RPC_INTERNAL_ERROR = -32603,
+    /**
+     * A resource does not exist; mcplink_responder_not_found says it in the way of the client's revision.
+     */
+    MCPLINK_RPC_RESOURCE_NOT_FOUND = -32002,
+    /**
+     * Pages have to be visited first (2025-11-25 only).
+     */
+    MCPLINK_RPC_URL_ELICITATION_REQUIRED = -32042,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_rpc_code mcplink_rpc_code;
+#else
+typedef int32_t mcplink_rpc_code;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
  * What went wrong: who failed, and what to do. Made by a function that fails; the caller's to free.
  */
 typedef struct mcplink_error_t mcplink_error_t;
@@ -209,6 +303,20 @@ typedef struct mcplink_json_t mcplink_json_t;
  * Reading and writing stay on the threads of the library; only callbacks of the host wait in the pump, until the host dispatches it.
  */
 typedef struct mcplink_pump_t mcplink_pump_t;
+
+/**
+ * A request that a handler of the host answers. It is readable as long as its responder: until the handler returns, or until the last
+ * mcplink_responder_free of one that was kept. Any thread may read it.
+ */
+typedef struct mcplink_request_t mcplink_request_t;
+
+/**
+ * The right to answer one request, exactly once, from any thread.
+ *
+ * A handler borrows it until it returns; to answer later, keep it with mcplink_responder_keep. A request that is neither answered nor kept
+ * when its handler returns is answered with an internal error, unless the handler has asked the client something.
+ */
+typedef struct mcplink_responder_t mcplink_responder_t;
 
 /**
  * Writes one JSON value, piece by piece.
@@ -244,6 +352,11 @@ typedef struct {
  * registered.
  */
 typedef void (*mcplink_destroy_fn)(void *user);
+
+/**
+ * Is told that nobody waits for an answer any more.
+ */
+typedef void (*mcplink_cancelled_fn)(void *user);
 
 #ifdef __cplusplus
 extern "C" {
@@ -699,6 +812,309 @@ mcplink_status_t mcplink_pump_set_notify(mcplink_pump_t *pump,
                                          void (*callback)(void *user),
                                          void *user,
                                          mcplink_destroy_fn destroy);
+
+/**
+ * The arguments: those of a tool or prompt, the variables of a template in the address of a resource, what is known already of the other
+ * arguments in a completion, and the params of a method of one's own.
+ *
+ * request: NULL for none.
+ * Returns: a node that is valid as long as the request; NULL when there are none. Threads: any. Since 0.1.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_request_args(const mcplink_request_t *request);
+
+/**
+ * All params of the request, as they came.
+ *
+ * request: NULL for none.
+ * Returns: a node that is valid as long as the request; NULL when they are nested too deep. Threads: any. Since 0.1.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_request_params(const mcplink_request_t *request);
+
+/**
+ * What travels beside the params: their member "_meta".
+ *
+ * request: NULL for none.
+ * Returns: a node that is valid as long as the request; NULL when there is none. Threads: any. Since 0.1.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_request_meta(const mcplink_request_t *request);
+
+/**
+ * What is asked for: the name of the tool or prompt, the address of the resource, the name of the argument that is completed.
+ *
+ * request: NULL for "".
+ * Returns: valid as long as the request; empty for other requests. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_request_name(const mcplink_request_t *request);
+
+/**
+ * The method, for example "tools/call".
+ *
+ * request: NULL for "".
+ * Returns: valid as long as the request. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_request_method(const mcplink_request_t *request);
+
+/**
+ * A number that tells the connection that a request came on from all others of the server. Over HTTP, all clients of revisions since
+ * 2026-07-28 share one.
+ *
+ * request: NULL for 0.
+ * Returns: at least 1 on a server, 0 on a client. Threads: any. Since 0.1.
+ */
+MCPLINK_API uint64_t mcplink_request_session(const mcplink_request_t *request);
+
+/**
+ * On whose behalf the client acts: over HTTP, what the host's check of the request said; elsewhere what the session was made with.
+ *
+ * request: NULL for none.
+ * Returns: valid as long as the request; empty when nobody knows. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_request_principal(const mcplink_request_t *request);
+
+/**
+ * In which revision of the protocol the client asks, for example "2026-07-28".
+ *
+ * request: NULL for none.
+ * Returns: valid as long as the request; empty for methods of one's own, and on a client. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_request_revision(const mcplink_request_t *request);
+
+/**
+ * Who the client says it is, with "name" and "version": for showing and logging, not for decisions.
+ *
+ * request: NULL for none.
+ * Returns: a node that is valid as long as the request; NULL when it did not say. Threads: any. Since 0.1.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_request_client_info(const mcplink_request_t *request);
+
+/**
+ * What the client can do, for example "elicitation".
+ *
+ * request: NULL for none.
+ * Returns: a node that is valid as long as the request; NULL for methods of one's own, and on a client. Threads: any. Since 0.1.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_request_capabilities(const mcplink_request_t *request);
+
+/**
+ * Keeps the request beyond the end of its handler, to be answered later. It occupies no thread.
+ *
+ * responder: NULL for NULL.
+ * Returns: the same responder, which is the caller's to free now, once for each mcplink_responder_keep; it may outlive the server or
+ * client. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_responder_t *mcplink_responder_keep(mcplink_responder_t *responder);
+
+/**
+ * Lets go of a responder that was kept. The last one to go answers an unanswered request: with an internal error, or with what was asked.
+ *
+ * responder: NULL is fine; never one that was not kept. Threads: any. Since 0.1.
+ */
+MCPLINK_API void mcplink_responder_free(mcplink_responder_t *responder);
+
+/**
+ * The request that a responder answers.
+ *
+ * responder: NULL for NULL.
+ * Returns: valid as long as the responder. Threads: any. Since 0.1.
+ */
+MCPLINK_API const mcplink_request_t *mcplink_responder_request(const mcplink_responder_t *responder);
+
+/**
+ * Whether nobody waits for the answer any more: the peer cancelled the request, or has gone. Cheap: poll it in long work.
+ *
+ * responder: NULL for false.
+ * Returns: true if so; the handler should return then. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API bool mcplink_responder_is_cancelled(const mcplink_responder_t *responder);
+
+/**
+ * Has a function called, once, when the peer cancels the request or goes.
+ *
+ * responder: the responder.
+ * callback: called at once, on this thread, if it is so already; otherwise where the pump is dispatched or, without one, on a thread of the
+ * library, where it should be quick. It may still run while the request is being answered. NULL for none.
+ * user, destroy: passed to callback, and ended after it, when another function is set, or with the responder.
+ * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_responder_on_cancel(mcplink_responder_t *responder,
+                                             mcplink_cancelled_fn callback,
+                                             void *user,
+                                             mcplink_destroy_fn destroy);
+
+/**
+ * Tells the client how far the call is, if it wants to know.
+ *
+ * responder: the responder.
+ * done: has to grow from call to call. Of a flood only some are sent, the last one always.
+ * total: what done will be at the end; 0 when that is not known.
+ * message: for people; NULL for none.
+ * Returns: MCPLINK_OK, also when the client does not want to know; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for methods of
+ * one's own, and on a client. Threads: any. Blocks: only while a client does not read. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_progress(mcplink_responder_t *responder, double done, double total, const char *message);
+
+/**
+ * Sends the client a log message that belongs to the call, if the server was made with logging and the client wants such messages.
+ *
+ * responder: the responder.
+ * level: one of enum mcplink_log_level.
+ * text, len: the message; MCPLINK_NUL measures it. Nothing that the client must not know.
+ * Returns: MCPLINK_OK, also when the client does not want it; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for methods of one's
+ * own, and on a client. Threads: any. Blocks: only while a client does not read. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_log(mcplink_responder_t *responder, int32_t level, const char *text, size_t len);
+
+/**
+ * Asks the client something: its user (elicitation/create), its model (sampling/createMessage), or for its roots (roots/list).
+ *
+ * A handler that asks is run again from its start when the answers are there, and finds them: what it does before its last question is done
+ * once a round. To ask several questions in one round, ask them all before returning.
+ *
+ * responder: the responder, of a call of a tool, resource or prompt.
+ * key: names the question among those of the call.
+ * method: the method, for example "elicitation/create".
+ * params, len: its params as JSON; MCPLINK_NUL measures them. NULL for none.
+ * answer: receives the result of the question, valid as long as the responder; NULL while there is none. NULL is fine.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK with the answer; MCPLINK_PENDING when it is not there yet: return without answering. MCPLINK_E_PEER when the client
+ * refused to answer, MCPLINK_E_INVALID for a question that must not be asked, MCPLINK_E_STATE after the answer. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_responder_ask(mcplink_responder_t *responder,
+                                       const char *key,
+                                       const char *method,
+                                       const char *params,
+                                       size_t len,
+                                       const mcplink_json_t **answer,
+                                       mcplink_error_t **err);
+
+/**
+ * Remembers a value for the times that the handler is run again, so that what must happen once does: a payment, an id that was made up.
+ *
+ * responder: the responder, of a call of a tool, resource or prompt.
+ * key: names the value.
+ * json, len: the value; MCPLINK_NUL measures it. It may travel by the client, sealed.
+ * Returns: MCPLINK_OK, MCPLINK_E_INVALID when it is not JSON, MCPLINK_E_STATE after the answer. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_remember(mcplink_responder_t *responder, const char *key, const char *json, size_t len);
+
+/**
+ * What was remembered, in this run of the handler or an earlier one.
+ *
+ * responder: the responder.
+ * key: names the value.
+ * Returns: valid as long as the responder; NULL when nothing was remembered under this key, and after the answer. Threads: any. Blocks: no.
+ * Since 0.1.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_responder_recall(const mcplink_responder_t *responder, const char *key);
+
+/**
+ * Answers with text: what a tool says, what is in a resource (of the MIME type it was added with), a prompt of one message of the user's.
+ *
+ * All functions that answer return the same: MCPLINK_OK when the answer is on its way; MCPLINK_E_STATE when the request was answered before,
+ * MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED when nobody waits any more: nothing is sent then. MCPLINK_E_INVALID for what can't be the answer,
+ * and MCPLINK_E_UNSUPPORTED for what such a request can't be answered with: it can still be answered then, and the log hook of the server
+ * has the reason. An answer to a handler that has asked the client something is not sent: the handler is run again first.
+ *
+ * responder: the responder.
+ * text, len: the text; MCPLINK_NUL measures it.
+ * Returns: see above. Threads: any. Blocks: only while a client does not read. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_responder_text(mcplink_responder_t *responder,
+                                        const char *text,
+                                        size_t len);
+
+/**
+ * Answers with text of a MIME type: what is in a resource.
+ *
+ * responder: the responder.
+ * text, len: the text; MCPLINK_NUL measures it.
+ * mime_type: for example "text/markdown"; NULL for that which the resource was added with.
+ * Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_responder_typed_text(mcplink_responder_t *responder,
+                                              const char *text,
+                                              size_t len,
+                                              const char *mime_type);
+
+/**
+ * Answers with bytes: what is in a resource, or what a tool shows or plays.
+ *
+ * responder: the responder.
+ * data, len: the bytes.
+ * mime_type: what they are; NULL for that which the resource was added with. For a tool image/... or audio/...
+ * Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_responder_bytes(mcplink_responder_t *responder,
+                                         const uint8_t *data,
+                                         size_t len,
+                                         const char *mime_type);
+
+/**
+ * Answers with a whole result, as the protocol writes it: of a tool {"content":[...]}, of a resource {"contents":[...]}, of a prompt
+ * {"messages":[...]}, of a completion {"completion":{"values":[...]}}; of a method of one's own, and of what a server asks, anything.
+ *
+ * responder: the responder.
+ * result, len: the result as JSON; MCPLINK_NUL measures it.
+ * Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_json(mcplink_responder_t *responder, const char *result, size_t len);
+
+/**
+ * Answers for a tool with a structured value, and the same as text for clients that only read that.
+ *
+ * responder: the responder.
+ * json, len: the value, as the output schema of the tool describes it; MCPLINK_NUL measures it.
+ * Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_structured(mcplink_responder_t *responder, const char *json, size_t len);
+
+/**
+ * Says that the tool ran and failed, in words that the model reads: a wrong argument, a file that is not there.
+ *
+ * responder: the responder.
+ * text, len: what went wrong, and what to do; MCPLINK_NUL measures it.
+ * Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_tool_error(mcplink_responder_t *responder, const char *text, size_t len);
+
+/**
+ * Answers a completion with values, the best first. Of more than 100 the first 100 are sent.
+ *
+ * responder: the responder.
+ * values, count: the values, texts that end in NUL.
+ * fitting: whether those that don't fit what is typed are left out, and the others put in order: beginnings first, then beginnings of
+ * words, then any part.
+ * Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_responder_values(mcplink_responder_t *responder,
+                                          const char *const *values,
+                                          size_t count,
+                                          bool fitting);
+
+/**
+ * Says that there is no such resource, in the way of the client's revision.
+ *
+ * responder: the responder.
+ * Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_not_found(mcplink_responder_t *responder);
+
+/**
+ * Answers with an error of the protocol. That a tool failed is better said with mcplink_responder_tool_error, which models read.
+ *
+ * responder: the responder.
+ * code: one of enum mcplink_rpc_code, or one of your own outside -32768 to -32000.
+ * message: one sentence.
+ * data: more of it, as JSON; NULL for none.
+ * Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_fail(mcplink_responder_t *responder, int32_t code, const char *message, const char *data);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -73,7 +73,7 @@ impl Node {
         }
     }
 
-    fn member(&self, key: &str) -> Option<&Self> {
+    pub(super) fn member(&self, key: &str) -> Option<&Self> {
         let Content::Object(members) = &self.content else {
             return None;
         };
@@ -443,7 +443,7 @@ pub unsafe extern "C" fn mcplink_json_text(node: *const mcplink_json_t) -> mcpli
     })
 }
 
-fn shown(node: Option<&Node>) -> *const mcplink_json_t {
+pub(super) fn shown(node: Option<&Node>) -> *const mcplink_json_t {
     node.map_or(std::ptr::null(), std::ptr::from_ref)
 }
 
