@@ -15,7 +15,7 @@ mod header {
     use std::path::PathBuf;
 
     /// What is exported, in the order of the header.
-    const PARTS: [&str; 11] = [
+    const PARTS: [&str; 23] = [
         "version.rs",
         "text.rs",
         "user.rs",
@@ -27,6 +27,18 @@ mod header {
         "request.rs",
         "responder.rs",
         "answer.rs",
+        "log.rs",
+        "limit.rs",
+        "server/tool.rs",
+        "server/resource.rs",
+        "server/template.rs",
+        "server/prompt.rs",
+        "server/options.rs",
+        "server/settings.rs",
+        "server/tuning.rs",
+        "server/mod.rs",
+        "server/registry.rs",
+        "server/session.rs",
     ];
 
     /// What compilers differ in. `MCPLINK_NODISCARD` is the compiler's own attribute: the standard one may not follow another.

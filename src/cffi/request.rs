@@ -15,6 +15,8 @@ use crate::server::Terms;
 pub struct mcplink_request_t {
     method: Text,
     name: Text,
+    /// Of an argument that is completed.
+    typed: Text,
     /// As it came.
     params: Box<str>,
     tree: OnceLock<Option<mcplink_json_t>>,
@@ -37,6 +39,7 @@ impl mcplink_request_t {
         Self {
             method: method.into(),
             name: "".into(),
+            typed: "".into(),
             params: params.into(),
             tree: OnceLock::new(),
             variables: None,
@@ -67,6 +70,9 @@ impl mcplink_request_t {
             Call::Completion(_) => Some(&["context", "arguments"]),
             _ => Some(&["arguments"]),
         };
+        if let Call::Completion(call) = call {
+            request.typed = call.completing().value().into();
+        }
         if let Call::Resource(call) = call {
             let variables = serde_json::to_string(call.read().variables());
             request.variables = variables.ok().map(String::into_boxed_str);
@@ -175,6 +181,17 @@ pub unsafe extern "C" fn mcplink_request_meta(
 pub unsafe extern "C" fn mcplink_request_name(request: *const mcplink_request_t) -> mcplink_str_t {
     // SAFETY: the header says that it is a request of ours.
     view_or_empty(unsafe { get(request) }.map(|request| &request.name))
+}
+
+/// What is typed so far of the argument that is completed.
+///
+/// request: NULL for "".
+/// Returns: valid as long as the request; empty for other requests. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_request_typed(request: *const mcplink_request_t) -> mcplink_str_t {
+    // SAFETY: the header says that it is a request of ours.
+    view_or_empty(unsafe { get(request) }.map(|request| &request.typed))
 }
 
 /// The method, for example "tools/call".
