@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::Client;
 use super::asked_by::AskedBy;
 use super::cache::ResponseCache;
+use super::cancelling;
 use super::era::{Era, EraMemory};
 use super::input::InputHandlers;
 use super::link::{EventHook, Link};
@@ -14,7 +15,7 @@ use super::paging::ListBounds;
 use super::restart::{ConnectionEvent, Restart};
 use crate::error::{Error, ErrorKind, Result, RpcError};
 use crate::jsonrpc::{Notification, Request};
-use crate::protocol::{Handlers, KeepAlive, LogHook, Peer, Responder};
+use crate::protocol::{CancelToken, Handlers, KeepAlive, LogHook, Peer, Responder};
 use crate::schema::{
     ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams,
     ElicitRequestURLParams, ElicitResult, Implementation, JsonObject,
@@ -48,6 +49,7 @@ pub struct ClientBuilder {
     pub(super) trace_context: Option<TraceHook>,
     pub(super) validator: Option<Validator>,
     pub(super) cache: Option<ResponseCache>,
+    cancel: Option<CancelToken>,
 }
 
 /// Tells in which trace a call happens.
@@ -76,6 +78,7 @@ impl ClientBuilder {
             trace_context: None,
             validator: Validator::of_this_build(),
             cache: None,
+            cancel: None,
         }
     }
 
@@ -393,6 +396,36 @@ impl ClientBuilder {
         self
     }
 
+    /// Gives connecting up when `token` is triggered, from any thread: [`connect`](Self::connect) fails then with
+    /// [`ErrorKind::Cancelled`], within a second or two in the worst case, whatever it waits for. Defaults to no token.
+    ///
+    /// A server that was started is ended before that, except where a transport can't be interrupted, as while the name of a host is
+    /// looked up or a TCP connection made: what still comes of that is closed when it is there. Connecting has a thread of its own
+    /// meanwhile, since it may be left behind. Once the client is there the token means nothing to it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::ErrorKind;
+    /// use mcplink::client::Client;
+    /// use mcplink::protocol::CancelToken;
+    /// use mcplink::transport::memory;
+    ///
+    /// let cancel = CancelToken::new();
+    /// let escape = cancel.clone();
+    /// std::thread::spawn(move || escape.trigger());
+    ///
+    /// // Nobody answers at the other end.
+    /// let (here, _there) = memory::pair();
+    /// let builder = Client::builder("patient", "1.0").cancel_connecting_with(&cancel);
+    /// let error = builder.connect(here).unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::Cancelled);
+    /// ```
+    pub fn cancel_connecting_with(mut self, token: &CancelToken) -> Self {
+        self.cancel = Some(token.clone());
+        self
+    }
+
     /// Connects: opens the transport, finds out the era, agrees on a revision.
     ///
     /// Blocks until that is done, at most for [`connect_timeout`](Self::connect_timeout). A child process that dies of the probe, or hangs
@@ -404,9 +437,10 @@ impl ClientBuilder {
     /// [`ErrorKind::Timeout`] when it said nothing; [`ErrorKind::Unsupported`] when there is no common revision;
     /// [`ErrorKind::Peer`] or [`ErrorKind::Protocol`] when it refuses, or answers what is no answer; over HTTP [`ErrorKind::Io`] when it
     /// can't be reached, [`ErrorKind::Auth`] when it wants other credentials, [`ErrorKind::Http`] for another status; [`ErrorKind::Invalid`] when settings
-    /// contradict each other, there is no revision to speak, or an [extension](Self::extension) has no valid id. The server is ended then, and
+    /// contradict each other, there is no revision to speak, or an [extension](Self::extension) has no valid id;
+    /// [`ErrorKind::Cancelled`] when [its token](Self::cancel_connecting_with) was triggered. The server is ended then, and
     /// not [restarted](Self::restart): only one that was there is.
-    pub fn connect(self, transport: impl Transport + 'static) -> Result<Client> {
+    pub fn connect(mut self, transport: impl Transport + 'static) -> Result<Client> {
         if self.revisions.is_empty() {
             return Err(Error::new(
                 ErrorKind::Invalid,
@@ -417,7 +451,11 @@ impl ClientBuilder {
         for id in extensions.flat_map(JsonObject::keys) {
             check_extension_id(id)?;
         }
-        Ok(Client::new(Link::open(self, Box::new(transport))?))
+        let transport = Box::new(transport);
+        match self.cancel.take() {
+            Some(token) => cancelling::connect(self, transport, &token),
+            None => Link::open(self, transport, None).map(Client::new),
+        }
     }
 }
 

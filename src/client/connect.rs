@@ -22,7 +22,7 @@ use super::mirror;
 use super::session::Reopening;
 use super::{ClientBuilder, ServerDescription};
 use crate::error::{Error, ErrorCode, ErrorKind, Result};
-use crate::protocol::{CallOptions, Connection, Peer};
+use crate::protocol::{CallOptions, CancelToken, Connection, Peer};
 use crate::schema::{
     DiscoverResult, EmptyResult, FitTo, InitializeRequestParams, InitializeResult, JsonObject,
     NotificationParams, ProtocolVersion, method,
@@ -54,12 +54,19 @@ pub(super) struct Opening<'a> {
     /// To start the server once more with.
     spare: Option<Box<dyn Transport>>,
     known: Option<Era>,
+    /// Given up when this is triggered.
+    cancel: Option<CancelToken>,
     /// The number of the connection that was opened last.
     number: u64,
 }
 
 impl<'a> Opening<'a> {
-    pub(super) fn new(link: &'a Arc<Link>, transport: &dyn Transport, known: Option<Era>) -> Self {
+    pub(super) fn new(
+        link: &'a Arc<Link>,
+        transport: &dyn Transport,
+        known: Option<Era>,
+        cancel: Option<CancelToken>,
+    ) -> Self {
         let settings = link.settings();
         Self {
             link,
@@ -68,6 +75,7 @@ impl<'a> Opening<'a> {
             deadline: Instant::now().checked_add(settings.connect_timeout),
             spare: transport.again(),
             known,
+            cancel,
             number: 0,
         }
     }
@@ -141,7 +149,7 @@ impl<'a> Opening<'a> {
         };
         connection.close_at_once();
         // Ending the first one may have taken what was left of the time.
-        if self.left().is_zero() {
+        if self.left().is_zero() || self.is_cancelled() {
             return Err(self.explain(error, &connection));
         }
         let connection = self.open(spare)?;
@@ -220,6 +228,9 @@ impl<'a> Opening<'a> {
         };
         // A server that does not know the probe may not know how to cancel it either.
         let mut options = CallOptions::new().timeout(patience).without_cancelling();
+        if let Some(token) = &self.cancel {
+            options = options.cancel_with(token);
+        }
         let fields = mirror::standard(revision, method::SERVER_DISCOVER);
         options.set_manner(Manner::Stateless(fields));
         let answer = peer.request_with(
@@ -260,14 +271,17 @@ impl<'a> Opening<'a> {
 
     fn initialize(&self, connection: &Connection, patience: Duration) -> Result<InitializeResult> {
         let params = self.initialize_params()?;
-        match initialize(&connection.peer(), &params, patience) {
+        let cancel = self.cancel.as_ref();
+        match initialize(&connection.peer(), &params, patience, cancel) {
             // So answers a server of the first transport over HTTP, too.
             Err(error) if is_unknown_here(&error) => {
                 let core = Arc::clone(connection.peer().core());
-                core.fall_back(self.left().min(patience)).map_err(|other| {
+                let left = self.left().min(patience);
+                core.fall_back(left, cancel).map_err(|other| {
                     error.remark(format_args!("nor does it speak HTTP with SSE: {other}"))
                 })?;
-                initialize(&connection.peer(), &params, self.left().min(patience))
+                let left = self.left().min(patience);
+                initialize(&connection.peer(), &params, left, cancel)
             }
             done => done,
         }
@@ -313,7 +327,8 @@ impl<'a> Opening<'a> {
         };
         // From the notification on the server may ask.
         self.know(&server);
-        finish_opening(&connection.peer(), revision, self.left().min(HEARING))
+        let (peer, patience) = (connection.peer(), self.left().min(HEARING));
+        finish_opening(&peer, revision, patience, self.cancel.as_ref())
             .map_err(|error| self.explain(error, &connection))?;
         let reopening = Reopening::new(self.initialize_params()?, self.settings.connect_timeout);
         Ok(Opened {
@@ -346,6 +361,10 @@ impl<'a> Opening<'a> {
         ours.filter(|revision| Era::of(*revision) == era).max()
     }
 
+    fn is_cancelled(&self) -> bool {
+        self.cancel.as_ref().is_some_and(CancelToken::is_triggered)
+    }
+
     fn left(&self) -> Duration {
         self.deadline.map_or(Duration::MAX, |deadline| {
             deadline.saturating_duration_since(Instant::now())
@@ -374,11 +393,15 @@ pub(super) fn initialize(
     peer: &Peer,
     params: &InitializeRequestParams,
     patience: Duration,
+    cancel: Option<&CancelToken>,
 ) -> Result<InitializeResult> {
     let mut options = CallOptions::new()
         .timeout(patience)
         .max_timeout(patience)
         .without_cancelling();
+    if let Some(token) = cancel {
+        options = options.cancel_with(token);
+    }
     options.set_manner(Manner::OpensSession);
     let answer = peer.request(method::INITIALIZE, params, options)?;
     serde_json::from_str(&answer).map_err(|error| {
@@ -392,6 +415,7 @@ pub(super) fn finish_opening(
     peer: &Peer,
     revision: ProtocolVersion,
     patience: Duration,
+    cancel: Option<&CancelToken>,
 ) -> Result<()> {
     let core = peer.core();
     core.allow_batches(revision.has_batches());
@@ -403,7 +427,7 @@ pub(super) fn finish_opening(
         method::NOTIFICATIONS_INITIALIZED,
         &NotificationParams::default(),
     )?;
-    core.listen(patience);
+    core.listen(patience, cancel);
     Ok(())
 }
 

@@ -125,10 +125,11 @@ enum Phase {
 }
 
 impl Link {
-    /// Opens the first connection.
+    /// Opens the first connection, unless `cancel` is triggered before.
     pub(super) fn open(
         mut settings: ClientBuilder,
         transport: Box<dyn Transport>,
+        cancel: Option<CancelToken>,
     ) -> Result<Arc<Self>> {
         settings.inputs.declare(&mut settings.capabilities);
         let again = match settings.restart.clone() {
@@ -172,7 +173,7 @@ impl Link {
             state: Mutex::new(state),
             changed: Condvar::new(),
         });
-        link.connect(transport)?;
+        link.connect(transport, cancel)?;
         Ok(link)
     }
 
@@ -394,12 +395,16 @@ impl Link {
     }
 
     /// Opens a connection and makes it the current one.
-    fn connect(self: &Arc<Self>, transport: Box<dyn Transport>) -> Result<()> {
+    fn connect(
+        self: &Arc<Self>,
+        transport: Box<dyn Transport>,
+        cancel: Option<CancelToken>,
+    ) -> Result<()> {
         let of_era = self.address.as_deref().map(era::holder);
         let memory = self.settings.memory.as_ref().zip(of_era);
         let remembered = memory.and_then(|(memory, address)| memory.recall(address));
         let known = self.verdict.lock().or(remembered);
-        let opened = Opening::new(self, &*transport, known).run(transport);
+        let opened = Opening::new(self, &*transport, known, cancel).run(transport);
         let era = opened
             .as_ref()
             .ok()
@@ -559,7 +564,7 @@ impl Link {
         }
         let transport = again.transport.lock().again();
         let outcome = match transport {
-            Some(transport) => self.connect(transport),
+            Some(transport) => self.connect(transport, None),
             None => {
                 let text = "the transport can't be made again: see Transport::again";
                 return self.give_up(Error::new(ErrorKind::State, text));

@@ -10,6 +10,7 @@ mod asked_by;
 mod builder;
 mod cache;
 mod calls;
+mod cancelling;
 mod connect;
 mod envelope;
 mod era;

@@ -94,13 +94,13 @@ impl Generation {
         patience: Duration,
         link: &Link,
     ) -> Result<()> {
-        let result = initialize(&self.peer, &reopening.params, patience)?;
+        let result = initialize(&self.peer, &reopening.params, patience, None)?;
         let revision = self.revision;
         if result.protocol_version != revision.as_str() {
             let text = format!("it speaks another revision now, not {revision}: connect again");
             return Err(Error::new(ErrorKind::Protocol, text).sent(true));
         }
-        finish_opening(&self.peer, revision, Duration::ZERO)?;
+        finish_opening(&self.peer, revision, Duration::ZERO, None)?;
         link.subscriptions.subscribe_again(&self.peer, self.number);
         let level = link.log_level.lock().clone();
         if let Some(level) = level {

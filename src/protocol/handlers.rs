@@ -9,7 +9,7 @@ use super::peer::Peer;
 use super::responder::Responder;
 use crate::jsonrpc::{Notification, Request};
 
-type RequestFn = dyn Fn(&Request, Responder) + Send + Sync;
+type RequestFn = dyn Fn(Request, Responder) + Send + Sync;
 type NotificationFn = dyn Fn(&Peer, &Notification) + Send + Sync;
 type FarewellFn = dyn Fn(&Peer) + Send + Sync;
 
@@ -41,9 +41,20 @@ impl Handlers {
 
     /// Handles requests of a method. A handler that was there before is replaced.
     pub fn request(
-        mut self,
+        self,
         method: impl Into<String>,
         handler: impl Fn(&Request, Responder) + Send + Sync + 'static,
+    ) -> Self {
+        self.owned_request(method, move |request, responder| {
+            handler(&request, responder);
+        })
+    }
+
+    /// The same with a handler that may keep the request.
+    pub(crate) fn owned_request(
+        mut self,
+        method: impl Into<String>,
+        handler: impl Fn(Request, Responder) + Send + Sync + 'static,
     ) -> Self {
         let handler = RequestHandler {
             call: Arc::new(handler),
@@ -82,7 +93,7 @@ impl Handlers {
         handler: impl Fn(&Request, Responder) + Send + Sync + 'static,
     ) -> Self {
         let handler = RequestHandler {
-            call: Arc::new(handler),
+            call: Arc::new(move |request, responder| handler(&request, responder)),
             quick: true,
         };
         self.requests.insert(method.into(), handler);

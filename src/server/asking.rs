@@ -28,10 +28,8 @@ use crate::schema::{
 /// A state larger than this is not sent.
 const MAX_STATE_BYTES: usize = 64 << 10;
 
-/// A request whose handler may ask: how to run it again, and what its state is good for.
+/// What a request is about whose handler may ask, and how to run that again.
 pub(super) struct Asker {
-    pub(super) server: Arc<Inner>,
-    pub(super) method: &'static str,
     /// The name or URI of what is called.
     pub(super) target: String,
     /// As they came; none is the same as `{}`.
@@ -41,7 +39,7 @@ pub(super) struct Asker {
 
 /// Runs a handler from its start.
 pub(super) trait Again: Send + Sync {
-    fn run(&self, context: Context);
+    fn run(self: Arc<Self>, context: Context);
 }
 
 impl Asker {
@@ -55,46 +53,35 @@ impl Asker {
     /// What is wrong with a state is for the log; the client is told one thing. What is wrong with its answers it is told.
     fn resume(
         &self,
-        principal: Option<&str>,
+        context: &Context,
         state: Option<&str>,
         responses: Option<InputResponses>,
-        log: impl Fn(String),
     ) -> Result<Rounds, RpcError> {
         let Some(state) = state else {
             return Ok(Rounds::default());
         };
         let refused = |why: &dyn fmt::Display| {
-            log(format!(
-                "requestState of {} '{}' was refused: {why}",
-                self.method,
-                Excerpt(&self.target)
-            ));
+            context.peer().core().log(|| {
+                let (method, target) = (context.method(), Excerpt(&self.target));
+                format!("requestState of {method} '{target}' was refused: {why}")
+            });
             RpcError::invalid_params(
                 "requestState is not valid (any more): send the request anew, without it",
             )
         };
-        let binding = self.binding(principal);
-        let opened = self.server.keys.open(state, &binding, now());
+        let server = context.server();
+        let opened = server.keys.open(state, &self.binding(context), now());
         let opened = opened.map_err(|why| refused(&why))?;
         let rounds = match Rounds::resume(&opened.content, responses.unwrap_or_default()) {
             Ok(rounds) => rounds,
             Err(Unusable::Content) => return Err(refused(&"its content can't be read")),
             Err(Unusable::Answer(text)) => return Err(RpcError::invalid_params(text)),
         };
-        match self.claim(&opened) {
+        match claim(server, &opened) {
             Ok(true) => Ok(rounds),
             Ok(false) => Err(refused(&Refused::Used)),
             Err(error) => Err(refused(&error)),
         }
-    }
-
-    /// Whether the state may be used: always, unless the server has a store that knows it.
-    fn claim(&self, opened: &Opened) -> Result<bool> {
-        let Some(store) = &self.server.state_store else {
-            return Ok(true);
-        };
-        let left = opened.expiry.saturating_sub(now());
-        store.claim(&opened.id, Duration::from_secs(left))
     }
 
     /// Runs the handler for the first time in this process, with the answers that the request brings.
@@ -105,10 +92,8 @@ impl Asker {
         responses: Option<InputResponses>,
         start: Option<Start>,
     ) {
-        let log = |line: String| context.peer().core().log(|| line);
-        let rounds = self.resume(context.principal(), state, responses, log);
         let again = Arc::clone(&self.again);
-        match rounds {
+        match self.resume(&context, state, responses) {
             Ok(rounds) => {
                 let context = context.asking(self, rounds);
                 match start {
@@ -121,20 +106,15 @@ impl Asker {
         }
     }
 
-    fn seal(
-        &self,
-        principal: Option<&str>,
-        rounds: &Rounds,
-        asked: &InputRequests,
-    ) -> Result<String> {
-        let content = rounds.to_content(asked)?;
-        let expiry = now() + self.server.state_lifetime.as_secs();
-        let binding = self.binding(principal);
-        let state = self.server.keys.seal(&content, &binding, expiry)?;
+    fn seal(&self, context: &Context, asked: &InputRequests) -> Result<String> {
+        let server = context.server();
+        let content = context.rounds().lock().to_content(asked)?;
+        let expiry = now() + server.state_lifetime.as_secs();
+        let state = server.keys.seal(&content, &self.binding(context), expiry)?;
         if state.len() > MAX_STATE_BYTES {
             let text = format!(
                 "the state of {} '{}' has {} bytes, more than {MAX_STATE_BYTES}: ask and remember less",
-                self.method,
+                context.method(),
                 self.target,
                 state.len()
             );
@@ -144,14 +124,14 @@ impl Asker {
     }
 
     /// What a state is good for: this server, principal, method, target and these arguments, however they are written.
-    fn binding(&self, principal: Option<&str>) -> Vec<u8> {
+    fn binding(&self, context: &Context) -> Vec<u8> {
         let arguments = serde_json::from_str::<serde_json::Value>(self.arguments());
         let arguments = arguments.map_err(|_| self.arguments());
         let parts = (
-            &self.server.info.name,
-            self.method,
+            &context.server().info.name,
+            context.method(),
             &self.target,
-            principal,
+            context.principal(),
             arguments,
         );
         serde_json::to_vec(&parts).expect("texts and JSON are JSON")
@@ -161,10 +141,18 @@ impl Asker {
 impl fmt::Debug for Asker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Asker")
-            .field("method", &self.method)
             .field("target", &self.target)
             .finish_non_exhaustive()
     }
+}
+
+/// Whether a state may be used: always, unless the server has a store that knows it.
+fn claim(server: &Inner, opened: &Opened) -> Result<bool> {
+    let Some(store) = &server.state_store else {
+        return Ok(true);
+    };
+    let left = opened.expiry.saturating_sub(now());
+    store.claim(&opened.id, Duration::from_secs(left))
 }
 
 fn now() -> u64 {
@@ -364,9 +352,7 @@ pub(super) fn ask_client(context: Context) -> Result<()> {
         task.ask(context, asked);
         return Ok(());
     }
-    let sealed = context
-        .asker()
-        .map(|asker| asker.seal(context.principal(), &context.rounds().lock(), &asked));
+    let sealed = context.asker().map(|asker| asker.seal(&context, &asked));
     match sealed.transpose() {
         Ok(state) => {
             let mut asked = asked;
@@ -393,10 +379,7 @@ pub(super) fn give_up(context: Context, error: Error) -> Result<()> {
 
 /// Fails the call in the way that its method has for it.
 pub(super) fn fail(context: Context, text: &str) -> Result<()> {
-    if context
-        .asker()
-        .is_some_and(|asker| asker.method == method::TOOLS_CALL)
-    {
+    if context.method() == method::TOOLS_CALL {
         let mut result = CallToolResult::error(text);
         result.meta = context.result_meta();
         result.fit_to(context.terms().revision);

@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 
-use super::completion::{self, Completing, CompletionOutput};
-use super::context::{Context, ToolCall};
+use super::call::ToolCall;
+use super::completion::{self, Completing, CompletionCall, CompletionOutput};
+use super::context::Context;
 use super::guard::Guard;
 use super::output::{self, ToolOutput};
 use super::paging::List;
-use super::prompts::{self, PromptOutput};
-use super::resources::{self, ResourceOutput, ResourceRead};
+use super::prompts::{self, PromptCall, PromptOutput};
+use super::resources::{self, ResourceCall, ResourceOutput, ResourceRead};
 use super::state::{KeyRing, StateKey};
 use super::store::StateStore;
 use super::tasks::{TaskOptions, Tasks};
@@ -336,6 +337,16 @@ impl ServerBuilder {
         self.noting(added)
     }
 
+    /// Adds a resource whose handler may keep the call and answer later, from any thread. See [`Server::add_deferred_resource`].
+    pub fn deferred_resource(
+        self,
+        resource: Resource,
+        handler: impl Fn(ResourceCall) + Send + Sync + 'static,
+    ) -> Self {
+        let added = resources::add(&self.inner.resources, resource, Arc::new(handler));
+        self.noting(added)
+    }
+
     /// Adds resources whose addresses follow a template (RFC 6570).
     ///
     /// Understood are `{var}`, `{+path}`, `{/var}`, `{.ext}` and, at the end, `{?a,b}`. A resource with exactly the address that is read
@@ -362,6 +373,16 @@ impl ServerBuilder {
     ) -> Self {
         let added =
             resources::add_template(&self.inner.templates, template, resources::reading(handler));
+        self.noting(added)
+    }
+
+    /// Adds resources whose handler may keep the call and answer later, from any thread. See [`Server::add_deferred_template`].
+    pub fn deferred_template(
+        self,
+        template: ResourceTemplate,
+        handler: impl Fn(ResourceCall) + Send + Sync + 'static,
+    ) -> Self {
+        let added = resources::add_template(&self.inner.templates, template, Arc::new(handler));
         self.noting(added)
     }
 
@@ -397,6 +418,16 @@ impl ServerBuilder {
         self.noting(added)
     }
 
+    /// Adds a prompt whose handler may keep the call and answer later, from any thread. See [`Server::add_deferred_prompt`].
+    pub fn deferred_prompt(
+        self,
+        prompt: Prompt,
+        handler: impl Fn(PromptCall) + Send + Sync + 'static,
+    ) -> Self {
+        let added = prompts::add(&self.inner.prompts, prompt, Arc::new(handler));
+        self.noting(added)
+    }
+
     /// Completes an argument of a prompt, or a variable of a template, while the user types it.
     ///
     /// The prompt or template may be added later. The best values come first, and 100 of them are sent at most;
@@ -424,6 +455,18 @@ impl ServerBuilder {
         handler: impl Fn(&Completing, &Context) -> R + Send + Sync + 'static,
     ) -> Self {
         let handler = completion::completing(handler);
+        let added = self.inner.completers.add(reference, argument, handler);
+        self.noting(added)
+    }
+
+    /// Adds a completer that may keep the call and answer later, from any thread. See [`Server::add_deferred_completer`].
+    pub fn deferred_completer(
+        self,
+        reference: &CompletionReference,
+        argument: &str,
+        handler: impl Fn(CompletionCall) + Send + Sync + 'static,
+    ) -> Self {
+        let handler = Arc::new(handler);
         let added = self.inner.completers.add(reference, argument, handler);
         self.noting(added)
     }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
+use super::call::Unanswered;
 use super::context::Context;
 use super::dispatch::{Link, read, send};
 use super::failure::HandlerError;
@@ -18,8 +19,7 @@ use crate::schema::{
 };
 use crate::sync::Mutex;
 
-type CompletionHandler =
-    Arc<dyn Fn(&Completing, &Context) -> Result<Completion, HandlerError> + Send + Sync>;
+pub(super) type CompletionHandler = Arc<dyn Fn(CompletionCall) + Send + Sync>;
 
 /// Whose argument: kind of reference, name or template, argument.
 type Key = (Kind, String, String);
@@ -79,12 +79,18 @@ impl fmt::Debug for Completers {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Completing {
+    reference: CompletionReference,
     argument: String,
     value: String,
     known: BTreeMap<String, String>,
 }
 
 impl Completing {
+    /// Whose argument it is: that of a prompt, or a variable of a template.
+    pub fn reference(&self) -> &CompletionReference {
+        &self.reference
+    }
+
     /// The name of the argument.
     pub fn argument(&self) -> &str {
         &self.argument
@@ -164,11 +170,78 @@ impl<T: CompletionOutput, E: Into<HandlerError>> CompletionOutput for Result<T, 
     }
 }
 
-/// Makes a handler of a function.
+/// A completion that still has to be given, from any thread. Dropped, it answers with an internal error. Completions can't
+/// [ask](Context::ask).
+pub struct CompletionCall {
+    call: Unanswered,
+    completing: Completing,
+}
+
+impl CompletionCall {
+    /// What is known of the call.
+    pub fn context(&self) -> &Context {
+        self.call.context()
+    }
+
+    /// What is to be completed.
+    pub fn completing(&self) -> &Completing {
+        &self.completing
+    }
+
+    /// Answers the call.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Cancelled`] or [`ErrorKind::Closed`] when nobody waits any more.
+    pub fn respond(self, output: impl CompletionOutput) -> Result<()> {
+        let Self { call, completing } = self;
+        let context = call.into_context();
+        let answer = output
+            .into_completion()
+            .map_err(|error| context.reveal(error, "completion", completing.argument()));
+        give(context, answer)
+    }
+
+    /// Answers with an error.
+    ///
+    /// # Errors
+    ///
+    /// As [`respond`](Self::respond).
+    pub fn refuse(self, error: &RpcError) -> Result<()> {
+        self.call.refuse(error)
+    }
+}
+
+impl fmt::Debug for CompletionCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CompletionCall")
+            .field("context", self.context())
+            .field("completing", &self.completing)
+            .finish()
+    }
+}
+
+/// Answers with a completion.
+fn give(context: Context, completion: Result<Completion, RpcError>) -> Result<()> {
+    let answer = completion.map(|completion| {
+        let mut result = CompleteResult::new(cut(completion));
+        context.release(Outgoing::Completion(&mut result));
+        context.mark(&mut result.meta);
+        result.fit_to(context.terms().revision);
+        result
+    });
+    context.conclude(answer)
+}
+
+/// Makes a handler that answers before it returns.
 pub(super) fn completing<R: CompletionOutput>(
     handler: impl Fn(&Completing, &Context) -> R + Send + Sync + 'static,
 ) -> CompletionHandler {
-    Arc::new(move |completing, context| handler(completing, context).into_completion())
+    Arc::new(move |call: CompletionCall| {
+        let output = handler(call.completing(), call.context());
+        // It fails when nobody waits any more, which is no fault of the completer's.
+        _ = call.respond(output);
+    })
 }
 
 /// What has the argument that is completed.
@@ -192,58 +265,42 @@ fn cut(mut completion: Completion) -> Completion {
 }
 
 impl Link {
-    pub(super) fn complete(self: &Arc<Self>, request: &Request, responder: Responder) {
+    pub(super) fn complete(self: &Arc<Self>, request: Request, responder: Responder) {
         let opened = self
-            .need(request, !self.server.completers.is_empty())
+            .need(&request, !self.server.completers.is_empty())
             .and_then(|()| {
-                let mut params: CompleteRequestParams = read(request)?;
+                let mut params: CompleteRequestParams = read(&request)?;
                 let terms = self.terms(params.meta.as_mut())?;
                 Ok((params, terms))
             });
         let admitted = opened.and_then(|(params, terms)| {
             let target = target(&params.reference);
             let meta = params.meta.as_ref();
-            self.admit(&self.access(request, &responder, Some(target), &terms, meta))?;
+            self.admit(&self.access(&request, &responder, Some(target), &terms, meta))?;
+            self.check_argument(&params.reference, &params.argument.name)?;
             Ok((params, terms))
         });
-        let (mut params, terms) = match admitted {
+        let (params, terms) = match admitted {
             Ok(admitted) => admitted,
             Err(error) => return send::<()>(Err(error), responder),
         };
-        let meta = params.meta.take().unwrap_or_default();
-        let context = Context::new(responder, terms, meta, Arc::clone(self));
-        let answer = self.completion(params, &context);
-        // It fails when nobody waits any more, which is no fault of the completer's.
-        _ = context.conclude(answer);
-    }
-
-    fn completion(
-        &self,
-        params: CompleteRequestParams,
-        context: &Context,
-    ) -> Result<CompleteResult, RpcError> {
-        let argument = params.argument.name;
-        self.check_argument(&params.reference, &argument)?;
-        let completion = match self.server.completers.find(&params.reference, &argument) {
-            None => Completion::default(),
-            Some(handler) => {
-                let completing = Completing {
-                    argument,
-                    value: params.argument.value,
-                    known: params
-                        .context
-                        .and_then(|context| context.arguments)
-                        .unwrap_or_default(),
-                };
-                handler(&completing, context)
-                    .map_err(|error| self.reveal(error.0, "completion", completing.argument()))?
-            }
+        let context = Context::new(self, request, responder, terms, params.meta);
+        let (reference, argument) = (params.reference, params.argument);
+        let Some(handler) = self.server.completers.find(&reference, &argument.name) else {
+            // It fails when nobody waits any more, and then there is nothing left to do.
+            _ = give(context, Ok(Completion::default()));
+            return;
         };
-        let mut result = CompleteResult::new(cut(completion));
-        context.release(Outgoing::Completion(&mut result));
-        self.finish(&mut result.meta, context.terms());
-        result.fit_to(context.terms().revision);
-        Ok(result)
+        let known = params.context.and_then(|context| context.arguments);
+        handler(CompletionCall {
+            call: Unanswered::new(context),
+            completing: Completing {
+                reference,
+                argument: argument.name,
+                value: argument.value,
+                known: known.unwrap_or_default(),
+            },
+        });
     }
 
     /// Whether there is such a prompt or template, with such an argument.
@@ -303,6 +360,7 @@ mod tests {
         fn check(typed: &str, expected: &[&str]) {
             let completing = Completing {
                 argument: "a".to_owned(),
+                reference: CompletionReference::prompt("p"),
                 value: typed.to_owned(),
                 known: BTreeMap::new(),
             };

@@ -2,39 +2,35 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::Inner;
 use super::asking::{self, Asker};
 use super::conversation::Terms;
 use super::dispatch::Link;
-use super::failure::for_revision;
+use super::failure::{HandlerError, for_revision};
 use super::guard::Outgoing;
 use super::once::Turns;
-use super::output::{ToolError, ToolOutput};
-use super::paging::List;
 use super::progress::{Budget, Pace};
 use super::questions::Waiting;
 use super::rounds::Rounds;
 use super::tasks::Task;
-use super::tools::Promise;
-use crate::error::{Error, ErrorCode, Excerpt, Result, RpcError, without_position};
+use crate::error::{ErrorCode, Excerpt, Result, RpcError};
+use crate::jsonrpc::Request;
 use crate::protocol::{Asking, CancelToken, Peer, Progress, Responder};
 use crate::schema::{
-    CallToolResult, ContentBlock, ElicitationMode, FitTo, LoggingLevel,
-    LoggingMessageNotificationParams, NotificationMetaObject, ProgressNotificationParams,
-    ProtocolVersion, RequestMetaObject, ResultMetaObject, TraceContext,
+    ElicitationMode, FitTo, LoggingLevel, LoggingMessageNotificationParams, NotificationMetaObject,
+    ProgressNotificationParams, ProtocolVersion, RequestMetaObject, ResultMetaObject, TraceContext,
     URLElicitationRequiredError, meta_key, method,
 };
 use crate::sync::Mutex;
 
 /// The call that a handler serves.
 pub struct Context {
+    request: Request,
     responder: Responder,
     terms: Arc<Terms>,
     meta: RequestMetaObject,
@@ -52,17 +48,19 @@ pub struct Context {
 
 impl Context {
     pub(super) fn new(
+        link: &Arc<Link>,
+        request: Request,
         responder: Responder,
         terms: Arc<Terms>,
-        meta: RequestMetaObject,
-        link: Arc<Link>,
+        meta: Option<RequestMetaObject>,
     ) -> Self {
         let now = Instant::now();
         Self {
+            request,
             responder,
             terms,
-            meta,
-            link,
+            meta: meta.unwrap_or_default(),
+            link: Arc::clone(link),
             pace: Mutex::new(Pace::new(now)),
             logs: Mutex::new(Budget::new(now)),
             rounds: Mutex::default(),
@@ -131,7 +129,7 @@ impl Context {
         let Some(asker) = &self.asker else {
             return self.peer().core().log(text);
         };
-        let (method, target) = (asker.method, Excerpt(&asker.target));
+        let (method, target) = (self.method(), Excerpt(&asker.target));
         self.peer()
             .core()
             .log(|| format!("{method} '{target}': {}", text()));
@@ -139,6 +137,17 @@ impl Context {
 
     pub(super) fn asker(&self) -> Option<&Asker> {
         self.asker.as_ref()
+    }
+
+    /// The method of the request, such as `tools/call`.
+    pub fn method(&self) -> &str {
+        self.request.method()
+    }
+
+    /// The params of the request, as JSON text and as they came. When a client has answered questions these are the params of its latest
+    /// request, with the answers.
+    pub fn params(&self) -> &str {
+        self.request.params()
     }
 
     /// Who asks, in which revision, and what the client can do.
@@ -299,6 +308,20 @@ impl Context {
         Some(meta)
     }
 
+    /// Puts beside a result what travels beside each.
+    pub(super) fn mark(&self, meta: &mut Option<ResultMetaObject>) {
+        if let Some(ours) = self.result_meta() {
+            let own = meta.get_or_insert_default();
+            own.server_info = ours.server_info;
+            own.extra.extend(ours.extra);
+        }
+    }
+
+    /// What the client learns of a failure; the rest is for the host.
+    pub(super) fn reveal(&self, error: HandlerError, noun: &str, name: &str) -> RpcError {
+        self.link.reveal(error.0, noun, name)
+    }
+
     /// What travels beside each result.
     pub(super) fn result_meta(&self) -> Option<ResultMetaObject> {
         let mut meta = self.server().result_meta(self.terms.revision);
@@ -356,36 +379,6 @@ impl Context {
         error
     }
 
-    /// The name of the tool, or what else is called.
-    fn target(&self) -> &str {
-        self.asker.as_ref().map_or("", |asker| &asker.target)
-    }
-
-    /// Answers for a tool whose result is not what it promised. What is wrong with it is for the host.
-    fn break_promise(self, error: Error) -> Result<()> {
-        let error = error.context(format_args!("the result of tool '{}'", self.target()));
-        self.peer().core().log(|| error.to_string());
-        self.refuse(RpcError::internal("internal error"))?;
-        Err(error)
-    }
-
-    /// Tells the host, once, that a tool embeds resources though clients are not told that the server has any.
-    fn notice_embedded(&self, result: &CallToolResult) {
-        let embeds = |block: &ContentBlock| matches!(block, ContentBlock::Resource(_));
-        let server = self.server();
-        if result.content.iter().any(embeds)
-            && !server.has(List::Resources)
-            && !server.embeds_undeclared.swap(true, Ordering::Relaxed)
-        {
-            self.peer().core().log(|| {
-                format!(
-                    "tool '{}' embeds a resource, which needs the capability 'resources': add one, or declare it with ServerBuilder::offers",
-                    self.target()
-                )
-            });
-        }
-    }
-
     fn finish_progress(&self) {
         if let Some(progress) = self.pace.lock().finish() {
             self.send(progress);
@@ -411,117 +404,4 @@ pub(super) fn missing_extension(id: &str, terms: &Terms) -> RpcError {
     let error = RpcError::new(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY, text);
     let missing = json!({ "requiredCapabilities": { "extensions": { id: {} } } });
     error.clone().with_data(&missing).unwrap_or(error)
-}
-
-/// A call of a tool that still has to be answered, from any thread. Dropped, it asks the client what the handler
-/// [asked](Context::ask) in vain; without such a question, or by a panic, it answers with an internal error.
-pub struct ToolCall {
-    /// There until the call is answered.
-    context: Option<Context>,
-    promise: Promise,
-}
-
-impl ToolCall {
-    pub(super) fn new(context: Context, promise: Promise) -> Self {
-        let context = Some(context);
-        Self { context, promise }
-    }
-
-    /// What is known of the call.
-    pub fn context(&self) -> &Context {
-        self.context.as_ref().expect("answering takes the call")
-    }
-
-    fn into_context(mut self) -> Context {
-        self.context.take().expect("answering takes the call")
-    }
-
-    /// The arguments as JSON text; `{}` when there are none.
-    pub fn raw_arguments(&self) -> &str {
-        self.context().asker().map_or("{}", Asker::arguments)
-    }
-
-    /// Reads the arguments.
-    ///
-    /// # Errors
-    ///
-    /// A [`ToolError`] that says which argument is wrong, to be given to the client.
-    pub fn arguments<A: DeserializeOwned>(&self) -> Result<A, ToolError> {
-        serde_json::from_str(self.raw_arguments())
-            .map_err(|error| invalid_arguments(without_position(&error)))
-    }
-
-    /// Answers a call whose handler is not run, since its arguments don't fit.
-    pub(super) fn fail_arguments(self, error: &Error) {
-        // It fails when nobody waits any more, and then there is nothing left to do.
-        _ = self.respond(Err::<(), _>(invalid_arguments(error)));
-    }
-
-    /// Answers the call.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) or [`ErrorKind::Closed`](crate::ErrorKind::Closed) when nobody waits any
-    /// more, [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the result can't be written as JSON, or is not what the tool's output
-    /// schema promises: then the client is told that the server failed.
-    pub fn respond(self, output: impl ToolOutput) -> Result<()> {
-        let promise = self.promise.clone();
-        let context = self.into_context();
-        let result = output.into_result().map(|mut result| {
-            context.release(Outgoing::Tool(&mut result));
-            result
-        });
-        // What is checked is what leaves.
-        if let Ok(result) = &result
-            && !context.rounds.lock().needs_input()
-        {
-            if let Err(error) = promise.check(result) {
-                return context.break_promise(error);
-            }
-            context.notice_embedded(result);
-        }
-        let result = result.map(|mut result| {
-            if let Some(meta) = context.result_meta() {
-                let own = result.meta.get_or_insert_default();
-                own.server_info = meta.server_info;
-                own.extra.extend(meta.extra);
-            }
-            result.fit_to(context.terms.revision);
-            result
-        });
-        context.conclude(result)
-    }
-
-    /// Answers with a protocol error. What went wrong in the tool is better said with a [`ToolError`], for the model to read.
-    ///
-    /// # Errors
-    ///
-    /// As [`respond`](Self::respond).
-    pub fn refuse(self, error: &RpcError) -> Result<()> {
-        self.into_context().conclude(Err::<(), _>(error.clone()))
-    }
-}
-
-fn invalid_arguments(what: impl fmt::Display) -> ToolError {
-    ToolError::new(format!("invalid arguments: {what}"))
-}
-
-impl Drop for ToolCall {
-    fn drop(&mut self) {
-        let Some(context) = self.context.take() else {
-            return;
-        };
-        if context.rounds.lock().needs_input() && !std::thread::panicking() {
-            // It fails when nobody waits any more, and then there is nothing left to do.
-            _ = asking::ask_client(context);
-        }
-    }
-}
-
-impl fmt::Debug for ToolCall {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ToolCall")
-            .field("context", &self.context)
-            .finish_non_exhaustive()
-    }
 }

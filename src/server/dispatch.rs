@@ -9,8 +9,9 @@ use serde_json::value::RawValue;
 
 use super::Inner;
 use super::asking::{Again, Asker};
+use super::call::ToolCall;
 use super::catalogue::{Catalogue, Listed, Paging};
-use super::context::{Context, ToolCall};
+use super::context::Context;
 use super::conversation::{Conversation, Terms, is_modern, unsupported_version};
 use super::failure::Failure;
 use super::guard::{Access, Primitive};
@@ -45,6 +46,12 @@ pub(super) fn handlers(server: &Inner) -> Handlers {
             handle(&link_of(&responder.peer()), request, responder);
         }
     };
+    // Those whose handlers may keep the call.
+    let own = |handle: fn(&Arc<Link>, Request, Responder)| {
+        move |request: Request, responder: Responder| {
+            handle(&link_of(&responder.peer()), request, responder);
+        }
+    };
     let methods = server
         .methods
         .clone()
@@ -68,10 +75,10 @@ pub(super) fn handlers(server: &Inner) -> Handlers {
             method::RESOURCES_UNSUBSCRIBE,
             on(|link, request, responder| send(link.unsubscribe(request), responder)),
         )
-        .request(method::TOOLS_CALL, on(Link::call_tool))
-        .request(method::RESOURCES_READ, on(Link::read_resource))
-        .request(method::PROMPTS_GET, on(Link::get_prompt))
-        .request(method::COMPLETION_COMPLETE, on(Link::complete))
+        .owned_request(method::TOOLS_CALL, own(Link::call_tool))
+        .owned_request(method::RESOURCES_READ, own(Link::read_resource))
+        .owned_request(method::PROMPTS_GET, own(Link::get_prompt))
+        .owned_request(method::COMPLETION_COMPLETE, own(Link::complete))
         .quick_notification(method::NOTIFICATIONS_INITIALIZED, |peer, _| {
             link_of(peer).initialized(peer);
         })
@@ -335,16 +342,13 @@ impl Link {
         }
     }
 
-    fn call_tool(self: &Arc<Self>, request: &Request, responder: Responder) {
-        match self.find_tool(request, &responder) {
+    fn call_tool(self: &Arc<Self>, request: Request, responder: Responder) {
+        match self.find_tool(&request, &responder) {
             Err(error) => send::<()>(Err(error), responder),
             Ok((entry, params, terms, start)) => {
-                let meta = params.meta.unwrap_or_default();
-                let context = Context::new(responder, terms, meta, Arc::clone(self));
+                let context = Context::new(self, request, responder, terms, params.meta);
                 let work = Arc::clone(&entry);
                 let asker = Asker {
-                    server: Arc::clone(&self.server),
-                    method: method::TOOLS_CALL,
                     target: params.name,
                     arguments: params.arguments,
                     again: entry,
@@ -438,7 +442,7 @@ impl Link {
 }
 
 impl Again for Entry {
-    fn run(&self, context: Context) {
+    fn run(self: Arc<Self>, context: Context) {
         let Work {
             handler, promise, ..
         } = &self.handler;

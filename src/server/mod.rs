@@ -8,11 +8,13 @@
 //! the connection of a legacy client, on the `subscriptions/listen` streams of a modern one. Nobody waits for a client to read them.
 //!
 //! **Threads.** Handlers run on the threads of the connection that the call came from, many at once, up to
-//! [`max_workers`](crate::transport::Limits::max_workers); a handler that keeps its [`ToolCall`] and returns occupies none. Listing and
+//! [`max_workers`](crate::transport::Limits::max_workers); a handler that keeps its call ([`ToolCall`],
+//! [`ResourceCall`], [`PromptCall`], [`CompletionCall`]) and returns occupies none. Listing and
 //! opening never wait for a handler.
 
 mod asking;
 mod builder;
+mod call;
 mod catalogue;
 mod completion;
 mod context;
@@ -52,9 +54,10 @@ use serde::de::DeserializeOwned;
 
 pub use self::asking::AskError;
 pub use self::builder::ServerBuilder;
-use self::completion::Completers;
-pub use self::completion::{Completing, CompletionOutput};
-pub use self::context::{Context, ToolCall};
+pub use self::call::ToolCall;
+use self::completion::{Completers, CompletionHandler};
+pub use self::completion::{Completing, CompletionCall, CompletionOutput};
+pub use self::context::Context;
 pub use self::conversation::Terms;
 use self::dispatch::Link;
 pub use self::failure::HandlerError;
@@ -65,11 +68,11 @@ use self::hub::{Event, Hub};
 pub use self::output::{Json, ToolError, ToolOutput};
 use self::pages::Pages;
 pub use self::paging::List;
-pub use self::prompts::PromptOutput;
-use self::prompts::Prompts;
+pub use self::prompts::{PromptCall, PromptOutput};
+use self::prompts::{PromptHandler, Prompts};
 pub use self::rate::RateLimit;
-pub use self::resources::{Cached, ResourceOutput, ResourceRead};
-use self::resources::{Resources, Templates};
+pub use self::resources::{Cached, ResourceCall, ResourceOutput, ResourceRead};
+use self::resources::{ReadHandler, Resources, Templates};
 use self::state::KeyRing;
 pub use self::state::StateKey;
 pub use self::store::{MemoryStateStore, StateStore};
@@ -195,9 +198,46 @@ impl Server {
         resource: Resource,
         handler: impl Fn(&ResourceRead, &Context) -> R + Send + Sync + 'static,
     ) -> Result<()> {
-        resources::add(&self.0.resources, resource, resources::reading(handler))?;
+        self.add_reading(resource, resources::reading(handler))
+    }
+
+    fn add_reading(&self, resource: Resource, handler: ReadHandler) -> Result<()> {
+        resources::add(&self.0.resources, resource, handler)?;
         self.0.hub.publish(Event::ResourcesChanged);
         Ok(())
+    }
+
+    /// Adds a resource whose handler may keep the call and answer later, from any thread.
+    ///
+    /// # Errors
+    ///
+    /// As [`add_resource`](Self::add_resource).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::Resource;
+    /// use mcplink::server::{ResourceCall, Server};
+    ///
+    /// let (sender, reads) = std::sync::mpsc::channel::<ResourceCall>();
+    /// let server = Server::builder("sensor", "1.0").build()?;
+    /// server.add_deferred_resource(Resource::new("sensor:temperature", "now"), move |call| {
+    ///     // Without anyone to answer it is dropped, and the client told that the server failed.
+    ///     _ = sender.send(call);
+    /// })?;
+    /// std::thread::spawn(move || {
+    ///     for call in reads {
+    ///         _ = call.respond("21.5");
+    ///     }
+    /// });
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
+    pub fn add_deferred_resource(
+        &self,
+        resource: Resource,
+        handler: impl Fn(ResourceCall) + Send + Sync + 'static,
+    ) -> Result<()> {
+        self.add_reading(resource, Arc::new(handler))
     }
 
     /// Takes a resource away. Returns whether there was one of that address.
@@ -219,9 +259,26 @@ impl Server {
         template: ResourceTemplate,
         handler: impl Fn(&ResourceRead, &Context) -> R + Send + Sync + 'static,
     ) -> Result<()> {
-        resources::add_template(&self.0.templates, template, resources::reading(handler))?;
+        self.add_pattern(template, resources::reading(handler))
+    }
+
+    fn add_pattern(&self, template: ResourceTemplate, handler: ReadHandler) -> Result<()> {
+        resources::add_template(&self.0.templates, template, handler)?;
         self.0.hub.publish(Event::ResourcesChanged);
         Ok(())
+    }
+
+    /// Adds resources whose addresses follow a template, and whose handler may keep the call and answer later, from any thread.
+    ///
+    /// # Errors
+    ///
+    /// As [`add_template`](Self::add_template).
+    pub fn add_deferred_template(
+        &self,
+        template: ResourceTemplate,
+        handler: impl Fn(ResourceCall) + Send + Sync + 'static,
+    ) -> Result<()> {
+        self.add_pattern(template, Arc::new(handler))
     }
 
     /// Takes a template away. Returns whether there was this one.
@@ -243,9 +300,26 @@ impl Server {
         prompt: Prompt,
         handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
     ) -> Result<()> {
-        prompts::add(&self.0.prompts, prompt, prompts::prompting(handler))?;
+        self.add_prompting(prompt, prompts::prompting(handler))
+    }
+
+    fn add_prompting(&self, prompt: Prompt, handler: PromptHandler) -> Result<()> {
+        prompts::add(&self.0.prompts, prompt, handler)?;
         self.0.hub.publish(Event::PromptsChanged);
         Ok(())
+    }
+
+    /// Adds a prompt whose handler may keep the call and answer later, from any thread.
+    ///
+    /// # Errors
+    ///
+    /// As [`add_prompt`](Self::add_prompt).
+    pub fn add_deferred_prompt(
+        &self,
+        prompt: Prompt,
+        handler: impl Fn(PromptCall) + Send + Sync + 'static,
+    ) -> Result<()> {
+        self.add_prompting(prompt, Arc::new(handler))
     }
 
     /// Takes a prompt away. Returns whether there was one of that name.
@@ -269,6 +343,21 @@ impl Server {
         handler: impl Fn(&Completing, &Context) -> R + Send + Sync + 'static,
     ) -> Result<()> {
         let handler = completion::completing(handler);
+        self.0.completers.add(reference, argument, handler)
+    }
+
+    /// Adds a completer that may keep the call and answer later, from any thread.
+    ///
+    /// # Errors
+    ///
+    /// As [`add_completer`](Self::add_completer).
+    pub fn add_deferred_completer(
+        &self,
+        reference: &CompletionReference,
+        argument: &str,
+        handler: impl Fn(CompletionCall) + Send + Sync + 'static,
+    ) -> Result<()> {
+        let handler: CompletionHandler = Arc::new(handler);
         self.0.completers.add(reference, argument, handler)
     }
 

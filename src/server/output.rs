@@ -9,7 +9,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::asking::AskError;
-use super::context::{Context, ToolCall};
+use super::call::ToolCall;
+use super::context::Context;
 use super::tools::ToolHandler;
 use crate::error::{Error, RpcError};
 use crate::schema::{CallToolResult, ContentBlock, JsonSchema};

@@ -3,12 +3,13 @@
 //! Spec: Server Features, "Prompts" (every revision).
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use super::asking::{Again, Asker};
+use super::call::Unanswered;
 use super::catalogue::{self, Catalogue, listed};
 use super::context::Context;
 use super::dispatch::{Link, read, send};
@@ -16,17 +17,16 @@ use super::failure::HandlerError;
 use super::guard::{Outgoing, Primitive};
 use super::paging::List;
 use super::uri::is_uri;
-use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
+use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError, without_position};
 use crate::jsonrpc::Request;
 use crate::protocol::Responder;
 use crate::schema::{
     ContentBlock, FitTo, GetPromptRequestParams, GetPromptResult, ListPromptsResult, Prompt,
-    PromptMessage, ResourceContents, method,
+    PromptMessage, ResourceContents,
 };
 
 type Arguments = BTreeMap<String, String>;
-pub(super) type PromptHandler =
-    Arc<dyn Fn(Arguments, &Context) -> Result<GetPromptResult, HandlerError> + Send + Sync>;
+pub(super) type PromptHandler = Arc<dyn Fn(PromptCall) + Send + Sync>;
 pub(super) type Prompts = Catalogue<Prompt, PromptHandler>;
 type PromptEntry = catalogue::Entry<Prompt, PromptHandler>;
 
@@ -103,26 +103,107 @@ impl<T: PromptOutput, E: Into<HandlerError>> PromptOutput for Result<T, E> {
     }
 }
 
-/// Makes a handler of a function that takes its arguments as `A`.
+/// A prompt that still has to be given, from any thread. Dropped, it asks the client what the handler [asked](Context::ask) in vain;
+/// without such a question, or by a panic, it answers with an internal error.
+pub struct PromptCall {
+    call: Unanswered,
+    entry: Arc<PromptEntry>,
+}
+
+impl PromptCall {
+    /// What is known of the call.
+    pub fn context(&self) -> &Context {
+        self.call.context()
+    }
+
+    /// The name of the prompt.
+    pub fn name(&self) -> &str {
+        &self.entry.item.name
+    }
+
+    /// The arguments as JSON text, an object of strings; `{}` when there are none.
+    pub fn raw_arguments(&self) -> &str {
+        self.call.arguments()
+    }
+
+    /// Reads the arguments, which are all texts, as `A`: a struct of strings, a map, or `()` for none.
+    ///
+    /// # Errors
+    ///
+    /// One that says which argument is wrong, to be given to the client.
+    pub fn arguments<A: DeserializeOwned>(&self) -> Result<A, RpcError> {
+        typed(self.raw_arguments())
+    }
+
+    /// Answers the call.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Cancelled`] or [`ErrorKind::Closed`] when nobody waits any more.
+    pub fn respond(self, output: impl PromptOutput) -> Result<()> {
+        let Self { call, entry } = self;
+        let context = call.into_context();
+        let result = output.into_result().and_then(|mut result| {
+            for message in &mut result.messages {
+                complete(&mut message.content)?;
+            }
+            if result.description.is_none() {
+                result.description.clone_from(&entry.item.description);
+            }
+            context.release(Outgoing::Prompt(&mut result));
+            context.mark(&mut result.meta);
+            result.fit_to(context.terms().revision);
+            Ok(result)
+        });
+        let answer = result.map_err(|error| context.reveal(error, "prompt", &entry.item.name));
+        context.conclude(answer)
+    }
+
+    /// Answers with an error.
+    ///
+    /// # Errors
+    ///
+    /// As [`respond`](Self::respond).
+    pub fn refuse(self, error: &RpcError) -> Result<()> {
+        self.call.refuse(error)
+    }
+}
+
+impl fmt::Debug for PromptCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PromptCall")
+            .field("context", self.context())
+            .field("name", &self.name())
+            .finish()
+    }
+}
+
+/// Makes a handler that takes its arguments as `A` and answers before it returns.
 pub(super) fn prompting<A: DeserializeOwned, R: PromptOutput>(
     handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
 ) -> PromptHandler {
-    Arc::new(move |arguments, context| handler(typed(arguments)?, context).into_result())
+    Arc::new(move |call: PromptCall| {
+        let answered = match call.arguments::<A>() {
+            Ok(arguments) => {
+                let output = handler(arguments, call.context());
+                call.respond(output)
+            }
+            Err(error) => call.refuse(&error),
+        };
+        // It fails when nobody waits any more, which is no fault of the handler's.
+        drop(answered);
+    })
 }
 
-/// Reads arguments, which are all texts. None at all are also read as `()`.
-fn typed<A: DeserializeOwned>(arguments: Arguments) -> Result<A, RpcError> {
-    let none = arguments.is_empty();
-    let object = arguments
-        .into_iter()
-        .map(|(name, value)| (name, Value::String(value)));
-    let read = serde_json::from_value(Value::Object(object.collect()));
-    let read = match read {
-        Err(error) if none => serde_json::from_value(Value::Null).map_err(|_| error),
+/// Reads arguments. None at all are also read as `()`.
+fn typed<A: DeserializeOwned>(arguments: &str) -> Result<A, RpcError> {
+    let read = match serde_json::from_str(arguments) {
+        Err(error) if arguments == "{}" => serde_json::from_str("null").map_err(|_| error),
         read => read,
     };
     read.map_err(|error| {
-        RpcError::invalid_params(format!("arguments: {}", Excerpt(&error.to_string())))
+        let what = without_position(&error);
+        RpcError::invalid_params(format!("arguments: {}", Excerpt(&what)))
     })
 }
 
@@ -192,11 +273,11 @@ fn is_mime_type(text: &str) -> bool {
 }
 
 impl Link {
-    pub(super) fn get_prompt(self: &Arc<Self>, request: &Request, responder: Responder) {
+    pub(super) fn get_prompt(self: &Arc<Self>, request: Request, responder: Responder) {
         let opened = self
-            .need(request, self.server.has(List::Prompts))
+            .need(&request, self.server.has(List::Prompts))
             .and_then(|()| {
-                let mut params: GetPromptRequestParams = read(request)?;
+                let mut params: GetPromptRequestParams = read(&request)?;
                 let terms = self.terms(params.meta.as_mut())?;
                 Ok((params, terms))
             });
@@ -208,7 +289,7 @@ impl Link {
         let wanted = Primitive::Prompt(&params.name);
         let meta = params.meta.as_ref();
         let found = self
-            .admit(&self.access(request, &responder, Some(wanted), &terms, meta))
+            .admit(&self.access(&request, &responder, Some(wanted), &terms, meta))
             .and_then(|()| self.find_prompt(&params.name, &arguments))
             .and_then(|entry| {
                 let text = serde_json::value::to_raw_value(&arguments);
@@ -221,24 +302,12 @@ impl Link {
             Ok(found) => found,
             Err(error) => return send::<()>(Err(error), responder),
         };
-        let prompting = Prompting {
-            link: Arc::clone(self),
-            entry,
-            arguments,
-        };
+        let context = Context::new(self, request, responder, terms, params.meta);
         let asker = Asker {
-            server: Arc::clone(&self.server),
-            method: method::PROMPTS_GET,
             target: params.name,
             arguments: Some(text),
-            again: Arc::new(prompting),
+            again: entry,
         };
-        let context = Context::new(
-            responder,
-            terms,
-            params.meta.unwrap_or_default(),
-            Arc::clone(self),
-        );
         asker.begin(
             context,
             params.request_state.as_deref(),
@@ -255,36 +324,11 @@ impl Link {
     }
 }
 
-/// A prompt that is being made.
-struct Prompting {
-    link: Arc<Link>,
-    entry: Arc<PromptEntry>,
-    arguments: Arguments,
-}
-
-impl Again for Prompting {
-    fn run(&self, context: Context) {
-        let Self {
-            link,
-            entry,
-            arguments,
-        } = self;
-        let result = (entry.handler)(arguments.clone(), &context);
-        let result = result.and_then(|mut result| {
-            for message in &mut result.messages {
-                complete(&mut message.content)?;
-            }
-            if result.description.is_none() {
-                result.description.clone_from(&entry.item.description);
-            }
-            context.release(Outgoing::Prompt(&mut result));
-            link.finish(&mut result.meta, context.terms());
-            result.fit_to(context.terms().revision);
-            Ok(result)
-        });
-        let answer = result.map_err(|error| link.reveal(error.0, "prompt", &entry.item.name));
-        // It fails when nobody waits any more, which is no fault of the handler's.
-        _ = context.conclude(answer);
+impl Again for PromptEntry {
+    fn run(self: Arc<Self>, context: Context) {
+        let entry = Arc::clone(&self);
+        let call = Unanswered::new(context);
+        (self.handler)(PromptCall { call, entry });
     }
 }
 
@@ -330,12 +374,13 @@ mod tests {
             a: String,
             b: Option<String>,
         }
-        let args: Args = typed(arguments(&[("a", "1")])).expect("an argument");
+        let one = r#"{"a":"1"}"#;
+        let args: Args = typed(one).expect("an argument");
         assert_eq!((args.a.as_str(), args.b), ("1", None));
-        assert!(typed::<Args>(Arguments::new()).is_err());
-        typed::<()>(Arguments::new()).expect("none wanted");
-        typed::<Arguments>(Arguments::new()).expect("any wanted");
-        assert!(typed::<()>(arguments(&[("a", "1")])).is_err());
+        assert!(typed::<Args>("{}").is_err());
+        typed::<()>("{}").expect("none wanted");
+        typed::<Arguments>("{}").expect("any wanted");
+        assert!(typed::<()>(one).is_err());
     }
 
     #[test]

@@ -6,9 +6,11 @@
 //! Spec: Server Features, "Resources" (every revision).
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use super::asking::{Again, Asker};
+use super::call::Unanswered;
 use super::catalogue::{Catalogue, Listed, listed};
 use super::context::Context;
 use super::dispatch::{Link, read, send};
@@ -22,11 +24,9 @@ use crate::protocol::Responder;
 use crate::schema::{
     Annotations, CacheHint, FitTo, ListResourceTemplatesResult, ListResourcesResult,
     ReadResourceRequestParams, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
-    method,
 };
 
-type ReadHandler =
-    Arc<dyn Fn(&ResourceRead, &Context) -> Result<ReadResourceResult, HandlerError> + Send + Sync>;
+pub(super) type ReadHandler = Arc<dyn Fn(ResourceCall) + Send + Sync>;
 pub(super) type Resources = Catalogue<Resource, ReadHandler>;
 pub(super) type Templates = Catalogue<ResourceTemplate, Pattern>;
 
@@ -194,18 +194,89 @@ impl<T: ResourceOutput> ResourceOutput for Cached<T> {
     }
 }
 
-/// Makes a handler of a function.
+/// A read that still has to be answered, from any thread. Dropped, it asks the client what the handler [asked](Context::ask) in vain;
+/// without such a question, or by a panic, it answers with an internal error.
+pub struct ResourceCall {
+    call: Unanswered,
+    reading: Arc<Reading>,
+}
+
+impl ResourceCall {
+    /// What is known of the call.
+    pub fn context(&self) -> &Context {
+        self.call.context()
+    }
+
+    /// What is to be read.
+    pub fn read(&self) -> &ResourceRead {
+        &self.reading.read
+    }
+
+    /// Answers the call.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Cancelled`] or [`ErrorKind::Closed`] when nobody waits any more.
+    pub fn respond(self, output: impl ResourceOutput) -> Result<()> {
+        let Self { call, reading } = self;
+        let (read, context) = (&reading.read, call.into_context());
+        let result = output.into_result(read).map(|mut result| {
+            context.release(Outgoing::Resource(&mut result));
+            context.mark(&mut result.meta);
+            result.fit_to(context.terms().revision);
+            result
+        });
+        let answer = result.map_err(|error| match error.0 {
+            Failure::NotFound => resource_not_found(read.uri()),
+            _ => context.reveal(error, "resource", read.uri()),
+        });
+        context.conclude(answer)
+    }
+
+    /// Answers that the resource does not exist, in the way of the client's revision.
+    ///
+    /// # Errors
+    ///
+    /// As [`respond`](Self::respond).
+    pub fn not_found(self) -> Result<()> {
+        self.respond(Err::<ReadResourceResult, _>(HandlerError::not_found()))
+    }
+
+    /// Answers with an error.
+    ///
+    /// # Errors
+    ///
+    /// As [`respond`](Self::respond).
+    pub fn refuse(self, error: &RpcError) -> Result<()> {
+        self.call.refuse(error)
+    }
+}
+
+impl fmt::Debug for ResourceCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResourceCall")
+            .field("context", self.context())
+            .field("read", self.read())
+            .finish()
+    }
+}
+
+/// Makes a handler that answers before it returns.
 pub(super) fn reading<R: ResourceOutput>(
     handler: impl Fn(&ResourceRead, &Context) -> R + Send + Sync + 'static,
 ) -> ReadHandler {
-    Arc::new(move |read, context| handler(read, context).into_result(read))
+    Arc::new(move |call: ResourceCall| {
+        let output = handler(call.read(), call.context());
+        // It fails when nobody waits any more, which is no fault of the handler's.
+        _ = call.respond(output);
+    })
 }
 
 impl Link {
-    pub(super) fn read_resource(self: &Arc<Self>, request: &Request, responder: Responder) {
+    pub(super) fn read_resource(self: &Arc<Self>, request: Request, responder: Responder) {
         let has = self.server.has(List::Resources);
-        let opened = self.need(request, has).and_then(|()| {
-            let mut params: ReadResourceRequestParams = read(request)?;
+        let opened = self.need(&request, has).and_then(|()| {
+            let mut params: ReadResourceRequestParams = read(&request)?;
             let terms = self.terms(params.meta.as_mut())?;
             Ok((params, terms))
         });
@@ -215,7 +286,7 @@ impl Link {
         };
         let resource = Primitive::Resource(&params.uri);
         let meta = params.meta.as_ref();
-        let access = self.access(request, &responder, Some(resource), &terms, meta);
+        let access = self.access(&request, &responder, Some(resource), &terms, meta);
         let (handler, read) = match self.find_resource(&params.uri, &access) {
             Ok(found) => found,
             Err(error) => {
@@ -223,24 +294,12 @@ impl Link {
                 return send::<()>(Err(error), responder);
             }
         };
-        let link = Arc::clone(self);
+        let context = Context::new(self, request, responder, terms, params.meta);
         let asker = Asker {
-            server: Arc::clone(&self.server),
-            method: method::RESOURCES_READ,
             target: params.uri,
             arguments: None,
-            again: Arc::new(Reading {
-                link,
-                handler,
-                read,
-            }),
+            again: Arc::new(Reading { handler, read }),
         };
-        let context = Context::new(
-            responder,
-            terms,
-            params.meta.unwrap_or_default(),
-            Arc::clone(self),
-        );
         asker.begin(
             context,
             params.request_state.as_deref(),
@@ -292,29 +351,14 @@ pub(super) fn check_uri(uri: &str) -> Result<(), RpcError> {
 
 /// A resource that is being read.
 struct Reading {
-    link: Arc<Link>,
     handler: ReadHandler,
     read: ResourceRead,
 }
 
 impl Again for Reading {
-    fn run(&self, context: Context) {
-        let Self {
-            link,
-            handler,
-            read,
-        } = self;
-        let result = handler(read, &context).map(|mut result| {
-            context.release(Outgoing::Resource(&mut result));
-            link.finish(&mut result.meta, context.terms());
-            result.fit_to(context.terms().revision);
-            result
-        });
-        let answer = result.map_err(|error| match error.0 {
-            Failure::NotFound => resource_not_found(read.uri()),
-            other => link.reveal(other, "resource", read.uri()),
-        });
-        // It fails when nobody waits any more, which is no fault of the handler's.
-        _ = context.conclude(answer);
+    fn run(self: Arc<Self>, context: Context) {
+        let reading = Arc::clone(&self);
+        let call = Unanswered::new(context);
+        (self.handler)(ResourceCall { call, reading });
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::Inner;
+use super::call::ToolCall;
 use super::catalogue::{self, Catalogue, listed};
-use super::context::ToolCall;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::schema::{CallToolResult, JsonSchema, ListToolsResult, TaskSupport, Tool};
 #[cfg(feature = "http-server")]

@@ -13,6 +13,7 @@ mod asking_state;
 mod client_asked;
 mod client_cache;
 mod client_calls;
+mod client_cancelling;
 mod client_children;
 mod client_fallback;
 mod client_opening;
@@ -82,6 +83,7 @@ mod scripted;
 mod served_process;
 mod server_batches;
 mod server_completion;
+mod server_deferred;
 #[cfg(unix)]
 mod server_folder;
 mod server_guards;

@@ -9,6 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
+use super::super::cancel::CancelToken;
 use super::super::outgoing::Outcome;
 use super::routing::Taken;
 use super::{Core, LogHook, STANDING, Standing};
@@ -109,12 +110,14 @@ impl Core {
     }
 
     /// Starts to take in what belongs to no call, on a thread of the connection. Waits until it is clear whether there will be any, at
-    /// most for `patience`.
-    pub(crate) fn listen(self: &Arc<Self>, patience: Duration) {
+    /// most for `patience`, and until `cancel` is triggered.
+    pub(crate) fn listen(self: &Arc<Self>, patience: Duration, cancel: Option<&CancelToken>) {
         let Some(carrier) = self.carrier.clone() else {
             return;
         };
         let (settled, wait) = mpsc::channel();
+        let waker = settled.clone();
+        let _nudge = cancel.map(|token| token.on_trigger(move || _ = waker.send(())));
         let core = Arc::clone(self);
         let hands = self.crew.push_own(Box::new(move || {
             let listened = carrier.listen(&mut || _ = settled.send(()), &mut |received| {
@@ -131,13 +134,25 @@ impl Core {
     }
 
     /// Speaks the first transport of this kind from now on, on which everything comes by one stream: its end is that of the connection.
-    pub(crate) fn fall_back(self: &Arc<Self>, patience: Duration) -> Result<()> {
+    /// Waits for that stream, at most for `patience`, and until `cancel` is triggered.
+    pub(crate) fn fall_back(
+        self: &Arc<Self>,
+        patience: Duration,
+        cancel: Option<&CancelToken>,
+    ) -> Result<()> {
         let Some(carrier) = self.carrier.clone() else {
             let text = "there is no older form of this transport";
             return Err(Error::new(ErrorKind::Unsupported, text));
         };
         let ticket = Ticket::until(None);
         let (settled, wait) = mpsc::channel();
+        let waker = settled.clone();
+        let _nudge = cancel.map(|token| {
+            token.on_trigger(move || {
+                let text = "cancelled while the server's stream was opened";
+                _ = waker.send(Err(Error::new(ErrorKind::Cancelled, text).sent(true)));
+            })
+        });
         let (core, own) = (Arc::clone(self), Arc::clone(&ticket));
         let hands = self.crew.push_own(Box::new(move || {
             let mut is_open = false;
@@ -159,14 +174,15 @@ impl Core {
             }
         }));
         self.provide(hands);
-        wait.recv_timeout(patience).unwrap_or_else(|_| {
-            ticket.end();
+        let outcome = wait.recv_timeout(patience).unwrap_or_else(|_| {
             let text = format!(
                 "'{}' did not say within {} where messages go",
                 self.peer(),
                 Span(patience)
             );
             Err(Error::new(ErrorKind::Timeout, text).sent(true))
-        })
+        });
+        // Nobody waits for the stream any more.
+        outcome.inspect_err(|_| ticket.end())
     }
 }

@@ -224,7 +224,7 @@ impl Core {
             self.in_hand.enter(method, id, Instant::now())
         });
         let responder = Responder::new(Arc::clone(self), exchange, request.method(), key);
-        let job: Job = Box::new(move || call(&request, responder));
+        let job: Job = Box::new(move || call(request, responder));
         match key {
             None => {
                 self.run_guarded(job);

@@ -117,9 +117,7 @@ impl Context {
     /// Whether the call may become a task when the handler wants it to.
     pub(in crate::server) fn can_become_task(&self) -> bool {
         self.task().is_none()
-            && self
-                .asker()
-                .is_some_and(|asker| asker.method == method::TOOLS_CALL)
+            && self.method() == method::TOOLS_CALL
             && self.server().tasks.is_some()
             && takes_tasks(self.terms())
     }

@@ -1,0 +1,188 @@
+//! Calls that handlers may keep, and answer later: what all of them share, and those of tools.
+
+use std::fmt;
+use std::sync::atomic::Ordering;
+
+use serde::de::DeserializeOwned;
+
+use super::asking::{self, Asker};
+use super::context::Context;
+use super::guard::Outgoing;
+use super::output::{ToolError, ToolOutput};
+use super::paging::List;
+use super::tools::Promise;
+use crate::error::{Error, Result, RpcError, without_position};
+use crate::schema::{CallToolResult, ContentBlock, FitTo};
+
+/// The right to answer a call. Dropped, it asks the client what the handler asked in vain; without such a question, or by a panic, the
+/// call is answered with an internal error.
+#[derive(Debug)]
+pub(super) struct Unanswered {
+    /// There until the call is answered.
+    context: Option<Context>,
+}
+
+impl Unanswered {
+    pub(super) fn new(context: Context) -> Self {
+        Self {
+            context: Some(context),
+        }
+    }
+
+    pub(super) fn context(&self) -> &Context {
+        self.context.as_ref().expect("answering takes the right")
+    }
+
+    pub(super) fn into_context(mut self) -> Context {
+        self.context.take().expect("answering takes the right")
+    }
+
+    /// The name or URI of what is called.
+    pub(super) fn target(&self) -> &str {
+        self.context().asker().map_or("", |asker| &asker.target)
+    }
+
+    /// The arguments as JSON text.
+    pub(super) fn arguments(&self) -> &str {
+        self.context().asker().map_or("{}", Asker::arguments)
+    }
+
+    /// Answers with an error, unless the handler has to be run again first.
+    pub(super) fn refuse(self, error: &RpcError) -> Result<()> {
+        self.into_context().conclude(Err::<(), _>(error.clone()))
+    }
+}
+
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        let Some(context) = self.context.take() else {
+            return;
+        };
+        if context.rounds().lock().needs_input() && !std::thread::panicking() {
+            // It fails when nobody waits any more, and then there is nothing left to do.
+            _ = asking::ask_client(context);
+        }
+    }
+}
+
+/// A call of a tool that still has to be answered, from any thread. Dropped, it asks the client what the handler
+/// [asked](Context::ask) in vain; without such a question, or by a panic, it answers with an internal error.
+pub struct ToolCall {
+    call: Unanswered,
+    promise: Promise,
+}
+
+impl ToolCall {
+    pub(super) fn new(context: Context, promise: Promise) -> Self {
+        let call = Unanswered::new(context);
+        Self { call, promise }
+    }
+
+    /// What is known of the call.
+    pub fn context(&self) -> &Context {
+        self.call.context()
+    }
+
+    /// The name of the tool.
+    pub fn name(&self) -> &str {
+        self.call.target()
+    }
+
+    /// The arguments as JSON text; `{}` when there are none.
+    pub fn raw_arguments(&self) -> &str {
+        self.call.arguments()
+    }
+
+    /// Reads the arguments.
+    ///
+    /// # Errors
+    ///
+    /// A [`ToolError`] that says which argument is wrong, to be given to the client.
+    pub fn arguments<A: DeserializeOwned>(&self) -> Result<A, ToolError> {
+        serde_json::from_str(self.raw_arguments())
+            .map_err(|error| invalid_arguments(without_position(&error)))
+    }
+
+    /// Answers a call whose handler is not run, since its arguments don't fit.
+    pub(super) fn fail_arguments(self, error: &Error) {
+        // It fails when nobody waits any more, and then there is nothing left to do.
+        _ = self.respond(Err::<(), _>(invalid_arguments(error)));
+    }
+
+    /// Answers the call.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) or [`ErrorKind::Closed`](crate::ErrorKind::Closed) when nobody waits any
+    /// more, [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the result can't be written as JSON, or is not what the tool's output
+    /// schema promises: then the client is told that the server failed.
+    pub fn respond(self, output: impl ToolOutput) -> Result<()> {
+        let result = output.into_result().map(|mut result| {
+            self.context().release(Outgoing::Tool(&mut result));
+            result
+        });
+        // What is checked is what leaves.
+        if let Ok(result) = &result
+            && !self.context().rounds().lock().needs_input()
+        {
+            if let Err(error) = self.promise.check(result) {
+                return self.break_promise(error);
+            }
+            self.notice_embedded(result);
+        }
+        let context = self.call.into_context();
+        let result = result.map(|mut result| {
+            context.mark(&mut result.meta);
+            result.fit_to(context.terms().revision);
+            result
+        });
+        context.conclude(result)
+    }
+
+    /// Answers with a protocol error. What went wrong in the tool is better said with a [`ToolError`], for the model to read.
+    ///
+    /// # Errors
+    ///
+    /// As [`respond`](Self::respond).
+    pub fn refuse(self, error: &RpcError) -> Result<()> {
+        self.call.refuse(error)
+    }
+
+    /// Answers for a tool whose result is not what it promised. What is wrong with it is for the host.
+    fn break_promise(self, error: Error) -> Result<()> {
+        let error = error.context(format_args!("the result of tool '{}'", self.name()));
+        let context = self.call.into_context();
+        context.peer().core().log(|| error.to_string());
+        context.refuse(RpcError::internal("internal error"))?;
+        Err(error)
+    }
+
+    /// Tells the host, once, that a tool embeds resources though clients are not told that the server has any.
+    fn notice_embedded(&self, result: &CallToolResult) {
+        let embeds = |block: &ContentBlock| matches!(block, ContentBlock::Resource(_));
+        let server = self.context().server();
+        if result.content.iter().any(embeds)
+            && !server.has(List::Resources)
+            && !server.embeds_undeclared.swap(true, Ordering::Relaxed)
+        {
+            self.context().peer().core().log(|| {
+                format!(
+                    "tool '{}' embeds a resource, which needs the capability 'resources': add one, or declare it with ServerBuilder::offers",
+                    self.name()
+                )
+            });
+        }
+    }
+}
+
+fn invalid_arguments(what: impl fmt::Display) -> ToolError {
+    ToolError::new(format!("invalid arguments: {what}"))
+}
+
+impl fmt::Debug for ToolCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolCall")
+            .field("context", self.context())
+            .finish_non_exhaustive()
+    }
+}
