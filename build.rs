@@ -15,7 +15,7 @@ mod header {
     use std::path::PathBuf;
 
     /// What is exported, in the order of the header.
-    const PARTS: [&str; 8] = [
+    const PARTS: [&str; 12] = [
         "version.rs",
         "text.rs",
         "user.rs",
@@ -24,6 +24,10 @@ mod header {
         "json.rs",
         "writer.rs",
         "pump.rs",
+        "limits.rs",
+        "cancel.rs",
+        "result.rs",
+        "transport.rs",
     ];
 
     /// What compilers differ in. `MCPLINK_NODISCARD` is the compiler's own attribute: the standard one may not follow another.

@@ -24,15 +24,19 @@
 #![deny(improper_ctypes_definitions)]
 
 mod callers;
+mod cancel;
 mod entry;
 mod error;
 mod handle;
 mod json;
+mod limits;
 mod pump;
 mod queue;
+mod result;
 mod stage;
 mod status;
 mod text;
+mod transport;
 mod user;
 mod version;
 mod writer;
