@@ -58,7 +58,10 @@ mod header {
 #endif
 
 /* As the length of text: measure it, it ends in NUL. */
-#define MCPLINK_NUL ((size_t)-1)"#;
+#define MCPLINK_NUL ((size_t)-1)
+
+/* As a time in milliseconds: no end. */
+#define MCPLINK_FOREVER ((uint32_t)-1)"#;
 
     pub(crate) fn write() {
         println!("cargo::rerun-if-changed=src/cffi");

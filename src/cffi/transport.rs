@@ -221,19 +221,31 @@ impl io::Write for End {
     }
 }
 
+/// Makes the connection of a transport, if it lives by then.
+#[derive(Clone)]
+pub(super) struct Connector(Arc<Pipe>);
+
 impl mcplink_transport_t {
+    pub(super) fn connector(&self) -> Connector {
+        Connector(Arc::clone(&self.pipe))
+    }
+}
+
+impl Connector {
     /// What it is to the rest of the library. Once: a transport serves one connection.
     pub(super) fn connect(&self) -> Outcome<Stream> {
-        let mut state = self.pipe.state.lock();
+        let mut state = self.0.state.lock();
         let fault = if state.send.is_none() {
             "the transport has no send function: see mcplink_transport_set_send"
+        } else if state.is_freed {
+            "the transport was freed"
         } else if state.is_used {
             "the transport serves another connection already: make one for each"
         } else {
             state.is_used = true;
             drop(state);
-            let closing = Arc::clone(&self.pipe);
-            let ends = (End(Arc::clone(&self.pipe)), End(Arc::clone(&self.pipe)));
+            let closing = Arc::clone(&self.0);
+            let ends = (End(Arc::clone(&self.0)), End(Arc::clone(&self.0)));
             let stream = Stream::with_closer(ends.0, ends.1, move || closing.close());
             return Ok(stream.named("the host's transport"));
         };
