@@ -15,7 +15,9 @@ use super::paging::ListBounds;
 use super::restart::{ConnectionEvent, Restart};
 use crate::error::{Error, ErrorKind, Result, RpcError};
 use crate::jsonrpc::{Notification, Request};
-use crate::protocol::{CancelToken, Handlers, KeepAlive, LogHook, Peer, Responder};
+use crate::protocol::{
+    CancelToken, Handlers, KeepAlive, LogHook, LogLevel, LogRecord, Peer, Responder,
+};
 use crate::schema::{
     ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams,
     ElicitRequestURLParams, ElicitResult, Implementation, JsonObject,
@@ -286,9 +288,9 @@ impl ClientBuilder {
         self.on_notification(method::NOTIFICATIONS_MESSAGE, move |peer, notification| {
             match serde_json::from_str(notification.params()) {
                 Ok(params) => handler(&params),
-                Err(error) => peer
-                    .core()
-                    .log(|| format!("a log message of '{}' can't be read: {error}", peer.name())),
+                Err(error) => peer.core().log_as("client", LogLevel::Warning, || {
+                    format!("a log message of '{}' can't be read: {error}", peer.name())
+                }),
             }
         })
     }
@@ -333,8 +335,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Takes what the library has to say to its host, a line at a time, on any thread. Defaults to nobody.
-    pub fn on_log(mut self, hook: impl Fn(&str) + Send + Sync + 'static) -> Self {
+    /// Takes what the library has to say to its host, a record at a time, on any thread; it should be quick. Defaults to nobody.
+    pub fn on_log(mut self, hook: impl Fn(&LogRecord<'_>) + Send + Sync + 'static) -> Self {
         self.log = Some(Arc::new(hook));
         self
     }

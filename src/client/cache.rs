@@ -30,6 +30,7 @@ pub(super) use self::store::Topic;
 use self::store::{Key, Store};
 use super::ServerDescription;
 use super::envelope::Envelope;
+use crate::jsonrpc::RawResult;
 use crate::protocol::{Handlers, Stats};
 use crate::schema::{CacheHint, JsonObject, ResourceUpdatedNotificationParams, meta_key, method};
 use crate::sync::Mutex;
@@ -285,6 +286,43 @@ impl Fetch {
         self.store
             .lock()
             .keep(number, key, &hint, response, Instant::now());
+    }
+}
+
+/// The response to a request that may have been kept.
+pub(super) enum Fetched {
+    /// It was.
+    Kept(Arc<str>),
+    /// It has just come, and may be kept from now on.
+    New(RawResult, Option<Fetch>),
+}
+
+impl Fetched {
+    pub(super) fn as_str(&self) -> &str {
+        match self {
+            Self::Kept(text) => text,
+            Self::New(result, _) => result,
+        }
+    }
+
+    /// Keeps what has just come, as far as it may be.
+    pub(super) fn keep(self) {
+        if let Self::New(result, Some(fetch)) = self {
+            fetch.keep(&result);
+        }
+    }
+
+    /// The same, and gives it.
+    pub(super) fn into_raw(self) -> RawResult {
+        match self {
+            Self::Kept(text) => RawResult::alone(&*text),
+            Self::New(result, fetch) => {
+                if let Some(fetch) = fetch {
+                    fetch.keep(&result);
+                }
+                result
+            }
+        }
     }
 }
 

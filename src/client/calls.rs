@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::cache::{self, Looked, Topic};
+use super::cache::{self, Fetched, Looked, Topic};
 use super::envelope::params_text;
 use super::link::ping_method;
 use super::outputs;
@@ -92,7 +92,47 @@ impl Client {
         let params = self.tool_params(name, arguments)?;
         let promised = self.promise_of(name)?;
         let result = self.call_tool_to_its_end(params, options)?;
-        self.check_result(name, promised, result)
+        self.read_tool_result(name, promised, &result)
+    }
+
+    /// The same, but gives the result as raw JSON: for whoever passes it on, so that nothing is read only to be written again.
+    ///
+    /// What the server asks is answered, tasks are followed up, and a server is restarted as ever. The result is read here only if it has to
+    /// be [checked](super::ClientBuilder::validator): otherwise whether it is one of a tool at all, and whether the tool failed, is for the
+    /// caller to find out.
+    ///
+    /// # Errors
+    ///
+    /// As [`call_tool_with`](Self::call_tool_with).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::client::Client;
+    /// use mcplink::protocol::CallOptions;
+    /// # use mcplink::server::Server;
+    /// # use mcplink::transport::memory;
+    /// # let server = Server::builder("hello", "1.0")
+    /// #     .tool_with(mcplink::schema::Tool::new("greet"), |_: serde_json::Value, _| "Hello!")
+    /// #     .build()?;
+    /// # let (here, there) = memory::pair();
+    /// # let serving = server.open(there)?;
+    /// # let client = Client::connect(here)?;
+    /// let result = client.call_tool_raw("greet", &(), CallOptions::new())?;
+    /// assert!(result.as_str().contains(r#""text":"Hello!""#));
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
+    pub fn call_tool_raw(
+        &self,
+        name: &str,
+        arguments: &impl Serialize,
+        options: CallOptions<'_>,
+    ) -> Result<RawResult> {
+        let params = self.tool_params(name, arguments)?;
+        let promised = self.promise_of(name)?;
+        let result = self.call_tool_to_its_end(params, options)?;
+        self.check_tool_result(name, promised, &result)?;
+        Ok(result)
     }
 
     /// What results of a tool are checked with, made ready before it is called; and of which start of the server it is.
@@ -108,23 +148,40 @@ impl Client {
         Ok(Promised { schema, number })
     }
 
-    pub(super) fn check_result(
+    /// Reads what a tool gave, and holds it against what was promised.
+    pub(super) fn read_tool_result(
         &self,
         name: &str,
         promised: Promised,
-        result: CallToolResult,
+        text: &str,
     ) -> Result<CallToolResult> {
+        let result: CallToolResult = self.decode(method::TOOLS_CALL, text)?;
         let Promised { schema, number } = promised;
         // A server that was started meanwhile has promised nothing.
         let Some(schema) = schema.filter(|_| self.0.link.generation().number == number) else {
             return Ok(result);
         };
-        outputs::check(&schema, result).map_err(|error| {
+        let checked = outputs::check(&schema, &result).map(|()| result);
+        checked.map_err(|error| {
+            let error = error.with_result(text.to_owned());
             let (name, server) = (Excerpt(name), self.server_name());
             error.context(format_args!(
                 "the structured content of tool '{name}' of '{server}' does not fit its output schema"
             ))
         })
+    }
+
+    /// The same for what nobody here wants to have read: it is only if something was promised.
+    pub(super) fn check_tool_result(
+        &self,
+        name: &str,
+        promised: Promised,
+        text: &str,
+    ) -> Result<()> {
+        if promised.schema.is_some() {
+            self.read_tool_result(name, promised, text)?;
+        }
+        Ok(())
     }
 
     /// The params of a call of a tool, when the server has tools.
@@ -236,6 +293,20 @@ impl Client {
         uri: &str,
         options: CallOptions<'_>,
     ) -> Result<ReadResourceResult> {
+        let answer = self.fetch_resource(uri, options)?;
+        self.decode_and_keep(method::RESOURCES_READ, answer)
+    }
+
+    /// The same, but gives the result as raw JSON, which is not read here.
+    ///
+    /// # Errors
+    ///
+    /// As [`read_resource`](Self::read_resource).
+    pub fn read_resource_raw(&self, uri: &str, options: CallOptions<'_>) -> Result<RawResult> {
+        Ok(self.fetch_resource(uri, options)?.into_raw())
+    }
+
+    fn fetch_resource(&self, uri: &str, options: CallOptions<'_>) -> Result<Fetched> {
         self.need(
             self.capabilities().resources.is_some(),
             "resources",
@@ -243,7 +314,7 @@ impl Client {
         )?;
         let params = ReadResourceRequestParams::new(uri);
         let topic = Topic::Resource(uri.to_owned());
-        self.call_or_recall(method::RESOURCES_READ, topic, &params, options)
+        self.fetch(method::RESOURCES_READ, topic, &params, options)
     }
 
     /// Lists the prompts, all pages of them.
@@ -298,6 +369,21 @@ impl Client {
         arguments: &[(&str, &str)],
         options: CallOptions<'_>,
     ) -> Result<GetPromptResult> {
+        let result = self.get_prompt_raw(name, arguments, options)?;
+        self.decode(method::PROMPTS_GET, &result)
+    }
+
+    /// The same, but gives the result as raw JSON, which is not read here.
+    ///
+    /// # Errors
+    ///
+    /// As [`get_prompt`](Self::get_prompt).
+    pub fn get_prompt_raw(
+        &self,
+        name: &str,
+        arguments: &[(&str, &str)],
+        options: CallOptions<'_>,
+    ) -> Result<RawResult> {
         self.need(
             self.capabilities().prompts.is_some(),
             "prompts",
@@ -308,7 +394,7 @@ impl Client {
             .fold(GetPromptRequestParams::new(name), |params, (key, value)| {
                 params.argument(*key, *value)
             });
-        self.call(method::PROMPTS_GET, &params, options)
+        self.call_raw(method::PROMPTS_GET, &params, options)
     }
 
     /// Asks how an argument of a prompt or of a resource template can be completed.
@@ -344,9 +430,23 @@ impl Client {
     /// As [`complete`](Self::complete).
     pub fn complete_with(
         &self,
-        mut params: CompleteRequestParams,
+        params: CompleteRequestParams,
         options: CallOptions<'_>,
     ) -> Result<CompleteResult> {
+        let result = self.complete_raw(params, options)?;
+        self.decode(method::COMPLETION_COMPLETE, &result)
+    }
+
+    /// The same, but gives the result as raw JSON, which is not read here.
+    ///
+    /// # Errors
+    ///
+    /// As [`complete`](Self::complete).
+    pub fn complete_raw(
+        &self,
+        mut params: CompleteRequestParams,
+        options: CallOptions<'_>,
+    ) -> Result<RawResult> {
         // The first revision has completion and no word for it.
         let may_try = self.revision() == ProtocolVersion::V2024_11_05;
         self.need(
@@ -355,7 +455,7 @@ impl Client {
             method::COMPLETION_COMPLETE,
         )?;
         params.fit_to(self.revision());
-        self.call(method::COMPLETION_COMPLETE, &params, options)
+        self.call_raw(method::COMPLETION_COMPLETE, &params, options)
     }
 
     /// Sets the least severe level of log messages that the server sends. Only the legacy era knows this; since 2026-07-28 each call asks
@@ -474,10 +574,20 @@ impl Client {
         &self,
         method: &str,
         params: &impl Serialize,
-        mut options: CallOptions<'_>,
+        options: CallOptions<'_>,
     ) -> Result<R> {
+        let result = self.call_raw(method, params, options)?;
+        self.decode(method, &result)
+    }
+
+    fn call_raw(
+        &self,
+        method: &str,
+        params: &impl Serialize,
+        mut options: CallOptions<'_>,
+    ) -> Result<RawResult> {
         let answer = self.call_in_rounds(method, params_text(method, params)?, &mut options)?;
-        self.decode(method, &answer.result)
+        Ok(answer.result)
     }
 
     /// The same for a call whose result may be kept, and may have been.
@@ -486,24 +596,39 @@ impl Client {
         method: &str,
         topic: Topic,
         params: &impl Serialize,
-        mut options: CallOptions<'_>,
+        options: CallOptions<'_>,
     ) -> Result<R> {
+        let answer = self.fetch(method, topic, params, options)?;
+        self.decode_and_keep(method, answer)
+    }
+
+    /// What can't be read is not kept.
+    fn decode_and_keep<R: DeserializeOwned>(&self, method: &str, answer: Fetched) -> Result<R> {
+        let result = self.decode(method, answer.as_str())?;
+        answer.keep();
+        Ok(result)
+    }
+
+    fn fetch(
+        &self,
+        method: &str,
+        topic: Topic,
+        params: &impl Serialize,
+        mut options: CallOptions<'_>,
+    ) -> Result<Fetched> {
         let params = params_text(method, params)?;
         let request = cache::request_text(method, &params, options.own_meta());
         // What a server said before it left is no answer.
         let link = &self.0.link;
         let bypass = options.bypasses_cache() || link.generation().peer.is_closed();
         let fetch = match link.cache.look_up(request, topic, bypass) {
-            Looked::Found(text) => return self.decode(method, &text),
+            Looked::Found(text) => return Ok(Fetched::Kept(text)),
             Looked::Missing(fetch) => fetch,
         };
         let answer = self.call_in_rounds(method, params, &mut options)?;
-        let result = self.decode(method, &answer.result)?;
         // What a person answered is no part of the key.
-        if !answer.asked {
-            fetch.keep(&answer.result);
-        }
-        Ok(result)
+        let fetch = (!answer.asked).then_some(fetch);
+        Ok(Fetched::New(answer.result, fetch))
     }
 
     pub(super) fn decode<R: DeserializeOwned>(&self, method: &str, text: &str) -> Result<R> {

@@ -40,7 +40,9 @@ use super::session::Reopening;
 use super::subscriptions::Subscriptions;
 use super::{ClientBuilder, Era, ServerDescription};
 use crate::error::{Error, ErrorKind, Result, Span};
-use crate::protocol::{CallOptions, CancelToken, Connection, Handlers, OnTrigger, Peer};
+use crate::protocol::{
+    CallOptions, CancelToken, Connection, Handlers, LogLevel, OnTrigger, Peer, tell,
+};
 use crate::schema::{
     JsonObject, LoggingLevel, ProtocolVersion, SetLevelRequestParams, Tool, TraceContext, meta_key,
     method,
@@ -237,7 +239,7 @@ impl Link {
     pub(super) fn note_tools(&self, tools: &[Tool], age: u64) {
         if !self.outputs.learn(tools, age) {
             let peer = &self.generation().peer;
-            peer.core().log(|| {
+            peer.core().log_as("client", LogLevel::Warning, || {
                 format!(
                     "the output schemas of '{}' are too many to remember: not all results are checked",
                     peer.name()
@@ -674,15 +676,16 @@ impl Link {
     /// Tells the host. Only the thread that restarts does so, or, where there is none, that of the connection's notifications.
     fn tell(&self, event: ConnectionEvent) {
         let settings = &self.settings;
-        // A panic of the host's must not end the restarting.
-        _ = catch_unwind(AssertUnwindSafe(|| {
-            if let Some(log) = &settings.log {
-                log(&event.to_string());
-            }
-            if let Some(hook) = &settings.on_connection_event {
-                hook(event);
-            }
-        }));
+        let level = match &event {
+            ConnectionEvent::Restored { .. } => LogLevel::Info,
+            ConnectionEvent::GivenUp { .. } => LogLevel::Error,
+            _ => LogLevel::Warning,
+        };
+        tell(settings.log.as_ref(), level, "client", || event.to_string());
+        if let Some(hook) = &settings.on_connection_event {
+            // A panic of the host's must not end the restarting.
+            _ = catch_unwind(AssertUnwindSafe(|| hook(event)));
+        }
     }
 
     /// Ends it for good: idempotent, and bounded in time.
@@ -724,11 +727,14 @@ impl Link {
             // Its panics were caught; it has nothing else to say.
             Some(thread) if has_ended => _ = thread.join(),
             Some(_) => {
-                if let Some(log) = &self.settings.log {
-                    log(
-                        "a callback for on_connection_event still runs although the client is closed",
-                    );
-                }
+                tell(
+                    self.settings.log.as_ref(),
+                    LogLevel::Warning,
+                    "client",
+                    || {
+                        "a callback for on_connection_event still runs although the client is closed".to_owned()
+                    },
+                );
             }
             None => {}
         }

@@ -163,24 +163,16 @@ impl Known {
     }
 }
 
-/// Holds a result against what was promised. It stays with the error.
-pub(super) fn check(promised: &CompiledSchema, result: CallToolResult) -> Result<CallToolResult> {
+/// Holds a result against what was promised.
+pub(super) fn check(promised: &CompiledSchema, result: &CallToolResult) -> Result<()> {
     if result.is_error() {
-        return Ok(result);
+        return Ok(());
     }
     let checked = match &result.structured_content {
         Some(content) => promised.check(content.get()),
         None => Err(Error::new(ErrorKind::Invalid, "there is none")),
     };
-    let Err(error) = checked else {
-        return Ok(result);
-    };
-    let error = blaming_the_server(error).sent(true);
-    Err(match serde_json::to_string(&result) {
-        Ok(text) => error.with_result(text),
-        // What was read can be written.
-        Err(_) => error,
-    })
+    checked.map_err(|error| blaming_the_server(error).sent(true))
 }
 
 #[cfg(all(test, not(loom)))]

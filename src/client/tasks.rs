@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use super::Client;
 use super::envelope::params_text;
 use crate::error::{Error, ErrorKind, Excerpt, Result, Span};
+use crate::jsonrpc::RawResult;
 use crate::protocol::CallOptions;
 use crate::schema::{
     CallToolRequestParams, CallToolResult, CreateTaskResult, DetailedTask, EmptyResult,
@@ -39,6 +40,12 @@ pub enum ToolAnswer {
     /// The server has answered at once.
     Result(Box<CallToolResult>),
     /// The call goes on as a task.
+    Task(TaskHandle),
+}
+
+/// The same, with the result as it came.
+enum Called {
+    Result(RawResult),
     Task(TaskHandle),
 }
 
@@ -124,7 +131,13 @@ impl Client {
         } else {
             self.need_extension(crate::schema::TASKS_EXTENSION)?;
         }
-        self.call_tool_once(&params, &mut options)
+        Ok(match self.call_tool_once(&params, &mut options)? {
+            Called::Result(result) => {
+                let result = self.decode(method::TOOLS_CALL, &result)?;
+                ToolAnswer::Result(Box::new(result))
+            }
+            Called::Task(task) => ToolAnswer::Task(task),
+        })
     }
 
     /// A task of the server by its id, for one that was started earlier. Nothing is sent.
@@ -167,24 +180,22 @@ impl Client {
     }
 
     /// Sends a call of a tool. What the server made of it is told by what the client asked for, or by the result's type.
-    pub(super) fn call_tool_once(
+    fn call_tool_once(
         &self,
         params: &CallToolRequestParams,
         options: &mut CallOptions<'_>,
-    ) -> Result<ToolAnswer> {
+    ) -> Result<Called> {
         let text = params_text(method::TOOLS_CALL, params)?;
         let answer = self.call_in_rounds(method::TOOLS_CALL, text, options)?;
         let seen = if self.revision().is_legacy() {
             if params.task.is_none() {
-                let result = self.decode(method::TOOLS_CALL, &answer.result)?;
-                return Ok(ToolAnswer::Result(Box::new(result)));
+                return Ok(Called::Result(answer.result));
             }
             let created: CreateTaskResult = self.decode(method::TOOLS_CALL, &answer.result)?;
             (created.task.task_id.clone(), Seen::from(created.task))
         } else {
             if ResultType::of(&answer.result)? != ResultType::Task {
-                let result = self.decode(method::TOOLS_CALL, &answer.result)?;
-                return Ok(ToolAnswer::Result(Box::new(result)));
+                return Ok(Called::Result(answer.result));
             }
             let created: DetailedTask = self.decode(method::TOOLS_CALL, &answer.result)?;
             (created.task_id.clone(), Seen::from(created))
@@ -193,7 +204,7 @@ impl Client {
         let mut task = self.task(id);
         task.tool = Some(params.name.clone());
         task.poll = seen.poll;
-        Ok(ToolAnswer::Task(task))
+        Ok(Called::Task(task))
     }
 
     /// Calls a tool and waits for its result, as a task if that is what it takes.
@@ -201,13 +212,13 @@ impl Client {
         &self,
         mut params: CallToolRequestParams,
         mut options: CallOptions<'_>,
-    ) -> Result<CallToolResult> {
+    ) -> Result<RawResult> {
         if self.runs_tasks() && self.0.link.outputs.needs_task(&params.name) {
             params.task = Some(TaskMetadata::default());
         }
         match self.call_tool_once(&params, &mut options)? {
-            ToolAnswer::Result(result) => Ok(*result),
-            ToolAnswer::Task(task) => task.wait_unchecked(options).inspect_err(|error| {
+            Called::Result(result) => Ok(result),
+            Called::Task(task) => task.wait_unchecked(options).inspect_err(|error| {
                 // Nobody knows of the task but this call.
                 if matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Cancelled) {
                     // The error says already what went wrong.
@@ -271,14 +282,30 @@ impl TaskHandle {
     /// was cancelled, or the token was triggered, [`ErrorKind::Timeout`] when the time that it is kept for, or the options give, is over.
     pub fn wait_with(&self, options: CallOptions<'_>) -> Result<CallToolResult> {
         let Some(tool) = &self.tool else {
+            let result = self.wait_unchecked(options)?;
+            return self.client.decode(method::TOOLS_CALL, &result);
+        };
+        let promised = self.client.promise_of(tool)?;
+        let result = self.wait_unchecked(options)?;
+        self.client.read_tool_result(tool, promised, &result)
+    }
+
+    /// The same, but gives the result as raw JSON: see [`Client::call_tool_raw`].
+    ///
+    /// # Errors
+    ///
+    /// As [`wait_with`](Self::wait_with).
+    pub fn wait_raw(&self, options: CallOptions<'_>) -> Result<RawResult> {
+        let Some(tool) = &self.tool else {
             return self.wait_unchecked(options);
         };
         let promised = self.client.promise_of(tool)?;
         let result = self.wait_unchecked(options)?;
-        self.client.check_result(tool, promised, result)
+        self.client.check_tool_result(tool, promised, &result)?;
+        Ok(result)
     }
 
-    fn wait_unchecked(&self, mut options: CallOptions<'_>) -> Result<CallToolResult> {
+    fn wait_unchecked(&self, mut options: CallOptions<'_>) -> Result<RawResult> {
         let started = Instant::now();
         let in_all = options.in_all();
         let mut answered = HashSet::new();
@@ -335,10 +362,10 @@ impl TaskHandle {
         seen: &Seen,
         answered: &mut HashSet<String>,
         options: &mut CallOptions<'_>,
-    ) -> Result<Option<CallToolResult>> {
+    ) -> Result<Option<RawResult>> {
         let client = &self.client;
         let Some(task) = &seen.detailed else {
-            return match self.request(method::TASKS_RESULT, options) {
+            return match self.request_raw(method::TASKS_RESULT, options) {
                 Ok(result) => Ok(Some(result)),
                 // Polling says more.
                 Err(error) if error.kind() == ErrorKind::Timeout => Ok(None),
@@ -363,12 +390,12 @@ impl TaskHandle {
         Ok(None)
     }
 
-    fn take_result(&self, seen: Seen, options: &mut CallOptions<'_>) -> Result<CallToolResult> {
+    fn take_result(&self, seen: Seen, options: &mut CallOptions<'_>) -> Result<RawResult> {
         let Some(task) = seen.detailed else {
-            return self.request(method::TASKS_RESULT, options);
+            return self.request_raw(method::TASKS_RESULT, options);
         };
         match (task.result, task.error) {
-            (Some(result), _) => self.client.decode(method::TASKS_GET, result.get()),
+            (Some(result), _) => Ok(RawResult::alone(Box::<str>::from(result))),
             (None, Some(error)) => {
                 let peer = self.client.server_name();
                 Err(Error::peer(peer, method::TOOLS_CALL, error).sent(true))
@@ -402,11 +429,14 @@ impl TaskHandle {
         method: &str,
         options: &mut CallOptions<'_>,
     ) -> Result<R> {
-        let text = params_text(method, &TaskRequestParams::new(&self.id))?;
-        let result = self
-            .client
-            .request_text(method, &text, options, || method == method::TASKS_GET)?;
+        let result = self.request_raw(method, options)?;
         self.client.decode(method, &result)
+    }
+
+    fn request_raw(&self, method: &str, options: &mut CallOptions<'_>) -> Result<RawResult> {
+        let text = params_text(method, &TaskRequestParams::new(&self.id))?;
+        self.client
+            .request_text(method, &text, options, || method == method::TASKS_GET)
     }
 
     fn named(&self) -> String {

@@ -436,7 +436,7 @@ impl Response {
     }
 }
 
-/// The `result` of a response: JSON text, still part of the message that it came in.
+/// The `result` of a response: JSON text as it came, still part of the message that brought it.
 #[derive(Clone)]
 pub struct RawResult {
     text: String,
@@ -447,6 +447,13 @@ impl RawResult {
     /// The JSON text.
     pub fn as_str(&self) -> &str {
         &self.text[self.span.clone()]
+    }
+
+    /// A result that came by another way than as that of a response.
+    pub(crate) fn alone(text: impl Into<String>) -> Self {
+        let text = text.into();
+        let span = 0..text.len();
+        Self { text, span }
     }
 }
 

@@ -19,6 +19,7 @@ mod client_fallback;
 mod client_opening;
 mod client_paging;
 mod client_peers;
+mod client_raw;
 mod client_restart;
 mod client_rounds;
 mod client_subscriptions;
@@ -71,6 +72,7 @@ mod keep_alive;
 mod layout;
 #[cfg(feature = "http-server")]
 mod listening;
+mod log_records;
 #[cfg(feature = "schemars")]
 mod mcp_cli;
 mod own_transport;
