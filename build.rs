@@ -15,7 +15,7 @@ mod header {
     use std::path::PathBuf;
 
     /// What is exported, in the order of the header.
-    const PARTS: [&str; 23] = [
+    const PARTS: [&str; 26] = [
         "version.rs",
         "text.rs",
         "user.rs",
@@ -24,11 +24,14 @@ mod header {
         "json.rs",
         "writer.rs",
         "pump.rs",
+        "limit.rs",
+        "cancel.rs",
+        "result.rs",
+        "transport.rs",
         "request.rs",
         "responder.rs",
         "answer.rs",
         "log.rs",
-        "limit.rs",
         "server/tool.rs",
         "server/resource.rs",
         "server/template.rs",
@@ -69,7 +72,10 @@ mod header {
 #endif
 
 /* As the length of text: measure it, it ends in NUL. */
-#define MCPLINK_NUL ((size_t)-1)"#;
+#define MCPLINK_NUL ((size_t)-1)
+
+/* As a time in milliseconds: no end. */
+#define MCPLINK_FOREVER ((uint32_t)-1)"#;
 
     pub(crate) fn write() {
         println!("cargo::rerun-if-changed=src/cffi");

@@ -46,6 +46,9 @@
 /* As the length of text: measure it, it ends in NUL. */
 #define MCPLINK_NUL ((size_t)-1)
 
+/* As a time in milliseconds: no end. */
+#define MCPLINK_FOREVER ((uint32_t)-1)
+
 /**
  * How a call went: 0 is done, negative is failure, positive is "worked, but look".
  *
@@ -354,6 +357,55 @@ typedef int32_t mcplink_limit;
 #endif // __cplusplus
 
 /**
+ * What a content block is.
+ */
+enum mcplink_content_kind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * There is no such block.
+     */
+    MCPLINK_CONTENT_NONE = 0,
+    /**
+     * Text, in the member "text".
+     */
+    MCPLINK_CONTENT_TEXT = 1,
+    /**
+     * An image: see mcplink_result_content_bytes and the member "mimeType".
+     */
+    MCPLINK_CONTENT_IMAGE = 2,
+    /**
+     * Sound: as an image.
+     */
+    MCPLINK_CONTENT_AUDIO = 3,
+    /**
+     * A link to a resource, in the member "uri".
+     */
+    MCPLINK_CONTENT_RESOURCE_LINK = 4,
+    /**
+     * A resource, in the member "resource".
+     */
+    MCPLINK_CONTENT_RESOURCE = 5,
+    /**
+     * What a resource that was read holds, as bytes.
+     */
+    MCPLINK_CONTENT_BLOB = 6,
+    /**
+     * Something that this library does not know: look at the member "type".
+     */
+    MCPLINK_CONTENT_OTHER = 7,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_content_kind mcplink_content_kind;
+#else
+typedef int32_t mcplink_content_kind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
  * What kind of value an argument of a tool is.
  */
 enum mcplink_param_type
@@ -540,6 +592,11 @@ typedef int32_t mcplink_completion_of;
 #endif // __cplusplus
 
 /**
+ * Ends calls that were given it, from any thread: "the user pressed Escape". One token may serve many calls.
+ */
+typedef struct mcplink_cancel_t mcplink_cancel_t;
+
+/**
  * What went wrong: who failed, and what to do. Made by a function that fails; the caller's to free.
  */
 typedef struct mcplink_error_t mcplink_error_t;
@@ -584,6 +641,13 @@ typedef struct mcplink_resource_t mcplink_resource_t;
 typedef struct mcplink_responder_t mcplink_responder_t;
 
 /**
+ * What a call came to: the result of a request. The caller's to free.
+ *
+ * It does not change, so that many threads may read it at once; what its functions show is valid as long as it.
+ */
+typedef struct mcplink_result_t mcplink_result_t;
+
+/**
  * How a server is made. One thread at a time uses it; a server copies it.
  */
 typedef struct mcplink_server_options_t mcplink_server_options_t;
@@ -610,6 +674,14 @@ typedef struct mcplink_template_t mcplink_template_t;
  * A tool: something that a model can have done. One thread at a time uses it; a server copies it.
  */
 typedef struct mcplink_tool_t mcplink_tool_t;
+
+/**
+ * A way to a peer that the host has itself: own sockets, a web view, a serial line.
+ *
+ * Messages are lines; the library makes lines of what it sends, and finds the lines in what it is fed, however it is cut. One transport serves
+ * one connection: it is given to mcplink_client_options_set_transport or mcplink_server_attach, once.
+ */
+typedef struct mcplink_transport_t mcplink_transport_t;
 
 /**
  * Writes one JSON value, piece by piece.
@@ -647,15 +719,24 @@ typedef struct {
 typedef void (*mcplink_destroy_fn)(void *user);
 
 /**
+ * Takes bytes that go to the peer: all of them, in order. One call at a time, on any thread that sends; it should not wait for long. Returns
+ * MCPLINK_OK, or anything else to end the connection.
+ */
+typedef mcplink_status_t (*mcplink_send_fn)(void *user, const char *bytes, size_t len);
+
+/**
+ * Tells something of a transport: that nothing more is sent, or that there is room again. On any thread.
+ */
+typedef void (*mcplink_transport_fn)(void *user);
+
+/**
  * Is told that nobody waits for an answer any more.
  */
 typedef void (*mcplink_cancelled_fn)(void *user);
 
 /**
- * Takes what the library has to say to its host: what a peer did wrong, what a handler failed to do.
- *
- * level: one of enum mcplink_log_level. target: who says it, for example "mcplink.server". text: one line. Both are valid until it returns.
- * It is called on any thread, also on several at once, and has to be quick.
+ * Takes what the library has to say to its host, a line at a time: level is one of enum mcplink_log_level, target the part of the library
+ * that speaks. The views are valid until it returns. It runs on any thread, and has to be quick.
  */
 typedef void (*mcplink_log_fn)(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text);
 
@@ -1119,6 +1200,197 @@ mcplink_status_t mcplink_pump_set_notify(mcplink_pump_t *pump,
                                          void (*callback)(void *user),
                                          void *user,
                                          mcplink_destroy_fn destroy);
+
+/**
+ * Makes a token that is not triggered.
+ *
+ * Returns: the token, the caller's to free; it may be freed while calls that were given it go on. NULL when there is no memory for it.
+ * Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_cancel_t *mcplink_cancel_new(void);
+
+/**
+ * Triggers a token, once and for all: calls that were given it end with MCPLINK_E_CANCELLED, and those that are given it later are not sent.
+ * Their servers are told.
+ *
+ * cancel: the token.
+ * Returns: MCPLINK_OK, when it was triggered before too. Threads: any, but no signal handler. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_cancel_trigger(mcplink_cancel_t *cancel);
+
+/**
+ * Whether a token was triggered.
+ *
+ * cancel: NULL for false.
+ * Returns: true if so. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API bool mcplink_cancel_is_triggered(const mcplink_cancel_t *cancel);
+
+/**
+ * Frees a token. Calls that were given it go on, and can't be ended by it any more unless it was triggered.
+ *
+ * cancel: NULL is fine. Since 0.1.
+ */
+MCPLINK_API void mcplink_cancel_free(mcplink_cancel_t *cancel);
+
+/**
+ * Frees a result. All that was shown of it ends here.
+ *
+ * result: NULL is fine. Never one that a callback was given. Since 0.1.
+ */
+MCPLINK_API void mcplink_result_free(mcplink_result_t *result);
+
+/**
+ * The result as a JSON value. It is read when it is first asked for.
+ *
+ * result: NULL for none.
+ * Returns: a node that is valid as long as the result; NULL for none. Threads: any. Since 0.1.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_result_json(const mcplink_result_t *result);
+
+/**
+ * The result as JSON text, as it was received; of a list that came in pages, all of it.
+ *
+ * result: NULL for none.
+ * Returns: valid as long as the result. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_result_raw(const mcplink_result_t *result);
+
+/**
+ * The text of all content blocks that are text, a newline between two of them.
+ *
+ * result: of a tool, a resource that was read, or a prompt; NULL for none.
+ * Returns: valid as long as the result; empty when there is none. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_result_text(const mcplink_result_t *result);
+
+/**
+ * Whether it is the result of a tool that ran and failed: then it says why, for the model to read.
+ *
+ * result: NULL for false.
+ * Returns: true if so. Threads: any. Since 0.1.
+ */
+MCPLINK_API bool mcplink_result_is_tool_error(const mcplink_result_t *result);
+
+/**
+ * What a tool answered beside its content: the member "structuredContent".
+ *
+ * result: NULL for none.
+ * Returns: a node that is valid as long as the result; NULL when there is none. Threads: any. Since 0.1.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_result_structured(const mcplink_result_t *result);
+
+/**
+ * What travels beside the result: the member "_meta".
+ *
+ * result: NULL for none.
+ * Returns: a node that is valid as long as the result; NULL when there is none. Threads: any. Since 0.1.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_result_meta(const mcplink_result_t *result);
+
+/**
+ * How many content blocks there are: of a tool's result, of a resource that was read, or messages of a prompt.
+ *
+ * result: NULL for 0.
+ * Returns: the number. Threads: any. Since 0.1.
+ */
+MCPLINK_API size_t mcplink_result_content_count(const mcplink_result_t *result);
+
+/**
+ * One content block. Of a prompt, what one message holds; who speaks is at "/messages/INDEX/role" of mcplink_result_json.
+ *
+ * result: NULL for none.
+ * index: from 0.
+ * Returns: a node that is valid as long as the result; NULL when there is none. Threads: any. Since 0.1.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_result_content(const mcplink_result_t *result, size_t index);
+
+/**
+ * What a content block is.
+ *
+ * result: NULL for MCPLINK_CONTENT_NONE.
+ * index: from 0.
+ * Returns: one of enum mcplink_content_kind. Threads: any. Since 0.1.
+ */
+MCPLINK_API int32_t mcplink_result_content_kind(const mcplink_result_t *result, size_t index);
+
+/**
+ * The bytes of an image, of sound, or of a resource that is no text: decoded from base64 when they are first asked for.
+ *
+ * result: NULL for none.
+ * index: of the content block, from 0.
+ * len: receives how many bytes there are, 0 when there are none; NULL is fine.
+ * Returns: the bytes, and a 0 behind them, valid as long as the result; NULL when the block has none or they are no base64. Threads: any.
+ * Since 0.1.
+ */
+MCPLINK_API const void *mcplink_result_content_bytes(const mcplink_result_t *result, size_t index, size_t *len);
+
+/**
+ * Makes a transport. It needs a send function: see mcplink_transport_set_send.
+ *
+ * user, destroy: passed to the functions of the transport, and ended when it is freed.
+ * Returns: the transport, the caller's to free. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_transport_t *mcplink_transport_new(void *user, mcplink_destroy_fn destroy);
+
+/**
+ * Sets what takes the bytes that go to the peer.
+ *
+ * transport: the transport.
+ * callback: see mcplink_send_fn. What it does when the peer can't be reached any more: return MCPLINK_E_USER.
+ * Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_transport_set_send(mcplink_transport_t *transport, mcplink_send_fn callback);
+
+/**
+ * Sets what is told that the connection has ended on this side: nothing more is sent, and nothing read.
+ *
+ * transport: the transport.
+ * callback: called once, by the thread that ends the connection, or by mcplink_transport_free. NULL for none.
+ * Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_transport_set_close(mcplink_transport_t *transport, mcplink_transport_fn callback);
+
+/**
+ * Sets what is told that there is room again after mcplink_transport_feed returned MCPLINK_E_LIMIT.
+ *
+ * transport: the transport.
+ * callback: called once after each such refusal, on the thread that reads; it may feed. NULL for none.
+ * Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_transport_set_room(mcplink_transport_t *transport, mcplink_transport_fn callback);
+
+/**
+ * Brings bytes that came from the peer, cut as they may be: they wait until they are read.
+ *
+ * transport: the transport.
+ * bytes, len: they are copied.
+ * Returns: MCPLINK_OK; MCPLINK_E_LIMIT when 16 MiB wait already, and then none of these bytes was taken: feed them again later, see
+ * mcplink_transport_set_room; MCPLINK_E_CLOSED after mcplink_transport_feed_end and after the connection has ended. Threads: any, before and after
+ * the connection is made; the caller sees to the order. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_transport_feed(mcplink_transport_t *transport,
+                                        const char *bytes,
+                                        size_t len);
+
+/**
+ * Says that nothing more comes from the peer. What was fed before is still read.
+ *
+ * transport: the transport.
+ * reason: what went wrong, for the error of calls that wait; NULL when the peer has just closed the connection.
+ * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_transport_feed_end(mcplink_transport_t *transport, const char *reason);
+
+/**
+ * Frees a transport, and ends its connection. No function of it runs after this. Called within one of them it returns at once, and the rest
+ * happens when that returns.
+ *
+ * transport: NULL is fine. Threads: any. Blocks: until the functions of the transport that run have returned. Since 0.1.
+ */
+MCPLINK_API void mcplink_transport_free(mcplink_transport_t *transport);
 
 /**
  * The arguments: those of a tool or prompt, the variables of a template in the address of a resource, what is known already of the other

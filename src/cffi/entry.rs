@@ -76,7 +76,7 @@ pub(super) fn value<T>(neutral: T, body: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or(neutral)
 }
 
-fn panicked() -> Failure {
+pub(super) fn panicked() -> Failure {
     Failure::new(
         mcplink_status::MCPLINK_E_PANIC,
         "this library has a bug: it panicked; standard error has more, please report it",

@@ -19,7 +19,7 @@ pub struct mcplink_error_t {
 }
 
 /// Why a function of the interface fails.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Failure {
     pub(super) status: mcplink_status,
     method: Option<String>,

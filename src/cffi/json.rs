@@ -81,7 +81,7 @@ impl Node {
         found.map(|(_, node)| node)
     }
 
-    fn item(&self, index: usize) -> Option<&Self> {
+    pub(super) fn item(&self, index: usize) -> Option<&Self> {
         match &self.content {
             Content::Array(items) => items.get(index),
             Content::Object(members) => members.get(index).map(|(_, node)| node),
@@ -112,6 +112,10 @@ impl Node {
         }
     }
 
+    pub(super) fn is_array(&self) -> bool {
+        matches!(self.content, Content::Array(_))
+    }
+
     /// The node as JSON.
     pub(super) fn text(&self) -> &Text {
         self.text.get_or_init(|| {
@@ -120,7 +124,7 @@ impl Node {
         })
     }
 
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         match &self.content {
             Content::String(text) => text.view().len,
             Content::Array(items) => items.len(),

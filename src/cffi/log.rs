@@ -9,10 +9,11 @@ use super::status::{mcplink_status, mcplink_status_t};
 use super::text::{Text, mcplink_str_t};
 use super::user::{UserData, call_back, mcplink_destroy_fn};
 use crate::error::Result;
+use crate::protocol::{LogLevel, LogRecord};
 
 /// Takes what the library has to say to its host: what a peer did wrong, what a handler failed to do.
 ///
-/// level: one of enum mcplink_log_level. target: who says it, for example "mcplink.server". text: one line. Both are valid until it returns.
+/// level: one of enum mcplink_log_level. target: which part of the library says it: "protocol", "transport", "server", "client" or "http"; there may be more later. text: mostly one line. Both are valid until it returns.
 /// It is called on any thread, also on several at once, and has to be quick.
 pub type mcplink_log_fn = Option<
     unsafe extern "C-unwind" fn(
@@ -51,11 +52,12 @@ impl Hook {
     }
 
     /// Tells the host something, in the name of the handle with this number.
-    fn tell(&self, handle: u64, level: i32, target: &str, text: &str) {
+    fn tell(&self, handle: u64, record: &LogRecord<'_>) {
+        let level = severity(record.level);
         if level < self.level {
             return;
         }
-        let (target, text) = (Text::from(target), Text::from(text));
+        let (target, text) = (Text::from(record.target), Text::from(record.text));
         call_back(handle, || {
             // SAFETY: the header says what it is given; both texts outlive the call.
             unsafe { (self.callback)(self.user.ptr(), level, target.view(), text.view()) }
@@ -63,8 +65,17 @@ impl Hook {
     }
 }
 
-/// The level of what the library says without one: somebody should look at it.
-pub(super) const UNSORTED: i32 = mcplink_log_level::MCPLINK_LOG_WARNING as i32;
+/// The level of a record as a number for C.
+fn severity(level: LogLevel) -> i32 {
+    use mcplink_log_level as Level;
+    let level = match level {
+        LogLevel::Debug => Level::MCPLINK_LOG_DEBUG,
+        LogLevel::Info => Level::MCPLINK_LOG_INFO,
+        LogLevel::Warning => Level::MCPLINK_LOG_WARNING,
+        LogLevel::Error => Level::MCPLINK_LOG_ERROR,
+    };
+    level as i32
+}
 
 /// For handles that have none of their own.
 static DEFAULT: Mutex<Option<Arc<Hook>>> = Mutex::new(None);
@@ -74,13 +85,13 @@ fn default_hook() -> MutexGuard<'static, Option<Arc<Hook>>> {
 }
 
 /// Tells the host something, by the hook of a handle or else by that of the process.
-pub(super) fn tell(own: Option<&Arc<Hook>>, handle: u64, level: i32, target: &str, text: &str) {
+pub(super) fn tell(own: Option<&Arc<Hook>>, handle: u64, record: &LogRecord<'_>) {
     match own {
-        Some(hook) => hook.tell(handle, level, target, text),
+        Some(hook) => hook.tell(handle, record),
         None => {
             let hook = default_hook().clone();
             if let Some(hook) = hook {
-                hook.tell(handle, level, target, text);
+                hook.tell(handle, record);
             }
         }
     }

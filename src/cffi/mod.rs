@@ -26,6 +26,7 @@
 
 mod answer;
 mod callers;
+mod cancel;
 mod entry;
 mod error;
 mod handle;
@@ -36,11 +37,13 @@ mod pump;
 mod queue;
 mod request;
 mod responder;
+mod result;
 mod served;
 mod server;
 mod stage;
 mod status;
 mod text;
+mod transport;
 mod user;
 mod version;
 mod writer;

@@ -191,8 +191,13 @@ impl Queue {
     }
 
     /// Waits, and runs the questions of a handle meanwhile, until `done` says so. Whoever changes what `done` looks at calls
-    /// [`look_again`](Self::look_again).
-    pub(super) fn serve_questions(&self, owner: u64, done: impl Fn() -> bool) {
+    /// [`look_again`](Self::look_again). Ends at the deadline too.
+    pub(super) fn serve_questions(
+        &self,
+        owner: u64,
+        deadline: Option<Instant>,
+        done: impl Fn() -> bool,
+    ) {
         let mut state = self.state.lock();
         loop {
             let question = state.take(|job| job.owner == owner && job.kind == Kind::Question);
@@ -202,11 +207,11 @@ impl Queue {
                 state = self.state.lock();
                 continue;
             }
-            if done() {
+            if done() || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 self.quieten(&state);
                 return;
             }
-            state = self.changed.wait(state);
+            state = self.changed.wait_until(state, deadline);
         }
     }
 

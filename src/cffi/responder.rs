@@ -19,7 +19,7 @@ use super::status::{mcplink_status, mcplink_status_t};
 use super::text::{name, optional, payload};
 use super::user::{UserData, call_back, mcplink_destroy_fn};
 use crate::error::{Error, ErrorKind, Result};
-use crate::protocol::{CancelToken, OnTrigger};
+use crate::protocol::{CancelToken, LogLevel, OnTrigger};
 use crate::schema::{InputRequest, LoggingLevel};
 use crate::server::AskError;
 use crate::sync::Mutex;
@@ -129,7 +129,7 @@ impl mcplink_responder_t {
         let fitted = self.look(|call| {
             let fitted = call.fit(answer);
             if let (Err(error), Some(context)) = (&fitted, call.context()) {
-                context.tell_host(|| error.to_string());
+                context.tell_host(LogLevel::Error, || error.to_string());
             }
             fitted
         })??;

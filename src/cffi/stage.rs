@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use super::queue::{Kind, Queue};
 use crate::sync::Mutex;
@@ -59,9 +60,9 @@ impl Stage {
     }
 
     /// Waits on the thread that runs the callbacks, and answers what the handle is asked meanwhile. Whoever changes what `done` looks at calls
-    /// [`look_again`](Self::look_again).
-    pub(super) fn serve_questions(&self, done: impl Fn() -> bool) {
-        self.queue.serve_questions(self.owner, done);
+    /// [`look_again`](Self::look_again). Ends at the deadline too.
+    pub(super) fn serve_questions(&self, deadline: Option<Instant>, done: impl Fn() -> bool) {
+        self.queue.serve_questions(self.owner, deadline, done);
     }
 
     pub(super) fn look_again(&self) {

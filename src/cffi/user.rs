@@ -3,10 +3,31 @@
 use std::cell::RefCell;
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use super::json::mcplink_json_t;
+use super::text::mcplink_str_t;
 
 /// Ends what a callback was given: runs exactly once, when the callback is replaced, when its owner is freed, and when it can't be
 /// registered.
 pub type mcplink_destroy_fn = Option<unsafe extern "C-unwind" fn(user: *mut c_void)>;
+
+/// Takes something that happened: one of enum mcplink_event, and what is known of it. params is valid until the callback returns; NULL when
+/// there is nothing to know. Ignore events that you don't know.
+pub type mcplink_event_fn = Option<
+    unsafe extern "C-unwind" fn(user: *mut c_void, event: i32, params: *const mcplink_json_t),
+>;
+
+/// Takes what the library has to say to its host, a line at a time: level is one of enum mcplink_log_level, target the part of the library
+/// that speaks. The views are valid until it returns. It runs on any thread, and has to be quick.
+pub type mcplink_log_fn = Option<
+    unsafe extern "C-unwind" fn(
+        user: *mut c_void,
+        level: i32,
+        target: mcplink_str_t,
+        text: mcplink_str_t,
+    ),
+>;
 
 /// What the host wants to see in its callback again. Every function that registers a callback makes one first, so that `destroy` runs
 /// whatever comes of the registration.
@@ -40,6 +61,19 @@ impl Drop for UserData {
             // Whatever comes out of it, there is nobody to tell.
             _ = catch_unwind(AssertUnwindSafe(run));
         }
+    }
+}
+
+/// A callback of the host, with what belongs to it.
+pub(super) struct Hook<F> {
+    pub(super) callback: F,
+    pub(super) user: UserData,
+}
+
+impl<F> Hook<F> {
+    /// `None` without a callback; what belongs to it is ended then.
+    pub(super) fn new(callback: Option<F>, user: UserData) -> Option<Arc<Self>> {
+        callback.map(|callback| Arc::new(Self { callback, user }))
     }
 }
 

@@ -15,7 +15,9 @@ use super::paging::ListBounds;
 use super::restart::{ConnectionEvent, Restart};
 use crate::error::{Error, ErrorKind, Result, RpcError};
 use crate::jsonrpc::{Notification, Request};
-use crate::protocol::{CancelToken, Handlers, KeepAlive, LogHook, Peer, Responder};
+use crate::protocol::{
+    CancelToken, Handlers, KeepAlive, LogHook, LogLevel, LogRecord, Peer, Responder,
+};
 use crate::schema::{
     ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams,
     ElicitRequestURLParams, ElicitResult, Implementation, JsonObject,
@@ -286,9 +288,9 @@ impl ClientBuilder {
         self.on_notification(method::NOTIFICATIONS_MESSAGE, move |peer, notification| {
             match serde_json::from_str(notification.params()) {
                 Ok(params) => handler(&params),
-                Err(error) => peer
-                    .core()
-                    .log(|| format!("a log message of '{}' can't be read: {error}", peer.name())),
+                Err(error) => peer.core().log_as("client", LogLevel::Warning, || {
+                    format!("a log message of '{}' can't be read: {error}", peer.name())
+                }),
             }
         })
     }
@@ -333,8 +335,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Takes what the library has to say to its host, a line at a time, on any thread. Defaults to nobody.
-    pub fn on_log(mut self, hook: impl Fn(&str) + Send + Sync + 'static) -> Self {
+    /// Takes what the library has to say to its host, a record at a time, on any thread; it should be quick. Defaults to nobody.
+    pub fn on_log(mut self, hook: impl Fn(&LogRecord<'_>) + Send + Sync + 'static) -> Self {
         self.log = Some(Arc::new(hook));
         self
     }
@@ -354,7 +356,8 @@ impl ClientBuilder {
     }
 
     /// Takes what becomes of the connection when the client [restarts](Self::restart) its server: one at a time, in order, on the thread that
-    /// restarts, which goes on when this returns. The log has it too. Defaults to nobody.
+    /// restarts, which goes on when this returns. A client that does not is told [`ConnectionEvent::GivenUp`] when the server was lost, on a
+    /// thread of the connection. The log has it too. That the client itself closes the connection is not told. Defaults to nobody.
     ///
     /// Calls made here while the server is away do not wait for it, and fail at once.
     pub fn on_connection_event(

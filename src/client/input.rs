@@ -13,7 +13,7 @@ use super::asked_by::AskedBy;
 use super::open_pages::OpenPages;
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result, RpcError, without_position};
 use crate::jsonrpc::Request;
-use crate::protocol::{CancelToken, Handlers, Peer, Responder};
+use crate::protocol::{CancelToken, Handlers, LogLevel, Peer, Responder};
 use crate::schema::{
     ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams,
     ElicitRequestParams, ElicitRequestURLParams, ElicitResult, ElicitSchema, ElicitationMode,
@@ -209,7 +209,9 @@ impl InputHandlers {
                 } else if ElicitSchema::of(&params.requested_schema).is_ok() {
                     params.check_answer(&result).map_err(|error| {
                         let (core, name) = (asking.peer.core(), asking.peer.name());
-                        core.log(|| format!("'{name}' is not sent what was filled in: {error}"));
+                        core.log_as("client", LogLevel::Error, || {
+                            format!("'{name}' is not sent what was filled in: {error}")
+                        });
                         RpcError::internal("what was filled in does not fit the form")
                     })?;
                 }
@@ -260,7 +262,9 @@ impl InputHandlers {
         for root in &roots {
             root.check().map_err(|error| {
                 let (core, name) = (asking.peer.core(), asking.peer.name());
-                core.log(|| format!("'{name}' is not told the roots: {error}"));
+                core.log_as("client", LogLevel::Error, || {
+                    format!("'{name}' is not told the roots: {error}")
+                });
                 RpcError::internal("the roots can't be told")
             })?;
         }

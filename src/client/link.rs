@@ -40,7 +40,9 @@ use super::session::Reopening;
 use super::subscriptions::Subscriptions;
 use super::{ClientBuilder, Era, ServerDescription};
 use crate::error::{Error, ErrorKind, Result, Span};
-use crate::protocol::{CallOptions, CancelToken, Connection, Handlers, OnTrigger, Peer};
+use crate::protocol::{
+    CallOptions, CancelToken, Connection, Handlers, LogLevel, OnTrigger, Peer, tell,
+};
 use crate::schema::{
     JsonObject, LoggingLevel, ProtocolVersion, SetLevelRequestParams, Tool, TraceContext, meta_key,
     method,
@@ -110,6 +112,8 @@ struct State {
     generation: Option<Arc<Generation>>,
     connection: Option<Connection>,
     since: Instant,
+    /// Of a client that does not restart its server: the host was told that it was lost.
+    end_told: bool,
     /// What is being opened.
     opening: Option<Connection>,
     restarting: bool,
@@ -153,6 +157,7 @@ impl Link {
             generation: None,
             connection: None,
             since: Instant::now(),
+            end_told: false,
             opening: None,
             restarting: false,
             restarter: None,
@@ -234,7 +239,7 @@ impl Link {
     pub(super) fn note_tools(&self, tools: &[Tool], age: u64) {
         if !self.outputs.learn(tools, age) {
             let peer = &self.generation().peer;
-            peer.core().log(|| {
+            peer.core().log_as("client", LogLevel::Warning, || {
                 format!(
                     "the output schemas of '{}' are too many to remember: not all results are checked",
                     peer.name()
@@ -485,7 +490,16 @@ impl Link {
         // What it said does not hold for the next one. Only what its tools said of repeating them decides about the calls it leaves open.
         self.cache.lose();
         self.outputs.forget();
-        let Some(again) = &self.again else { return };
+        let Some(again) = &self.again else {
+            if self.settings.on_connection_event.is_some() && !state.end_told {
+                state.end_told = true;
+                let error = gone(state.last());
+                let (peer, link) = (state.last().peer.clone(), Arc::clone(self));
+                drop(state);
+                peer.run_in_order(move || link.tell(ConnectionEvent::GivenUp { error }));
+            }
+            return;
+        };
         let uptime = state.since.elapsed();
         state.phase = Phase::Down(gone(state.last()));
         again.attempts.lock().was_up(uptime);
@@ -659,18 +673,19 @@ impl Link {
         self.tell(ConnectionEvent::GivenUp { error });
     }
 
-    /// Tells the host. Only the thread that restarts does so.
+    /// Tells the host. Only the thread that restarts does so, or, where there is none, that of the connection's notifications.
     fn tell(&self, event: ConnectionEvent) {
         let settings = &self.settings;
-        // A panic of the host's must not end the restarting.
-        _ = catch_unwind(AssertUnwindSafe(|| {
-            if let Some(log) = &settings.log {
-                log(&event.to_string());
-            }
-            if let Some(hook) = &settings.on_connection_event {
-                hook(event);
-            }
-        }));
+        let level = match &event {
+            ConnectionEvent::Restored { .. } => LogLevel::Info,
+            ConnectionEvent::GivenUp { .. } => LogLevel::Error,
+            _ => LogLevel::Warning,
+        };
+        tell(settings.log.as_ref(), level, "client", || event.to_string());
+        if let Some(hook) = &settings.on_connection_event {
+            // A panic of the host's must not end the restarting.
+            _ = catch_unwind(AssertUnwindSafe(|| hook(event)));
+        }
     }
 
     /// Ends it for good: idempotent, and bounded in time.
@@ -712,11 +727,14 @@ impl Link {
             // Its panics were caught; it has nothing else to say.
             Some(thread) if has_ended => _ = thread.join(),
             Some(_) => {
-                if let Some(log) = &self.settings.log {
-                    log(
-                        "a callback for on_connection_event still runs although the client is closed",
-                    );
-                }
+                tell(
+                    self.settings.log.as_ref(),
+                    LogLevel::Warning,
+                    "client",
+                    || {
+                        "a callback for on_connection_event still runs although the client is closed".to_owned()
+                    },
+                );
             }
             None => {}
         }

@@ -13,7 +13,7 @@ use super::Client;
 use super::cache::Topic;
 use super::link::Generation;
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result};
-use crate::protocol::CallOptions;
+use crate::protocol::{CallOptions, LogLevel};
 use crate::schema::{ProtocolVersion, Tool, method};
 use crate::sync::Mutex;
 use crate::transport::carrier::{Field, Manner};
@@ -154,7 +154,7 @@ impl Generation {
         tools.retain(|tool| match self.mirrors.learn(tool) {
             Ok(()) => true,
             Err(why) => {
-                self.peer.core().log(|| {
+                self.peer.core().log_as("client", LogLevel::Warning, || {
                     format!(
                         "tool '{}' of '{}' is left out: {why}",
                         Excerpt(&tool.name),

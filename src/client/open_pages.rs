@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::protocol::Handlers;
+use crate::protocol::{Handlers, LogLevel};
 use crate::schema::{ElicitationCompleteNotificationParams, method};
 use crate::sync::Mutex;
 
@@ -60,9 +60,9 @@ impl OpenPages {
                         on_complete(&elicitation_id);
                     }
                 }
-                Err(error) => peer
-                    .core()
-                    .log(|| format!("{name} of '{}' can't be read: {error}", peer.name())),
+                Err(error) => peer.core().log_as("client", LogLevel::Warning, || {
+                    format!("{name} of '{}' can't be read: {error}", peer.name())
+                }),
             }
         })
     }

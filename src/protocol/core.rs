@@ -10,7 +10,6 @@ mod sending;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
@@ -22,6 +21,7 @@ use super::handlers::Handlers;
 use super::in_hand::InHand;
 use super::incoming::Exchanges;
 use super::keepalive::{KeepAlive, Pulse};
+use super::log::{LogHook, LogLevel, tell};
 use super::outbox::Outbox;
 use super::outgoing::Calls;
 use super::stats::{Counters, Stats};
@@ -93,9 +93,6 @@ pub(crate) struct Settings {
     pub(crate) keep_alive: Option<KeepAlive>,
     pub(crate) log: Option<LogHook>,
 }
-
-/// Takes what the library has to say to its host, a line at a time, on any thread.
-pub type LogHook = Arc<dyn Fn(&str) + Send + Sync>;
 
 #[derive(Debug, Default)]
 struct Life {
@@ -228,11 +225,18 @@ impl Core {
         self.control.peer()
     }
 
-    pub(crate) fn log(&self, message: impl FnOnce() -> String) {
-        if let Some(log) = &self.settings.log {
-            // A panic of the host's must not end reading, nor the process when it comes while another one unwinds.
-            _ = catch_unwind(AssertUnwindSafe(|| log(&message())));
-        }
+    pub(super) fn log(&self, level: LogLevel, text: impl FnOnce() -> String) {
+        self.log_as("protocol", level, text);
+    }
+
+    /// Says something for a layer above.
+    pub(crate) fn log_as(
+        &self,
+        target: &'static str,
+        level: LogLevel,
+        text: impl FnOnce() -> String,
+    ) {
+        tell(self.settings.log.as_ref(), level, target, text);
     }
 
     pub(crate) fn allow_batches(&self, allowed: bool) {

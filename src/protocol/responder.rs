@@ -13,6 +13,7 @@ use super::call::{self, StartedCall, Turn};
 use super::cancel::CancelToken;
 use super::core::Core;
 use super::incoming::Exchange;
+use super::log::LogLevel;
 use super::outlet::{ExchangeHandle, Origin, Outlet};
 use super::peer::Peer;
 use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
@@ -206,7 +207,7 @@ impl Responder {
 
     /// Hides what happened from the peer and logs it here.
     fn fail(&mut self, why: &str) -> Result<()> {
-        self.core.log(|| {
+        self.core.log(LogLevel::Error, || {
             format!(
                 "request {} ({}) of '{}': {why}",
                 self.exchange.id,
@@ -246,8 +247,9 @@ impl Drop for Responder {
                 "its handler gave no answer"
             };
             if let Err(error) = self.fail(why) {
-                self.core
-                    .log(|| format!("the error answer could not be sent: {error}"));
+                self.core.log(LogLevel::Warning, || {
+                    format!("the error answer could not be sent: {error}")
+                });
             }
         }
         self.stand_aside();

@@ -19,6 +19,7 @@ use super::rounds::{MAX_ROUNDS, Rounds, Unusable};
 use super::state::{Opened, Refused};
 use super::tasks::{self, Start};
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result, RpcError};
+use crate::protocol::LogLevel;
 use crate::schema::{
     CallToolResult, ClientCapabilities, CreateMessageRequestParams, CreateMessageResult,
     ElicitRequestParams, ElicitResult, FitTo, InputRequest, InputRequests, InputRequiredResult,
@@ -61,10 +62,13 @@ impl Asker {
             return Ok(Rounds::default());
         };
         let refused = |why: &dyn fmt::Display| {
-            context.peer().core().log(|| {
-                let (method, target) = (context.method(), Excerpt(&self.target));
-                format!("requestState of {method} '{target}' was refused: {why}")
-            });
+            context
+                .peer()
+                .core()
+                .log_as("server", LogLevel::Warning, || {
+                    let (method, target) = (context.method(), Excerpt(&self.target));
+                    format!("requestState of {method} '{target}' was refused: {why}")
+                });
             RpcError::invalid_params(
                 "requestState is not valid (any more): send the request anew, without it",
             )
@@ -248,7 +252,7 @@ impl Context {
             Ok(Some(Err(refusal))) => Err(AskError(Reason::Refused(refusal))),
             Ok(None) => {
                 for doubt in question_rules::doubts(&question) {
-                    self.tell_host(|| format!("'{}': {doubt}", Excerpt(key)));
+                    self.tell_host(LogLevel::Warning, || format!("'{}': {doubt}", Excerpt(key)));
                 }
                 Err(AskError(Reason::Needed))
             }
@@ -276,7 +280,9 @@ impl Context {
 
     /// What failed is for the host; the handler learns it too.
     pub(super) fn unable(&self, key: &str, error: Error) -> AskError {
-        self.tell_host(|| format!("'{}' has no answer: {error}", Excerpt(key)));
+        self.tell_host(LogLevel::Error, || {
+            format!("'{}' has no answer: {error}", Excerpt(key))
+        });
         error.into()
     }
 
@@ -379,8 +385,9 @@ pub(super) fn ask_client(context: Context) -> Result<()> {
 /// Why nothing can be asked is for the host.
 pub(super) fn give_up(context: Context, error: Error) -> Result<()> {
     let peer = context.peer();
-    peer.core()
-        .log(|| format!("'{}' can't be asked: {error}", peer.name()));
+    peer.core().log_as("server", LogLevel::Error, || {
+        format!("'{}' can't be asked: {error}", peer.name())
+    });
     context.refuse(RpcError::internal("internal error"))?;
     Err(error)
 }

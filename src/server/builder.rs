@@ -24,7 +24,7 @@ use super::tools::{ToolHandler, Tools};
 use super::{Inner, Server};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::Request;
-use crate::protocol::{Handlers, KeepAlive, Responder};
+use crate::protocol::{Handlers, KeepAlive, LogRecord, Responder};
 use crate::schema::{
     CacheHint, CompletionReference, Implementation, JsonObject, Prompt, ProtocolVersion, Resource,
     ResourceTemplate, Tool, check_extension_id,
@@ -240,8 +240,8 @@ impl ServerBuilder {
         self
     }
 
-    /// Takes what the library has to say to its host, a line at a time, on any thread. Defaults to nobody.
-    pub fn on_log(mut self, hook: impl Fn(&str) + Send + Sync + 'static) -> Self {
+    /// Takes what the library has to say to its host, a record at a time, on any thread; it should be quick. Defaults to nobody.
+    pub fn on_log(mut self, hook: impl Fn(&LogRecord<'_>) + Send + Sync + 'static) -> Self {
         self.inner.log = Some(Arc::new(hook));
         self
     }

@@ -12,6 +12,7 @@ use super::output::{ToolError, ToolOutput};
 use super::paging::List;
 use super::tools::Promise;
 use crate::error::{Error, Result, RpcError, without_position};
+use crate::protocol::LogLevel;
 use crate::schema::{CallToolResult, ContentBlock, FitTo};
 
 /// The right to answer a call. Dropped, it asks the client what the handler asked in vain; without such a question, or by a panic, the
@@ -152,7 +153,10 @@ impl ToolCall {
     fn break_promise(self, error: Error) -> Result<()> {
         let error = error.context(format_args!("the result of tool '{}'", self.name()));
         let context = self.call.into_context();
-        context.peer().core().log(|| error.to_string());
+        context
+            .peer()
+            .core()
+            .log_as("server", LogLevel::Error, || error.to_string());
         context.refuse(RpcError::internal("internal error"))?;
         Err(error)
     }
@@ -165,7 +169,7 @@ impl ToolCall {
             && !server.has(List::Resources)
             && !server.embeds_undeclared.swap(true, Ordering::Relaxed)
         {
-            self.context().peer().core().log(|| {
+            self.context().peer().core().log_as("server", LogLevel::Warning, || {
                 format!(
                     "tool '{}' embeds a resource, which needs the capability 'resources': add one, or declare it with ServerBuilder::offers",
                     self.name()

@@ -20,7 +20,7 @@ use super::rounds::Rounds;
 use super::tasks::Task;
 use crate::error::{ErrorCode, Excerpt, Result, RpcError};
 use crate::jsonrpc::Request;
-use crate::protocol::{Asking, CancelToken, Peer, Progress, Responder};
+use crate::protocol::{Asking, CancelToken, LogLevel, Peer, Progress, Responder};
 use crate::schema::{
     ElicitationMode, FitTo, LoggingLevel, LoggingMessageNotificationParams, NotificationMetaObject,
     ProgressNotificationParams, ProtocolVersion, RequestMetaObject, ResultMetaObject, TraceContext,
@@ -125,14 +125,14 @@ impl Context {
     }
 
     /// Tells the host something about the call that is nobody else's business.
-    pub(crate) fn tell_host(&self, text: impl FnOnce() -> String) {
-        let Some(asker) = &self.asker else {
-            return self.peer().core().log(text);
-        };
-        let (method, target) = (self.method(), Excerpt(&asker.target));
-        self.peer()
-            .core()
-            .log(|| format!("{method} '{target}': {}", text()));
+    pub(crate) fn tell_host(&self, level: LogLevel, text: impl FnOnce() -> String) {
+        self.peer().core().log_as("server", level, || {
+            let (method, text) = (self.method(), text());
+            match &self.asker {
+                Some(asker) => format!("{method} '{}': {text}", Excerpt(&asker.target)),
+                None => text,
+            }
+        });
     }
 
     pub(super) fn asker(&self) -> Option<&Asker> {
@@ -380,7 +380,7 @@ impl Context {
             return RpcError::invalid_request(text);
         }
         let Some(demanded) = URLElicitationRequiredError::of(&error) else {
-            self.tell_host(|| "an error demands pages, but names none properly: make it with URLElicitationRequiredError".to_owned());
+            self.tell_host(LogLevel::Error, || "an error demands pages, but names none properly: make it with URLElicitationRequiredError".to_owned());
             return RpcError::internal("internal error");
         };
         let pages = demanded.elicitations.iter();

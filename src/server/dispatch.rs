@@ -22,7 +22,7 @@ use super::tasks::{self, Start};
 use super::tools::{Entry, Promise, Work};
 use crate::error::{ErrorCode, Excerpt, RpcError, without_position};
 use crate::jsonrpc::Request;
-use crate::protocol::{Handlers, Peer, Responder};
+use crate::protocol::{Handlers, LogLevel, Peer, Responder, tell};
 use crate::schema::{
     CallToolRequestParams, DiscoverResult, EmptyResult, FitTo, InitializeRequestParams,
     InitializeResult, JsonObject, PaginatedRequestParams, PromptsCapability, ProtocolVersion,
@@ -433,9 +433,9 @@ impl Link {
             Failure::Protocol(error) => error,
             Failure::NotFound => RpcError::invalid_params(format!("{noun} not found")),
             Failure::Inner(text) => {
-                if let Some(log) = &self.server.log {
-                    log(&format!("{noun} '{}' failed: {text}", Excerpt(name)));
-                }
+                tell(self.server.log.as_ref(), LogLevel::Error, "server", || {
+                    format!("{noun} '{}' failed: {text}", Excerpt(name))
+                });
                 RpcError::internal("internal error")
             }
         }

@@ -14,7 +14,7 @@ use super::context::Context;
 use super::question_rules::{Asked, check_answer};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::RawResult;
-use crate::protocol::OnTrigger;
+use crate::protocol::{LogLevel, OnTrigger};
 use crate::schema::{
     ElicitRequestParams, FitTo, InputRequest, InputRequests, InputResponse, JsonObject,
     ProtocolVersion, RelatedTaskMetadata, TraceContext, meta_key, method,
@@ -162,10 +162,9 @@ pub(super) fn run_again(mut context: Context, answers: Vec<Gained>) {
     }
     for (key, question, answer) in answers {
         if let Err(error) = context.rounds().lock().answer(key, &question, answer) {
-            context
-                .peer()
-                .core()
-                .log(|| format!("an answer of '{}' is lost: {error}", context.peer().name()));
+            context.peer().core().log_as("server", LogLevel::Error, || {
+                format!("an answer of '{}' is lost: {error}", context.peer().name())
+            });
         }
     }
     let Some(again) = context.asker().map(|asker| Arc::clone(&asker.again)) else {

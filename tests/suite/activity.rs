@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use mcplink::client::Client;
-use mcplink::protocol::{Activity, CallOptions, Connection, Handlers, Responder};
+use mcplink::protocol::{Activity, CallOptions, Connection, Handlers, LogRecord, Responder};
 use mcplink::schema::{ElicitRequestParams, ElicitSchema, ProtocolVersion, Tool};
 use mcplink::server::{Context, Server, ToolError};
 use serde_json::{Value, json};
@@ -177,7 +177,9 @@ fn a_handler_that_runs_long_is_told_to_the_log() {
         let builder = builder
             .handlers(handlers(&gate))
             .slow_handler(Duration::from_millis(20))
-            .log(Arc::new(move |line: &str| _ = log.send(line.to_owned())));
+            .log(Arc::new(move |record: &LogRecord<'_>| {
+                _ = log.send(record.text.to_owned())
+            }));
         let (_connection, mut script) = play(builder);
         script.request(7, "block");
         let line = logged.recv_timeout(LONG).unwrap();
@@ -202,7 +204,9 @@ fn a_quick_handler_is_not_told_of() {
     let builder = Connection::serving()
         .handlers(handlers)
         .slow_handler(LONG)
-        .log(Arc::new(move |line: &str| _ = log.send(line.to_owned())));
+        .log(Arc::new(move |record: &LogRecord<'_>| {
+            _ = log.send(record.text.to_owned())
+        }));
     let (connection, mut script) = play(builder);
     script.expect_service(1);
     connection.close();

@@ -28,7 +28,7 @@ fn asking(question: impl Into<InputRequest>) -> (Server, Notes) {
         let answer = context.ask("k", question.clone())?;
         Ok(answer.as_str().to_owned())
     });
-    let server = server.on_log(move |line| noted.lock().unwrap().push(line.to_owned()));
+    let server = server.on_log(move |record| noted.lock().unwrap().push(record.text.to_owned()));
     (server.build().unwrap(), notes)
 }
 
@@ -414,7 +414,7 @@ fn an_answer_that_is_none_is_refused_and_the_handler_not_run_again() {
             .elicit("k", question.clone())
             .map(|_| "answered".to_owned())
     });
-    let server = server.on_log(move |line| noted.lock().unwrap().push(line.to_owned()));
+    let server = server.on_log(move |record| noted.lock().unwrap().push(record.text.to_owned()));
     let server = server.build().unwrap();
     let declared = json!({ "elicitation": {} });
     let bad = [

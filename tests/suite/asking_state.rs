@@ -82,7 +82,7 @@ fn with_a_store_a_state_is_taken_once_on_all_replicas() {
         let server = server
             .state_keys(std::slice::from_ref(&key))
             .state_store(store.clone())
-            .on_log(move |line| noted.lock().unwrap().push(line.to_owned()));
+            .on_log(move |record| noted.lock().unwrap().push(record.text.to_owned()));
         (server.build().unwrap(), payments)
     };
     let ((one, paid_here), (other, paid_there)) = (replica(), replica());
@@ -176,7 +176,7 @@ fn a_state_that_is_too_large_is_not_sent_and_the_host_is_told_why() {
     };
     let server = Server::builder("s", "1.0")
         .tool_with(Tool::new("t"), tool)
-        .on_log(move |line| noted.lock().unwrap().push(line.to_owned()));
+        .on_log(move |record| noted.lock().unwrap().push(record.text.to_owned()));
     let answer = play_client(&server.build().unwrap(), MODERN, forms()).call("t");
     let internal = json!({ "code": -32603, "message": "internal error" });
     assert_eq!(answer["error"], internal, "{answer}");

@@ -504,7 +504,7 @@ fn nothing_of_a_conversation_is_told_to_the_log() {
     for revision in [LEGACY, MODERN] {
         let logging = || {
             let log = Arc::clone(&log);
-            client().on_log(move |line| log.lock().unwrap().push_str(line))
+            client().on_log(move |record| log.lock().unwrap().push_str(record.text))
         };
         let mut private = sampling();
         private["messages"][0]["content"]["text"] = json!("my diary");
@@ -563,7 +563,7 @@ fn roots_that_are_none_are_not_told() {
             let log = Arc::new(Mutex::new(String::new()));
             let noted = Arc::clone(&log);
             let roots = client()
-                .on_log(move |line| noted.lock().unwrap().push_str(line))
+                .on_log(move |record| noted.lock().unwrap().push_str(record.text))
                 .on_list_roots(move |_| Ok(vec![Root::new("file:///ok"), Root::new(bad)]));
             let refused = ask(roots, revision, "roots/list", &json!({}));
             assert!(

@@ -236,7 +236,7 @@ fn log_messages_come_with_their_type() {
                 told.send((message.level.clone(), message.logger.clone(), data))
                     .unwrap();
             })
-            .on_log(move |line| _ = noted.send(line.to_owned()));
+            .on_log(move |record| _ = noted.send(record.text.to_owned()));
         let (_client, mut server) = connect_with(builder, revision, &everything());
         server.notify("notifications/message", json!({ "level": 7, "data": "?" }));
         for params in [

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use mcplink::protocol::{Connection, Handlers, Responder};
+use mcplink::protocol::{Connection, Handlers, LogRecord, Responder};
 use mcplink::transport::Limits;
 use mcplink::{ErrorCode, ErrorKind, RpcError};
 use serde::ser::{Error as _, Serializer};
@@ -29,7 +29,7 @@ fn log() -> (Log, mcplink::protocol::LogHook) {
     let lines = Arc::clone(&log);
     (
         log,
-        Arc::new(move |line: &str| lines.lock().unwrap().push(line.to_owned())),
+        Arc::new(move |record: &LogRecord<'_>| lines.lock().unwrap().push(record.text.to_owned())),
     )
 }
 

@@ -155,7 +155,7 @@ fn tools_with_bad_annotations_are_left_out_and_told() {
     });
     let told: Arc<Mutex<Vec<String>>> = Arc::default();
     let log = Arc::clone(&told);
-    let builder = asker().on_log(move |line| log.lock().unwrap().push(line.to_owned()));
+    let builder = asker().on_log(move |record| log.lock().unwrap().push(record.text.to_owned()));
     let client = stub.connect_as(builder).unwrap();
     let tools = client.list_tools().unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();

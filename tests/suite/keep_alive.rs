@@ -77,7 +77,7 @@ fn a_server_that_does_not_answer_is_given_up_with_a_clear_error() {
             .max_failures(2);
         let builder = Client::builder("test", "1")
             .keep_alive(keep_alive)
-            .on_log(move |line| _ = log.send(line.to_owned()));
+            .on_log(move |record| _ = log.send(record.text.to_owned()));
         let (client, mut server) = connect_with(builder, revision, &json!({}));
         let options = CallOptions::new().timeout(LONG);
         let error = client.request("test/hang", &(), options).unwrap_err();

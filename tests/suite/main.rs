@@ -72,6 +72,7 @@ mod keep_alive;
 mod layout;
 #[cfg(feature = "http-server")]
 mod listening;
+mod log_records;
 #[cfg(feature = "schemars")]
 mod mcp_cli;
 mod own_transport;

@@ -554,7 +554,7 @@ fn a_guard_that_fails_lets_nothing_through_and_tells_nothing() {
             }
             Ok(())
         })
-        .on_log(move |line| lines.lock().unwrap().push(line.to_owned()))
+        .on_log(move |record| lines.lock().unwrap().push(record.text.to_owned()))
         .build()
         .unwrap();
     for revision in ERAS {

@@ -119,7 +119,7 @@ fn a_cancelled_call_knows_why_and_says_nothing_more() {
         let (log, logged) = mpsc::channel();
         let server = Server::builder("s", "1")
             .deferred_tool(Tool::new("keep"), move |call| drop(keep_it.send(call)))
-            .on_log(move |line| drop(log.send(line.to_owned())))
+            .on_log(move |record| drop(log.send(record.text.to_owned())))
             .build()
             .unwrap();
         let mut client = ScriptedClient::speaking(&server, revision);

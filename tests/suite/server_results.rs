@@ -145,7 +145,7 @@ fn each_kind_of_failure_becomes_what_it_is() {
         .tool_with(Tool::new("t"), |_: Value, _: &Context| -> String {
             panic!("the secret path /etc/x")
         })
-        .on_log(move |line| drop(log.send(line.to_owned())))
+        .on_log(move |record| drop(log.send(record.text.to_owned())))
         .build()
         .unwrap();
     let mut client = ScriptedClient::of(&panicking);

@@ -310,7 +310,7 @@ fn the_host_is_told_of_embedded_resources_that_its_server_does_not_declare() {
             .tool_with(Tool::new("t"), |_: Value, _: &Context| {
                 ContentBlock::from(EmbeddedResource::new(ResourceContents::text("a:1", "text")))
             })
-            .on_log(move |line| drop(log.send(line.to_owned())));
+            .on_log(move |record| drop(log.send(record.text.to_owned())));
         (server, logged)
     };
     let (server, logged) = embedding();

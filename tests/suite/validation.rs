@@ -371,7 +371,7 @@ fn giving(output: Value) -> (ServerBuilder, mpsc::Receiver<String>) {
         .tool_with(tool, |arguments: Value, _: &Context| {
             serde_json::from_value::<CallToolResult>(arguments["result"].clone()).unwrap()
         })
-        .on_log(move |line| drop(log.send(line.to_owned())));
+        .on_log(move |record| drop(log.send(record.text.to_owned())));
     (server, logged)
 }
 

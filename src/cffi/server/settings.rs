@@ -109,9 +109,7 @@ impl mcplink_server_options_t {
             .logging(self.logging)
             .resource_updates(self.resource_updates)
             .names_itself(self.names_itself)
-            .on_log(move |text| {
-                log::tell(hook.as_ref(), owner, log::UNSORTED, "mcplink.server", text)
-            });
+            .on_log(move |record| log::tell(hook.as_ref(), owner, record));
         if let Some(instructions) = &self.instructions {
             builder = builder.instructions(instructions);
         }

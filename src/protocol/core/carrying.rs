@@ -5,14 +5,14 @@
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use super::super::cancel::CancelToken;
+use super::super::log::{LogHook, LogLevel, tell};
 use super::super::outgoing::Outcome;
 use super::routing::Taken;
-use super::{Core, LogHook, STANDING, Standing};
+use super::{Core, STANDING, Standing};
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::RequestId;
 use crate::transport::carrier::{Carrier, Ticket};
@@ -36,12 +36,10 @@ impl Sender for Posting {
             } else {
                 deadline.max(Instant::now() + self.patience)
             };
-            if let Err(error) = self.carrier.post(&message, Some(until))
-                && let Some(log) = &self.log
-            {
-                let text = format!("a message was lost: {error}");
-                // A panic of the host's must not end the connection.
-                _ = catch_unwind(AssertUnwindSafe(|| log(&text)));
+            if let Err(error) = self.carrier.post(&message, Some(until)) {
+                tell(self.log.as_ref(), LogLevel::Warning, "transport", || {
+                    format!("a message was lost: {error}")
+                });
             }
             if !queue.is_empty() && Instant::now() >= deadline {
                 let text = "messages wait to be posted";
@@ -125,7 +123,9 @@ impl Core {
                 ControlFlow::Continue(())
             });
             if let Err(error) = listened {
-                core.log(|| format!("nothing can be heard beside calls: {error}"));
+                core.log(LogLevel::Warning, || {
+                    format!("nothing can be heard beside calls: {error}")
+                });
             }
         }));
         self.provide(hands);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use super::super::log::LogLevel;
 use super::super::peer::Peer;
 use super::{CREW_OF, Core, Ending, FAREWELL, HANDLER_OF};
 use crate::error::{Error, ErrorKind};
@@ -142,7 +143,7 @@ impl Core {
         {
             self.join_threads();
         } else {
-            self.log(|| {
+            self.log(LogLevel::Warning, || {
                 format!(
                     "a handler for '{}' still runs although the connection is closed",
                     self.peer()

@@ -8,6 +8,7 @@ use super::super::call::{Turn, start_request};
 use super::super::crew::Job;
 use super::super::in_hand::Late;
 use super::super::keepalive::{Beat, PingParams, Pulse};
+use super::super::log::LogLevel;
 use super::Core;
 use crate::error::Span;
 
@@ -33,7 +34,7 @@ impl Core {
     }
 
     fn log_late(&self, late: &Late, what: &str) {
-        self.log(|| {
+        self.log(LogLevel::Warning, || {
             format!(
                 "the handler of {} of '{}' {what} {} (slow_handler is {})",
                 late.what,
@@ -54,11 +55,13 @@ impl Core {
                     let write = |id, text: &mut Vec<u8>| params(id, text);
                     let sent = start_request(self, method, write, Turn::Quick, drop, send);
                     sent.inspect_err(|error| {
-                        self.log(|| format!("'{}' could not be pinged: {error}", self.peer()));
+                        self.log(LogLevel::Warning, || {
+                            format!("'{}' could not be pinged: {error}", self.peer())
+                        });
                     })
                     .ok()
                 }),
-                Beat::Failed(failures) => self.log(|| {
+                Beat::Failed(failures) => self.log(LogLevel::Warning, || {
                     format!(
                         "'{}' has not answered {failures} pings ({})",
                         self.peer(),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::super::crew::{Duty, Hands, Job};
+use super::super::log::LogLevel;
 use super::super::outgoing::Slot;
 use super::routing::Taken;
 use super::{CREW_OF, Core, HANDLER_OF, STANDING, Standing, Stint, WRITE_TURN};
@@ -27,7 +28,9 @@ impl Core {
             }
             Err(error) => {
                 self.crew.thread_failed();
-                self.log(|| format!("a thread could not be started: {error}"));
+                self.log(LogLevel::Error, || {
+                    format!("a thread could not be started: {error}")
+                });
                 if self.crew.threads() == 0 {
                     self.end(&error);
                 }
@@ -69,7 +72,7 @@ impl Core {
 
     pub(super) fn run_guarded(self: &Arc<Self>, job: Job) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(job)) {
-            self.log(|| {
+            self.log(LogLevel::Error, || {
                 format!(
                     "a handler of messages of '{}' panicked: {}",
                     self.peer(),

@@ -11,6 +11,7 @@ use super::super::cancel::Callback;
 use super::super::crew::Job;
 use super::super::handlers::RequestHandler;
 use super::super::incoming::{Batch, Exchange, Refusal};
+use super::super::log::LogLevel;
 use super::super::outgoing::{Delivery, Due, OnEnd, Outcome, Progress};
 use super::super::outlet::{ExchangeHandle, Origin};
 use super::super::peer::Peer;
@@ -138,7 +139,9 @@ impl Core {
                         .outcome()
                         .expect_err("only errors may lack an id")
                         .clone();
-                    self.log(|| format!("'{}' could not read a message: {error}", self.peer()));
+                    self.log(LogLevel::Warning, || {
+                        format!("'{}' could not read a message: {error}", self.peer())
+                    });
                     Taken::Done
                 }
             },
@@ -151,7 +154,7 @@ impl Core {
             Delivery::Late => count(&self.counters.late_responses),
             Delivery::Unknown => {
                 count(&self.counters.unknown_responses);
-                self.log(|| {
+                self.log(LogLevel::Warning, || {
                     format!(
                         "'{}' answered request {id}, which was never sent",
                         self.peer()
@@ -185,7 +188,7 @@ impl Core {
         };
         if !self.answers.load(Ordering::Acquire) {
             count(&self.counters.malformed);
-            self.log(|| {
+            self.log(LogLevel::Warning, || {
                 format!(
                     "'{}' sent a request ({}), which its revision forbids",
                     self.peer(),
@@ -279,7 +282,7 @@ impl Core {
             }
             return;
         };
-        self.log(|| {
+        self.log(LogLevel::Debug, || {
             format!(
                 "'{}' cancelled request {request_id}: {}",
                 self.peer(),
@@ -295,7 +298,7 @@ impl Core {
         let Some(callbacks) = self.exchanges.abandon(exchange, reason) else {
             return;
         };
-        self.log(|| {
+        self.log(LogLevel::Debug, || {
             format!(
                 "request {} of '{}' is cancelled: {reason}",
                 exchange.id,
@@ -393,7 +396,7 @@ impl Core {
         if let Some(excerpt) = &malformed.excerpt {
             _ = self.noise.set(excerpt.clone());
         }
-        self.log(|| {
+        self.log(LogLevel::Warning, || {
             format!(
                 "'{}' sent a message that is none: {}",
                 self.peer(),
@@ -428,7 +431,9 @@ impl Core {
             "message of {} bytes exceeds max_message_bytes ({max})",
             long.bytes
         );
-        self.log(|| format!("from '{}': {text}", self.peer()));
+        self.log(LogLevel::Warning, || {
+            format!("from '{}': {text}", self.peer())
+        });
         match (&long.id, long.is_response) {
             (Some(id), true) => {
                 let text = format!("the answer of '{}' is too long: {text}", self.peer());
@@ -466,7 +471,9 @@ impl Core {
         };
         match sent {
             Ok(()) => self.write_answers(),
-            Err(error) => self.log(|| format!("an error answer could not be sent: {error}")),
+            Err(error) => self.log(LogLevel::Warning, || {
+                format!("an error answer could not be sent: {error}")
+            }),
         }
     }
 }

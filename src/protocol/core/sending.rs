@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::super::cancel::CancelToken;
 use super::super::incoming::Exchange;
+use super::super::log::LogLevel;
 use super::super::outbox::Flush;
 use super::super::outlet::Origin;
 use super::super::responder::response_of;
@@ -44,7 +45,9 @@ impl Core {
         };
         match sent {
             Ok(()) => self.write_answers(),
-            Err(error) => self.log(|| format!("the answer of a batch could not be sent: {error}")),
+            Err(error) => self.log(LogLevel::Warning, || {
+                format!("the answer of a batch could not be sent: {error}")
+            }),
         }
     }
 
@@ -226,7 +229,7 @@ impl Core {
 
     /// Ends the connection for this reason, and has a thread of its own close it.
     pub(super) fn give_up(self: &Arc<Self>, text: String) {
-        self.log(|| text.clone());
+        self.log(LogLevel::Warning, || text.clone());
         self.end(&Error::new(ErrorKind::Closed, text));
         let core = Arc::clone(self);
         let hands = self
@@ -266,7 +269,7 @@ impl Core {
                 let hands = self.crew.want_flush();
                 self.provide(hands);
             }
-            Err(error) => self.log(|| {
+            Err(error) => self.log(LogLevel::Warning, || {
                 format!(
                     "'{}' could not be told that request {id} is cancelled: {error}",
                     self.peer()

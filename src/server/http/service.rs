@@ -19,7 +19,7 @@ use super::session::{Session, Sessions};
 use super::stream::{EventId, RequestStream};
 use crate::error::{ErrorCode, Excerpt, Result, RpcError};
 use crate::jsonrpc::{Malformed, Message, Parsed, Request};
-use crate::protocol::{Connection, Origin, Outlet};
+use crate::protocol::{Connection, LogLevel, Origin, Outlet, tell};
 use crate::schema::{ProtocolVersion, method};
 use crate::transport::http::event::write_typed;
 use crate::transport::http::{HttpRequest, ResponseHead, ResponseWriter, Service};
@@ -183,7 +183,9 @@ impl Served {
             return Err(Refusal::text(404, text));
         }
         guard::check(&self.options, request).map_err(|why| {
-            self.log(|| format!("a request was refused: {why}"));
+            self.log(LogLevel::Warning, || {
+                format!("a request was refused: {why}")
+            });
             Refusal::text(403, why)
         })?;
         let Some(authenticate) = &self.options.authenticate else {
@@ -367,7 +369,9 @@ impl Served {
             on_one_stream,
         )
         .map_err(|error| {
-            self.log(|| format!("a session can't be opened: {error}"));
+            self.log(LogLevel::Error, || {
+                format!("a session can't be opened: {error}")
+            });
             Refusal::new(500, &RpcError::internal("internal error"))
         })
     }
@@ -617,10 +621,8 @@ impl Served {
         Refusal::text(405, format!("allowed here: {allowed}")).header("Allow", allowed)
     }
 
-    fn log(&self, text: impl FnOnce() -> String) {
-        if let Some(log) = &self.server.log {
-            log(&text());
-        }
+    fn log(&self, level: LogLevel, text: impl FnOnce() -> String) {
+        tell(self.server.log.as_ref(), level, "http", text);
     }
 }
 
