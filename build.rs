@@ -19,8 +19,15 @@ fn shared_library() {
     if part("CARGO_CFG_TARGET_OS") != "linux" {
         return;
     }
-    let (major, minor) = (part("CARGO_PKG_VERSION_MAJOR"), part("CARGO_PKG_VERSION_MINOR"));
-    let version = if major == "0" { format!("0.{minor}") } else { major };
+    let (major, minor) = (
+        part("CARGO_PKG_VERSION_MAJOR"),
+        part("CARGO_PKG_VERSION_MINOR"),
+    );
+    let version = if major == "0" {
+        format!("0.{minor}")
+    } else {
+        major
+    };
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libmcplink.so.{version}");
     // A thread of ours may be on its way out when a host unloads its plug-in.
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
