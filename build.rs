@@ -6,7 +6,31 @@
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     #[cfg(feature = "cffi")]
-    header::write();
+    {
+        header::write();
+        shared_library();
+    }
+}
+
+/// How the shared library is linked. Before 1.0 each minor version is one of its own.
+#[cfg(feature = "cffi")]
+fn shared_library() {
+    let part = |name: &str| std::env::var(name).expect("cargo sets it");
+    if part("CARGO_CFG_TARGET_OS") != "linux" {
+        return;
+    }
+    let (major, minor) = (
+        part("CARGO_PKG_VERSION_MAJOR"),
+        part("CARGO_PKG_VERSION_MINOR"),
+    );
+    let version = if major == "0" {
+        format!("0.{minor}")
+    } else {
+        major
+    };
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libmcplink.so.{version}");
+    // A thread of ours may be on its way out when a host unloads its plug-in.
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
 }
 
 #[cfg(feature = "cffi")]

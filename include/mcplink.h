@@ -151,7 +151,7 @@ typedef int32_t mcplink_status;
 /**
  * What a JSON value is.
  */
-enum mcplink_json_type
+enum mcplink_json_type_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -187,9 +187,9 @@ enum mcplink_json_type
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_json_type mcplink_json_type;
+typedef enum mcplink_json_type_t mcplink_json_type_t;
 #else
-typedef int32_t mcplink_json_type;
+typedef int32_t mcplink_json_type_t;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
@@ -895,9 +895,9 @@ MCPLINK_API void mcplink_json_free(mcplink_json_t *document);
  * What a value is.
  *
  * node: NULL for MCPLINK_JSON_MISSING.
- * Returns: one of enum mcplink_json_type. Threads: any. Since 0.1.
+ * Returns: one of enum mcplink_json_type_t. Threads: any. Since 0.1.
  */
-MCPLINK_API int32_t mcplink_json_kind(const mcplink_json_t *node);
+MCPLINK_API int32_t mcplink_json_type(const mcplink_json_t *node);
 
 /**
  * Whether there is no value, which is something else than null.

@@ -5,7 +5,12 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+#[cfg(loom)]
+use loom::sync::atomic::AtomicUsize;
+#[cfg(not(loom))]
+use std::sync::atomic::AtomicUsize;
 
 use super::entry::{Outcome, value};
 use super::error::Failure;
@@ -19,6 +24,8 @@ use crate::transport::sys::thread::{self, Stack};
 /// What a handle begins with when it lives, and after it was freed.
 const ALIVE: u32 = 0x6d63_706c;
 const FREED: u32 = 0x6672_6565;
+/// The bit of "somebody waits for those inside to leave".
+const FREEING: usize = 1 << (usize::BITS - 1);
 
 /// An object behind a pointer that any thread may use at any time.
 pub(super) trait Handled: Send + Sync + 'static {
@@ -34,8 +41,8 @@ pub(super) struct Gate {
     state: AtomicU32,
     number: u64,
     process: u32,
+    /// How many are inside, and [`FREEING`] as soon as somebody waits for them to leave: one number, so that neither misses the other.
     inside: AtomicUsize,
-    freeing: AtomicBool,
     lock: Mutex<()>,
     left: Condvar,
 }
@@ -48,7 +55,6 @@ impl Gate {
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
             process: std::process::id(),
             inside: AtomicUsize::new(0),
-            freeing: AtomicBool::new(false),
             lock: Mutex::new(()),
             left: Condvar::new(),
         }
@@ -78,17 +84,21 @@ impl Gate {
         self.process != std::process::id()
     }
 
+    fn come_in(&self) {
+        self.inside.fetch_add(1, Ordering::SeqCst);
+    }
+
     fn leave(&self) {
-        if self.inside.fetch_sub(1, Ordering::SeqCst) == 1 && self.freeing.load(Ordering::SeqCst) {
+        if self.inside.fetch_sub(1, Ordering::SeqCst) == FREEING + 1 {
             let _lock = self.lock.lock();
             self.left.notify_all();
         }
     }
 
     fn wait_until_empty(&self) {
-        self.freeing.store(true, Ordering::SeqCst);
+        self.inside.fetch_or(FREEING, Ordering::SeqCst);
         let mut lock = self.lock.lock();
-        while self.inside.load(Ordering::SeqCst) > 0 {
+        while self.inside.load(Ordering::SeqCst) > FREEING {
             lock = self.left.wait(lock);
         }
     }
@@ -133,7 +143,7 @@ pub(super) unsafe fn enter<T: Handled>(handle: *const T, what: &str) -> Outcome<
         return Err(missing(what).into());
     };
     body.gate().check()?;
-    body.gate().inside.fetch_add(1, Ordering::SeqCst);
+    body.gate().come_in();
     // SAFETY: it came from `Arc::into_raw`, and lives; this makes a second owner of it.
     let shared = unsafe {
         Arc::increment_strong_count(handle);
@@ -173,4 +183,28 @@ pub(super) unsafe fn free_handle<T: Handled>(handle: *mut T) {
             end(shared);
         }
     });
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+
+    /// Whoever is inside has left when freeing goes on.
+    #[test]
+    fn loom_freeing_waits_for_whoever_is_inside() {
+        loom::model(|| {
+            let gate = Arc::new(Gate::new());
+            gate.come_in();
+            gate.come_in();
+            let others = [(); 2].map(|()| {
+                let gate = Arc::clone(&gate);
+                loom::thread::spawn(move || gate.leave())
+            });
+            gate.wait_until_empty();
+            assert_eq!(gate.inside.load(Ordering::SeqCst), FREEING);
+            others
+                .into_iter()
+                .for_each(|other| other.join().expect("no panic"));
+        });
+    }
 }

@@ -40,7 +40,7 @@ use mcplink_json_t as Node;
 /// What a JSON value is.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum mcplink_json_type {
+pub enum mcplink_json_type_t {
     /// There is no value: NULL was passed.
     MCPLINK_JSON_MISSING = 0,
     /// null.
@@ -258,11 +258,11 @@ pub unsafe extern "C" fn mcplink_json_free(document: *mut mcplink_json_t) {
 /// What a value is.
 ///
 /// node: NULL for MCPLINK_JSON_MISSING.
-/// Returns: one of enum mcplink_json_type. Threads: any. Since 0.1.
+/// Returns: one of enum mcplink_json_type_t. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_json_kind(node: *const mcplink_json_t) -> i32 {
-    use mcplink_json_type as Type;
+pub unsafe extern "C" fn mcplink_json_type(node: *const mcplink_json_t) -> i32 {
+    use mcplink_json_type_t as Type;
     // SAFETY: the header says that it is a node of ours.
     let node = unsafe { get(node) };
     let kind = node.map_or(Type::MCPLINK_JSON_MISSING, |node| match node.content {

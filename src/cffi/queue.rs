@@ -6,8 +6,12 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
-use std::thread::{self, ThreadId};
 use std::time::Instant;
+
+#[cfg(loom)]
+use loom::thread::{self, ThreadId};
+#[cfg(not(loom))]
+use std::thread::{self, ThreadId};
 
 use super::user::UserData;
 use crate::error::{Error, ErrorKind, Result};
@@ -290,5 +294,51 @@ impl fmt::Debug for Queue {
         f.debug_struct("Queue")
             .field("waiting", &self.state.lock().jobs.len())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    fn counting(count: &Arc<AtomicUsize>) -> impl FnOnce() + Send + 'static {
+        let count = Arc::clone(count);
+        move || _ = count.fetch_add(1, Ordering::SeqCst)
+    }
+
+    /// The end of a handle and a dispatch race: each callback runs once, and none when the end has come.
+    #[test]
+    fn loom_a_callback_runs_once_and_not_after_the_end() {
+        loom::model(|| {
+            let queue = Queue::without_bell();
+            let (mine, others) = (Arc::default(), Arc::default());
+            queue.post(1, Kind::Call, counting(&mine));
+            queue.post(2, Kind::Call, counting(&others));
+            let dispatching = Arc::clone(&queue);
+            let dispatcher = loom::thread::spawn(move || dispatching.dispatch(1).is_ok());
+            queue.finish(1);
+            assert_eq!(mine.load(Ordering::SeqCst), 1, "it has run");
+            assert!(dispatcher.join().expect("no panic"));
+            assert_eq!(mine.load(Ordering::SeqCst), 1, "once");
+            queue.dispatch(usize::MAX).expect("nobody else dispatches");
+            assert_eq!(others.load(Ordering::SeqCst), 1);
+        });
+    }
+
+    /// A thread of ours runs what is posted, and ends when it is told to.
+    #[test]
+    fn loom_the_dispatcher_runs_all_and_ends() {
+        loom::model(|| {
+            let queue = Queue::without_bell();
+            let count = Arc::default();
+            let running = Arc::clone(&queue);
+            let dispatcher = loom::thread::spawn(move || running.run());
+            queue.post(1, Kind::Call, counting(&count));
+            queue.close();
+            dispatcher.join().expect("no panic");
+            assert_eq!(count.load(Ordering::SeqCst), 1);
+        });
     }
 }
