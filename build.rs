@@ -15,7 +15,7 @@ mod header {
     use std::path::PathBuf;
 
     /// What is exported, in the order of the header.
-    const PARTS: [&str; 12] = [
+    const PARTS: [&str; 24] = [
         "version.rs",
         "text.rs",
         "user.rs",
@@ -24,10 +24,22 @@ mod header {
         "json.rs",
         "writer.rs",
         "pump.rs",
-        "limits.rs",
+        "limit.rs",
         "cancel.rs",
         "result.rs",
         "transport.rs",
+        "client/options.rs",
+        "client/reach.rs",
+        "client/endpoint.rs",
+        "client/mod.rs",
+        "client/opening.rs",
+        "client/events.rs",
+        "client/info.rs",
+        "client/call_options.rs",
+        "client/call.rs",
+        "client/calls.rs",
+        "client/lists.rs",
+        "client/notices.rs",
     ];
 
     /// What compilers differ in. `MCPLINK_NODISCARD` is the compiler's own attribute: the standard one may not follow another.

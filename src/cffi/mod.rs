@@ -25,11 +25,12 @@
 
 mod callers;
 mod cancel;
+mod client;
 mod entry;
 mod error;
 mod handle;
 mod json;
-mod limits;
+mod limit;
 mod pump;
 mod queue;
 mod result;
