@@ -15,7 +15,7 @@ mod header {
     use std::path::PathBuf;
 
     /// What is exported, in the order of the header.
-    const PARTS: [&str; 24] = [
+    const PARTS: [&str; 39] = [
         "version.rs",
         "text.rs",
         "user.rs",
@@ -28,6 +28,10 @@ mod header {
         "cancel.rs",
         "result.rs",
         "transport.rs",
+        "request.rs",
+        "responder.rs",
+        "answer.rs",
+        "log.rs",
         "client/options.rs",
         "client/reach.rs",
         "client/endpoint.rs",
@@ -40,6 +44,17 @@ mod header {
         "client/calls.rs",
         "client/lists.rs",
         "client/notices.rs",
+        "client/questions.rs",
+        "server/tool.rs",
+        "server/resource.rs",
+        "server/template.rs",
+        "server/prompt.rs",
+        "server/options.rs",
+        "server/settings.rs",
+        "server/tuning.rs",
+        "server/mod.rs",
+        "server/registry.rs",
+        "server/session.rs",
     ];
 
     /// What compilers differ in. `MCPLINK_NODISCARD` is the compiler's own attribute: the standard one may not follow another.

@@ -194,6 +194,100 @@ typedef int32_t mcplink_json_type;
 #endif // __cplusplus
 
 /**
+ * How severe a log message is, after RFC 5424.
+ */
+enum mcplink_log_level
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * Details for debugging.
+     */
+    MCPLINK_LOG_DEBUG = 0,
+    /**
+     * General information.
+     */
+    MCPLINK_LOG_INFO = 1,
+    /**
+     * Normal but significant.
+     */
+    MCPLINK_LOG_NOTICE = 2,
+    /**
+     * Warning conditions.
+     */
+    MCPLINK_LOG_WARNING = 3,
+    /**
+     * Error conditions.
+     */
+    MCPLINK_LOG_ERROR = 4,
+    /**
+     * Critical conditions.
+     */
+    MCPLINK_LOG_CRITICAL = 5,
+    /**
+     * Action must be taken at once.
+     */
+    MCPLINK_LOG_ALERT = 6,
+    /**
+     * The system is unusable.
+     */
+    MCPLINK_LOG_EMERGENCY = 7,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_log_level mcplink_log_level;
+#else
+typedef int32_t mcplink_log_level;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Codes of errors that the protocol defines. Codes of one's own are outside -32768 to -32000.
+ */
+enum mcplink_rpc_code
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * The user said no.
+     */
+    MCPLINK_RPC_USER_REJECTED = -1,
+    /**
+     * The request is not one that can be answered now.
+     */
+    MCPLINK_RPC_INVALID_REQUEST = -32600,
+    /**
+     * There is no such method.
+     */
+    MCPLINK_RPC_METHOD_NOT_FOUND = -32601,
+    /**
+     * The params, or a name in them, are wrong.
+     */
+    MCPLINK_RPC_INVALID_PARAMS = -32602,
+    /**
+     * Something failed in the one who answers.
+     */
+    MCPLINK_RPC_INTERNAL_ERROR = -32603,
+    /**
+     * A resource does not exist; mcplink_responder_not_found says it in the way of the client's revision.
+     */
+    MCPLINK_RPC_RESOURCE_NOT_FOUND = -32002,
+    /**
+     * Pages have to be visited first (2025-11-25 only).
+     */
+    MCPLINK_RPC_URL_ELICITATION_REQUIRED = -32042,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_rpc_code mcplink_rpc_code;
+#else
+typedef int32_t mcplink_rpc_code;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
  * An upper bound of each connection of a client or server. What happens when it is hit is said of each.
  */
 enum mcplink_limit
@@ -308,6 +402,192 @@ enum mcplink_content_kind
 typedef enum mcplink_content_kind mcplink_content_kind;
 #else
 typedef int32_t mcplink_content_kind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What kind of value an argument of a tool is.
+ */
+enum mcplink_param_type
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * Text.
+     */
+    MCPLINK_PARAM_STRING = 1,
+    /**
+     * A whole number.
+     */
+    MCPLINK_PARAM_INTEGER = 2,
+    /**
+     * Any number.
+     */
+    MCPLINK_PARAM_NUMBER = 3,
+    /**
+     * true or false.
+     */
+    MCPLINK_PARAM_BOOLEAN = 4,
+    /**
+     * An array of anything.
+     */
+    MCPLINK_PARAM_ARRAY = 5,
+    /**
+     * An object of anything.
+     */
+    MCPLINK_PARAM_OBJECT = 6,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_param_type mcplink_param_type;
+#else
+typedef int32_t mcplink_param_type;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Whether an argument of a tool or prompt has to be given.
+ */
+enum mcplink_param_flag
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * It may be left out.
+     */
+    MCPLINK_PARAM_OPTIONAL = 0,
+    /**
+     * It has to be there.
+     */
+    MCPLINK_PARAM_REQUIRED = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_param_flag mcplink_param_flag;
+#else
+typedef int32_t mcplink_param_flag;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What a tool is said to do: hints for the user, not to be relied on.
+ */
+enum mcplink_tool_hint
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * It changes nothing. Taken for false.
+     */
+    MCPLINK_HINT_READ_ONLY = 1,
+    /**
+     * It may destroy something. Taken for true.
+     */
+    MCPLINK_HINT_DESTRUCTIVE = 2,
+    /**
+     * Doing it again changes nothing more. Taken for false.
+     */
+    MCPLINK_HINT_IDEMPOTENT = 3,
+    /**
+     * It deals with an open world, such as the web. Taken for true.
+     */
+    MCPLINK_HINT_OPEN_WORLD = 4,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_tool_hint mcplink_tool_hint;
+#else
+typedef int32_t mcplink_tool_hint;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Whether calls of a tool may become tasks.
+ */
+enum mcplink_task_support
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * They may not.
+     */
+    MCPLINK_TASK_FORBIDDEN = 0,
+    /**
+     * They may.
+     */
+    MCPLINK_TASK_OPTIONAL = 1,
+    /**
+     * They have to.
+     */
+    MCPLINK_TASK_REQUIRED = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_task_support mcplink_task_support;
+#else
+typedef int32_t mcplink_task_support;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * A list that a server gives.
+ */
+enum mcplink_list
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * tools/list.
+     */
+    MCPLINK_LIST_TOOLS = 1,
+    /**
+     * prompts/list.
+     */
+    MCPLINK_LIST_PROMPTS = 2,
+    /**
+     * resources/list.
+     */
+    MCPLINK_LIST_RESOURCES = 3,
+    /**
+     * resources/templates/list.
+     */
+    MCPLINK_LIST_TEMPLATES = 4,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_list mcplink_list;
+#else
+typedef int32_t mcplink_list;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What has the argument that is completed.
+ */
+enum mcplink_completion_of
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * A prompt, by its name.
+     */
+    MCPLINK_COMPLETION_OF_PROMPT = 1,
+    /**
+     * A template of resources, as it was written: its arguments are its variables.
+     */
+    MCPLINK_COMPLETION_OF_TEMPLATE = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_completion_of mcplink_completion_of;
+#else
+typedef int32_t mcplink_completion_of;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
@@ -484,31 +764,6 @@ typedef int32_t mcplink_event;
 #endif // __cplusplus
 
 /**
- * Whose argument is completed.
- */
-enum mcplink_completion
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * A prompt, by its name.
-     */
-    MCPLINK_COMPLETION_PROMPT = 1,
-    /**
-     * A resource template, by its URI template.
-     */
-    MCPLINK_COMPLETION_RESOURCE = 2,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_completion mcplink_completion;
-#else
-typedef int32_t mcplink_completion;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
  * Says how a call waits. NULL does wherever it is asked for. It is copied by the call, and stays the caller's.
  */
 typedef struct mcplink_call_options_t mcplink_call_options_t;
@@ -550,11 +805,35 @@ typedef struct mcplink_error_t mcplink_error_t;
 typedef struct mcplink_json_t mcplink_json_t;
 
 /**
+ * A prompt: messages that a user picks by name. One thread at a time uses it; a server copies it.
+ */
+typedef struct mcplink_prompt_t mcplink_prompt_t;
+
+/**
  * Brings callbacks to a thread of the host's choice. One pump serves any number of clients and servers.
  *
  * Reading and writing stay on the threads of the library; only callbacks of the host wait in the pump, until the host dispatches it.
  */
 typedef struct mcplink_pump_t mcplink_pump_t;
+
+/**
+ * A request that a handler of the host answers. It is readable as long as its responder: until the handler returns, or until the last
+ * mcplink_responder_free of one that was kept. Any thread may read it.
+ */
+typedef struct mcplink_request_t mcplink_request_t;
+
+/**
+ * A resource: something to read, at an address of its own. One thread at a time uses it; a server copies it.
+ */
+typedef struct mcplink_resource_t mcplink_resource_t;
+
+/**
+ * The right to answer one request, exactly once, from any thread.
+ *
+ * A handler borrows it until it returns; to answer later, keep it with mcplink_responder_keep. A request that is neither answered nor kept
+ * when its handler returns is answered with an internal error, unless the handler has asked the client something.
+ */
+typedef struct mcplink_responder_t mcplink_responder_t;
 
 /**
  * What a call came to: the result of a request. The caller's to free.
@@ -564,9 +843,37 @@ typedef struct mcplink_pump_t mcplink_pump_t;
 typedef struct mcplink_result_t mcplink_result_t;
 
 /**
+ * How a server is made. One thread at a time uses it; a server copies it.
+ */
+typedef struct mcplink_server_options_t mcplink_server_options_t;
+
+/**
+ * A server: tools, resources and prompts, served to any number of clients at once. What it has can change meanwhile, and clients are told.
+ *
+ * Without a pump its handlers run on threads of the library, several at once; with one, where the host dispatches it, one at a time.
+ */
+typedef struct mcplink_server_t mcplink_server_t;
+
+/**
+ * A client that is served.
+ */
+typedef struct mcplink_session_t mcplink_session_t;
+
+/**
+ * Resources whose addresses follow a template (RFC 6570): {var}, {+path}, {/var}, {.ext} and, at the end, {?a,b} are understood. One thread
+ * at a time uses it; a server copies it.
+ */
+typedef struct mcplink_template_t mcplink_template_t;
+
+/**
  * Where a function of the host puts a token: see mcplink_client_options_set_bearer_hook.
  */
 typedef struct mcplink_token_t mcplink_token_t;
+
+/**
+ * A tool: something that a model can have done. One thread at a time uses it; a server copies it.
+ */
+typedef struct mcplink_tool_t mcplink_tool_t;
 
 /**
  * A way to a peer that the host has itself: own sockets, a web view, a serial line.
@@ -623,16 +930,23 @@ typedef mcplink_status_t (*mcplink_send_fn)(void *user, const char *bytes, size_
 typedef void (*mcplink_transport_fn)(void *user);
 
 /**
+ * Is told that nobody waits for an answer any more.
+ */
+typedef void (*mcplink_cancelled_fn)(void *user);
+
+/**
+ * Takes what the library has to say to its host: what a peer did wrong, what a handler failed to do.
+ *
+ * level: one of enum mcplink_log_level. target: which part of the library says it: "protocol", "transport", "server", "client" or "http"; there may be more later. text: mostly one line. Both are valid until it returns.
+ * It is called on any thread, also on several at once, and has to be quick.
+ */
+typedef void (*mcplink_log_fn)(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text);
+
+/**
  * Takes something that happened: one of enum mcplink_event, and what is known of it. params is valid until the callback returns; NULL when
  * there is nothing to know. Ignore events that you don't know.
  */
 typedef void (*mcplink_event_fn)(void *user, int32_t event, const mcplink_json_t *params);
-
-/**
- * Takes what the library has to say to its host, a line at a time: level is one of enum mcplink_log_level, target the part of the library
- * that speaks. The views are valid until it returns. It runs on any thread, and has to be quick.
- */
-typedef void (*mcplink_log_fn)(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text);
 
 /**
  * Takes a line that a child wrote to its standard error, without its newline; valid until it returns.
@@ -660,6 +974,12 @@ typedef void (*mcplink_done_fn)(void *user,
                                 mcplink_status_t status,
                                 const mcplink_result_t *result,
                                 const mcplink_error_t *err);
+
+/**
+ * Answers a request, on a server or, for what a server asks, on a client: before it returns, or later, from any thread, if it keeps the
+ * responder. Both arguments are borrowed until it returns.
+ */
+typedef void (*mcplink_handler_fn)(void *user, const mcplink_request_t *request, mcplink_responder_t *responder);
 
 #ifdef __cplusplus
 extern "C" {
@@ -1308,6 +1628,327 @@ MCPLINK_API mcplink_status_t mcplink_transport_feed_end(mcplink_transport_t *tra
 MCPLINK_API void mcplink_transport_free(mcplink_transport_t *transport);
 
 /**
+ * The arguments: those of a tool or prompt, the variables of a template in the address of a resource, what is known already of the other
+ * arguments in a completion, and the params of a method of one's own.
+ *
+ * request: NULL for none.
+ * Returns: a node that is valid as long as the request; NULL when there are none. Threads: any. Since 0.1.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_request_args(const mcplink_request_t *request);
+
+/**
+ * All params of the request, as they came.
+ *
+ * request: NULL for none.
+ * Returns: a node that is valid as long as the request; NULL when they are nested too deep. Threads: any. Since 0.1.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_request_params(const mcplink_request_t *request);
+
+/**
+ * What travels beside the params: their member "_meta".
+ *
+ * request: NULL for none.
+ * Returns: a node that is valid as long as the request; NULL when there is none. Threads: any. Since 0.1.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_request_meta(const mcplink_request_t *request);
+
+/**
+ * What is asked for: the name of the tool or prompt, the address of the resource, the name of the argument that is completed.
+ *
+ * request: NULL for "".
+ * Returns: valid as long as the request; empty for other requests. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_request_name(const mcplink_request_t *request);
+
+/**
+ * What is typed so far of the argument that is completed.
+ *
+ * request: NULL for "".
+ * Returns: valid as long as the request; empty for other requests. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_request_typed(const mcplink_request_t *request);
+
+/**
+ * The method, for example "tools/call".
+ *
+ * request: NULL for "".
+ * Returns: valid as long as the request. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_request_method(const mcplink_request_t *request);
+
+/**
+ * A number that tells the connection that a request came on from all others of the server. Over HTTP, all clients of revisions since
+ * 2026-07-28 share one.
+ *
+ * request: NULL for 0.
+ * Returns: at least 1 on a server, 0 on a client. Threads: any. Since 0.1.
+ */
+MCPLINK_API uint64_t mcplink_request_session(const mcplink_request_t *request);
+
+/**
+ * On whose behalf the client acts: over HTTP, what the host's check of the request said; elsewhere what the session was made with.
+ *
+ * request: NULL for none.
+ * Returns: valid as long as the request; empty when nobody knows. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_request_principal(const mcplink_request_t *request);
+
+/**
+ * In which revision of the protocol the client asks, for example "2026-07-28".
+ *
+ * request: NULL for none.
+ * Returns: valid as long as the request; empty for methods of one's own, and on a client. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_request_revision(const mcplink_request_t *request);
+
+/**
+ * Who the client says it is, with "name" and "version": for showing and logging, not for decisions.
+ *
+ * request: NULL for none.
+ * Returns: a node that is valid as long as the request; NULL when it did not say. Threads: any. Since 0.1.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_request_client_info(const mcplink_request_t *request);
+
+/**
+ * What the client can do, for example "elicitation".
+ *
+ * request: NULL for none.
+ * Returns: a node that is valid as long as the request; NULL for methods of one's own, and on a client. Threads: any. Since 0.1.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_request_capabilities(const mcplink_request_t *request);
+
+/**
+ * Keeps the request beyond the end of its handler, to be answered later. It occupies no thread.
+ *
+ * responder: NULL for NULL.
+ * Returns: the same responder, which is the caller's to free now, once for each mcplink_responder_keep; it may outlive the server or
+ * client. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_responder_t *mcplink_responder_keep(mcplink_responder_t *responder);
+
+/**
+ * Lets go of a responder that was kept. The last one to go answers an unanswered request: with an internal error, or with what was asked.
+ *
+ * responder: NULL is fine; never one that was not kept. Threads: any. Since 0.1.
+ */
+MCPLINK_API void mcplink_responder_free(mcplink_responder_t *responder);
+
+/**
+ * The request that a responder answers.
+ *
+ * responder: NULL for NULL.
+ * Returns: valid as long as the responder. Threads: any. Since 0.1.
+ */
+MCPLINK_API const mcplink_request_t *mcplink_responder_request(const mcplink_responder_t *responder);
+
+/**
+ * Whether nobody waits for the answer any more: the peer cancelled the request, or has gone. Cheap: poll it in long work.
+ *
+ * responder: NULL for false.
+ * Returns: true if so; the handler should return then. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API bool mcplink_responder_is_cancelled(const mcplink_responder_t *responder);
+
+/**
+ * Has a function called, once, when the peer cancels the request or goes.
+ *
+ * responder: the responder.
+ * callback: called at once, on this thread, if it is so already; otherwise where the pump is dispatched or, without one, on a thread of the
+ * library, where it should be quick. It may still run while the request is being answered. NULL for none.
+ * user, destroy: passed to callback, and ended after it, when another function is set, or with the responder.
+ * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_responder_on_cancel(mcplink_responder_t *responder,
+                                             mcplink_cancelled_fn callback,
+                                             void *user,
+                                             mcplink_destroy_fn destroy);
+
+/**
+ * Tells the client how far the call is, if it wants to know.
+ *
+ * responder: the responder.
+ * done: has to grow from call to call. Of a flood only some are sent, the last one always.
+ * total: what done will be at the end; 0 when that is not known.
+ * message: for people; NULL for none.
+ * Returns: MCPLINK_OK, also when the client does not want to know; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for methods of
+ * one's own, and on a client. Threads: any. Blocks: only while a client does not read. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_progress(mcplink_responder_t *responder, double done, double total, const char *message);
+
+/**
+ * Sends the client a log message that belongs to the call, if the server was made with logging and the client wants such messages.
+ *
+ * responder: the responder.
+ * level: one of enum mcplink_log_level.
+ * text, len: the message; MCPLINK_NUL measures it. Nothing that the client must not know.
+ * Returns: MCPLINK_OK, also when the client does not want it; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for methods of one's
+ * own, and on a client. Threads: any. Blocks: only while a client does not read. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_log(mcplink_responder_t *responder, int32_t level, const char *text, size_t len);
+
+/**
+ * Asks the client something: its user (elicitation/create), its model (sampling/createMessage), or for its roots (roots/list).
+ *
+ * A handler that asks is run again from its start when the answers are there, and finds them: what it does before its last question is done
+ * once a round. To ask several questions in one round, ask them all before returning.
+ *
+ * responder: the responder, of a call of a tool, resource or prompt.
+ * key: names the question among those of the call.
+ * method: the method, for example "elicitation/create".
+ * params, len: its params as JSON; MCPLINK_NUL measures them. NULL for none.
+ * answer: receives the result of the question, valid as long as the responder; NULL while there is none. NULL is fine.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK with the answer; MCPLINK_PENDING when it is not there yet: return without answering. MCPLINK_E_PEER when the client
+ * refused to answer, MCPLINK_E_INVALID for a question that must not be asked, MCPLINK_E_STATE after the answer. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_responder_ask(mcplink_responder_t *responder,
+                                       const char *key,
+                                       const char *method,
+                                       const char *params,
+                                       size_t len,
+                                       const mcplink_json_t **answer,
+                                       mcplink_error_t **err);
+
+/**
+ * Remembers a value for the times that the handler is run again, so that what must happen once does: a payment, an id that was made up.
+ *
+ * responder: the responder, of a call of a tool, resource or prompt.
+ * key: names the value.
+ * json, len: the value; MCPLINK_NUL measures it. It may travel by the client, sealed.
+ * Returns: MCPLINK_OK, MCPLINK_E_INVALID when it is not JSON, MCPLINK_E_STATE after the answer. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_remember(mcplink_responder_t *responder, const char *key, const char *json, size_t len);
+
+/**
+ * What was remembered, in this run of the handler or an earlier one.
+ *
+ * responder: the responder.
+ * key: names the value.
+ * Returns: valid as long as the responder; NULL when nothing was remembered under this key, and after the answer. Threads: any. Blocks: no.
+ * Since 0.1.
+ */
+MCPLINK_API const mcplink_json_t *mcplink_responder_recall(const mcplink_responder_t *responder, const char *key);
+
+/**
+ * Answers with text: what a tool says, what is in a resource (of the MIME type it was added with), a prompt of one message of the user's.
+ *
+ * All functions that answer return the same: MCPLINK_OK when the answer is on its way; MCPLINK_E_STATE when the request was answered before,
+ * MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED when nobody waits any more: nothing is sent then. MCPLINK_E_INVALID for what can't be the answer,
+ * and MCPLINK_E_UNSUPPORTED for what such a request can't be answered with: it can still be answered then, and the log hook of the server
+ * has the reason. An answer to a handler that has asked the client something is not sent: the handler is run again first.
+ *
+ * responder: the responder.
+ * text, len: the text; MCPLINK_NUL measures it.
+ * Returns: see above. Threads: any. Blocks: only while a client does not read. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_responder_text(mcplink_responder_t *responder,
+                                        const char *text,
+                                        size_t len);
+
+/**
+ * Answers with text of a MIME type: what is in a resource.
+ *
+ * responder: the responder.
+ * text, len: the text; MCPLINK_NUL measures it.
+ * mime_type: for example "text/markdown"; NULL for that which the resource was added with.
+ * Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_responder_typed_text(mcplink_responder_t *responder,
+                                              const char *text,
+                                              size_t len,
+                                              const char *mime_type);
+
+/**
+ * Answers with bytes: what is in a resource, or what a tool shows or plays.
+ *
+ * responder: the responder.
+ * data, len: the bytes.
+ * mime_type: what they are; NULL for that which the resource was added with. For a tool image/... or audio/...
+ * Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_responder_bytes(mcplink_responder_t *responder,
+                                         const uint8_t *data,
+                                         size_t len,
+                                         const char *mime_type);
+
+/**
+ * Answers with a whole result, as the protocol writes it: of a tool {"content":[...]}, of a resource {"contents":[...]}, of a prompt
+ * {"messages":[...]}, of a completion {"completion":{"values":[...]}}; of a method of one's own, and of what a server asks, anything.
+ *
+ * responder: the responder.
+ * result, len: the result as JSON; MCPLINK_NUL measures it.
+ * Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_json(mcplink_responder_t *responder, const char *result, size_t len);
+
+/**
+ * Answers for a tool with a structured value, and the same as text for clients that only read that.
+ *
+ * responder: the responder.
+ * json, len: the value, as the output schema of the tool describes it; MCPLINK_NUL measures it.
+ * Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_structured(mcplink_responder_t *responder, const char *json, size_t len);
+
+/**
+ * Says that the tool ran and failed, in words that the model reads: a wrong argument, a file that is not there.
+ *
+ * responder: the responder.
+ * text, len: what went wrong, and what to do; MCPLINK_NUL measures it.
+ * Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_tool_error(mcplink_responder_t *responder, const char *text, size_t len);
+
+/**
+ * Answers a completion with values, the best first. Of more than 100 the first 100 are sent.
+ *
+ * responder: the responder.
+ * values, count: the values, texts that end in NUL.
+ * fitting: whether those that don't fit what is typed are left out, and the others put in order: beginnings first, then beginnings of
+ * words, then any part.
+ * Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_responder_values(mcplink_responder_t *responder,
+                                          const char *const *values,
+                                          size_t count,
+                                          bool fitting);
+
+/**
+ * Says that there is no such resource, in the way of the client's revision.
+ *
+ * responder: the responder.
+ * Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_not_found(mcplink_responder_t *responder);
+
+/**
+ * Answers with an error of the protocol. That a tool failed is better said with mcplink_responder_tool_error, which models read.
+ *
+ * responder: the responder.
+ * code: one of enum mcplink_rpc_code, or one of your own outside -32768 to -32000.
+ * message: one sentence.
+ * data: more of it, as JSON; NULL for none.
+ * Returns: as mcplink_responder_text. Threads: any. Blocks: only while a client does not read. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_fail(mcplink_responder_t *responder, int32_t code, const char *message, const char *data);
+
+/**
+ * Has a function called for what the library has to say, by all clients and servers that have none of their own.
+ *
+ * level: the least severe level that is wanted, one of enum mcplink_log_level.
+ * callback: called on any thread, also on several at once; it has to be quick. NULL for none.
+ * user, destroy: passed to callback, and ended when another function is set.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_set_log(int32_t level, mcplink_log_fn callback, void *user, mcplink_destroy_fn destroy);
+
+/**
  * Makes options with the defaults. They need to be told what to connect to: a command, a URL, two descriptors or a transport.
  *
  * Returns: options, the caller's to free. Threads: any; one at a time uses them. Since 0.1.
@@ -1543,15 +2184,17 @@ mcplink_status_t mcplink_client_options_on_notification(mcplink_client_options_t
                                                         mcplink_destroy_fn destroy);
 
 /**
- * Sets what takes what the library has to say to its host about this client.
+ * Sets what takes what the library has to say to its host about this client, instead of what mcplink_set_log was given.
  *
  * options: the options.
- * callback: NULL for none. Runs on any thread, and has to be quick.
+ * level: the least severe level that is wanted, one of enum mcplink_log_level.
+ * callback: NULL for none. Runs on any thread, also with a pump, and has to be quick.
  * user, destroy: passed to callback, and ended when another function is set, or when options and clients that have it are freed.
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_set_log(mcplink_client_options_t *options,
+                                                int32_t level,
                                                 mcplink_log_fn callback,
                                                 void *user,
                                                 mcplink_destroy_fn destroy);
@@ -1854,12 +2497,12 @@ MCPLINK_API mcplink_status_t mcplink_call_options_set_meta(mcplink_call_options_
  * mcplink_client_set_log_level.
  *
  * options: the options.
- * log_level: the least severe one, 0 for debug, 1 info, 2 notice, 3 warning, 4 error, 5 critical, 6 alert, 7 emergency.
+ * level: the least severe one, of enum mcplink_log_level.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_call_options_set_log_level(mcplink_call_options_t *options,
-                                                    int32_t log_level);
+                                                    int32_t level);
 
 /**
  * Asks the server even if a result is kept that is still fresh. Defaults to no.
@@ -1990,7 +2633,7 @@ mcplink_status_t mcplink_client_get_prompt_start(mcplink_client_t *client,
  * Asks how an argument of a prompt or of a resource template can be completed.
  *
  * client: the client.
- * kind: one of enum mcplink_completion.
+ * of: one of enum mcplink_completion_of.
  * target: the name of the prompt, or the URI template.
  * argument: which argument.
  * typed: what is typed so far; "" for nothing.
@@ -2000,7 +2643,7 @@ mcplink_status_t mcplink_client_get_prompt_start(mcplink_client_t *client,
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_complete(mcplink_client_t *client,
-                                         int32_t kind,
+                                         int32_t of,
                                          const char *target,
                                          const char *argument,
                                          const char *typed,
@@ -2018,7 +2661,7 @@ mcplink_status_t mcplink_client_complete(mcplink_client_t *client,
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_complete_start(mcplink_client_t *client,
-                                               int32_t kind,
+                                               int32_t of,
                                                const char *target,
                                                const char *argument,
                                                const char *typed,
@@ -2334,14 +2977,14 @@ mcplink_status_t mcplink_client_roots_changed(mcplink_client_t *client,
  * asked with each call: see mcplink_call_options_set_log_level.
  *
  * client: the client.
- * log_level: as there.
+ * level: as there.
  * options, err: as mcplink_client_call_tool.
  * Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED for a modern server, and for one that does not log; else as mcplink_client_call_tool. Threads: any.
  * Blocks: until there is an outcome. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_set_log_level(mcplink_client_t *client,
-                                              int32_t log_level,
+                                              int32_t level,
                                               const mcplink_call_options_t *options,
                                               mcplink_error_t **err);
 
@@ -2693,15 +3336,17 @@ mcplink_status_t mcplink_client_options_on_notification(mcplink_client_options_t
                                                         mcplink_destroy_fn destroy);
 
 /**
- * Sets what takes what the library has to say to its host about this client.
+ * Sets what takes what the library has to say to its host about this client, instead of what mcplink_set_log was given.
  *
  * options: the options.
- * callback: NULL for none. Runs on any thread, and has to be quick.
+ * level: the least severe level that is wanted, one of enum mcplink_log_level.
+ * callback: NULL for none. Runs on any thread, also with a pump, and has to be quick.
  * user, destroy: passed to callback, and ended when another function is set, or when options and clients that have it are freed.
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_set_log(mcplink_client_options_t *options,
+                                                int32_t level,
                                                 mcplink_log_fn callback,
                                                 void *user,
                                                 mcplink_destroy_fn destroy);
@@ -2714,6 +3359,99 @@ mcplink_status_t mcplink_client_options_set_log(mcplink_client_options_t *option
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the function. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_token_set(mcplink_token_t *token, const char *text, size_t len);
+
+/**
+ * Sets what answers questions to the user that a form can ask (elicitation/create), and declares that the client does.
+ *
+ * The request's params are {"message":"...","requestedSchema":{...}}. Answer with mcplink_responder_json: {"action":"accept","content":{...}},
+ * {"action":"decline"} or {"action":"cancel"}; a failure is taken for the last. The responder may be kept, and answered when the user has: no deadline
+ * of the call runs meanwhile.
+ *
+ * All functions that answer a server are alike in this: during a blocking call of a modern server callback runs on the thread that calls; else
+ * where the callbacks of the client run, one at a time, and a blocking call on that thread serves them while it waits. A question that is taken
+ * back, or whose client is closed, is not waited for: see mcplink_responder_on_cancel.
+ *
+ * options: the options.
+ * callback: NULL for none.
+ * user, destroy: passed to callback, and ended when another one is set, or when options and clients that have it are freed.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_on_elicit(mcplink_client_options_t *options,
+                                                  mcplink_handler_fn callback,
+                                                  void *user,
+                                                  mcplink_destroy_fn destroy);
+
+/**
+ * Sets what shows pages that the server wants the user to see (elicitation/create with a URL), and declares that the client does.
+ *
+ * The request's params are {"mode":"url","message":"...","url":"...","elicitationId":"..."}. The library opens nothing: show the whole URL, ask, and
+ * open it in a browser. Answer as in mcplink_client_options_on_elicit, without content: accepting means that the user agreed to open the page.
+ *
+ * options, callback, user, destroy: as mcplink_client_options_on_elicit.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_on_elicit_url(mcplink_client_options_t *options,
+                                                      mcplink_handler_fn callback,
+                                                      void *user,
+                                                      mcplink_destroy_fn destroy);
+
+/**
+ * Lets the server use the client's model (sampling/createMessage), and declares that the client does.
+ *
+ * The request's params are {"messages":[...],"maxTokens":100,...}. Answer with mcplink_responder_json:
+ * {"role":"assistant","content":{"type":"text","text":"..."},"model":"..."}, or refuse with mcplink_responder_fail, for example with
+ * MCPLINK_RPC_USER_REJECTED.
+ *
+ * options, callback, user, destroy: as mcplink_client_options_on_elicit.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_on_sample(mcplink_client_options_t *options,
+                                                  mcplink_handler_fn callback,
+                                                  void *user,
+                                                  mcplink_destroy_fn destroy);
+
+/**
+ * Says what the function of mcplink_client_options_on_sample can do beyond the plain thing, and declares it. Defaults to nothing.
+ *
+ * options: the options.
+ * tools: whether the model may use tools that the server names.
+ * context: whether the context that a server wishes (includeContext) is added.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_sampling(mcplink_client_options_t *options, bool tools, bool context);
+
+/**
+ * Tells the server which places it may work in (roots/list), and declares that the client does.
+ *
+ * The request has no params. Answer with mcplink_responder_json: {"roots":[{"uri":"file:///home/ada/project","name":"..."}]}. When the places
+ * change, see mcplink_client_roots_changed.
+ *
+ * options, callback, user, destroy: as mcplink_client_options_on_elicit.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_on_roots(mcplink_client_options_t *options,
+                                                 mcplink_handler_fn callback,
+                                                 void *user,
+                                                 mcplink_destroy_fn destroy);
+
+/**
+ * Sets what answers requests of one method that a server of the legacy era sends, for extensions of the protocol.
+ *
+ * options: the options.
+ * request: the method.
+ * callback, user, destroy: as mcplink_client_options_on_elicit. It answers with any JSON, or fails.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_on_request(mcplink_client_options_t *options,
+                                                   const char *request,
+                                                   mcplink_handler_fn callback,
+                                                   void *user,
+                                                   mcplink_destroy_fn destroy);
 
 /**
  * Connects to a server that is started as a child process, and ended with the client: messages on its standard input and output.
@@ -3099,12 +3837,12 @@ MCPLINK_API mcplink_status_t mcplink_call_options_set_meta(mcplink_call_options_
  * mcplink_client_set_log_level.
  *
  * options: the options.
- * log_level: the least severe one, 0 for debug, 1 info, 2 notice, 3 warning, 4 error, 5 critical, 6 alert, 7 emergency.
+ * level: the least severe one, of enum mcplink_log_level.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_call_options_set_log_level(mcplink_call_options_t *options,
-                                                    int32_t log_level);
+                                                    int32_t level);
 
 /**
  * Asks the server even if a result is kept that is still fresh. Defaults to no.
@@ -3284,7 +4022,7 @@ mcplink_status_t mcplink_client_get_prompt_start(mcplink_client_t *client,
  * Asks how an argument of a prompt or of a resource template can be completed.
  *
  * client: the client.
- * kind: one of enum mcplink_completion.
+ * of: one of enum mcplink_completion_of.
  * target: the name of the prompt, or the URI template.
  * argument: which argument.
  * typed: what is typed so far; "" for nothing.
@@ -3294,7 +4032,7 @@ mcplink_status_t mcplink_client_get_prompt_start(mcplink_client_t *client,
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_complete(mcplink_client_t *client,
-                                         int32_t kind,
+                                         int32_t of,
                                          const char *target,
                                          const char *argument,
                                          const char *typed,
@@ -3312,7 +4050,7 @@ mcplink_status_t mcplink_client_complete(mcplink_client_t *client,
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_complete_start(mcplink_client_t *client,
-                                               int32_t kind,
+                                               int32_t of,
                                                const char *target,
                                                const char *argument,
                                                const char *typed,
@@ -3542,14 +4280,14 @@ mcplink_status_t mcplink_client_roots_changed(mcplink_client_t *client,
  * asked with each call: see mcplink_call_options_set_log_level.
  *
  * client: the client.
- * log_level: as there.
+ * level: as there.
  * options, err: as mcplink_client_call_tool.
  * Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED for a modern server, and for one that does not log; else as mcplink_client_call_tool. Threads: any.
  * Blocks: until there is an outcome. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_set_log_level(mcplink_client_t *client,
-                                              int32_t log_level,
+                                              int32_t level,
                                               const mcplink_call_options_t *options,
                                               mcplink_error_t **err);
 
@@ -3606,6 +4344,1937 @@ MCPLINK_API mcplink_status_t mcplink_client_unsubscribe(mcplink_client_t *client
  * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_client_clear_cache(mcplink_client_t *client, mcplink_error_t **err);
+
+/**
+ * Sets what answers questions to the user that a form can ask (elicitation/create), and declares that the client does.
+ *
+ * The request's params are {"message":"...","requestedSchema":{...}}. Answer with mcplink_responder_json: {"action":"accept","content":{...}},
+ * {"action":"decline"} or {"action":"cancel"}; a failure is taken for the last. The responder may be kept, and answered when the user has: no deadline
+ * of the call runs meanwhile.
+ *
+ * All functions that answer a server are alike in this: during a blocking call of a modern server callback runs on the thread that calls; else
+ * where the callbacks of the client run, one at a time, and a blocking call on that thread serves them while it waits. A question that is taken
+ * back, or whose client is closed, is not waited for: see mcplink_responder_on_cancel.
+ *
+ * options: the options.
+ * callback: NULL for none.
+ * user, destroy: passed to callback, and ended when another one is set, or when options and clients that have it are freed.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_on_elicit(mcplink_client_options_t *options,
+                                                  mcplink_handler_fn callback,
+                                                  void *user,
+                                                  mcplink_destroy_fn destroy);
+
+/**
+ * Sets what shows pages that the server wants the user to see (elicitation/create with a URL), and declares that the client does.
+ *
+ * The request's params are {"mode":"url","message":"...","url":"...","elicitationId":"..."}. The library opens nothing: show the whole URL, ask, and
+ * open it in a browser. Answer as in mcplink_client_options_on_elicit, without content: accepting means that the user agreed to open the page.
+ *
+ * options, callback, user, destroy: as mcplink_client_options_on_elicit.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_on_elicit_url(mcplink_client_options_t *options,
+                                                      mcplink_handler_fn callback,
+                                                      void *user,
+                                                      mcplink_destroy_fn destroy);
+
+/**
+ * Lets the server use the client's model (sampling/createMessage), and declares that the client does.
+ *
+ * The request's params are {"messages":[...],"maxTokens":100,...}. Answer with mcplink_responder_json:
+ * {"role":"assistant","content":{"type":"text","text":"..."},"model":"..."}, or refuse with mcplink_responder_fail, for example with
+ * MCPLINK_RPC_USER_REJECTED.
+ *
+ * options, callback, user, destroy: as mcplink_client_options_on_elicit.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_on_sample(mcplink_client_options_t *options,
+                                                  mcplink_handler_fn callback,
+                                                  void *user,
+                                                  mcplink_destroy_fn destroy);
+
+/**
+ * Says what the function of mcplink_client_options_on_sample can do beyond the plain thing, and declares it. Defaults to nothing.
+ *
+ * options: the options.
+ * tools: whether the model may use tools that the server names.
+ * context: whether the context that a server wishes (includeContext) is added.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_sampling(mcplink_client_options_t *options, bool tools, bool context);
+
+/**
+ * Tells the server which places it may work in (roots/list), and declares that the client does.
+ *
+ * The request has no params. Answer with mcplink_responder_json: {"roots":[{"uri":"file:///home/ada/project","name":"..."}]}. When the places
+ * change, see mcplink_client_roots_changed.
+ *
+ * options, callback, user, destroy: as mcplink_client_options_on_elicit.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_on_roots(mcplink_client_options_t *options,
+                                                 mcplink_handler_fn callback,
+                                                 void *user,
+                                                 mcplink_destroy_fn destroy);
+
+/**
+ * Sets what answers requests of one method that a server of the legacy era sends, for extensions of the protocol.
+ *
+ * options: the options.
+ * request: the method.
+ * callback, user, destroy: as mcplink_client_options_on_elicit. It answers with any JSON, or fails.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_on_request(mcplink_client_options_t *options,
+                                                   const char *request,
+                                                   mcplink_handler_fn callback,
+                                                   void *user,
+                                                   mcplink_destroy_fn destroy);
+
+/**
+ * Describes a tool.
+ *
+ * name: its name, for programs: letters, digits, "_", "-" and ".".
+ * description: what it does, for models; NULL for none.
+ * Returns: the definition, the caller's to free; NULL for a bad argument, which the functions that take it refuse in turn. Threads: any. Since 0.1.
+ */
+MCPLINK_API
+mcplink_tool_t *mcplink_tool_new(const char *name,
+                                 const char *description);
+
+/**
+ * Adds an argument: the input schema of the tool is made of all that are added.
+ *
+ * tool: the tool.
+ * param: the name of the argument.
+ * kind: one of enum mcplink_param_type.
+ * flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+ * description: what it is, for models; NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when there is one of this name already. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_tool_add_param(mcplink_tool_t *tool,
+                                        const char *param,
+                                        int32_t kind,
+                                        uint32_t flags,
+                                        const char *description);
+
+/**
+ * Adds an argument that more has to be said of: choices, bounds, items.
+ *
+ * tool: the tool.
+ * param: the name of the argument.
+ * flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+ * schema, len: its JSON Schema, for example {"enum":["red","green"]}; MCPLINK_NUL measures it.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_tool_add_param_schema(mcplink_tool_t *tool,
+                                               const char *param,
+                                               uint32_t flags,
+                                               const char *schema,
+                                               size_t len);
+
+/**
+ * Sets the whole input schema: a JSON Schema of an object, carried as it is. It replaces what mcplink_tool_add_param has made, and is replaced
+ * by the next one that is added.
+ *
+ * tool: the tool.
+ * schema, len: the schema; MCPLINK_NUL measures it.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_tool_set_input_schema(mcplink_tool_t *tool,
+                                               const char *schema,
+                                               size_t len);
+
+/**
+ * Sets the output schema: what mcplink_responder_structured gives has to fit it.
+ *
+ * tool: the tool.
+ * schema, len: a JSON Schema, carried as it is; MCPLINK_NUL measures it. NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_tool_set_output_schema(mcplink_tool_t *tool, const char *schema, size_t len);
+
+/**
+ * Says what the tool does to the world.
+ *
+ * tool: the tool.
+ * hint: one of enum mcplink_tool_hint.
+ * is_so: whether it is so.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_tool_set_annotation(mcplink_tool_t *tool, int32_t hint, bool is_so);
+
+/**
+ * Says whether calls may become tasks, on a server with mcplink_server_options_set_tasks.
+ *
+ * tool: the tool.
+ * support: one of enum mcplink_task_support. Forbidden without it.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_tool_set_task_support(mcplink_tool_t *tool, int32_t support);
+
+/**
+ * Sets what people see as its name.
+ *
+ * tool: the tool.
+ * title: NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_tool_set_title(mcplink_tool_t *tool, const char *title);
+
+/**
+ * Sets its icons: an array of objects with "src".
+ *
+ * tool: the tool.
+ * icons, len: as JSON; MCPLINK_NUL measures it. NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_tool_set_icons(mcplink_tool_t *tool, const char *icons, size_t len);
+
+/**
+ * Sets what travels beside it: an object.
+ *
+ * tool: the tool.
+ * meta, len: as JSON; MCPLINK_NUL measures it. NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_tool_set_meta(mcplink_tool_t *tool, const char *meta, size_t len);
+
+/**
+ * Frees the description of a tool. Servers that have it keep it.
+ *
+ * tool: NULL is fine. Since 0.1.
+ */
+MCPLINK_API void mcplink_tool_free(mcplink_tool_t *tool);
+
+/**
+ * Describes a resource.
+ *
+ * uri: its address (RFC 3986), with a scheme that says what kind of thing it is, one of your own if there is none.
+ * name: its name, for programs.
+ * Returns: the definition, the caller's to free; NULL for a bad argument, which the functions that take it refuse in turn. Threads: any. Since 0.1.
+ */
+MCPLINK_API
+mcplink_resource_t *mcplink_resource_new(const char *uri,
+                                         const char *name);
+
+/**
+ * Sets what people see as its name.
+ *
+ * resource: the resource.
+ * title: NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_resource_set_title(mcplink_resource_t *resource, const char *title);
+
+/**
+ * Says what is in it, for models.
+ *
+ * resource: the resource.
+ * description: NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_resource_set_description(mcplink_resource_t *resource, const char *description);
+
+/**
+ * Says what kind of data it is: what is answered without a MIME type has this one.
+ *
+ * resource: the resource.
+ * mime_type: NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_resource_set_mime_type(mcplink_resource_t *resource, const char *mime_type);
+
+/**
+ * Says how many bytes it has.
+ *
+ * resource: the resource.
+ * size: in bytes, without any coding.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_resource_set_size(mcplink_resource_t *resource, uint64_t size);
+
+/**
+ * Says for whom it is and how important: an object with "audience", "priority", "lastModified".
+ *
+ * resource: the resource.
+ * annotations, len: as JSON; MCPLINK_NUL measures it. NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_resource_set_annotations(mcplink_resource_t *resource, const char *annotations, size_t len);
+
+/**
+ * Sets its icons: an array of objects with "src".
+ *
+ * resource: the resource.
+ * icons, len: as JSON; MCPLINK_NUL measures it. NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_resource_set_icons(mcplink_resource_t *resource, const char *icons, size_t len);
+
+/**
+ * Sets what travels beside it: an object.
+ *
+ * resource: the resource.
+ * meta, len: as JSON; MCPLINK_NUL measures it. NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_resource_set_meta(mcplink_resource_t *resource, const char *meta, size_t len);
+
+/**
+ * Frees the description of a resource. Servers that have it keep it.
+ *
+ * resource: NULL is fine. Since 0.1.
+ */
+MCPLINK_API void mcplink_resource_free(mcplink_resource_t *resource);
+
+/**
+ * Describes resources whose addresses follow a template.
+ *
+ * uri_template: the template, for example "users://{id}".
+ * name: the name of such a resource, for programs.
+ * Returns: the definition, the caller's to free; NULL for a bad argument, which the functions that take it refuse in turn. Threads: any. Since 0.1.
+ */
+MCPLINK_API
+mcplink_template_t *mcplink_template_new(const char *uri_template,
+                                         const char *name);
+
+/**
+ * Sets what people see as its name.
+ *
+ * template: the template of resources.
+ * title: NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_template_set_title(mcplink_template_t *template_, const char *title);
+
+/**
+ * Says what is in it, for models.
+ *
+ * template: the template of resources.
+ * description: NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_template_set_description(mcplink_template_t *template_, const char *description);
+
+/**
+ * Says what kind of data it is: what is answered without a MIME type has this one.
+ *
+ * template: the template of resources.
+ * mime_type: NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_template_set_mime_type(mcplink_template_t *template_, const char *mime_type);
+
+/**
+ * Says for whom it is and how important: an object with "audience", "priority", "lastModified".
+ *
+ * template: the template of resources.
+ * annotations, len: as JSON; MCPLINK_NUL measures it. NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_template_set_annotations(mcplink_template_t *template_, const char *annotations, size_t len);
+
+/**
+ * Sets its icons: an array of objects with "src".
+ *
+ * template: the template of resources.
+ * icons, len: as JSON; MCPLINK_NUL measures it. NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_template_set_icons(mcplink_template_t *template_, const char *icons, size_t len);
+
+/**
+ * Sets what travels beside it: an object.
+ *
+ * template: the template of resources.
+ * meta, len: as JSON; MCPLINK_NUL measures it. NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_template_set_meta(mcplink_template_t *template_, const char *meta, size_t len);
+
+/**
+ * Frees the description of a template of resources. Servers that have it keep it.
+ *
+ * template: NULL is fine. Since 0.1.
+ */
+MCPLINK_API void mcplink_template_free(mcplink_template_t *template_);
+
+/**
+ * Describes a prompt.
+ *
+ * name: its name, for programs.
+ * description: what it is for; NULL for none.
+ * Returns: the definition, the caller's to free; NULL for a bad argument, which the functions that take it refuse in turn. Threads: any. Since 0.1.
+ */
+MCPLINK_API
+mcplink_prompt_t *mcplink_prompt_new(const char *name,
+                                     const char *description);
+
+/**
+ * Adds an argument, which is always text. A prompt without any takes any.
+ *
+ * prompt: the prompt.
+ * argument: its name.
+ * flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+ * description: what it is; NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_prompt_add_argument(mcplink_prompt_t *prompt,
+                                             const char *argument,
+                                             uint32_t flags,
+                                             const char *description);
+
+/**
+ * Sets what people see as its name.
+ *
+ * prompt: the prompt.
+ * title: NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_prompt_set_title(mcplink_prompt_t *prompt, const char *title);
+
+/**
+ * Sets its icons: an array of objects with "src".
+ *
+ * prompt: the prompt.
+ * icons, len: as JSON; MCPLINK_NUL measures it. NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_prompt_set_icons(mcplink_prompt_t *prompt, const char *icons, size_t len);
+
+/**
+ * Sets what travels beside it: an object.
+ *
+ * prompt: the prompt.
+ * meta, len: as JSON; MCPLINK_NUL measures it. NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_prompt_set_meta(mcplink_prompt_t *prompt, const char *meta, size_t len);
+
+/**
+ * Frees the description of a prompt. Servers that have it keep it.
+ *
+ * prompt: NULL is fine. Since 0.1.
+ */
+MCPLINK_API void mcplink_prompt_free(mcplink_prompt_t *prompt);
+
+/**
+ * Describes a server by its name and version. All settings have defaults that suit most servers.
+ *
+ * name: the name, for programs.
+ * version: its version.
+ * Returns: the settings, the caller's to free; NULL for a bad argument, which the functions that take it refuse in turn. Threads: any. Since 0.1.
+ */
+MCPLINK_API
+mcplink_server_options_t *mcplink_server_options_new(const char *name,
+                                                     const char *version);
+
+/**
+ * Frees settings. Servers that were made with them keep theirs.
+ *
+ * options: NULL is fine. Since 0.1.
+ */
+MCPLINK_API void mcplink_server_options_free(mcplink_server_options_t *options);
+
+/**
+ * Says how to use the server, for models.
+ *
+ * options: the settings.
+ * instructions: NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_instructions(mcplink_server_options_t *options, const char *instructions);
+
+/**
+ * Sets what people see as its name.
+ *
+ * options: the settings.
+ * title: NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_title(mcplink_server_options_t *options, const char *title);
+
+/**
+ * Says what it is for.
+ *
+ * options: the settings.
+ * description: NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_description(mcplink_server_options_t *options, const char *description);
+
+/**
+ * Sets the address of its home page.
+ *
+ * options: the settings.
+ * website: NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_website(mcplink_server_options_t *options, const char *website);
+
+/**
+ * Sets its icons.
+ *
+ * options: the settings.
+ * icons, len: a JSON array of objects with "src"; MCPLINK_NUL measures it. NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_icons(mcplink_server_options_t *options, const char *icons, size_t len);
+
+/**
+ * Sets the revisions of the protocol that are served: all of them without this.
+ *
+ * options: the settings.
+ * revisions: for example "2025-11-25 2026-07-28"; NULL for all.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_revisions(mcplink_server_options_t *options, const char *revisions);
+
+/**
+ * Has all callbacks of the server run where the host dispatches a pump.
+ *
+ * options: the settings.
+ * pump: the pump, which has to outlive the server; NULL for threads of the library.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_pump(mcplink_server_options_t *options, mcplink_pump_t *pump);
+
+/**
+ * Has a function called for what the library has to say of the server, instead of that of mcplink_set_log.
+ *
+ * options: the settings.
+ * level: the least severe level that is wanted, one of enum mcplink_log_level.
+ * callback: called on any thread, also with a pump; it has to be quick. NULL for none.
+ * user, destroy: passed to callback; ended when another function is set, or when the settings and all servers made with them have ended.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_set_log(mcplink_server_options_t *options,
+                                                int32_t level,
+                                                mcplink_log_fn callback,
+                                                void *user,
+                                                mcplink_destroy_fn destroy);
+
+/**
+ * Handles requests of a method of one's own. Methods that the protocol defines stay the library's.
+ *
+ * What mcplink_responder_json gives is sent as it is: since 2026-07-28 a result has to bring its "resultType" along.
+ *
+ * options: the settings.
+ * method: the method, for example "com.example/reindex". A handler that it had before is replaced.
+ * callback: answers; see mcplink_handler_fn. It runs where other handlers do.
+ * user, destroy: passed to callback; ended when it is replaced, or when the settings and all servers made with them have ended.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_on_method(mcplink_server_options_t *options,
+                                                  const char *method,
+                                                  mcplink_handler_fn callback,
+                                                  void *user,
+                                                  mcplink_destroy_fn destroy);
+
+/**
+ * Sets an upper bound of each connection.
+ *
+ * options: the settings.
+ * which: one of enum mcplink_limit.
+ * bound: the most there may be.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_limit(mcplink_server_options_t *options, int32_t which, size_t bound);
+
+/**
+ * Sets how many handlers may run at once on threads of the library: 64 without this. The same as MCPLINK_LIMIT_WORKERS.
+ *
+ * options: the settings.
+ * workers: at least 1.
+ * Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_workers(mcplink_server_options_t *options, size_t workers);
+
+/**
+ * Sets how many items each page of a list has.
+ *
+ * options: the settings.
+ * items: 0 for all of them on one page, as it is without this.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_page_size(mcplink_server_options_t *options, size_t items);
+
+/**
+ * Sets how long calls in hand may go on when a client has gone: 5 seconds without this.
+ *
+ * options: the settings.
+ * drain_ms: in milliseconds.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_drain_ms(mcplink_server_options_t *options, uint32_t drain_ms);
+
+/**
+ * Sets from when on a handler runs long, which the log hook is told: 30 seconds without this.
+ *
+ * options: the settings.
+ * slow_handler_ms: in milliseconds.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_slow_handler_ms(mcplink_server_options_t *options, uint32_t slow_handler_ms);
+
+/**
+ * Has clients of revisions before 2026-07-28 pinged that have said nothing for a while; who does not answer three times is given up.
+ *
+ * options: the settings.
+ * interval_ms: after so many milliseconds of silence; 0 for no pings, as it is without this.
+ * timeout_ms: how long a client may take to answer, in milliseconds.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_set_keep_alive_ms(mcplink_server_options_t *options,
+                                                          uint32_t interval_ms,
+                                                          uint32_t timeout_ms);
+
+/**
+ * Adds a key that seals what calls know between their rounds: the first one seals, all of them open. Replicas that serve the same clients need the same keys; without any, each server makes its own.
+ *
+ * options: the settings.
+ * key, len: 32 secret random bytes.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_add_state_key(mcplink_server_options_t *options,
+                                                      const uint8_t *key,
+                                                      size_t len);
+
+/**
+ * Sets how long a client may take to answer what a call asks, since 2026-07-28: 10 minutes without this.
+ *
+ * options: the settings.
+ * lifetime_ms: in milliseconds.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_state_lifetime_ms(mcplink_server_options_t *options, uint32_t lifetime_ms);
+
+/**
+ * Has each round of a call that asks taken once only, so that what happens there does not happen again when a client repeats it.
+ *
+ * options: the settings.
+ * single_use: whether so; false without this. Remembered in the memory of this process: not for replicas.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_single_use_state(mcplink_server_options_t *options, bool single_use);
+
+/**
+ * Lets handlers send log messages to clients.
+ *
+ * options: the settings.
+ * logging: whether so; false without this.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_logging(mcplink_server_options_t *options, bool logging);
+
+/**
+ * Lets clients subscribe to changes of single resources.
+ *
+ * options: the settings.
+ * updates: whether so; true without this.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_resource_updates(mcplink_server_options_t *options, bool updates);
+
+/**
+ * Has results name the server, since 2026-07-28.
+ *
+ * options: the settings.
+ * names_itself: whether so; true without this.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_names_itself(mcplink_server_options_t *options, bool names_itself);
+
+/**
+ * Has arguments and structured results of tools checked against their JSON Schemas, where the build can (mcplink_has_feature("validation")).
+ *
+ * options: the settings.
+ * validation: whether so; true without this.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_set_validation(mcplink_server_options_t *options,
+                                                       bool validation);
+
+/**
+ * Has standard output taken for the protocol while mcplink_server_serve_stdio runs.
+ *
+ * options: the settings.
+ * claim: true without this. With false, whatever else this process prints there corrupts the protocol.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_claim_stdio(mcplink_server_options_t *options, bool claim);
+
+/**
+ * Says that the server has such things although none is there yet, so that clients that connect before the first one is added know that some may come.
+ *
+ * options: the settings.
+ * list: one of enum mcplink_list.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_add_offer(mcplink_server_options_t *options,
+                                                  int32_t list);
+
+/**
+ * Says how long and by whom the pages of a list may be kept, since 2026-07-28: not at all without this.
+ *
+ * options: the settings.
+ * list: one of enum mcplink_list.
+ * ttl_ms: in milliseconds.
+ * is_public: whether those who stand between may give them to others too.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_set_cache(mcplink_server_options_t *options,
+                                                  int32_t list,
+                                                  uint64_t ttl_ms,
+                                                  bool is_public);
+
+/**
+ * Lets calls of tools become tasks, for tools with mcplink_tool_set_task_support: the client gets the task at once, and fetches the result when it is there.
+ *
+ * options: the settings.
+ * max_tasks: how many are kept at once; 0 for no tasks, as it is without this.
+ * lifetime_ms: for how long one is kept, in milliseconds, when the client does not say.
+ * Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_set_tasks(mcplink_server_options_t *options,
+                                                  size_t max_tasks,
+                                                  uint64_t lifetime_ms);
+
+/**
+ * Declares an extension of the protocol; the methods that it adds are handled with mcplink_server_options_on_method.
+ *
+ * options: the settings.
+ * id: its id, for example "com.example/maps".
+ * settings, len: a JSON object; MCPLINK_NUL measures it. NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_add_extension(mcplink_server_options_t *options,
+                                                      const char *id,
+                                                      const char *settings,
+                                                      size_t len);
+
+/**
+ * Makes a server with the usual settings.
+ *
+ * name: its name, for programs.
+ * version: its version.
+ * Returns: the server, the caller's to free; NULL for a bad argument, which the functions that take it refuse in turn. Threads: any. Blocks:
+ * no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_server_t *mcplink_server_new(const char *name,
+                                     const char *version);
+
+/**
+ * Makes a server with settings.
+ *
+ * options: the settings, which are copied.
+ * out: receives the server, NULL after a failure. The caller's to free.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for settings that contradict each other. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_new_with(const mcplink_server_options_t *options,
+                                         mcplink_server_t **out,
+                                         mcplink_error_t **err);
+
+/**
+ * Frees a server: ends all that it serves, as mcplink_server_stop does, and waits for that. After it no callback of the server runs. Called
+ * in one of its own callbacks it returns at once, and the rest happens when the callback has returned.
+ *
+ * server: NULL is fine. Threads: any; nobody may begin to use the server meanwhile, and those who use it are woken with MCPLINK_E_CLOSED.
+ * Blocks: until handlers have returned, a few seconds at most. Since 0.1.
+ */
+MCPLINK_API void mcplink_server_free(mcplink_server_t *server);
+
+/**
+ * Ends all that the server serves: blocking calls such as mcplink_server_serve_stdio return MCPLINK_OK, sessions and listeners close, and
+ * nothing is served any more. What the server has stays, until it is freed.
+ *
+ * server: NULL is fine.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for NULL. Threads: any, and signal handlers too. Blocks: no: a thread of the library does it. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_stop(mcplink_server_t *server);
+
+/**
+ * Describes a server by its name and version. All settings have defaults that suit most servers.
+ *
+ * name: the name, for programs.
+ * version: its version.
+ * Returns: the settings, the caller's to free; NULL for a bad argument, which the functions that take it refuse in turn. Threads: any. Since 0.1.
+ */
+MCPLINK_API
+mcplink_server_options_t *mcplink_server_options_new(const char *name,
+                                                     const char *version);
+
+/**
+ * Frees settings. Servers that were made with them keep theirs.
+ *
+ * options: NULL is fine. Since 0.1.
+ */
+MCPLINK_API void mcplink_server_options_free(mcplink_server_options_t *options);
+
+/**
+ * Says how to use the server, for models.
+ *
+ * options: the settings.
+ * instructions: NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_instructions(mcplink_server_options_t *options, const char *instructions);
+
+/**
+ * Sets what people see as its name.
+ *
+ * options: the settings.
+ * title: NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_title(mcplink_server_options_t *options, const char *title);
+
+/**
+ * Says what it is for.
+ *
+ * options: the settings.
+ * description: NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_description(mcplink_server_options_t *options, const char *description);
+
+/**
+ * Sets the address of its home page.
+ *
+ * options: the settings.
+ * website: NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_website(mcplink_server_options_t *options, const char *website);
+
+/**
+ * Sets its icons.
+ *
+ * options: the settings.
+ * icons, len: a JSON array of objects with "src"; MCPLINK_NUL measures it. NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_icons(mcplink_server_options_t *options, const char *icons, size_t len);
+
+/**
+ * Sets the revisions of the protocol that are served: all of them without this.
+ *
+ * options: the settings.
+ * revisions: for example "2025-11-25 2026-07-28"; NULL for all.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_revisions(mcplink_server_options_t *options, const char *revisions);
+
+/**
+ * Has all callbacks of the server run where the host dispatches a pump.
+ *
+ * options: the settings.
+ * pump: the pump, which has to outlive the server; NULL for threads of the library.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_pump(mcplink_server_options_t *options, mcplink_pump_t *pump);
+
+/**
+ * Has a function called for what the library has to say of the server, instead of that of mcplink_set_log.
+ *
+ * options: the settings.
+ * level: the least severe level that is wanted, one of enum mcplink_log_level.
+ * callback: called on any thread, also with a pump; it has to be quick. NULL for none.
+ * user, destroy: passed to callback; ended when another function is set, or when the settings and all servers made with them have ended.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_set_log(mcplink_server_options_t *options,
+                                                int32_t level,
+                                                mcplink_log_fn callback,
+                                                void *user,
+                                                mcplink_destroy_fn destroy);
+
+/**
+ * Describes a prompt.
+ *
+ * name: its name, for programs.
+ * description: what it is for; NULL for none.
+ * Returns: the definition, the caller's to free; NULL for a bad argument, which the functions that take it refuse in turn. Threads: any. Since 0.1.
+ */
+MCPLINK_API
+mcplink_prompt_t *mcplink_prompt_new(const char *name,
+                                     const char *description);
+
+/**
+ * Adds an argument, which is always text. A prompt without any takes any.
+ *
+ * prompt: the prompt.
+ * argument: its name.
+ * flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+ * description: what it is; NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_prompt_add_argument(mcplink_prompt_t *prompt,
+                                             const char *argument,
+                                             uint32_t flags,
+                                             const char *description);
+
+/**
+ * Sets what people see as its name.
+ *
+ * prompt: the prompt.
+ * title: NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_prompt_set_title(mcplink_prompt_t *prompt, const char *title);
+
+/**
+ * Sets its icons: an array of objects with "src".
+ *
+ * prompt: the prompt.
+ * icons, len: as JSON; MCPLINK_NUL measures it. NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_prompt_set_icons(mcplink_prompt_t *prompt, const char *icons, size_t len);
+
+/**
+ * Sets what travels beside it: an object.
+ *
+ * prompt: the prompt.
+ * meta, len: as JSON; MCPLINK_NUL measures it. NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_prompt_set_meta(mcplink_prompt_t *prompt, const char *meta, size_t len);
+
+/**
+ * Frees the description of a prompt. Servers that have it keep it.
+ *
+ * prompt: NULL is fine. Since 0.1.
+ */
+MCPLINK_API void mcplink_prompt_free(mcplink_prompt_t *prompt);
+
+/**
+ * Adds a tool.
+ *
+ * server: the server.
+ * tool: the definition, which is copied.
+ * callback: answers; see mcplink_handler_fn. It runs on a thread of the library, several at once, or where the pump of the server is
+ * dispatched.
+ * user, destroy: passed to callback; ended when the tool is taken away and no request for it is left, or with the server.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the name is taken or no name, or a schema can't be used. Threads: any, also while the server serves: clients are told. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_add_tool(mcplink_server_t *server,
+                                         const mcplink_tool_t *tool,
+                                         mcplink_handler_fn callback,
+                                         void *user,
+                                         mcplink_destroy_fn destroy,
+                                         mcplink_error_t **err);
+
+/**
+ * Takes a tool away. Requests for it that are in hand go on.
+ *
+ * server: the server.
+ * tool: its name.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID when there is none like this. Threads: any, also while the server serves: clients are told. Blocks: no. Since
+ * 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_remove_tool(mcplink_server_t *server,
+                                            const char *tool);
+
+/**
+ * Adds a resource.
+ *
+ * server: the server.
+ * resource: the definition, which is copied.
+ * callback: answers; see mcplink_handler_fn. It runs on a thread of the library, several at once, or where the pump of the server is
+ * dispatched.
+ * user, destroy: passed to callback; ended when the resource is taken away and no request for it is left, or with the server.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the address is taken or no address. Threads: any, also while the server serves: clients are told. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_add_resource(mcplink_server_t *server,
+                                             const mcplink_resource_t *resource,
+                                             mcplink_handler_fn callback,
+                                             void *user,
+                                             mcplink_destroy_fn destroy,
+                                             mcplink_error_t **err);
+
+/**
+ * Takes a resource away. Requests for it that are in hand go on.
+ *
+ * server: the server.
+ * uri: its address.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID when there is none like this. Threads: any, also while the server serves: clients are told. Blocks: no. Since
+ * 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_remove_resource(mcplink_server_t *server,
+                                                const char *uri);
+
+/**
+ * Adds resources whose addresses follow a template. mcplink_request_args shows what the variables are in the address that is read.
+ *
+ * server: the server.
+ * template: the definition, which is copied.
+ * callback: answers; see mcplink_handler_fn. It runs on a thread of the library, several at once, or where the pump of the server is
+ * dispatched.
+ * user, destroy: passed to callback; ended when the template is taken away and no request for it is left, or with the server.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the template is there already, or is none. Threads: any, also while the server serves: clients are told. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_add_template(mcplink_server_t *server,
+                                             const mcplink_template_t *template_,
+                                             mcplink_handler_fn callback,
+                                             void *user,
+                                             mcplink_destroy_fn destroy,
+                                             mcplink_error_t **err);
+
+/**
+ * Takes a template away. Requests for it that are in hand go on.
+ *
+ * server: the server.
+ * uri_template: the template, as it was written.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID when there is none like this. Threads: any, also while the server serves: clients are told. Blocks: no. Since
+ * 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_remove_template(mcplink_server_t *server,
+                                                const char *uri_template);
+
+/**
+ * Adds a prompt.
+ *
+ * server: the server.
+ * prompt: the definition, which is copied.
+ * callback: answers; see mcplink_handler_fn. It runs on a thread of the library, several at once, or where the pump of the server is
+ * dispatched.
+ * user, destroy: passed to callback; ended when the prompt is taken away and no request for it is left, or with the server.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the name is taken or empty, or two arguments have the same one. Threads: any, also while the server serves: clients are told. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_add_prompt(mcplink_server_t *server,
+                                           const mcplink_prompt_t *prompt,
+                                           mcplink_handler_fn callback,
+                                           void *user,
+                                           mcplink_destroy_fn destroy,
+                                           mcplink_error_t **err);
+
+/**
+ * Takes a prompt away. Requests for it that are in hand go on.
+ *
+ * server: the server.
+ * prompt: its name.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID when there is none like this. Threads: any, also while the server serves: clients are told. Blocks: no. Since
+ * 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_remove_prompt(mcplink_server_t *server,
+                                              const char *prompt);
+
+/**
+ * Completes an argument of a prompt, or a variable of a template, while the user types it. What has it may be added later.
+ *
+ * The handler finds the argument in mcplink_request_name, what is typed in mcplink_request_typed and the other arguments, as far as they are
+ * known, in mcplink_request_args; it answers with mcplink_responder_values.
+ *
+ * server: the server.
+ * of: one of enum mcplink_completion_of.
+ * target: the name of the prompt, or the template.
+ * argument: the name of the argument or variable.
+ * callback: answers; see mcplink_handler_fn. It runs where other handlers do.
+ * user, destroy: passed to callback; ended with the server.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the argument has a completer already. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_add_completer(mcplink_server_t *server,
+                                              int32_t of,
+                                              const char *target,
+                                              const char *argument,
+                                              mcplink_handler_fn callback,
+                                              void *user,
+                                              mcplink_destroy_fn destroy,
+                                              mcplink_error_t **err);
+
+/**
+ * Tells everybody who subscribed to a resource that it changed.
+ *
+ * server: the server.
+ * uri: the address of the resource.
+ * Returns: MCPLINK_OK, also when nobody subscribed. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_resource_updated(mcplink_server_t *server, const char *uri);
+
+/**
+ * Describes a resource.
+ *
+ * uri: its address (RFC 3986), with a scheme that says what kind of thing it is, one of your own if there is none.
+ * name: its name, for programs.
+ * Returns: the definition, the caller's to free; NULL for a bad argument, which the functions that take it refuse in turn. Threads: any. Since 0.1.
+ */
+MCPLINK_API
+mcplink_resource_t *mcplink_resource_new(const char *uri,
+                                         const char *name);
+
+/**
+ * Sets what people see as its name.
+ *
+ * resource: the resource.
+ * title: NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_resource_set_title(mcplink_resource_t *resource, const char *title);
+
+/**
+ * Says what is in it, for models.
+ *
+ * resource: the resource.
+ * description: NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_resource_set_description(mcplink_resource_t *resource, const char *description);
+
+/**
+ * Says what kind of data it is: what is answered without a MIME type has this one.
+ *
+ * resource: the resource.
+ * mime_type: NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_resource_set_mime_type(mcplink_resource_t *resource, const char *mime_type);
+
+/**
+ * Says how many bytes it has.
+ *
+ * resource: the resource.
+ * size: in bytes, without any coding.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_resource_set_size(mcplink_resource_t *resource, uint64_t size);
+
+/**
+ * Says for whom it is and how important: an object with "audience", "priority", "lastModified".
+ *
+ * resource: the resource.
+ * annotations, len: as JSON; MCPLINK_NUL measures it. NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_resource_set_annotations(mcplink_resource_t *resource, const char *annotations, size_t len);
+
+/**
+ * Sets its icons: an array of objects with "src".
+ *
+ * resource: the resource.
+ * icons, len: as JSON; MCPLINK_NUL measures it. NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_resource_set_icons(mcplink_resource_t *resource, const char *icons, size_t len);
+
+/**
+ * Sets what travels beside it: an object.
+ *
+ * resource: the resource.
+ * meta, len: as JSON; MCPLINK_NUL measures it. NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_resource_set_meta(mcplink_resource_t *resource, const char *meta, size_t len);
+
+/**
+ * Frees the description of a resource. Servers that have it keep it.
+ *
+ * resource: NULL is fine. Since 0.1.
+ */
+MCPLINK_API void mcplink_resource_free(mcplink_resource_t *resource);
+
+/**
+ * Serves the process that started this one, over the standard streams, until it closes them or mcplink_server_stop is called.
+ *
+ * Standard output is taken for the protocol meanwhile: what this process and its children print goes to standard error, and standard input is
+ * empty for them. Both are put back at the end. Call it before anything is read of standard input.
+ *
+ * server: the server.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK when the client has gone or the server was stopped; MCPLINK_E_STATE when the standard streams are served already, and
+ * when this thread dispatches the pump of the server; MCPLINK_E_IO; MCPLINK_E_CLOSED when the server is freed. Threads: any. Blocks: until then;
+ * calls in hand may finish then, for a few seconds. With a pump another thread has to dispatch it. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_serve_stdio(mcplink_server_t *server,
+                                            mcplink_error_t **err);
+
+/**
+ * The same without waiting.
+ *
+ * server: the server.
+ * session: receives the session, NULL after a failure. The caller's to free, before or after the server.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: as mcplink_server_serve_stdio; MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_serve_stdio_start(mcplink_server_t *server, mcplink_session_t **session, mcplink_error_t **err);
+
+/**
+ * Serves a client over descriptors, one message a line, until it has gone or mcplink_server_stop is called: pipes, sockets, files.
+ *
+ * server: the server.
+ * input: what the client sends. output: what it is sent; the same one for a socket. Both are duplicated and stay the caller's: who closes them
+ * early closes only his own.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK when the client has gone or the server was stopped; MCPLINK_E_INVALID, MCPLINK_E_IO for descriptors that can't be used;
+ * MCPLINK_E_STATE when this thread dispatches the pump of the server; MCPLINK_E_CLOSED when the server is freed. Threads: any. Blocks: until then.
+ * Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_serve_fds(mcplink_server_t *server,
+                                          int input,
+                                          int output,
+                                          mcplink_error_t **err);
+
+/**
+ * The same without waiting, for a client that may act on behalf of somebody.
+ *
+ * server: the server.
+ * input, output: as for mcplink_server_serve_fds.
+ * principal: on whose behalf the client acts, which the host has made sure of: mcplink_request_principal shows it. NULL when nobody knows.
+ * session: receives the session, NULL after a failure. The caller's to free, before or after the server.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: as mcplink_server_serve_fds; MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_serve_fds_start(mcplink_server_t *server,
+                                                int input,
+                                                int output,
+                                                const char *principal,
+                                                mcplink_session_t **session,
+                                                mcplink_error_t **err);
+
+/**
+ * Waits until the client has gone, or the session was closed.
+ *
+ * session: the session.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK when the client has gone or the session was closed; another status when the transport failed. Threads: any. Blocks:
+ * until then; calls in hand may finish then, for a few seconds. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_session_wait(mcplink_session_t *session, mcplink_error_t **err);
+
+/**
+ * Closes a session: its calls are cancelled, and the transport ends.
+ *
+ * session: the session.
+ * Returns: MCPLINK_OK, also when it is closed already. Threads: any. Blocks: a few seconds at most, for handlers that don't return. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_session_close(mcplink_session_t *session);
+
+/**
+ * Whether the client has gone, or the session was closed.
+ *
+ * session: NULL for true.
+ * Returns: true if so. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API bool mcplink_session_is_closed(const mcplink_session_t *session);
+
+/**
+ * On whose behalf the client acts.
+ *
+ * session: NULL for none.
+ * Returns: what the session was made with, valid as long as the session; empty when nobody knows. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_session_principal(const mcplink_session_t *session);
+
+/**
+ * Frees a session, and closes it before.
+ *
+ * session: NULL is fine. Threads: any. Blocks: as mcplink_session_close. Since 0.1.
+ */
+MCPLINK_API void mcplink_session_free(mcplink_session_t *session);
+
+/**
+ * Handles requests of a method of one's own. Methods that the protocol defines stay the library's.
+ *
+ * What mcplink_responder_json gives is sent as it is: since 2026-07-28 a result has to bring its "resultType" along.
+ *
+ * options: the settings.
+ * method: the method, for example "com.example/reindex". A handler that it had before is replaced.
+ * callback: answers; see mcplink_handler_fn. It runs where other handlers do.
+ * user, destroy: passed to callback; ended when it is replaced, or when the settings and all servers made with them have ended.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_on_method(mcplink_server_options_t *options,
+                                                  const char *method,
+                                                  mcplink_handler_fn callback,
+                                                  void *user,
+                                                  mcplink_destroy_fn destroy);
+
+/**
+ * Describes resources whose addresses follow a template.
+ *
+ * uri_template: the template, for example "users://{id}".
+ * name: the name of such a resource, for programs.
+ * Returns: the definition, the caller's to free; NULL for a bad argument, which the functions that take it refuse in turn. Threads: any. Since 0.1.
+ */
+MCPLINK_API
+mcplink_template_t *mcplink_template_new(const char *uri_template,
+                                         const char *name);
+
+/**
+ * Sets what people see as its name.
+ *
+ * template: the template of resources.
+ * title: NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_template_set_title(mcplink_template_t *template_, const char *title);
+
+/**
+ * Says what is in it, for models.
+ *
+ * template: the template of resources.
+ * description: NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_template_set_description(mcplink_template_t *template_, const char *description);
+
+/**
+ * Says what kind of data it is: what is answered without a MIME type has this one.
+ *
+ * template: the template of resources.
+ * mime_type: NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_template_set_mime_type(mcplink_template_t *template_, const char *mime_type);
+
+/**
+ * Says for whom it is and how important: an object with "audience", "priority", "lastModified".
+ *
+ * template: the template of resources.
+ * annotations, len: as JSON; MCPLINK_NUL measures it. NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_template_set_annotations(mcplink_template_t *template_, const char *annotations, size_t len);
+
+/**
+ * Sets its icons: an array of objects with "src".
+ *
+ * template: the template of resources.
+ * icons, len: as JSON; MCPLINK_NUL measures it. NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_template_set_icons(mcplink_template_t *template_, const char *icons, size_t len);
+
+/**
+ * Sets what travels beside it: an object.
+ *
+ * template: the template of resources.
+ * meta, len: as JSON; MCPLINK_NUL measures it. NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_template_set_meta(mcplink_template_t *template_, const char *meta, size_t len);
+
+/**
+ * Frees the description of a template of resources. Servers that have it keep it.
+ *
+ * template: NULL is fine. Since 0.1.
+ */
+MCPLINK_API void mcplink_template_free(mcplink_template_t *template_);
+
+/**
+ * Describes a tool.
+ *
+ * name: its name, for programs: letters, digits, "_", "-" and ".".
+ * description: what it does, for models; NULL for none.
+ * Returns: the definition, the caller's to free; NULL for a bad argument, which the functions that take it refuse in turn. Threads: any. Since 0.1.
+ */
+MCPLINK_API
+mcplink_tool_t *mcplink_tool_new(const char *name,
+                                 const char *description);
+
+/**
+ * Adds an argument: the input schema of the tool is made of all that are added.
+ *
+ * tool: the tool.
+ * param: the name of the argument.
+ * kind: one of enum mcplink_param_type.
+ * flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+ * description: what it is, for models; NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when there is one of this name already. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_tool_add_param(mcplink_tool_t *tool,
+                                        const char *param,
+                                        int32_t kind,
+                                        uint32_t flags,
+                                        const char *description);
+
+/**
+ * Adds an argument that more has to be said of: choices, bounds, items.
+ *
+ * tool: the tool.
+ * param: the name of the argument.
+ * flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+ * schema, len: its JSON Schema, for example {"enum":["red","green"]}; MCPLINK_NUL measures it.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_tool_add_param_schema(mcplink_tool_t *tool,
+                                               const char *param,
+                                               uint32_t flags,
+                                               const char *schema,
+                                               size_t len);
+
+/**
+ * Sets the whole input schema: a JSON Schema of an object, carried as it is. It replaces what mcplink_tool_add_param has made, and is replaced
+ * by the next one that is added.
+ *
+ * tool: the tool.
+ * schema, len: the schema; MCPLINK_NUL measures it.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_tool_set_input_schema(mcplink_tool_t *tool,
+                                               const char *schema,
+                                               size_t len);
+
+/**
+ * Sets the output schema: what mcplink_responder_structured gives has to fit it.
+ *
+ * tool: the tool.
+ * schema, len: a JSON Schema, carried as it is; MCPLINK_NUL measures it. NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_tool_set_output_schema(mcplink_tool_t *tool, const char *schema, size_t len);
+
+/**
+ * Says what the tool does to the world.
+ *
+ * tool: the tool.
+ * hint: one of enum mcplink_tool_hint.
+ * is_so: whether it is so.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_tool_set_annotation(mcplink_tool_t *tool, int32_t hint, bool is_so);
+
+/**
+ * Says whether calls may become tasks, on a server with mcplink_server_options_set_tasks.
+ *
+ * tool: the tool.
+ * support: one of enum mcplink_task_support. Forbidden without it.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_tool_set_task_support(mcplink_tool_t *tool, int32_t support);
+
+/**
+ * Sets what people see as its name.
+ *
+ * tool: the tool.
+ * title: NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_tool_set_title(mcplink_tool_t *tool, const char *title);
+
+/**
+ * Sets its icons: an array of objects with "src".
+ *
+ * tool: the tool.
+ * icons, len: as JSON; MCPLINK_NUL measures it. NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_tool_set_icons(mcplink_tool_t *tool, const char *icons, size_t len);
+
+/**
+ * Sets what travels beside it: an object.
+ *
+ * tool: the tool.
+ * meta, len: as JSON; MCPLINK_NUL measures it. NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_tool_set_meta(mcplink_tool_t *tool, const char *meta, size_t len);
+
+/**
+ * Frees the description of a tool. Servers that have it keep it.
+ *
+ * tool: NULL is fine. Since 0.1.
+ */
+MCPLINK_API void mcplink_tool_free(mcplink_tool_t *tool);
+
+/**
+ * Sets an upper bound of each connection.
+ *
+ * options: the settings.
+ * which: one of enum mcplink_limit.
+ * bound: the most there may be.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_limit(mcplink_server_options_t *options, int32_t which, size_t bound);
+
+/**
+ * Sets how many handlers may run at once on threads of the library: 64 without this. The same as MCPLINK_LIMIT_WORKERS.
+ *
+ * options: the settings.
+ * workers: at least 1.
+ * Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_workers(mcplink_server_options_t *options, size_t workers);
+
+/**
+ * Sets how many items each page of a list has.
+ *
+ * options: the settings.
+ * items: 0 for all of them on one page, as it is without this.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_page_size(mcplink_server_options_t *options, size_t items);
+
+/**
+ * Sets how long calls in hand may go on when a client has gone: 5 seconds without this.
+ *
+ * options: the settings.
+ * drain_ms: in milliseconds.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_drain_ms(mcplink_server_options_t *options, uint32_t drain_ms);
+
+/**
+ * Sets from when on a handler runs long, which the log hook is told: 30 seconds without this.
+ *
+ * options: the settings.
+ * slow_handler_ms: in milliseconds.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_slow_handler_ms(mcplink_server_options_t *options, uint32_t slow_handler_ms);
+
+/**
+ * Has clients of revisions before 2026-07-28 pinged that have said nothing for a while; who does not answer three times is given up.
+ *
+ * options: the settings.
+ * interval_ms: after so many milliseconds of silence; 0 for no pings, as it is without this.
+ * timeout_ms: how long a client may take to answer, in milliseconds.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_set_keep_alive_ms(mcplink_server_options_t *options,
+                                                          uint32_t interval_ms,
+                                                          uint32_t timeout_ms);
+
+/**
+ * Adds a key that seals what calls know between their rounds: the first one seals, all of them open. Replicas that serve the same clients need the same keys; without any, each server makes its own.
+ *
+ * options: the settings.
+ * key, len: 32 secret random bytes.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_add_state_key(mcplink_server_options_t *options,
+                                                      const uint8_t *key,
+                                                      size_t len);
+
+/**
+ * Sets how long a client may take to answer what a call asks, since 2026-07-28: 10 minutes without this.
+ *
+ * options: the settings.
+ * lifetime_ms: in milliseconds.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_state_lifetime_ms(mcplink_server_options_t *options, uint32_t lifetime_ms);
+
+/**
+ * Has each round of a call that asks taken once only, so that what happens there does not happen again when a client repeats it.
+ *
+ * options: the settings.
+ * single_use: whether so; false without this. Remembered in the memory of this process: not for replicas.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_single_use_state(mcplink_server_options_t *options, bool single_use);
+
+/**
+ * Lets handlers send log messages to clients.
+ *
+ * options: the settings.
+ * logging: whether so; false without this.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_logging(mcplink_server_options_t *options, bool logging);
+
+/**
+ * Lets clients subscribe to changes of single resources.
+ *
+ * options: the settings.
+ * updates: whether so; true without this.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_resource_updates(mcplink_server_options_t *options, bool updates);
+
+/**
+ * Has results name the server, since 2026-07-28.
+ *
+ * options: the settings.
+ * names_itself: whether so; true without this.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_names_itself(mcplink_server_options_t *options, bool names_itself);
+
+/**
+ * Has arguments and structured results of tools checked against their JSON Schemas, where the build can (mcplink_has_feature("validation")).
+ *
+ * options: the settings.
+ * validation: whether so; true without this.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_set_validation(mcplink_server_options_t *options,
+                                                       bool validation);
+
+/**
+ * Has standard output taken for the protocol while mcplink_server_serve_stdio runs.
+ *
+ * options: the settings.
+ * claim: true without this. With false, whatever else this process prints there corrupts the protocol.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_claim_stdio(mcplink_server_options_t *options, bool claim);
+
+/**
+ * Says that the server has such things although none is there yet, so that clients that connect before the first one is added know that some may come.
+ *
+ * options: the settings.
+ * list: one of enum mcplink_list.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_add_offer(mcplink_server_options_t *options,
+                                                  int32_t list);
+
+/**
+ * Says how long and by whom the pages of a list may be kept, since 2026-07-28: not at all without this.
+ *
+ * options: the settings.
+ * list: one of enum mcplink_list.
+ * ttl_ms: in milliseconds.
+ * is_public: whether those who stand between may give them to others too.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_set_cache(mcplink_server_options_t *options,
+                                                  int32_t list,
+                                                  uint64_t ttl_ms,
+                                                  bool is_public);
+
+/**
+ * Lets calls of tools become tasks, for tools with mcplink_tool_set_task_support: the client gets the task at once, and fetches the result when it is there.
+ *
+ * options: the settings.
+ * max_tasks: how many are kept at once; 0 for no tasks, as it is without this.
+ * lifetime_ms: for how long one is kept, in milliseconds, when the client does not say.
+ * Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_set_tasks(mcplink_server_options_t *options,
+                                                  size_t max_tasks,
+                                                  uint64_t lifetime_ms);
+
+/**
+ * Declares an extension of the protocol; the methods that it adds are handled with mcplink_server_options_on_method.
+ *
+ * options: the settings.
+ * id: its id, for example "com.example/maps".
+ * settings, len: a JSON object; MCPLINK_NUL measures it. NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_add_extension(mcplink_server_options_t *options,
+                                                      const char *id,
+                                                      const char *settings,
+                                                      size_t len);
+
+/**
+ * Adds a tool.
+ *
+ * server: the server.
+ * tool: the definition, which is copied.
+ * callback: answers; see mcplink_handler_fn. It runs on a thread of the library, several at once, or where the pump of the server is
+ * dispatched.
+ * user, destroy: passed to callback; ended when the tool is taken away and no request for it is left, or with the server.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the name is taken or no name, or a schema can't be used. Threads: any, also while the server serves: clients are told. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_add_tool(mcplink_server_t *server,
+                                         const mcplink_tool_t *tool,
+                                         mcplink_handler_fn callback,
+                                         void *user,
+                                         mcplink_destroy_fn destroy,
+                                         mcplink_error_t **err);
+
+/**
+ * Takes a tool away. Requests for it that are in hand go on.
+ *
+ * server: the server.
+ * tool: its name.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID when there is none like this. Threads: any, also while the server serves: clients are told. Blocks: no. Since
+ * 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_remove_tool(mcplink_server_t *server,
+                                            const char *tool);
+
+/**
+ * Adds a resource.
+ *
+ * server: the server.
+ * resource: the definition, which is copied.
+ * callback: answers; see mcplink_handler_fn. It runs on a thread of the library, several at once, or where the pump of the server is
+ * dispatched.
+ * user, destroy: passed to callback; ended when the resource is taken away and no request for it is left, or with the server.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the address is taken or no address. Threads: any, also while the server serves: clients are told. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_add_resource(mcplink_server_t *server,
+                                             const mcplink_resource_t *resource,
+                                             mcplink_handler_fn callback,
+                                             void *user,
+                                             mcplink_destroy_fn destroy,
+                                             mcplink_error_t **err);
+
+/**
+ * Takes a resource away. Requests for it that are in hand go on.
+ *
+ * server: the server.
+ * uri: its address.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID when there is none like this. Threads: any, also while the server serves: clients are told. Blocks: no. Since
+ * 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_remove_resource(mcplink_server_t *server,
+                                                const char *uri);
+
+/**
+ * Adds resources whose addresses follow a template. mcplink_request_args shows what the variables are in the address that is read.
+ *
+ * server: the server.
+ * template: the definition, which is copied.
+ * callback: answers; see mcplink_handler_fn. It runs on a thread of the library, several at once, or where the pump of the server is
+ * dispatched.
+ * user, destroy: passed to callback; ended when the template is taken away and no request for it is left, or with the server.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the template is there already, or is none. Threads: any, also while the server serves: clients are told. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_add_template(mcplink_server_t *server,
+                                             const mcplink_template_t *template_,
+                                             mcplink_handler_fn callback,
+                                             void *user,
+                                             mcplink_destroy_fn destroy,
+                                             mcplink_error_t **err);
+
+/**
+ * Takes a template away. Requests for it that are in hand go on.
+ *
+ * server: the server.
+ * uri_template: the template, as it was written.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID when there is none like this. Threads: any, also while the server serves: clients are told. Blocks: no. Since
+ * 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_remove_template(mcplink_server_t *server,
+                                                const char *uri_template);
+
+/**
+ * Adds a prompt.
+ *
+ * server: the server.
+ * prompt: the definition, which is copied.
+ * callback: answers; see mcplink_handler_fn. It runs on a thread of the library, several at once, or where the pump of the server is
+ * dispatched.
+ * user, destroy: passed to callback; ended when the prompt is taken away and no request for it is left, or with the server.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the name is taken or empty, or two arguments have the same one. Threads: any, also while the server serves: clients are told. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_add_prompt(mcplink_server_t *server,
+                                           const mcplink_prompt_t *prompt,
+                                           mcplink_handler_fn callback,
+                                           void *user,
+                                           mcplink_destroy_fn destroy,
+                                           mcplink_error_t **err);
+
+/**
+ * Takes a prompt away. Requests for it that are in hand go on.
+ *
+ * server: the server.
+ * prompt: its name.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID when there is none like this. Threads: any, also while the server serves: clients are told. Blocks: no. Since
+ * 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_remove_prompt(mcplink_server_t *server,
+                                              const char *prompt);
+
+/**
+ * Completes an argument of a prompt, or a variable of a template, while the user types it. What has it may be added later.
+ *
+ * The handler finds the argument in mcplink_request_name, what is typed in mcplink_request_typed and the other arguments, as far as they are
+ * known, in mcplink_request_args; it answers with mcplink_responder_values.
+ *
+ * server: the server.
+ * of: one of enum mcplink_completion_of.
+ * target: the name of the prompt, or the template.
+ * argument: the name of the argument or variable.
+ * callback: answers; see mcplink_handler_fn. It runs where other handlers do.
+ * user, destroy: passed to callback; ended with the server.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the argument has a completer already. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_add_completer(mcplink_server_t *server,
+                                              int32_t of,
+                                              const char *target,
+                                              const char *argument,
+                                              mcplink_handler_fn callback,
+                                              void *user,
+                                              mcplink_destroy_fn destroy,
+                                              mcplink_error_t **err);
+
+/**
+ * Tells everybody who subscribed to a resource that it changed.
+ *
+ * server: the server.
+ * uri: the address of the resource.
+ * Returns: MCPLINK_OK, also when nobody subscribed. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_resource_updated(mcplink_server_t *server, const char *uri);
+
+/**
+ * Serves the process that started this one, over the standard streams, until it closes them or mcplink_server_stop is called.
+ *
+ * Standard output is taken for the protocol meanwhile: what this process and its children print goes to standard error, and standard input is
+ * empty for them. Both are put back at the end. Call it before anything is read of standard input.
+ *
+ * server: the server.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK when the client has gone or the server was stopped; MCPLINK_E_STATE when the standard streams are served already, and
+ * when this thread dispatches the pump of the server; MCPLINK_E_IO; MCPLINK_E_CLOSED when the server is freed. Threads: any. Blocks: until then;
+ * calls in hand may finish then, for a few seconds. With a pump another thread has to dispatch it. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_serve_stdio(mcplink_server_t *server,
+                                            mcplink_error_t **err);
+
+/**
+ * The same without waiting.
+ *
+ * server: the server.
+ * session: receives the session, NULL after a failure. The caller's to free, before or after the server.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: as mcplink_server_serve_stdio; MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_serve_stdio_start(mcplink_server_t *server, mcplink_session_t **session, mcplink_error_t **err);
+
+/**
+ * Serves a client over descriptors, one message a line, until it has gone or mcplink_server_stop is called: pipes, sockets, files.
+ *
+ * server: the server.
+ * input: what the client sends. output: what it is sent; the same one for a socket. Both are duplicated and stay the caller's: who closes them
+ * early closes only his own.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK when the client has gone or the server was stopped; MCPLINK_E_INVALID, MCPLINK_E_IO for descriptors that can't be used;
+ * MCPLINK_E_STATE when this thread dispatches the pump of the server; MCPLINK_E_CLOSED when the server is freed. Threads: any. Blocks: until then.
+ * Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_serve_fds(mcplink_server_t *server,
+                                          int input,
+                                          int output,
+                                          mcplink_error_t **err);
+
+/**
+ * The same without waiting, for a client that may act on behalf of somebody.
+ *
+ * server: the server.
+ * input, output: as for mcplink_server_serve_fds.
+ * principal: on whose behalf the client acts, which the host has made sure of: mcplink_request_principal shows it. NULL when nobody knows.
+ * session: receives the session, NULL after a failure. The caller's to free, before or after the server.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: as mcplink_server_serve_fds; MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_serve_fds_start(mcplink_server_t *server,
+                                                int input,
+                                                int output,
+                                                const char *principal,
+                                                mcplink_session_t **session,
+                                                mcplink_error_t **err);
+
+/**
+ * Waits until the client has gone, or the session was closed.
+ *
+ * session: the session.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK when the client has gone or the session was closed; another status when the transport failed. Threads: any. Blocks:
+ * until then; calls in hand may finish then, for a few seconds. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_session_wait(mcplink_session_t *session, mcplink_error_t **err);
+
+/**
+ * Closes a session: its calls are cancelled, and the transport ends.
+ *
+ * session: the session.
+ * Returns: MCPLINK_OK, also when it is closed already. Threads: any. Blocks: a few seconds at most, for handlers that don't return. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_session_close(mcplink_session_t *session);
+
+/**
+ * Whether the client has gone, or the session was closed.
+ *
+ * session: NULL for true.
+ * Returns: true if so. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API bool mcplink_session_is_closed(const mcplink_session_t *session);
+
+/**
+ * On whose behalf the client acts.
+ *
+ * session: NULL for none.
+ * Returns: what the session was made with, valid as long as the session; empty when nobody knows. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_session_principal(const mcplink_session_t *session);
+
+/**
+ * Frees a session, and closes it before.
+ *
+ * session: NULL is fine. Threads: any. Blocks: as mcplink_session_close. Since 0.1.
+ */
+MCPLINK_API void mcplink_session_free(mcplink_session_t *session);
 
 #ifdef __cplusplus
 }  // extern "C"

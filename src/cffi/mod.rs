@@ -9,6 +9,7 @@
 //!  user     callbacks of the host, and what belongs to them
 //!  queue    callbacks that wait for their thread;  stage  whose queue that is;  pump  the host's
 //!  callers  threads for calls that nobody waits for
+//!  served   the right to answer, of each kind;  request, responder, answer  how C sees it
 //!  text, json, writer, status, error    what goes over the border
 //! ```
 #![allow(unsafe_code, reason = "exported symbols, and what C passes")]
@@ -23,6 +24,7 @@
 )]
 #![deny(improper_ctypes_definitions)]
 
+mod answer;
 mod callers;
 mod cancel;
 mod client;
@@ -31,9 +33,14 @@ mod error;
 mod handle;
 mod json;
 mod limit;
+mod log;
 mod pump;
 mod queue;
+mod request;
+mod responder;
 mod result;
+mod served;
+mod server;
 mod stage;
 mod status;
 mod text;

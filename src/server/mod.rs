@@ -60,6 +60,8 @@ pub use self::completion::{Completing, CompletionCall, CompletionOutput};
 pub use self::context::Context;
 pub use self::conversation::Terms;
 use self::dispatch::Link;
+#[cfg(feature = "cffi")]
+pub(crate) use self::dispatch::origin_of;
 pub use self::failure::HandlerError;
 pub use self::folder::Folder;
 use self::guard::Guards;

@@ -141,7 +141,7 @@ static void resources_and_prompts(mcplink_client_t *c, int modern)
     CHECK(mcplink_call_options_set_bypass_cache(o, true) == MCPLINK_OK);
     CHECK(mcplink_call_options_set_meta(o, "com.example/key", "[1]", MCPLINK_NUL) == MCPLINK_OK);
     CHECK(mcplink_call_options_set_meta(o, "com.example/key", "[", MCPLINK_NUL) == MCPLINK_E_INVALID);
-    CHECK_STATUS(mcplink_client_complete(c, MCPLINK_COMPLETION_PROMPT, "greet", "name", "", NULL, 0, o, &r, &err), MCPLINK_OK, err);
+    CHECK_STATUS(mcplink_client_complete(c, MCPLINK_COMPLETION_OF_PROMPT, "greet", "name", "", NULL, 0, o, &r, &err), MCPLINK_OK, err);
     CHECK(mcplink_json_len(mcplink_json_pointer(mcplink_result_json(r), "/completion/values")) > 0);
     mcplink_result_free(r);
     CHECK(mcplink_client_complete(c, 7, "greet", "name", "", NULL, 0, NULL, &r, NULL) == MCPLINK_E_INVALID);
@@ -305,7 +305,7 @@ static void destroyed_once(void)
 
     CHECK(mcplink_client_options_on_event(o, NULL, &destroyed, count_one) == MCPLINK_OK && destroyed.count == 1);
     CHECK(mcplink_client_options_on_event(NULL, NULL, &destroyed, count_one) == MCPLINK_E_INVALID && destroyed.count == 2);
-    CHECK(mcplink_client_options_set_log(NULL, NULL, &destroyed, count_one) == MCPLINK_E_INVALID && destroyed.count == 3);
+    CHECK(mcplink_client_options_set_log(NULL, 0, NULL, &destroyed, count_one) == MCPLINK_E_INVALID && destroyed.count == 3);
     CHECK(mcplink_client_options_set_stderr(o, 9, NULL, &destroyed, count_one) == MCPLINK_E_INVALID && destroyed.count == 4);
     CHECK(mcplink_client_options_on_notification(o, NULL, NULL, &destroyed, count_one) == MCPLINK_E_INVALID && destroyed.count == 5);
     CHECK(mcplink_client_options_set_bearer_hook(NULL, NULL, &destroyed, count_one) == MCPLINK_E_INVALID && destroyed.count == 6);

@@ -4,14 +4,15 @@ use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::cancel::{mcplink_cancel_t, optional_token};
-use super::super::entry::{Outcome, free, get, need_mut, plain, value};
-use super::super::json::json_payload;
-use super::super::status::{mcplink_status, mcplink_status_t};
-use super::super::text::{Text, mcplink_str_t, name, view_or_empty};
-use super::super::user::{Hook, UserData, call_back, mcplink_destroy_fn};
 use super::Timeouts;
 use super::options::{invalid, span};
+use crate::cffi::cancel::{mcplink_cancel_t, optional_token};
+use crate::cffi::entry::{Outcome, free, get, need_mut, plain, value};
+use crate::cffi::json::json_payload;
+use crate::cffi::responder::level_of;
+use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::text::{Text, mcplink_str_t, name, view_or_empty};
+use crate::cffi::user::{Hook, UserData, call_back, mcplink_destroy_fn};
 use crate::protocol::{CallOptions, CancelToken, Progress};
 use crate::schema::{JsonObject, LoggingLevel};
 
@@ -97,26 +98,6 @@ pub(super) fn tell(number: u64, hook: &Hook<ProgressFn>, progress: Progress) {
 pub(super) unsafe fn copied(options: *const mcplink_call_options_t) -> mcplink_call_options_t {
     // SAFETY: the caller promises the same.
     unsafe { get(options) }.cloned().unwrap_or_default()
-}
-
-/// The level of log messages with this number: 0 for debug to 7 for emergency.
-pub(super) fn level(number: i32) -> Outcome<LoggingLevel> {
-    use LoggingLevel as Level;
-    const ALL: [LoggingLevel; 8] = [
-        Level::Debug,
-        Level::Info,
-        Level::Notice,
-        Level::Warning,
-        Level::Error,
-        Level::Critical,
-        Level::Alert,
-        Level::Emergency,
-    ];
-    let known = usize::try_from(number).ok().and_then(|at| ALL.get(at));
-    let Some(known) = known else {
-        return Err(invalid(format!("there is no log level {number}")).into());
-    };
-    Ok(known.clone())
 }
 
 /// # Safety
@@ -270,18 +251,18 @@ pub unsafe extern "C" fn mcplink_call_options_set_meta(
 /// mcplink_client_set_log_level.
 ///
 /// options: the options.
-/// log_level: the least severe one, 0 for debug, 1 info, 2 notice, 3 warning, 4 error, 5 critical, 6 alert, 7 emergency.
+/// level: the least severe one, of enum mcplink_log_level.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_call_options_set_log_level(
     options: *mut mcplink_call_options_t,
-    log_level: i32,
+    level: i32,
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours.
     unsafe {
         set(options, |options| {
-            options.log_level = Some(level(log_level)?);
+            options.log_level = Some(level_of(level)?);
             Ok(())
         })
     }

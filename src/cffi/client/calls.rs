@@ -5,30 +5,21 @@ use std::ffi::{c_char, c_void};
 
 use serde_json::value::RawValue;
 
-use super::super::entry::Outcome;
-use super::super::error::mcplink_error_t;
-use super::super::json::optional_json;
-use super::super::result::mcplink_result_t;
-use super::super::status::mcplink_status_t;
-use super::super::text::name;
-use super::super::user::mcplink_destroy_fn;
 use super::call::{mcplink_call_t, mcplink_done_fn, start};
 use super::call_options::mcplink_call_options_t;
 use super::calling::{Out, Request, call};
 use super::mcplink_client_t;
 use super::options::invalid;
+use crate::cffi::entry::Outcome;
+use crate::cffi::error::mcplink_error_t;
+use crate::cffi::json::optional_json;
+use crate::cffi::result::mcplink_result_t;
+use crate::cffi::server::mcplink_completion_of;
+use crate::cffi::status::mcplink_status_t;
+use crate::cffi::text::name;
+use crate::cffi::user::mcplink_destroy_fn;
 use crate::error::Result;
 use crate::schema::{CompleteRequestParams, CompletionReference, method};
-
-/// Whose argument is completed.
-#[repr(i32)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum mcplink_completion {
-    /// A prompt, by its name.
-    MCPLINK_COMPLETION_PROMPT = 1,
-    /// A resource template, by its URI template.
-    MCPLINK_COMPLETION_RESOURCE = 2,
-}
 
 /// # Safety
 ///
@@ -103,13 +94,13 @@ unsafe fn texts(json: *const c_char, len: usize, what: &str) -> Outcome<BTreeMap
 ///
 /// The texts are NULL, or end in NUL, or have their length.
 unsafe fn completion(
-    kind: i32,
+    of: i32,
     target: *const c_char,
     argument: *const c_char,
     typed: *const c_char,
     known: (*const c_char, usize),
 ) -> Outcome<Request> {
-    use mcplink_completion as Kind;
+    use mcplink_completion_of as Of;
     // SAFETY: the caller promises the same.
     let (target, argument, typed, known) = unsafe {
         (
@@ -119,12 +110,12 @@ unsafe fn completion(
             texts(known.0, known.1, "known")?,
         )
     };
-    let reference = match kind {
-        _ if kind == Kind::MCPLINK_COMPLETION_PROMPT as i32 => CompletionReference::prompt(target),
-        _ if kind == Kind::MCPLINK_COMPLETION_RESOURCE as i32 => {
+    let reference = match of {
+        _ if of == Of::MCPLINK_COMPLETION_OF_PROMPT as i32 => CompletionReference::prompt(target),
+        _ if of == Of::MCPLINK_COMPLETION_OF_TEMPLATE as i32 => {
             CompletionReference::resource(target)
         }
-        _ => return Err(invalid(format!("there is no kind {kind} of completion")).into()),
+        _ => return Err(invalid(format!("there is no kind {of} of completion")).into()),
     };
     let params = CompleteRequestParams::new(reference, argument, typed);
     let params = known
@@ -327,7 +318,7 @@ pub unsafe extern "C" fn mcplink_client_get_prompt_start(
 /// Asks how an argument of a prompt or of a resource template can be completed.
 ///
 /// client: the client.
-/// kind: one of enum mcplink_completion.
+/// of: one of enum mcplink_completion_of.
 /// target: the name of the prompt, or the URI template.
 /// argument: which argument.
 /// typed: what is typed so far; "" for nothing.
@@ -338,7 +329,7 @@ pub unsafe extern "C" fn mcplink_client_get_prompt_start(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_complete(
     client: *mut mcplink_client_t,
-    kind: i32,
+    of: i32,
     target: *const c_char,
     argument: *const c_char,
     typed: *const c_char,
@@ -351,7 +342,7 @@ pub unsafe extern "C" fn mcplink_client_complete(
     // SAFETY: the header says what they are.
     unsafe {
         call(client, options, Out::To(out), err, || {
-            completion(kind, target, argument, typed, (known, len))
+            completion(of, target, argument, typed, (known, len))
         })
     }
 }
@@ -364,7 +355,7 @@ pub unsafe extern "C" fn mcplink_client_complete(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_complete_start(
     client: *mut mcplink_client_t,
-    kind: i32,
+    of: i32,
     target: *const c_char,
     argument: *const c_char,
     typed: *const c_char,
@@ -380,7 +371,7 @@ pub unsafe extern "C" fn mcplink_client_complete_start(
     // SAFETY: the header says what they are.
     unsafe {
         start(client, options, (callback, user, destroy), out, err, || {
-            completion(kind, target, argument, typed, (known, len))
+            completion(of, target, argument, typed, (known, len))
         })
     }
 }

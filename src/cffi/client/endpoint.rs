@@ -5,14 +5,14 @@ use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::Weak;
 use std::time::Duration;
 
-use super::super::entry::Outcome;
-use super::super::transport::Connector;
-#[cfg(feature = "http-client")]
-use super::super::user::call_back;
 use super::Shared;
 use super::events::Lines;
 #[cfg(feature = "http-client")]
 use super::options::mcplink_token_t;
+use crate::cffi::entry::Outcome;
+use crate::cffi::transport::Connector;
+#[cfg(feature = "http-client")]
+use crate::cffi::user::call_back;
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::{Child, Stderr, StderrTail, Stream, Transport};
 

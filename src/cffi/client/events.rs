@@ -7,16 +7,16 @@ use std::sync::{Arc, Weak};
 
 use serde_json::json;
 
-use super::super::json::mcplink_json_t;
-use super::super::queue::Kind;
-use super::super::status::mcplink_status;
-use super::super::text::Text;
-use super::super::user::{Hook, call_back};
-use super::hooks::{EventFn, LineFn, LogFn};
+use super::hooks::{EventFn, LineFn};
 use super::{Phase, Shared};
+use crate::cffi::json::mcplink_json_t;
+use crate::cffi::log;
+use crate::cffi::queue::Kind;
+use crate::cffi::status::mcplink_status;
+use crate::cffi::text::Text;
+use crate::cffi::user::{Hook, call_back};
 use crate::client::{Client, ClientBuilder, ConnectionEvent, Event};
 use crate::error::{Error, ErrorKind, Result};
-use crate::protocol::{LogLevel, LogRecord};
 use crate::schema::method;
 use crate::sync::Mutex;
 
@@ -234,16 +234,12 @@ pub(super) fn attach(mut builder: ClientBuilder, shared: &Arc<Shared>) -> Client
             });
         });
     }
-    if shared.hooks.log.is_some() {
-        let me = weak();
-        builder = builder.on_log(move |record| {
-            with(&me, |shared| {
-                if let Some(hook) = &shared.hooks.log {
-                    log(shared.number, hook, record);
-                }
-            });
+    let me = weak();
+    builder = builder.on_log(move |record| {
+        with(&me, |shared| {
+            log::tell(shared.hooks.log.as_ref(), shared.number, record)
         });
-    }
+    });
     builder
 }
 
@@ -252,20 +248,6 @@ fn with(shared: &Weak<Shared>, run: impl FnOnce(&Shared)) {
     if let Some(shared) = shared.upgrade() {
         run(&shared);
     }
-}
-
-fn log(number: u64, hook: &Hook<LogFn>, record: &LogRecord<'_>) {
-    let level = match record.level {
-        LogLevel::Debug => 0,
-        LogLevel::Info => 1,
-        LogLevel::Warning => 3,
-        LogLevel::Error => 4,
-    };
-    let (target, text) = (Text::from(record.target), Text::from(record.text));
-    // SAFETY: the header says what it is given.
-    call_back(number, || unsafe {
-        (hook.callback)(hook.user.ptr(), level, target.view(), text.view());
-    });
 }
 
 /// So many lines of standard error wait for the host at most; what comes beyond is only in the tail.

@@ -5,14 +5,14 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
-use super::super::entry::{Outcome, giving, value};
-use super::super::error::mcplink_error_t;
-use super::super::handle::enter;
-use super::super::json::mcplink_json_t;
-use super::super::status::mcplink_status_t;
-use super::super::text::{Text, mcplink_str_t, name, view_or_empty};
 use super::options::mcplink_era;
 use super::{mcplink_client_state, mcplink_client_t};
+use crate::cffi::entry::{Outcome, giving, value};
+use crate::cffi::error::mcplink_error_t;
+use crate::cffi::handle::enter;
+use crate::cffi::json::mcplink_json_t;
+use crate::cffi::status::mcplink_status_t;
+use crate::cffi::text::{Text, mcplink_str_t, name, view_or_empty};
 use crate::client::{Client, Era};
 use crate::schema::ProtocolVersion;
 

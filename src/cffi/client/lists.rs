@@ -4,15 +4,15 @@ use std::ffi::c_void;
 
 use serde::Serialize;
 
-use super::super::entry::Outcome;
-use super::super::error::mcplink_error_t;
-use super::super::result::mcplink_result_t;
-use super::super::status::mcplink_status_t;
-use super::super::user::mcplink_destroy_fn;
 use super::call::{mcplink_call_t, mcplink_done_fn, start};
 use super::call_options::mcplink_call_options_t;
 use super::calling::{Out, Request, call};
 use super::mcplink_client_t;
+use crate::cffi::entry::Outcome;
+use crate::cffi::error::mcplink_error_t;
+use crate::cffi::result::mcplink_result_t;
+use crate::cffi::status::mcplink_status_t;
+use crate::cffi::user::mcplink_destroy_fn;
 use crate::client::Client;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::CallOptions;

@@ -23,6 +23,7 @@ mod lists;
 mod notices;
 mod opening;
 mod options;
+mod questions;
 mod reach;
 
 use std::collections::HashMap;
@@ -31,10 +32,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use self::hooks::Hooks;
-use super::callers::Callers;
-use super::entry::Outcome;
-use super::handle::{Gate, Handled};
-use super::stage::Stage;
+use crate::cffi::callers::Callers;
+use crate::cffi::entry::Outcome;
+use crate::cffi::handle::{Gate, Handled};
+use crate::cffi::stage::Stage;
 use crate::client::{Client, Subscription};
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::CancelToken;
@@ -80,7 +81,7 @@ pub(super) struct Timeouts {
 /// What the handle and its callbacks share. The connection knows it only weakly, so that freeing the handle ends it.
 pub(super) struct Shared {
     number: u64,
-    stage: Stage,
+    stage: Arc<Stage>,
     hooks: Hooks,
     timeouts: Timeouts,
     /// Of a child process.
@@ -149,7 +150,7 @@ impl Shared {
     fn new(number: u64, stage: Stage, hooks: Hooks, timeouts: Timeouts) -> Self {
         Self {
             number,
-            stage,
+            stage: Arc::new(stage),
             hooks,
             timeouts,
             tail: OnceLock::new(),

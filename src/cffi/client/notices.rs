@@ -3,16 +3,17 @@
 use std::ffi::c_char;
 use std::sync::{Arc, Weak};
 
-use super::super::error::mcplink_error_t;
-use super::super::handle::Entered;
-use super::super::json::optional_json;
-use super::super::result::mcplink_result_t;
-use super::super::status::mcplink_status_t;
-use super::super::text::name;
-use super::call_options::{level, mcplink_call_options_t};
+use super::call_options::mcplink_call_options_t;
 use super::calling::{Out, Request, act, call};
 use super::options::invalid;
 use super::{Shared, mcplink_client_t};
+use crate::cffi::error::mcplink_error_t;
+use crate::cffi::handle::Entered;
+use crate::cffi::json::optional_json;
+use crate::cffi::responder::level_of;
+use crate::cffi::result::mcplink_result_t;
+use crate::cffi::status::mcplink_status_t;
+use crate::cffi::text::name;
 use crate::client::{Client, Event};
 use crate::error::Result;
 use crate::protocol::CallOptions;
@@ -77,7 +78,7 @@ pub unsafe extern "C" fn mcplink_client_roots_changed(
 /// asked with each call: see mcplink_call_options_set_log_level.
 ///
 /// client: the client.
-/// log_level: as there.
+/// level: as there.
 /// options, err: as mcplink_client_call_tool.
 /// Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED for a modern server, and for one that does not log; else as mcplink_client_call_tool. Threads: any.
 /// Blocks: until there is an outcome. Since 0.1.
@@ -85,14 +86,14 @@ pub unsafe extern "C" fn mcplink_client_roots_changed(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_set_log_level(
     client: *mut mcplink_client_t,
-    log_level: i32,
+    level: i32,
     options: *const mcplink_call_options_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
     // SAFETY: the header says what they are.
     unsafe {
         call(client, options, Out::Nowhere, err, || {
-            let level = level(log_level)?;
+            let level = level_of(level)?;
             Ok(Request::new(
                 method::LOGGING_SET_LEVEL,
                 move |client, options| {
@@ -148,7 +149,7 @@ pub unsafe extern "C" fn mcplink_client_listen(
 /// `client` is NULL or a client that lives.
 unsafe fn weak(client: *mut mcplink_client_t) -> Weak<Shared> {
     // SAFETY: the caller promises the same.
-    let client = unsafe { super::super::handle::enter(client, "client") };
+    let client = unsafe { crate::cffi::handle::enter(client, "client") };
     client.map_or_else(
         |_| Weak::new(),
         |client: Entered<mcplink_client_t>| Arc::downgrade(&client.shared),

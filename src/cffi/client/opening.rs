@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::super::callers::Callers;
-use super::super::entry::{Outcome, ffi, giving, need};
-use super::super::error::mcplink_error_t;
-use super::super::handle::{Gate, Handled as _, enter, free_handle, hand_out};
-use super::super::stage::Stage;
-use super::super::status::{mcplink_status, mcplink_status_t};
 use super::calling::contained;
 use super::endpoint::Ready;
-use super::events::attach;
 use super::options::{mcplink_client_options_t, span};
 use super::{Shared, mcplink_client_t};
+use super::{events, questions};
+use crate::cffi::callers::Callers;
+use crate::cffi::entry::{Outcome, ffi, giving, need};
+use crate::cffi::error::mcplink_error_t;
+use crate::cffi::handle::{Gate, Handled as _, enter, free_handle, hand_out};
+use crate::cffi::stage::Stage;
+use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::client::ClientBuilder;
 use crate::error::Result;
 use crate::transport::Transport;
@@ -36,7 +36,8 @@ fn prepare(options: &mcplink_client_options_t) -> Outcome<Prepared> {
     if let Some(tail) = tail {
         _ = shared.tail.set(tail);
     }
-    let builder = attach(options.builder(), &shared);
+    let builder = events::attach(options.builder(), &shared);
+    let builder = questions::attach(builder, &shared);
     Ok(Prepared {
         client: mcplink_client_t {
             gate,

@@ -4,19 +4,20 @@ use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::cancel::{mcplink_cancel_t, optional_token};
-use super::super::entry::{Outcome, free, need_mut, plain, value};
-use super::super::handle::enter;
-use super::super::json::json_payload;
-use super::super::limit;
-use super::super::pump::mcplink_pump_t;
-use super::super::queue::Queue;
-use super::super::status::{mcplink_status, mcplink_status_t};
-use super::super::text::{name, payload};
-use super::super::user::{Hook, UserData, mcplink_destroy_fn, mcplink_event_fn, mcplink_log_fn};
 use super::Timeouts;
 use super::endpoint::Endpoint;
 use super::hooks::{Hooks, set_by_method};
+use crate::cffi::cancel::{mcplink_cancel_t, optional_token};
+use crate::cffi::entry::{Outcome, free, need_mut, plain, value};
+use crate::cffi::handle::enter;
+use crate::cffi::json::json_payload;
+use crate::cffi::limit;
+use crate::cffi::log::{self, mcplink_log_fn};
+use crate::cffi::pump::mcplink_pump_t;
+use crate::cffi::queue::Queue;
+use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::text::{name, payload};
+use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn, mcplink_event_fn};
 use crate::client::{Client, ClientBuilder, Era, Restart};
 use crate::error::{Error, ErrorKind};
 use crate::protocol::{CancelToken, KeepAlive};
@@ -77,7 +78,7 @@ impl Options {
     }
 
     /// Changes what Rust programs set.
-    fn build(&mut self, change: impl FnOnce(ClientBuilder) -> ClientBuilder) {
+    pub(super) fn build(&mut self, change: impl FnOnce(ClientBuilder) -> ClientBuilder) {
         self.builder = self.builder.take().map(change);
     }
 
@@ -613,16 +614,18 @@ pub unsafe extern "C" fn mcplink_client_options_on_notification(
     }
 }
 
-/// Sets what takes what the library has to say to its host about this client.
+/// Sets what takes what the library has to say to its host about this client, instead of what mcplink_set_log was given.
 ///
 /// options: the options.
-/// callback: NULL for none. Runs on any thread, and has to be quick.
+/// level: the least severe level that is wanted, one of enum mcplink_log_level.
+/// callback: NULL for none. Runs on any thread, also with a pump, and has to be quick.
 /// user, destroy: passed to callback, and ended when another function is set, or when options and clients that have it are freed.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_log(
     options: *mut mcplink_client_options_t,
+    level: i32,
     callback: mcplink_log_fn,
     user: *mut c_void,
     destroy: mcplink_destroy_fn,
@@ -631,7 +634,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_log(
     // SAFETY: the header says that they are options of ours.
     unsafe {
         set(options, |options| {
-            options.hooks.log = Hook::new(callback, user);
+            options.hooks.log = log::Hook::new(level, callback, user)?;
             Ok(())
         })
     }

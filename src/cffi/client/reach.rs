@@ -3,14 +3,14 @@
 use std::ffi::{CStr, OsStr, OsString, c_char, c_void};
 use std::os::unix::ffi::OsStrExt as _;
 
-use super::super::entry::{Outcome, need};
-use super::super::handle::enter;
-use super::super::status::mcplink_status_t;
-use super::super::text::{mcplink_str_t, missing, name, optional};
-use super::super::transport::mcplink_transport_t;
-use super::super::user::{Hook, UserData, mcplink_destroy_fn};
 use super::endpoint::mcplink_stderr;
 use super::options::{invalid, mcplink_client_options_t, mcplink_token_t, set, span};
+use crate::cffi::entry::{Outcome, need};
+use crate::cffi::handle::enter;
+use crate::cffi::status::mcplink_status_t;
+use crate::cffi::text::{mcplink_str_t, missing, name, optional};
+use crate::cffi::transport::mcplink_transport_t;
+use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
 
 /// Takes a line that a child wrote to its standard error, without its newline; valid until it returns.
 pub type mcplink_line_fn =
