@@ -39,7 +39,7 @@ mod header {
     use std::path::PathBuf;
 
     /// What is exported, in the order of the header.
-    const PARTS: [&str; 26] = [
+    const PARTS: [&str; 39] = [
         "version.rs",
         "text.rs",
         "user.rs",
@@ -56,6 +56,19 @@ mod header {
         "responder.rs",
         "answer.rs",
         "log.rs",
+        "client/options.rs",
+        "client/reach.rs",
+        "client/endpoint.rs",
+        "client/mod.rs",
+        "client/opening.rs",
+        "client/events.rs",
+        "client/info.rs",
+        "client/call_options.rs",
+        "client/call.rs",
+        "client/calls.rs",
+        "client/lists.rs",
+        "client/notices.rs",
+        "client/questions.rs",
         "server/tool.rs",
         "server/resource.rs",
         "server/template.rs",

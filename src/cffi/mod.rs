@@ -27,6 +27,7 @@
 mod answer;
 mod callers;
 mod cancel;
+mod client;
 mod entry;
 mod error;
 mod handle;

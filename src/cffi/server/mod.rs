@@ -17,6 +17,7 @@ use std::ffi::c_char;
 use std::sync::Arc;
 
 use self::handler::Handlers;
+pub(super) use self::registry::mcplink_completion_of;
 use self::serving::Serving;
 use self::settings::mcplink_server_options_t;
 use super::entry::{Outcome, giving, need, value};
