@@ -39,7 +39,7 @@ mod header {
     use std::{env, fs};
 
     /// What is exported, in the order of the header.
-    const PARTS: [&str; 39] = [
+    const PARTS: &[&str] = &[
         "version.rs",
         "text.rs",
         "user.rs",
@@ -56,6 +56,7 @@ mod header {
         "responder.rs",
         "answer.rs",
         "log.rs",
+        "dump.rs",
         "client/options.rs",
         "client/reach.rs",
         "client/endpoint.rs",
@@ -78,7 +79,15 @@ mod header {
         "server/tuning.rs",
         "server/mod.rs",
         "server/registry.rs",
+        "server/looking.rs",
         "server/session.rs",
+        "server/http/options.rs",
+        "server/http/request.rs",
+        "server/http/listener.rs",
+        "server/http/head.rs",
+        "server/http/channel.rs",
+        "server/http/exchange.rs",
+        "server/http/mount.rs",
     ];
 
     /// What compilers differ in. `MCPLINK_NODISCARD` is the compiler's own attribute: the standard one may not follow another.

@@ -764,6 +764,79 @@ typedef int32_t mcplink_event;
 #endif // __cplusplus
 
 /**
+ * An upper bound of a server over HTTP.
+ */
+enum mcplink_http_limit
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * How many sessions there may be: 10000. The next client is refused with status 503.
+     */
+    MCPLINK_HTTP_LIMIT_SESSIONS = 1,
+    /**
+     * How many requests of clients of revisions since 2026-07-28 may be in hand: 1024. The next one is answered with a "busy" error.
+     */
+    MCPLINK_HTTP_LIMIT_REQUESTS = 2,
+    /**
+     * How many streams of change notifications such clients may have: 10000. The next one is refused.
+     */
+    MCPLINK_HTTP_LIMIT_STREAMS = 3,
+    /**
+     * How many connections may be open: 1024. The next one is answered with status 503.
+     */
+    MCPLINK_HTTP_LIMIT_CONNECTIONS = 4,
+    /**
+     * How many requests may be served at once, each on a thread of its own: 64. The next ones wait.
+     */
+    MCPLINK_HTTP_LIMIT_WORKERS = 5,
+    /**
+     * How many connections with something to read may wait for a thread: 256. The next one is answered with status 503.
+     */
+    MCPLINK_HTTP_LIMIT_WAITING = 6,
+    /**
+     * Longest request line with its header fields, in bytes: 16 KiB.
+     */
+    MCPLINK_HTTP_LIMIT_HEAD_BYTES = 7,
+    /**
+     * How many header fields a request may have: 64, at most 256.
+     */
+    MCPLINK_HTTP_LIMIT_FIELDS = 8,
+    /**
+     * How many bytes of a stream may wait for a client that does not read: 256 KiB.
+     */
+    MCPLINK_HTTP_LIMIT_STREAM_BYTES = 9,
+    /**
+     * How long a head may take, in milliseconds: 10000. A slower one is answered with status 408.
+     */
+    MCPLINK_HTTP_LIMIT_HEAD_MS = 10,
+    /**
+     * How long a body may take beside what its length allows, in milliseconds: 10000. A slower one is answered with status 408.
+     */
+    MCPLINK_HTTP_LIMIT_BODY_MS = 11,
+    /**
+     * How fast a body has to come, in bytes a second: 1024.
+     */
+    MCPLINK_HTTP_LIMIT_BODY_RATE = 12,
+    /**
+     * How long a client may read nothing of what waits for it, in milliseconds: 30000. Then its connection is broken off.
+     */
+    MCPLINK_HTTP_LIMIT_WRITE_MS = 13,
+    /**
+     * How long a connection may stay without a request, in milliseconds: 75000.
+     */
+    MCPLINK_HTTP_LIMIT_IDLE_MS = 14,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_http_limit mcplink_http_limit;
+#else
+typedef int32_t mcplink_http_limit;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
  * Says how a call waits. NULL does wherever it is asked for. It is copied by the call, and stays the caller's.
  */
 typedef struct mcplink_call_options_t mcplink_call_options_t;
@@ -797,12 +870,44 @@ typedef struct mcplink_client_t mcplink_client_t;
 typedef struct mcplink_error_t mcplink_error_t;
 
 /**
+ * An HTTP request that came in by the host's own web server, and where its response goes.
+ */
+typedef struct mcplink_exchange_t mcplink_exchange_t;
+
+/**
+ * Status and header fields of a response. The fields of length, connection and date are the host's business. It is borrowed until the
+ * function that got it returns.
+ */
+typedef struct mcplink_http_head_t mcplink_http_head_t;
+
+/**
+ * How a server is served over HTTP. The defaults suit a server for clients on the same machine. One thread at a time uses it; what serves
+ * copies it.
+ */
+typedef struct mcplink_http_options_t mcplink_http_options_t;
+
+/**
+ * An HTTP request, as far as it can say who sends it. It is borrowed until the callback that got it returns.
+ */
+typedef struct mcplink_http_request_t mcplink_http_request_t;
+
+/**
+ * The endpoint of a server, to be mounted in a web server of the host.
+ */
+typedef struct mcplink_http_t mcplink_http_t;
+
+/**
  * A JSON value: a document of the caller's, or a node in one.
  *
  * Every function that looks at a node takes NULL and a node of another type too, and gives the neutral value then, so that chains of calls
  * need no checks in between. A node is valid as long as its document; a document may be read by many threads at once.
  */
 typedef struct mcplink_json_t mcplink_json_t;
+
+/**
+ * A server that listens for HTTP clients.
+ */
+typedef struct mcplink_listener_t mcplink_listener_t;
 
 /**
  * A prompt: messages that a user picks by name. One thread at a time uses it; a server copies it.
@@ -981,6 +1086,32 @@ typedef void (*mcplink_done_fn)(void *user,
  */
 typedef void (*mcplink_handler_fn)(void *user, const mcplink_request_t *request, mcplink_responder_t *responder);
 
+/**
+ * Finds out who sends a request: ends with mcplink_http_request_admit or mcplink_http_request_challenge; without either the request is
+ * refused with status 403.
+ */
+typedef void (*mcplink_authenticate_fn)(void *user, mcplink_http_request_t *request);
+
+/**
+ * Begins a response.
+ *
+ * head: status and header fields, valid until it returns. length: of the whole body in bytes; -1 for one that comes in pieces, of which nobody
+ * knows how many. Returns: MCPLINK_OK, or anything else when the client has gone.
+ */
+typedef mcplink_status_t (*mcplink_http_begin_fn)(void *user, const mcplink_http_head_t *head, int64_t length);
+
+/**
+ * Sends a piece of the body, at once: a client waits for it. bytes: valid until it returns. Returns: MCPLINK_OK, or anything else when the client
+ * has gone.
+ */
+typedef mcplink_status_t (*mcplink_http_write_fn)(void *user, const char *bytes, size_t len);
+
+/**
+ * Ends a response, once, whatever came before. complete: whether all of it was there; if not, break the connection off, so that the client
+ * sees that something is missing.
+ */
+typedef void (*mcplink_http_end_fn)(void *user, bool complete);
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -1007,6 +1138,22 @@ MCPLINK_API uint32_t mcplink_version_number(void);
  * Returns: true if it does. Since 0.1.
  */
 MCPLINK_API bool mcplink_check_version(uint32_t header_version);
+
+/**
+ * Whether this build of the library has a feature. What it lacks returns MCPLINK_E_UNSUPPORTED.
+ *
+ * feature: "http-client", "http-server", "tls" or "validation"; "http" for both halves of HTTP.
+ * Returns: false for NULL and names that it does not know. Threads: any. Since 0.1.
+ */
+MCPLINK_API bool mcplink_has_feature(const char *feature);
+
+/**
+ * The revisions of the protocol that this library speaks, the newest first.
+ *
+ * Returns: a static string that ends in NUL, with blanks in between, for example "2026-07-28 2025-11-25"; never NULL. Threads: any. Since 0.1.
+ */
+MCPLINK_API
+const char *mcplink_revisions(void);
 
 /**
  * The name of a status, for example "MCPLINK_E_TIMEOUT".
@@ -1947,6 +2094,14 @@ MCPLINK_API mcplink_status_t mcplink_responder_fail(mcplink_responder_t *respond
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_set_log(int32_t level, mcplink_log_fn callback, void *user, mcplink_destroy_fn destroy);
+
+/**
+ * Writes who waits for whom: all clients and servers of the process, the requests in hand, the threads that run handlers or wait.
+ *
+ * fd: where to; it stays the caller's.
+ * Returns: MCPLINK_OK, MCPLINK_E_INVALID or MCPLINK_E_IO. Threads: any, but no signal handler. Blocks: while fd takes nothing. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_debug_dump(int fd);
 
 /**
  * Makes options with the defaults. They need to be told what to connect to: a command, a URL, two descriptors or a transport.
@@ -4032,6 +4187,39 @@ mcplink_status_t mcplink_server_add_completer(mcplink_server_t *server,
 MCPLINK_API mcplink_status_t mcplink_server_resource_updated(mcplink_server_t *server, const char *uri);
 
 /**
+ * Counts what the server serves: an array of objects, with "kind" ("session", "listener", "http") and what there is to count of it.
+ *
+ * server: the server.
+ * stats: receives a document, NULL after a failure. The caller's to free, with mcplink_json_free.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_stats(const mcplink_server_t *server, mcplink_json_t **stats, mcplink_error_t **err);
+
+/**
+ * Says who waits for whom in what the server serves, for people who look for what hangs.
+ *
+ * server: the server.
+ * activity: receives a document that is one string, read with mcplink_json_str; NULL after a failure. The caller's to free, with
+ * mcplink_json_free.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_activity(const mcplink_server_t *server, mcplink_json_t **activity, mcplink_error_t **err);
+
+/**
+ * Sends a log message that belongs to no call to the clients that want it, if the server was made with logging. Only clients of revisions
+ * before 2026-07-28 can get one: later ones get what mcplink_responder_log sends.
+ *
+ * server: the server.
+ * level: one of enum mcplink_log_level.
+ * logger: names the part of the server that it comes from; NULL for none.
+ * json, len: what there is to say, as JSON; MCPLINK_NUL measures it. Nothing that clients must not know.
+ * Returns: MCPLINK_OK, also when nobody wants it; MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_log(mcplink_server_t *server, int32_t level, const char *logger, const char *json, size_t len);
+
+/**
  * Serves the process that started this one, over the standard streams, until it closes them or mcplink_server_stop is called.
  *
  * Standard output is taken for the protocol meanwhile: what this process and its children print goes to standard error, and standard input is
@@ -4093,6 +4281,24 @@ mcplink_status_t mcplink_server_serve_fds_start(mcplink_server_t *server,
                                                 mcplink_error_t **err);
 
 /**
+ * Serves a client over a transport of the host's own, without waiting.
+ *
+ * server: the server.
+ * transport: the transport, with a send function. It serves one session, stays the caller's, and is freed after the session.
+ * principal: on whose behalf the client acts, which the host has made sure of; NULL when nobody knows.
+ * session: receives the session, NULL after a failure. The caller's to free, before or after the server.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK; MCPLINK_E_STATE when the transport has served before or lacks a send function; MCPLINK_E_CLOSED when the server was
+ * stopped. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_attach(mcplink_server_t *server,
+                                       mcplink_transport_t *transport,
+                                       const char *principal,
+                                       mcplink_session_t **session,
+                                       mcplink_error_t **err);
+
+/**
  * Waits until the client has gone, or the session was closed.
  *
  * session: the session.
@@ -4133,6 +4339,402 @@ MCPLINK_API mcplink_str_t mcplink_session_principal(const mcplink_session_t *ses
  * session: NULL is fine. Threads: any. Blocks: as mcplink_session_close. Since 0.1.
  */
 MCPLINK_API void mcplink_session_free(mcplink_session_t *session);
+
+/**
+ * Makes settings with their defaults.
+ *
+ * Returns: the settings, the caller's to free. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_http_options_t *mcplink_http_options_new(void);
+
+/**
+ * Frees settings. What serves with them keeps its own.
+ *
+ * options: NULL is fine. Since 0.1.
+ */
+MCPLINK_API void mcplink_http_options_free(mcplink_http_options_t *options);
+
+/**
+ * Sets the path of the endpoint: "/mcp" without this. Others are answered with status 404.
+ *
+ * options: the settings.
+ * path: begins with "/".
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_http_options_set_path(mcplink_http_options_t *options, const char *path);
+
+/**
+ * Adds a name under which the server is reached, compared with the field Host without its port. Behind a proxy, name what the proxy sends. Without any, a server on a loopback address is reached as localhost, 127.0.0.1 and [::1], others under all names.
+ *
+ * options: the settings.
+ * host: for example "mcp.example.com".
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_http_options_add_host(mcplink_http_options_t *options,
+                                               const char *host);
+
+/**
+ * Adds a web site whose pages may call the server. Without any, pages of the server's own host may.
+ *
+ * options: the settings.
+ * origin: scheme, host, and port where it is not the usual one, for example "https://example.com".
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_http_options_add_origin(mcplink_http_options_t *options, const char *origin);
+
+/**
+ * Says whether clients of revisions before 2026-07-28 get sessions. Without them any replica can answer any request; but such clients can't be asked anything, nor be told of changes.
+ *
+ * options: the settings.
+ * sessions: whether so; true without this.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_http_options_set_sessions(mcplink_http_options_t *options,
+                                                   bool sessions);
+
+/**
+ * Sets after how long without a request a session ends that has no open stream: 30 minutes without this.
+ *
+ * options: the settings.
+ * idle_ms: in milliseconds.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_http_options_set_session_idle_ms(mcplink_http_options_t *options, uint32_t idle_ms);
+
+/**
+ * Serves clients of 2024-11-05 too, on the two paths that its HTTP transport has.
+ *
+ * options: the settings.
+ * stream: the path of the stream.
+ * post: the path of what the client posts.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_http_options_set_old_paths(mcplink_http_options_t *options, const char *stream, const char *post);
+
+/**
+ * Sets how much of each stream of a session is kept for a client that comes back for it: 256 events and 1 MiB without this.
+ *
+ * options: the settings.
+ * events: how many events.
+ * bytes: how many bytes of them.
+ * Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_http_options_set_kept_events(mcplink_http_options_t *options, size_t events, size_t bytes);
+
+/**
+ * Sets how often something is written on a quiet stream, so that nobody on the way takes it for dead: every 15 seconds without this.
+ *
+ * options: the settings.
+ * interval_ms: in milliseconds, at least 1.
+ * Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_http_options_set_keep_alive_ms(mcplink_http_options_t *options, uint32_t interval_ms);
+
+/**
+ * Sets an upper bound. How long a body may be is said by MCPLINK_LIMIT_MESSAGE_BYTES of the server.
+ *
+ * options: the settings.
+ * which: one of enum mcplink_http_limit.
+ * bound: the most there may be.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_http_options_set_limit(mcplink_http_options_t *options, int32_t which, size_t bound);
+
+/**
+ * Has a function find out who sends each request, before anything else is done for it: everybody is let in without this.
+ *
+ * options: the settings.
+ * callback: see mcplink_authenticate_fn. Called on the thread that read the request, several at once, or where the pump of the server is
+ * dispatched. NULL for none.
+ * user, destroy: passed to callback; ended when another function is set, or when the settings and all that serves with them have ended.
+ * Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_http_options_on_authenticate(mcplink_http_options_t *options,
+                                                      mcplink_authenticate_fn callback,
+                                                      void *user,
+                                                      mcplink_destroy_fn destroy);
+
+/**
+ * The method of an HTTP request.
+ *
+ * request: NULL for "".
+ * Returns: valid as long as the request. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_http_request_method(const mcplink_http_request_t *request);
+
+/**
+ * The target of an HTTP request: path and query, as they were sent.
+ *
+ * request: NULL for "".
+ * Returns: valid as long as the request. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_http_request_target(const mcplink_http_request_t *request);
+
+/**
+ * The value of a header field of an HTTP request.
+ *
+ * request: NULL for none.
+ * field: the name of the field, in any case.
+ * Returns: the first value, valid as long as the request; empty when there is no such field. Bytes that are no UTF-8 are shown as U+FFFD. Threads:
+ * one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_str_t mcplink_http_request_header(const mcplink_http_request_t *request,
+                                          const char *field);
+
+/**
+ * Where an HTTP request came from, as address and port.
+ *
+ * request: NULL for none.
+ * Returns: valid as long as the request; empty when that is not known. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_http_request_remote(const mcplink_http_request_t *request);
+
+/**
+ * Lets a request in.
+ *
+ * request: the request.
+ * principal: who sends it, for mcplink_request_principal. Sessions and what calls keep between their rounds are good for whom they were made.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_http_request_admit(mcplink_http_request_t *request,
+                                            const char *principal);
+
+/**
+ * Refuses a request of nobody known, with status 401.
+ *
+ * request: the request.
+ * challenge: what the sender has to show, for the field WWW-Authenticate (RFC 9110), for example "Bearer".
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_http_request_challenge(mcplink_http_request_t *request, const char *challenge);
+
+/**
+ * Listens for HTTP clients, on threads of the library.
+ *
+ * Whoever can reach the address can send requests: name a port only unless others are meant to, and find out who they are with
+ * mcplink_http_options_on_authenticate then.
+ *
+ * server: the server.
+ * options: the settings, which are copied; NULL for the defaults.
+ * bind: an address such as "192.0.2.1:8080", or a port of the loopback address such as "8080"; port 0 is one that the system chooses.
+ * listener: receives the listener, NULL after a failure. The caller's to free, before or after the server.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK; MCPLINK_E_IO when the address can't be had; MCPLINK_E_CLOSED when the server was stopped; MCPLINK_E_UNSUPPORTED in a
+ * build without HTTP. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_listen_http(mcplink_server_t *server,
+                                            const mcplink_http_options_t *options,
+                                            const char *bind,
+                                            mcplink_listener_t **listener,
+                                            mcplink_error_t **err);
+
+/**
+ * The port that a listener has, which the system has chosen if it was asked to.
+ *
+ * listener: NULL for 0.
+ * Returns: the port. Threads: any. Since 0.1.
+ */
+MCPLINK_API uint16_t mcplink_listener_port(const mcplink_listener_t *listener);
+
+/**
+ * The address of the endpoint, for clients on the same machine.
+ *
+ * listener: NULL for "".
+ * Returns: valid as long as the listener. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_listener_url(const mcplink_listener_t *listener);
+
+/**
+ * How many sessions of clients of revisions before 2026-07-28 are open.
+ *
+ * listener: NULL for 0.
+ * Returns: the count. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API size_t mcplink_listener_sessions(const mcplink_listener_t *listener);
+
+/**
+ * Closes a listener: nothing more is accepted, calls in hand may finish for as long as the server's drain time says, sessions end.
+ *
+ * listener: the listener.
+ * Returns: MCPLINK_OK, also when it is closed already. Threads: any. Blocks: for that time and a few seconds at most. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_listener_close(mcplink_listener_t *listener);
+
+/**
+ * Frees a listener, and closes it before.
+ *
+ * listener: NULL is fine. Threads: any. Blocks: as mcplink_listener_close. Since 0.1.
+ */
+MCPLINK_API void mcplink_listener_free(mcplink_listener_t *listener);
+
+/**
+ * The status of a response.
+ *
+ * head: NULL for 0.
+ * Returns: for example 200. Threads: any. Since 0.1.
+ */
+MCPLINK_API int32_t mcplink_http_head_status(const mcplink_http_head_t *head);
+
+/**
+ * How many header fields a response has.
+ *
+ * head: NULL for 0.
+ * Returns: the count. Threads: any. Since 0.1.
+ */
+MCPLINK_API size_t mcplink_http_head_count(const mcplink_http_head_t *head);
+
+/**
+ * The name of a header field.
+ *
+ * head: NULL for "".
+ * index: from 0.
+ * Returns: valid as long as the head; empty when there is no such field. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_http_head_name(const mcplink_http_head_t *head, size_t index);
+
+/**
+ * The value of a header field.
+ *
+ * head: NULL for "".
+ * index: from 0.
+ * Returns: valid as long as the head; empty when there is no such field. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_http_head_value(const mcplink_http_head_t *head, size_t index);
+
+/**
+ * How often the host should write mcplink_http_head_quiet_text to a response in pieces that is quiet, so that nobody on the way takes the
+ * connection for dead.
+ *
+ * head: NULL for 0.
+ * Returns: in milliseconds; 0 for never. Threads: any. Since 0.1.
+ */
+MCPLINK_API uint32_t mcplink_http_head_quiet_ms(const mcplink_http_head_t *head);
+
+/**
+ * What to write then.
+ *
+ * head: NULL for "".
+ * Returns: valid as long as the head; empty for nothing. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_http_head_quiet_text(const mcplink_http_head_t *head);
+
+/**
+ * Describes an HTTP request that came in by the host's own web server, and where its response goes.
+ *
+ * method: in capitals, as it was sent.
+ * target: path and query, as they were sent.
+ * begin, write, end: take the response; they run one at a time, on threads of the library, or on the one that calls mcplink_http_serve, or where
+ * the pump of the server is dispatched.
+ * user, destroy: passed to them; ended when the exchange is freed.
+ * Returns: the exchange, the caller's to free when end was called, or when it has no more use for the response; NULL for a bad argument.
+ * Threads: any. Since 0.1.
+ */
+MCPLINK_API
+mcplink_exchange_t *mcplink_exchange_new(const char *method,
+                                         const char *target,
+                                         mcplink_http_begin_fn begin,
+                                         mcplink_http_write_fn write,
+                                         mcplink_http_end_fn end,
+                                         void *user,
+                                         mcplink_destroy_fn destroy);
+
+/**
+ * Adds a header field to the request.
+ *
+ * exchange: the exchange.
+ * field: its name, in any case.
+ * content, len: its value, without white space around it; MCPLINK_NUL measures it.
+ * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_exchange_add_header(mcplink_exchange_t *exchange, const char *field, const char *content, size_t len);
+
+/**
+ * Sets the body of the request.
+ *
+ * exchange: the exchange.
+ * body, len: the whole body, without a transfer coding; MCPLINK_NUL measures it. How long it may be is for the host to see to before.
+ * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_exchange_set_body(mcplink_exchange_t *exchange, const char *body, size_t len);
+
+/**
+ * Says where the request came in, which decides under which names the server is reached, and where it came from.
+ *
+ * exchange: the exchange.
+ * local: address and port, for example "127.0.0.1:8080"; NULL when that is not known.
+ * remote: the same of the client.
+ * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_exchange_set_addresses(mcplink_exchange_t *exchange, const char *local, const char *remote);
+
+/**
+ * Says that the client has gone: who answers stops, and end is still called if the response had not ended.
+ *
+ * exchange: the exchange.
+ * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_exchange_gone(mcplink_exchange_t *exchange);
+
+/**
+ * Frees an exchange: none of its functions runs after this. A response that had not ended is given up, as after mcplink_exchange_gone. Called
+ * in one of its functions it returns at once.
+ *
+ * exchange: NULL is fine. Threads: any. Blocks: while one of its functions runs on another thread. Since 0.1.
+ */
+MCPLINK_API
+void mcplink_exchange_free(mcplink_exchange_t *exchange);
+
+/**
+ * Makes an endpoint that the host mounts in its own web server, which hands it each request with mcplink_http_serve.
+ *
+ * server: the server.
+ * options: the settings, which are copied; NULL for the defaults. Bounds of connections are the host's business.
+ * http: receives the endpoint, NULL after a failure. The caller's to free, before or after the server.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK; MCPLINK_E_CLOSED when the server was stopped; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any. Blocks: no.
+ * Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_http(mcplink_server_t *server,
+                                     const mcplink_http_options_t *options,
+                                     mcplink_http_t **http,
+                                     mcplink_error_t **err);
+
+/**
+ * Answers an HTTP request. The response comes by the functions of the exchange, during this call or later.
+ *
+ * http: the endpoint.
+ * exchange: the request and where its response goes. It serves once, and stays the caller's.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK when the response is there or will come, whatever it says; MCPLINK_E_STATE when the exchange has served before or lacks
+ * a request; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any, several at once. Blocks: without a pump as long as the handler
+ * that answers, which runs on this thread. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_http_serve(mcplink_http_t *http,
+                                    mcplink_exchange_t *exchange,
+                                    mcplink_error_t **err);
+
+/**
+ * Ends an endpoint: its sessions, streams and requests.
+ *
+ * http: the endpoint.
+ * Returns: MCPLINK_OK, also when it has ended already. Threads: any. Blocks: a few seconds at most. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_http_close(mcplink_http_t *http);
+
+/**
+ * Frees an endpoint, and ends it before.
+ *
+ * http: NULL is fine. Threads: any. Blocks: as mcplink_http_close. Since 0.1.
+ */
+MCPLINK_API void mcplink_http_free(mcplink_http_t *http);
 
 #ifdef __cplusplus
 }  // extern "C"

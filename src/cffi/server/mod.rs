@@ -2,6 +2,11 @@
 
 mod definition;
 mod handler;
+#[cfg(feature = "http-server")]
+mod http;
+mod looking;
+#[cfg(not(feature = "http-server"))]
+mod no_http;
 mod options;
 mod prompt;
 mod registry;
@@ -20,6 +25,7 @@ use self::handler::Handlers;
 pub(super) use self::registry::mcplink_completion_of;
 use self::serving::Serving;
 use self::settings::mcplink_server_options_t;
+use super::dump;
 use super::entry::{Outcome, giving, need, value};
 use super::error::mcplink_error_t;
 use super::handle::{Gate, Handled, free_handle, hand_out};
@@ -59,12 +65,15 @@ impl mcplink_server_t {
         let stage = Arc::new(Stage::new(gate.number(), options.pump()));
         let handlers = Arc::new(Handlers::default());
         let server = options.build(gate.number(), &stage, &handlers)?;
+        let serving = Arc::<Serving>::default();
+        let shown = Arc::downgrade(&serving);
+        dump::show(shown);
         Ok(hand_out(Self {
             gate,
             server,
             stage,
             handlers,
-            serving: Arc::default(),
+            serving,
             claims_stdio: options.claims_stdio(),
         }))
     }

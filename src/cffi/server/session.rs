@@ -11,6 +11,7 @@ use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::{Gate, Handled, enter, free_handle, hand_out};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{Text, mcplink_str_t, optional, view_or_empty};
+use crate::cffi::transport::mcplink_transport_t;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::Connection;
 use crate::transport::sys::fd::duplicate;
@@ -82,16 +83,22 @@ impl mcplink_server_t {
         }
     }
 
+    /// Whether anything may still be served.
+    pub(super) fn check_open(&self) -> Result<()> {
+        if self.serving.is_stopped() {
+            let text = "the server was stopped: make another one to serve again";
+            return Err(Error::new(ErrorKind::Closed, text));
+        }
+        Ok(())
+    }
+
     /// Serves a client while the host does something else.
     pub(super) fn start(
         &self,
         principal: Option<&str>,
         transport: impl Transport + 'static,
     ) -> Outcome<*mut mcplink_session_t> {
-        if self.serving.is_stopped() {
-            let text = "the server was stopped: make another one to serve again";
-            return Err(Error::new(ErrorKind::Closed, text).into());
-        }
+        self.check_open()?;
         let connection = self.open(principal, transport)?;
         let number = self.serving.enter(Served::Session(connection.clone()))?;
         Ok(hand_out(mcplink_session_t {
@@ -219,6 +226,36 @@ pub unsafe extern "C" fn mcplink_server_serve_fds_start(
             let server = enter(server, "server")?;
             let principal = optional(principal, "principal")?;
             server.start(principal, descriptors(input, output)?)
+        })
+    }
+}
+
+/// Serves a client over a transport of the host's own, without waiting.
+///
+/// server: the server.
+/// transport: the transport, with a send function. It serves one session, stays the caller's, and is freed after the session.
+/// principal: on whose behalf the client acts, which the host has made sure of; NULL when nobody knows.
+/// session: receives the session, NULL after a failure. The caller's to free, before or after the server.
+/// err: receives what went wrong; NULL is fine.
+/// Returns: MCPLINK_OK; MCPLINK_E_STATE when the transport has served before or lacks a send function; MCPLINK_E_CLOSED when the server was
+/// stopped. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_attach(
+    server: *mut mcplink_server_t,
+    transport: *mut mcplink_transport_t,
+    principal: *const c_char,
+    session: *mut *mut mcplink_session_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are a server and a transport of ours, text that ends in NUL, and places that can be written to.
+    unsafe {
+        giving(session, err, || {
+            let server = enter(server, "server")?;
+            let transport = enter(transport, "transport")?;
+            let principal = optional(principal, "principal")?;
+            server.check_open()?;
+            server.start(principal, transport.connector().connect()?)
         })
     }
 }
