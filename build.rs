@@ -35,11 +35,11 @@ fn shared_library() {
 
 #[cfg(feature = "cffi")]
 mod header {
-    use std::env;
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
+    use std::{env, fs};
 
     /// What is exported, in the order of the header.
-    const PARTS: [&str; 48] = [
+    const PARTS: &[&str] = &[
         "version.rs",
         "text.rs",
         "user.rs",
@@ -135,7 +135,7 @@ mod header {
         let bindings = PARTS
             .iter()
             .fold(cbindgen::Builder::new(), |builder, part| {
-                builder.with_src(root.join("src/cffi").join(part))
+                builder.with_src(alone(&root.join("src/cffi").join(part), &out))
             });
         let bindings = bindings.with_config(config).generate();
         let bindings = bindings.expect("the C interface can be written as a header");
@@ -143,6 +143,17 @@ mod header {
         if env::var_os("MCPLINK_WRITE_HEADER").is_some() {
             bindings.write_to_file(root.join("include/mcplink.h"));
         }
+    }
+
+    /// The file as one without modules of its own, which would land in the header twice: here and as parts.
+    fn alone(part: &Path, out: &Path) -> PathBuf {
+        let folder = part.parent().and_then(Path::file_name);
+        let Some(folder) = folder.filter(|_| part.ends_with("mod.rs")) else {
+            return part.to_owned();
+        };
+        let copy = out.join(folder).with_extension("rs");
+        fs::copy(part, &copy).expect("the build's own folder can be written to");
+        copy
     }
 
     fn version_macros() -> String {

@@ -49,6 +49,9 @@ def promises():
 def functions():
     names = [re.search(r"(mcplink_\w+)\(", line).group(1) for line in promises()
              if not line.startswith(("typedef", "mcplink_status:")) and re.search(r"(mcplink_\w+)\(", line)]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        sys.exit(f"the header declares these more than once: {twice}")
     return sorted(names)
 
 
