@@ -93,6 +93,8 @@ static void talks()
             auto client = mcplink::client::open(options);
             if (!client) std::fprintf(stderr, "%s\n", std::string(client.error().message()).c_str());
             CHECK(client);
+            /* The client has copies of its own. */
+            close(there[1]);
             auto result = client->call_tool("greet", R"({"name":"C++"})");
             CHECK(result && !result->is_tool_error() && result->text() == "Hello, C++!");
             CHECK(client->call_tool("kept")->text() == "later");
@@ -116,6 +118,7 @@ static void talks()
         }
         serving.join();
         if (later.joinable()) later.join();
+        for (int fd : {there[0], back[0], back[1]}) close(fd);
     }
     CHECK(alive::count == 0);
 }
