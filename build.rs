@@ -6,13 +6,122 @@
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     #[cfg(feature = "cffi")]
-    header::write();
+    {
+        header::write();
+        shared_library();
+    }
+}
+
+/// How the shared library is linked. Before 1.0 each minor version is one of its own.
+#[cfg(feature = "cffi")]
+fn shared_library() {
+    let part = |name: &str| std::env::var(name).expect("cargo sets it");
+    if part("CARGO_CFG_TARGET_OS") != "linux" {
+        return;
+    }
+    let (major, minor) = (
+        part("CARGO_PKG_VERSION_MAJOR"),
+        part("CARGO_PKG_VERSION_MINOR"),
+    );
+    let version = if major == "0" {
+        format!("0.{minor}")
+    } else {
+        major
+    };
+    println!("cargo::rustc-link-arg=-Wl,-soname,libmcplink.so.{version}");
+    // A thread of ours may be on its way out when a host unloads its plug-in.
+    println!("cargo::rustc-link-arg=-Wl,-z,nodelete");
 }
 
 #[cfg(feature = "cffi")]
 mod header {
-    use std::env;
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
+    use std::{env, fs};
+
+    /// What is exported, in the order of the header.
+    const PARTS: &[&str] = &[
+        "version.rs",
+        "text.rs",
+        "user.rs",
+        "status.rs",
+        "error.rs",
+        "json.rs",
+        "writer.rs",
+        "pump.rs",
+        "limit.rs",
+        "cancel.rs",
+        "result.rs",
+        "transport.rs",
+        "request.rs",
+        "responder.rs",
+        "answer.rs",
+        "log.rs",
+        "dump.rs",
+        "client/options.rs",
+        "client/reach.rs",
+        "client/endpoint.rs",
+        "client/mod.rs",
+        "client/opening.rs",
+        "client/events.rs",
+        "client/info.rs",
+        "client/call_options.rs",
+        "client/call.rs",
+        "client/calls.rs",
+        "client/lists.rs",
+        "client/notices.rs",
+        "client/questions.rs",
+        "server/tool.rs",
+        "server/resource.rs",
+        "server/template.rs",
+        "server/prompt.rs",
+        "server/options.rs",
+        "server/settings.rs",
+        "server/tuning.rs",
+        "server/mod.rs",
+        "server/registry.rs",
+        "server/looking.rs",
+        "server/session.rs",
+        "server/http/options.rs",
+        "server/http/request.rs",
+        "server/http/listener.rs",
+        "server/http/head.rs",
+        "server/http/channel.rs",
+        "server/http/exchange.rs",
+        "server/http/mount.rs",
+    ];
+
+    /// What compilers differ in. `MCPLINK_NODISCARD` is the compiler's own attribute: the standard one may not follow another.
+    const MACROS: &str = r#"/* Before each function: define it when the library is a DLL. */
+#ifndef MCPLINK_API
+#  if defined(_WIN32) && defined(MCPLINK_SHARED)
+#    define MCPLINK_API __declspec(dllimport) extern
+#  else
+#    define MCPLINK_API extern
+#  endif
+#endif
+
+/* The result tells whether it worked: not to be ignored. */
+#if defined(__GNUC__) || defined(__clang__)
+#  define MCPLINK_NODISCARD __attribute__((warn_unused_result))
+#elif defined(_MSC_VER)
+#  define MCPLINK_NODISCARD _Check_return_
+#else
+#  define MCPLINK_NODISCARD
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#  define MCPLINK_DEPRECATED(text) __attribute__((deprecated(text)))
+#elif defined(_MSC_VER)
+#  define MCPLINK_DEPRECATED(text) __declspec(deprecated(text))
+#else
+#  define MCPLINK_DEPRECATED(text)
+#endif
+
+/* As the length of text: measure it, it ends in NUL. */
+#define MCPLINK_NUL ((size_t)-1)
+
+/* As a time in milliseconds: no end. */
+#define MCPLINK_FOREVER ((uint32_t)-1)"#;
 
     pub(crate) fn write() {
         println!("cargo::rerun-if-changed=src/cffi");
@@ -23,15 +132,28 @@ mod header {
         let mut config = cbindgen::Config::from_file(root.join("cbindgen.toml"))
             .expect("cbindgen.toml can be read");
         config.after_includes = Some(version_macros());
-        let bindings = cbindgen::Builder::new()
-            .with_src(root.join("src/cffi/mod.rs"))
-            .with_config(config)
-            .generate();
+        let bindings = PARTS
+            .iter()
+            .fold(cbindgen::Builder::new(), |builder, part| {
+                builder.with_src(alone(&root.join("src/cffi").join(part), &out))
+            });
+        let bindings = bindings.with_config(config).generate();
         let bindings = bindings.expect("the C interface can be written as a header");
         bindings.write_to_file(out.join("mcplink.h"));
         if env::var_os("MCPLINK_WRITE_HEADER").is_some() {
             bindings.write_to_file(root.join("include/mcplink.h"));
         }
+    }
+
+    /// The file as one without modules of its own, which would land in the header twice: here and as parts.
+    fn alone(part: &Path, out: &Path) -> PathBuf {
+        let folder = part.parent().and_then(Path::file_name);
+        let Some(folder) = folder.filter(|_| part.ends_with("mod.rs")) else {
+            return part.to_owned();
+        };
+        let copy = out.join(folder).with_extension("rs");
+        fs::copy(part, &copy).expect("the build's own folder can be written to");
+        copy
     }
 
     fn version_macros() -> String {
@@ -44,8 +166,7 @@ mod header {
         format!(
             "\n#define MCPLINK_VERSION_MAJOR {major}\n#define MCPLINK_VERSION_MINOR {minor}\n\
              #define MCPLINK_VERSION_PATCH {patch}\n\
-             /* major << 24 | minor << 16 | patch << 8 */\n#define MCPLINK_VERSION_NUMBER 0x{number:08x}u\n\n\
-             #ifndef MCPLINK_API\n#define MCPLINK_API extern\n#endif"
+             /* major << 24 | minor << 16 | patch << 8 */\n#define MCPLINK_VERSION_NUMBER 0x{number:08x}u\n\n{MACROS}"
         )
     }
 }

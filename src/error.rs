@@ -196,6 +196,17 @@ impl Error {
         self.0.sent
     }
 
+    /// Whether the same call may succeed later and can't have had an effect yet: nothing was sent when it failed for want of time, room or a
+    /// connection, or the server said over HTTP that it has no time (status 429 or 503).
+    pub fn is_retryable(&self) -> bool {
+        match self.0.kind {
+            ErrorKind::Busy => true,
+            ErrorKind::Timeout | ErrorKind::Closed | ErrorKind::Io => !self.0.sent,
+            ErrorKind::Http => matches!(self.http_status(), Some(429 | 503)),
+            _ => false,
+        }
+    }
+
     /// The operating system's error number (`errno`), when it is the system that refused.
     pub fn os_code(&self) -> Option<i32> {
         self.0.os_code

@@ -1,86 +1,57 @@
 //! The C interface: what is behind `include/mcplink.h`.
 //!
-//! So far it tells which library a program runs with. The doc comments are for C readers: they land in the header.
-#![allow(unsafe_code, reason = "exported symbols")]
+//! It has no protocol logic of its own: each function looks at what C passes, calls what a Rust program would call, and makes C objects of
+//! what comes back. The doc comments of what is exported are for C readers: they land in the header.
+//!
+//! ```text
+//!  entry    the door: panics, errors, NULL
+//!  handle   objects that many threads use, and how they end
+//!  user     callbacks of the host, and what belongs to them
+//!  queue    callbacks that wait for their thread;  stage  whose queue that is;  pump  the host's
+//!  callers  threads for calls that nobody waits for
+//!  served   the right to answer, of each kind;  request, responder, answer  how C sees it
+//!  text, json, writer, status, error    what goes over the border
+//! ```
+#![allow(unsafe_code, reason = "exported symbols, and what C passes")]
 #![allow(unreachable_pub, reason = "what is exported is reached from C")]
+#![allow(
+    non_camel_case_types,
+    missing_debug_implementations,
+    clippy::exhaustive_enums,
+    clippy::exhaustive_structs,
+    clippy::missing_safety_doc,
+    reason = "what is exported is named, documented and used as in C"
+)]
+#![deny(improper_ctypes_definitions)]
 
-use std::ffi::{CStr, c_char};
-
-/// The version of this library as text, for example "0.1.0".
-///
-/// Returns: a static string that ends in NUL; never NULL. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
-#[unsafe(no_mangle)]
-pub extern "C" fn mcplink_version() -> *const c_char {
-    const VERSION: &CStr =
-        match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
-            Ok(version) => version,
-            Err(_) => panic!("a version has no NUL"),
-        };
-    VERSION.as_ptr()
-}
-
-/// The version of this library as a number: major << 24 | minor << 16 | patch << 8.
-///
-/// Returns: the number; compare it with MCPLINK_VERSION_NUMBER. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
-#[unsafe(no_mangle)]
-pub extern "C" fn mcplink_version_number() -> u32 {
-    VERSION_NUMBER
-}
-
-/// Whether this library serves a program that was compiled against a header of the given version.
-///
-/// header_version: MCPLINK_VERSION_NUMBER. Before 1.0 a library serves its own minor version; from 1.0 every header of the same major
-/// version that is not newer than the library.
-/// Returns: true if it does. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
-#[unsafe(no_mangle)]
-pub extern "C" fn mcplink_check_version(header_version: u32) -> bool {
-    serves(VERSION_NUMBER, header_version)
-}
-
-const VERSION_NUMBER: u32 = number_of(env!("CARGO_PKG_VERSION_MAJOR")) << 24
-    | number_of(env!("CARGO_PKG_VERSION_MINOR")) << 16
-    | number_of(env!("CARGO_PKG_VERSION_PATCH")) << 8;
-
-const fn number_of(text: &str) -> u32 {
-    match u32::from_str_radix(text, 10) {
-        Ok(number) => number,
-        Err(_) => panic!("versions have numbers"),
-    }
-}
-
-const fn serves(library: u32, header: u32) -> bool {
-    let (major, minor) = (library >> 24, library >> 16);
-    header >> 24 == major && header <= library && (major > 0 || header >> 16 == minor)
-}
+mod answer;
+mod callers;
+mod cancel;
+mod client;
+mod dump;
+mod entry;
+mod error;
+mod handle;
+mod json;
+mod limit;
+mod log;
+mod pump;
+mod queue;
+mod request;
+mod responder;
+mod result;
+mod served;
+mod server;
+mod stage;
+mod status;
+mod text;
+mod transport;
+mod user;
+mod version;
+mod writer;
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
-    #[test]
-    fn a_header_is_served_by_its_own_line_of_versions() {
-        let version = |major: u32, minor: u32, patch: u32| major << 24 | minor << 16 | patch << 8;
-        for (library, header, expected) in [
-            (version(0, 1, 2), version(0, 1, 2), true),
-            (version(0, 1, 2), version(0, 1, 0), true),
-            (version(0, 1, 2), version(0, 1, 3), false),
-            (version(0, 2, 0), version(0, 1, 0), false),
-            (version(1, 4, 0), version(1, 2, 9), true),
-            (version(1, 4, 0), version(1, 5, 0), false),
-            (version(2, 0, 0), version(1, 5, 0), false),
-        ] {
-            assert_eq!(
-                serves(library, header),
-                expected,
-                "{library:x} and {header:x}"
-            );
-        }
-        assert!(mcplink_check_version(mcplink_version_number()));
-    }
-
     #[test]
     fn the_committed_header_is_the_generated_one() {
         let generated = include_str!(concat!(env!("OUT_DIR"), "/mcplink.h"));

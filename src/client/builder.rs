@@ -356,7 +356,8 @@ impl ClientBuilder {
     }
 
     /// Takes what becomes of the connection when the client [restarts](Self::restart) its server: one at a time, in order, on the thread that
-    /// restarts, which goes on when this returns. The log has it too. Defaults to nobody.
+    /// restarts, which goes on when this returns. A client that does not is told [`ConnectionEvent::GivenUp`] when the server was lost, on a
+    /// thread of the connection. The log has it too. That the client itself closes the connection is not told. Defaults to nobody.
     ///
     /// Calls made here while the server is away do not wait for it, and fail at once.
     pub fn on_connection_event(

@@ -112,6 +112,8 @@ struct State {
     generation: Option<Arc<Generation>>,
     connection: Option<Connection>,
     since: Instant,
+    /// Of a client that does not restart its server: the host was told that it was lost.
+    end_told: bool,
     /// What is being opened.
     opening: Option<Connection>,
     restarting: bool,
@@ -155,6 +157,7 @@ impl Link {
             generation: None,
             connection: None,
             since: Instant::now(),
+            end_told: false,
             opening: None,
             restarting: false,
             restarter: None,
@@ -487,7 +490,16 @@ impl Link {
         // What it said does not hold for the next one. Only what its tools said of repeating them decides about the calls it leaves open.
         self.cache.lose();
         self.outputs.forget();
-        let Some(again) = &self.again else { return };
+        let Some(again) = &self.again else {
+            if self.settings.on_connection_event.is_some() && !state.end_told {
+                state.end_told = true;
+                let error = gone(state.last());
+                let (peer, link) = (state.last().peer.clone(), Arc::clone(self));
+                drop(state);
+                peer.run_in_order(move || link.tell(ConnectionEvent::GivenUp { error }));
+            }
+            return;
+        };
         let uptime = state.since.elapsed();
         state.phase = Phase::Down(gone(state.last()));
         again.attempts.lock().was_up(uptime);
@@ -661,7 +673,7 @@ impl Link {
         self.tell(ConnectionEvent::GivenUp { error });
     }
 
-    /// Tells the host. Only the thread that restarts does so.
+    /// Tells the host. Only the thread that restarts does so, or, where there is none, that of the connection's notifications.
     fn tell(&self, event: ConnectionEvent) {
         let settings = &self.settings;
         let level = match &event {

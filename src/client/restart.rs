@@ -97,7 +97,7 @@ impl Restart {
     }
 }
 
-/// What became of the connection of a client that [restarts](super::ClientBuilder::restart) its server. Its text tells it to people.
+/// What became of the connection of a client: see [`on_connection_event`](super::ClientBuilder::on_connection_event). Its text tells it to people.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ConnectionEvent {

@@ -1,5 +1,6 @@
 //! A request of ours, from the caller's side: how long it waits, and how it reads while it waits.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -210,7 +211,7 @@ struct Call<'c> {
     deadline: Deadline,
     may_cancel: bool,
     /// Why the caller stops waiting, for the peer.
-    reason: &'static str,
+    reason: Cow<'static, str>,
 }
 
 /// Sends a request and waits for its answer.
@@ -253,7 +254,7 @@ pub(super) fn request(
         slot,
         deadline,
         may_cancel,
-        reason: "the caller no longer waits",
+        reason: Cow::Borrowed("the caller no longer waits"),
     };
     let text = write_request(id, method, write).map_err(|error| {
         call.forget();
@@ -352,7 +353,7 @@ impl Call<'_> {
                 self.deadline.extend(seen);
             }
             if let Some(bound) = self.deadline.passed(now) {
-                self.reason = "timed out";
+                self.reason = Cow::Borrowed("timed out");
                 return Err(self.timed_out(bound, options));
             }
             // Progress that never ends must not keep the caller from the two looks above.
@@ -389,7 +390,10 @@ impl Call<'_> {
         if !token.is_triggered() {
             return None;
         }
-        self.reason = "the caller cancelled the request";
+        self.reason = match token.reason() {
+            Some(reason) => Cow::Owned(reason),
+            None => Cow::Borrowed("the caller cancelled the request"),
+        };
         let text = format!("{} to '{}' was cancelled", self.method, self.core.peer());
         Some(Error::new(ErrorKind::Cancelled, text).sent(true))
     }
@@ -459,7 +463,7 @@ impl Call<'_> {
             return cancelled.sent(error.was_sent());
         }
         if let Some(bound) = self.deadline.passed(Instant::now()) {
-            self.reason = "timed out";
+            self.reason = Cow::Borrowed("timed out");
             return self.timed_out(bound, options).sent(error.was_sent());
         }
         self.forget();
@@ -520,7 +524,7 @@ impl Drop for Call<'_> {
     fn drop(&mut self) {
         self.core.crew.stand_down(self.id);
         if self.core.calls.give_up(self.id) && self.may_cancel {
-            self.core.send_cancelled(self.id, self.reason);
+            self.core.send_cancelled(self.id, &self.reason);
         }
     }
 }

@@ -40,6 +40,12 @@ impl CancelToken {
         self.fire(None).into_iter().for_each(|callback| callback());
     }
 
+    /// The same, with the reason: servers are told it, where a call was cancelled that had been sent.
+    pub fn trigger_because(&self, reason: impl Into<String>) {
+        let callbacks = self.fire(Some(reason.into()));
+        callbacks.into_iter().for_each(|callback| callback());
+    }
+
     /// Whether it was triggered. Cheap: poll it.
     pub fn is_triggered(&self) -> bool {
         self.0.state.lock().triggered

@@ -189,6 +189,14 @@ impl AskError {
         matches!(self.0, Reason::Failed(_))
     }
 
+    /// What failed, if it [is a failure](Self::is_failure).
+    pub fn failure(&self) -> Option<&Error> {
+        match &self.0 {
+            Reason::Failed(error) => Some(error),
+            _ => None,
+        }
+    }
+
     /// What the client said when it refused to answer, which it can in the legacy era.
     pub fn refusal(&self) -> Option<&RpcError> {
         match &self.0 {

@@ -125,7 +125,7 @@ impl Context {
     }
 
     /// Tells the host something about the call that is nobody else's business.
-    pub(super) fn tell_host(&self, level: LogLevel, text: impl FnOnce() -> String) {
+    pub(crate) fn tell_host(&self, level: LogLevel, text: impl FnOnce() -> String) {
         self.peer().core().log_as("server", level, || {
             let (method, text) = (self.method(), text());
             match &self.asker {
@@ -153,6 +153,17 @@ impl Context {
     /// Who asks, in which revision, and what the client can do.
     pub fn terms(&self) -> &Terms {
         &self.terms
+    }
+
+    /// The same for who keeps them longer than the call.
+    #[cfg(feature = "cffi")]
+    pub(crate) fn shared_terms(&self) -> &Arc<Terms> {
+        &self.terms
+    }
+
+    /// A number that no other connection of this server has. Over HTTP, all clients of the modern era share one.
+    pub fn connection(&self) -> u64 {
+        self.link.number
     }
 
     /// What travels beside the params, without what [`terms`](Self::terms) says.

@@ -34,9 +34,17 @@ use crate::schema::{
 pub(super) type Handle = fn(&Arc<Link>, &Request, Responder);
 
 /// The conversation that a connection of a server is.
-fn link_of(peer: &Peer) -> Arc<Link> {
+pub(super) fn link_of(peer: &Peer) -> Arc<Link> {
     let link = peer.core().local();
     link.expect("a server's connections are opened with one")
+}
+
+/// From which connection of a server a request of a method of the host's own came, and on whose behalf.
+#[cfg(feature = "cffi")]
+pub(crate) fn origin_of(responder: &Responder) -> (u64, Option<String>) {
+    let link = link_of(&responder.peer());
+    let principal = link.principal_of(responder).map(str::to_owned);
+    (link.number, principal)
 }
 
 /// The handlers of all connections of a server.

@@ -167,7 +167,7 @@ fn millis_until(deadline: Instant) -> c_int {
     c_int::try_from(millis).unwrap_or(c_int::MAX)
 }
 
-/// Wakes whoever polls it. Once fired it stays so.
+/// Wakes whoever polls it. Once fired it stays so until it is cleared.
 #[derive(Debug)]
 pub(crate) struct Wake {
     polled: OwnedFd,
@@ -189,10 +189,12 @@ impl Wake {
     pub(crate) fn new() -> io::Result<Self> {
         use std::os::fd::AsFd;
         let (polled, written) = pipe()?;
+        set_nonblocking(polled.as_fd())?;
         set_nonblocking(written.as_fd())?;
         Ok(Self { polled, written })
     }
 
+    /// Safe to call in a signal handler.
     pub(crate) fn fire(&self) {
         #[cfg(target_os = "linux")]
         let fd = self.polled.as_raw_fd();
@@ -204,7 +206,23 @@ impl Wake {
         unsafe { libc::write(fd, one.as_ptr().cast(), one.len()) };
     }
 
-    pub(super) fn raw(&self) -> RawFd {
+    /// Takes back that it was fired.
+    #[cfg(feature = "cffi")]
+    pub(crate) fn clear(&self) {
+        let mut bytes = [0u8; 64];
+        // SAFETY: the descriptor is open and there is room for as many bytes as said. It does not block; nothing to read is as good.
+        while unsafe { libc::read(self.raw(), bytes.as_mut_ptr().cast(), bytes.len()) }
+            == bytes.len() as isize
+        {}
+    }
+
+    /// Waits until it is fired (`true`) or the deadline passes (`false`).
+    #[cfg(feature = "cffi")]
+    pub(crate) fn wait(&self, deadline: Option<Instant>) -> io::Result<bool> {
+        poll(&mut [entry(self.raw(), libc::POLLIN)], deadline)
+    }
+
+    pub(crate) fn raw(&self) -> RawFd {
         self.polled.as_raw_fd()
     }
 }

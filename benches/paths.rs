@@ -1,0 +1,249 @@
+//! The paths of a message, one at a time, for who counts instructions: `benches/instructions` runs them under callgrind.
+//!
+//! `paths NAME COUNT` does the same COUNT times. What two counts differ in is what one message costs, without what starting costs. Nothing
+//! here waits for another process, so that the numbers are the same from run to run.
+#![allow(missing_docs, reason = "a program of its own")]
+
+use std::error::Error;
+use std::io::{self, Cursor, Read, Write};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::time::{Duration, Instant};
+
+use mcplink::client::Client;
+use mcplink::protocol::CallOptions;
+use mcplink::schema::Tool;
+use mcplink::server::http::{HttpOptions, HttpService};
+use mcplink::server::{Context, Server};
+use mcplink::transport::http::{HttpRequest, ResponseHead, ResponseWriter, Service as _};
+use mcplink::transport::{Stream, memory};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+#[derive(Deserialize)]
+struct Echo {
+    message: String,
+}
+
+#[derive(Deserialize)]
+struct Count {
+    count: u32,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let name = arguments.next().unwrap_or_default();
+    // Without a count `cargo bench` has started it: a look whether all paths work.
+    let Some(count) = arguments.next().and_then(|count| count.parse().ok()) else {
+        return NAMES.iter().try_for_each(|name| run(name, 3));
+    };
+    run(&name, count)
+}
+
+const NAMES: [&str; 8] = [
+    "stdio_100B_legacy",
+    "stdio_100B_modern",
+    "stdio_10KB_modern",
+    "stdio_list_200",
+    "stdio_progress_100",
+    "http_100B_modern",
+    "http_10KB_modern",
+    "client_and_server_100B",
+];
+
+fn run(name: &str, count: usize) -> Result<(), Box<dyn Error>> {
+    let small = "x".repeat(100);
+    let large =
+        "The quick brown fox jumps over the lazy dog and keeps running on.\nHe said \"stop\"; "
+            .repeat(120);
+    match name {
+        "stdio_100B_legacy" => stream(count, false, "tools/call", echo(&small)),
+        "stdio_100B_modern" => stream(count, true, "tools/call", echo(&small)),
+        "stdio_10KB_modern" => stream(count, true, "tools/call", echo(&large)),
+        "stdio_list_200" => stream(count, true, "tools/list", json!({})),
+        "stdio_progress_100" => {
+            let params = json!({ "name": "progress", "arguments": { "count": 100 }, "_meta": { "progressToken": 1 } });
+            stream(count, true, "tools/call", params)
+        }
+        "http_100B_modern" => http(count, echo(&small)),
+        "http_10KB_modern" => http(count, echo(&large)),
+        "client_and_server_100B" => call(count, &small),
+        other => Err(format!("no path is called '{other}'").into()),
+    }
+}
+
+fn server() -> Result<Server, Box<dyn Error>> {
+    let server = Server::builder("paths", "1.0")
+        .tool_with(Tool::new("echo"), |args: Echo, _: &Context| args.message)
+        .tool_with(Tool::new("progress"), |args: Count, context: &Context| {
+            for step in 1..=args.count {
+                context.progress(step.into(), None, None);
+            }
+            "done"
+        })
+        .build()?;
+    for number in 2..200 {
+        let tool = Tool::new(format!("tool_{number}"))
+            .description("Makes the list longer than it would be without it");
+        server.add_tool(tool, |_: Value, _: &Context| "nothing")?;
+    }
+    Ok(server)
+}
+
+fn echo(message: &str) -> Value {
+    json!({ "name": "echo", "arguments": { "message": message } })
+}
+
+fn request(id: usize, is_modern: bool, method: &str, mut params: Value) -> Value {
+    if is_modern {
+        params["_meta"]["io.modelcontextprotocol/protocolVersion"] = "2026-07-28".into();
+        params["_meta"]["io.modelcontextprotocol/clientInfo"] =
+            json!({ "name": "paths", "version": "1" });
+        params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
+    }
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+}
+
+/// The input of a server: the next request comes when the one before was answered.
+struct Feed {
+    opening: Cursor<Vec<u8>>,
+    line: Vec<u8>,
+    left: usize,
+    answered: Receiver<()>,
+}
+
+impl Read for Feed {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let count = self.opening.read(room)?;
+        if count > 0 || self.left == 0 {
+            return Ok(count);
+        }
+        self.left -= 1;
+        // It fails when the server has gone.
+        let waited = self.answered.recv_timeout(Duration::from_secs(60));
+        waited.map_err(|_| io::ErrorKind::TimedOut)?;
+        self.opening = Cursor::new(self.line.clone());
+        self.opening.read(room)
+    }
+}
+
+/// The output of a server: says when a response has been written.
+struct Sink(Sender<()>);
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for line in bytes.split(|byte| *byte == b'\n') {
+            if find(line, b"\"result\":").is_some() {
+                // It fails when no more is asked for.
+                _ = self.0.send(());
+            }
+            assert!(
+                find(line, b"\"error\":").is_none(),
+                "{}",
+                String::from_utf8_lossy(line)
+            );
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Looks into the first bytes only: what it looks for stands there.
+fn find(line: &[u8], wanted: &[u8]) -> Option<usize> {
+    let head = &line[..line.len().min(64)];
+    head.windows(wanted.len()).position(|part| part == wanted)
+}
+
+/// A server on a stream.
+fn stream(
+    count: usize,
+    is_modern: bool,
+    method: &str,
+    params: Value,
+) -> Result<(), Box<dyn Error>> {
+    let mut opening = Vec::new();
+    let (answer, answered) = mpsc::channel();
+    if is_modern {
+        answer.send(())?;
+    } else {
+        let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "paths", "version": "1" } });
+        writeln!(opening, "{}", request(0, false, "initialize", params))?;
+        writeln!(
+            opening,
+            "{}",
+            json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })
+        )?;
+    }
+    let line = request(1, is_modern, method, params).to_string() + "\n";
+    let feed = Feed {
+        opening: Cursor::new(opening),
+        line: line.into_bytes(),
+        left: count,
+        answered,
+    };
+    Ok(server()?.serve(Stream::new(feed, Sink(answer)))?)
+}
+
+/// Counts answers.
+#[derive(Debug)]
+struct Answer;
+
+impl ResponseWriter for Answer {
+    fn respond(&mut self, head: &ResponseHead, _: &[u8]) -> mcplink::Result<()> {
+        assert_eq!(head.status, 200);
+        Ok(())
+    }
+
+    fn begin(&mut self, _: &ResponseHead, _: &[u8]) -> mcplink::Result<()> {
+        unreachable!("the answer comes whole")
+    }
+
+    fn write(&mut self, _: &[u8], _: Option<Instant>) -> mcplink::Result<bool> {
+        unreachable!("the answer comes whole")
+    }
+
+    fn finish(&mut self) -> mcplink::Result<()> {
+        unreachable!("the answer comes whole")
+    }
+
+    fn on_gone(&mut self, _: Box<dyn FnOnce() + Send>) {}
+}
+
+/// What a server does with a request that a listener has read.
+fn http(count: usize, params: Value) -> Result<(), Box<dyn Error>> {
+    let service: HttpService = server()?.http_service(HttpOptions::new());
+    let body = request(1, true, "tools/call", params)
+        .to_string()
+        .into_bytes();
+    let headers: [(&str, &[u8]); 6] = [
+        ("Host", b"localhost"),
+        ("Content-Type", b"application/json"),
+        ("Accept", b"application/json, text/event-stream"),
+        ("MCP-Protocol-Version", b"2026-07-28"),
+        ("Mcp-Method", b"tools/call"),
+        ("Mcp-Name", b"echo"),
+    ];
+    for _ in 0..count {
+        let request = HttpRequest::new("POST", "/mcp")
+            .headers(&headers)
+            .body(body.clone());
+        service.serve(request, Box::new(Answer));
+    }
+    Ok(())
+}
+
+/// A client that calls a server in the same process.
+fn call(count: usize, message: &str) -> Result<(), Box<dyn Error>> {
+    let (here, there) = memory::pair();
+    let serving = server()?.open(there)?;
+    let client = Client::connect(here)?;
+    let arguments = json!({ "message": message });
+    for _ in 0..count {
+        client.call_tool_with("echo", &arguments, CallOptions::new())?;
+    }
+    client.close();
+    serving.close();
+    Ok(())
+}

@@ -1,0 +1,543 @@
+//! Reading JSON: as much as a host needs to look at arguments, results and events without a library of its own.
+
+use std::ffi::c_char;
+use std::fmt;
+use std::sync::OnceLock;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
+
+use super::entry::{Outcome, free, get, giving, value};
+use super::error::mcplink_error_t;
+use super::status::mcplink_status_t;
+use super::text::{Text, mcplink_str_t, name, payload};
+use crate::error::{Error, ErrorKind, Result};
+
+/// A JSON value: a document of the caller's, or a node in one.
+///
+/// Every function that looks at a node takes NULL and a node of another type too, and gives the neutral value then, so that chains of calls
+/// need no checks in between. A node is valid as long as its document; a document may be read by many threads at once.
+pub struct mcplink_json_t {
+    content: Content,
+    /// The node as JSON, made when it is asked for.
+    text: OnceLock<Text>,
+}
+
+enum Content {
+    Null,
+    Boolean(bool),
+    Signed(i64),
+    Unsigned(u64),
+    Float(f64),
+    String(Text),
+    Array(Vec<mcplink_json_t>),
+    /// As they came; of members with the same name the last one counts.
+    Object(Vec<(Text, mcplink_json_t)>),
+}
+
+use mcplink_json_t as Node;
+
+/// What a JSON value is.
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum mcplink_json_type_t {
+    /// There is no value: NULL was passed.
+    MCPLINK_JSON_MISSING = 0,
+    /// null.
+    MCPLINK_JSON_NULL = 1,
+    /// true or false.
+    MCPLINK_JSON_BOOLEAN = 2,
+    /// A number.
+    MCPLINK_JSON_NUMBER = 3,
+    /// A string.
+    MCPLINK_JSON_STRING = 4,
+    /// An array.
+    MCPLINK_JSON_ARRAY = 5,
+    /// An object.
+    MCPLINK_JSON_OBJECT = 6,
+}
+
+impl Node {
+    /// Reads a document.
+    pub(super) fn parse(text: &str) -> Result<Self> {
+        serde_json::from_str(text).map_err(|error| {
+            let text = format!("this is not JSON: {error}");
+            Error::new(ErrorKind::Invalid, text)
+        })
+    }
+
+    fn new(content: Content) -> Self {
+        Self {
+            content,
+            text: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn member(&self, key: &str) -> Option<&Self> {
+        let Content::Object(members) = &self.content else {
+            return None;
+        };
+        let found = members.iter().rev().find(|(name, _)| name.as_str() == key);
+        found.map(|(_, node)| node)
+    }
+
+    pub(super) fn item(&self, index: usize) -> Option<&Self> {
+        match &self.content {
+            Content::Array(items) => items.get(index),
+            Content::Object(members) => members.get(index).map(|(_, node)| node),
+            _ => None,
+        }
+    }
+
+    /// Spec: RFC 6901.
+    fn pointer(&self, pointer: &str) -> Option<&Self> {
+        if pointer.is_empty() {
+            return Some(self);
+        }
+        let steps = pointer.strip_prefix('/')?.split('/');
+        let mut node = self;
+        for step in steps {
+            node = match &node.content {
+                Content::Array(items) => items.get(index(step)?)?,
+                _ => node.member(&step.replace("~1", "/").replace("~0", "~"))?,
+            };
+        }
+        Some(node)
+    }
+
+    pub(super) fn as_str(&self) -> Option<&str> {
+        match &self.content {
+            Content::String(text) => Some(text.as_str()),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_array(&self) -> bool {
+        matches!(self.content, Content::Array(_))
+    }
+
+    /// The node as JSON.
+    pub(super) fn text(&self) -> &Text {
+        self.text.get_or_init(|| {
+            let text = serde_json::to_string(self);
+            text.expect("what was read can be written").into()
+        })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match &self.content {
+            Content::String(text) => text.view().len,
+            Content::Array(items) => items.len(),
+            Content::Object(members) => members.len(),
+            _ => 0,
+        }
+    }
+}
+
+/// An index in a pointer has no sign and no leading zeros.
+fn index(step: &str) -> Option<usize> {
+    let plain = step == "0" || !step.starts_with(['0', '+']);
+    step.parse().ok().filter(|_| plain)
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Reader).map(Self::new)
+    }
+}
+
+struct Reader;
+
+impl<'de> Visitor<'de> for Reader {
+    type Value = Content;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Content, E> {
+        Ok(Content::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Content, E> {
+        Ok(Content::Boolean(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Content, E> {
+        Ok(Content::Signed(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Content, E> {
+        Ok(Content::Unsigned(value))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Content, E> {
+        Ok(Content::Float(value))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Content, E> {
+        Ok(Content::String(value.into()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Content, E> {
+        Ok(Content::String(value.into()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Content, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element()? {
+            items.push(item);
+        }
+        Ok(Content::Array(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Content, A::Error> {
+        let mut members = Vec::new();
+        while let Some((name, node)) = map.next_entry::<String, Node>()? {
+            members.push((name.into(), node));
+        }
+        Ok(Content::Object(members))
+    }
+}
+
+impl Serialize for Node {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.content {
+            Content::Null => serializer.serialize_unit(),
+            Content::Boolean(value) => serializer.serialize_bool(*value),
+            Content::Signed(value) => serializer.serialize_i64(*value),
+            Content::Unsigned(value) => serializer.serialize_u64(*value),
+            Content::Float(value) => serializer.serialize_f64(*value),
+            Content::String(text) => serializer.serialize_str(text.as_str()),
+            Content::Array(items) => serializer.collect_seq(items),
+            Content::Object(members) => {
+                let mut map = serializer.serialize_map(Some(members.len()))?;
+                for (name, node) in members {
+                    map.serialize_entry(name.as_str(), node)?;
+                }
+                map.end()
+            }
+        }
+    }
+}
+
+/// Reads a JSON document.
+///
+/// text, len: the text; MCPLINK_NUL measures it. It is copied.
+/// out: receives the document, NULL after a failure. The caller's to free, with mcplink_json_free.
+/// err: receives what went wrong, with line and column; NULL is fine.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Integers from -2^63 to 2^64-1 stay exact; documents may be nested 127 levels deep. Threads: any.
+/// Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_json_parse(
+    text: *const c_char,
+    len: usize,
+    out: *mut *mut mcplink_json_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that both are NULL or can be written to, and that the text has its length.
+    unsafe {
+        giving(out, err, || {
+            let document = Node::parse(payload(text, len, "text")?)?;
+            Ok(Box::into_raw(Box::new(document)))
+        })
+    }
+}
+
+/// Frees a document that mcplink_json_parse made. All its nodes end here.
+///
+/// document: NULL is fine. Never a node that another function showed. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_json_free(document: *mut mcplink_json_t) {
+    // SAFETY: the header says that it is a document of ours, freed once.
+    unsafe { free(document) }
+}
+
+/// What a value is.
+///
+/// node: NULL for MCPLINK_JSON_MISSING.
+/// Returns: one of enum mcplink_json_type_t. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_json_type(node: *const mcplink_json_t) -> i32 {
+    use mcplink_json_type_t as Type;
+    // SAFETY: the header says that it is a node of ours.
+    let node = unsafe { get(node) };
+    let kind = node.map_or(Type::MCPLINK_JSON_MISSING, |node| match node.content {
+        Content::Null => Type::MCPLINK_JSON_NULL,
+        Content::Boolean(_) => Type::MCPLINK_JSON_BOOLEAN,
+        Content::Signed(_) | Content::Unsigned(_) | Content::Float(_) => Type::MCPLINK_JSON_NUMBER,
+        Content::String(_) => Type::MCPLINK_JSON_STRING,
+        Content::Array(_) => Type::MCPLINK_JSON_ARRAY,
+        Content::Object(_) => Type::MCPLINK_JSON_OBJECT,
+    });
+    kind as i32
+}
+
+/// Whether there is no value, which is something else than null.
+///
+/// node: a node or NULL.
+/// Returns: true for NULL. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub extern "C" fn mcplink_json_is_missing(node: *const mcplink_json_t) -> bool {
+    node.is_null()
+}
+
+/// A member of an object.
+///
+/// object: a node or NULL.
+/// key: the name of the member. Of several with this name the last one counts.
+/// Returns: a node of the same document; NULL when there is none. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_json_get(
+    object: *const mcplink_json_t,
+    key: *const c_char,
+) -> *const mcplink_json_t {
+    // SAFETY: the header says that they are a node of ours and text that ends in NUL.
+    let (object, key) = unsafe { (get(object), name(key, "key")) };
+    shown(object.and_then(|object| object.member(key.ok()?)))
+}
+
+/// An item of an array, or the value of a member of an object.
+///
+/// array: a node or NULL.
+/// index: from 0.
+/// Returns: a node of the same document; NULL when there is none. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_json_at(
+    array: *const mcplink_json_t,
+    index: usize,
+) -> *const mcplink_json_t {
+    // SAFETY: the header says that it is a node of ours.
+    let array = unsafe { get(array) };
+    shown(array.and_then(|array| array.item(index)))
+}
+
+/// The name of a member of an object, in the order in which they came.
+///
+/// object: a node or NULL.
+/// index: from 0.
+/// Returns: valid as long as the document; empty when there is none. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_json_key_at(
+    object: *const mcplink_json_t,
+    index: usize,
+) -> mcplink_str_t {
+    // SAFETY: the header says that it is a node of ours.
+    match unsafe { get(object) }.map(|object| &object.content) {
+        Some(Content::Object(members)) => members
+            .get(index)
+            .map_or(mcplink_str_t::EMPTY, |(name, _)| name.view()),
+        _ => mcplink_str_t::EMPTY,
+    }
+}
+
+/// How many items an array has, members an object, or bytes a string.
+///
+/// node: a node or NULL.
+/// Returns: 0 for other values. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_json_len(node: *const mcplink_json_t) -> usize {
+    // SAFETY: the header says that it is a node of ours.
+    unsafe { get(node) }.map_or(0, Node::len)
+}
+
+/// The value at a JSON pointer (RFC 6901), for example "/content/0/text".
+///
+/// node: a node or NULL: the pointer begins there.
+/// pointer: "" for the node itself.
+/// Returns: a node of the same document; NULL when there is none. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_json_pointer(
+    node: *const mcplink_json_t,
+    pointer: *const c_char,
+) -> *const mcplink_json_t {
+    value(std::ptr::null(), || {
+        // SAFETY: the header says that they are a node of ours and text that ends in NUL.
+        let (node, pointer) = unsafe { (get(node), name(pointer, "pointer")) };
+        shown(node.and_then(|node| node.pointer(pointer.ok()?)))
+    })
+}
+
+/// The text of a string.
+///
+/// node: a node or NULL.
+/// Returns: valid as long as the document; empty for other values. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_json_str(node: *const mcplink_json_t) -> mcplink_str_t {
+    // SAFETY: the header says that it is a node of ours.
+    match unsafe { get(node) }.map(|node| &node.content) {
+        Some(Content::String(text)) => text.view(),
+        _ => mcplink_str_t::EMPTY,
+    }
+}
+
+/// The value of an integer.
+///
+/// node: a node or NULL.
+/// out: receives it, 0 when there is none; NULL is fine.
+/// Returns: whether it is an integer from -2^63 to 2^63-1; 1.0 counts as one, and so does -0.0. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_json_i64(node: *const mcplink_json_t, out: *mut i64) -> bool {
+    // SAFETY: the header says that it is a node of ours.
+    let number = unsafe { get(node) }.and_then(|node| match node.content {
+        Content::Signed(number) => Some(number),
+        Content::Unsigned(number) => i64::try_from(number).ok(),
+        // Whole numbers up to 2^53 are exact as fractions.
+        Content::Float(number) if number.trunc() == number && number.abs() <= 9e15 => {
+            Some(number as i64)
+        }
+        _ => None,
+    });
+    if !out.is_null() {
+        // SAFETY: the header says that it can be written to.
+        unsafe { out.write(number.unwrap_or_default()) };
+    }
+    number.is_some()
+}
+
+/// The value of a number, rounded to what a double can hold.
+///
+/// node: a node or NULL.
+/// Returns: 0 for other values. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_json_f64(node: *const mcplink_json_t) -> f64 {
+    // SAFETY: the header says that it is a node of ours.
+    unsafe { get(node) }.map_or(0.0, |node| match node.content {
+        Content::Signed(number) => number as f64,
+        Content::Unsigned(number) => number as f64,
+        Content::Float(number) => number,
+        _ => 0.0,
+    })
+}
+
+/// Whether a value is true.
+///
+/// node: a node or NULL.
+/// Returns: false for false and for other values. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_json_boolean(node: *const mcplink_json_t) -> bool {
+    // SAFETY: the header says that it is a node of ours.
+    let node = unsafe { get(node) };
+    matches!(node.map(|node| &node.content), Some(Content::Boolean(true)))
+}
+
+/// A value as JSON text, without white space.
+///
+/// node: a node or NULL.
+/// Returns: valid as long as the document; empty for NULL. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_json_text(node: *const mcplink_json_t) -> mcplink_str_t {
+    value(mcplink_str_t::EMPTY, || {
+        // SAFETY: the header says that it is a node of ours.
+        unsafe { get(node) }.map_or(mcplink_str_t::EMPTY, |node| node.text().view())
+    })
+}
+
+pub(super) fn shown(node: Option<&Node>) -> *const mcplink_json_t {
+    node.map_or(std::ptr::null(), std::ptr::from_ref)
+}
+
+/// JSON that the host passes as text, looked at, so that what it passes on is JSON.
+///
+/// # Safety
+///
+/// As for [`payload`].
+pub(super) unsafe fn json_payload<'a>(
+    ptr: *const c_char,
+    len: usize,
+    what: &str,
+) -> Outcome<&'a serde_json::value::RawValue> {
+    // SAFETY: the caller promises the same.
+    let text = unsafe { payload(ptr, len, what) }?;
+    let raw = serde_json::from_str(text)
+        .map_err(|error| Error::new(ErrorKind::Invalid, format!("{what} is not JSON: {error}")))?;
+    Ok(raw)
+}
+
+/// The same, NULL for none.
+///
+/// # Safety
+///
+/// As for [`payload`].
+pub(super) unsafe fn optional_json<'a>(
+    ptr: *const c_char,
+    len: usize,
+    what: &str,
+) -> Outcome<Option<&'a serde_json::value::RawValue>> {
+    if ptr.is_null() || len == 0 {
+        return Ok(None);
+    }
+    // SAFETY: the caller promises the same.
+    unsafe { json_payload(ptr, len, what) }.map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Node {
+        Node::parse(text).expect("JSON")
+    }
+
+    #[test]
+    fn values_are_what_they_were() {
+        let text = r#"{"a":[1,-2,18446744073709551615,1.5,true,null,"x\u0000y"],"b":{"a/b":{"~":1}},"a2":{}}"#;
+        let node = parse(text);
+        assert_eq!(
+            node.text().as_str(),
+            text,
+            "order, integers and escapes stay"
+        );
+        assert_eq!(node.pointer("/b/a~1b/~0").map(Node::len), Some(0));
+        assert!(node.pointer("/a/00").is_none());
+        assert!(node.pointer("a").is_none());
+        assert_eq!(node.pointer("/a/6").and_then(Node::as_str), Some("x\0y"));
+    }
+
+    #[test]
+    fn the_last_member_of_a_name_counts() {
+        let node = parse(r#"{"a":1,"a":"x"}"#);
+        assert_eq!(node.member("a").and_then(Node::as_str), Some("x"));
+    }
+
+    #[test]
+    fn integers_are_exact_or_none() {
+        // SAFETY: nodes and a place to write to.
+        let read = |text: &str| unsafe {
+            let mut out = 7;
+            let is = mcplink_json_i64(&parse(text), &mut out);
+            (is, out)
+        };
+        assert_eq!(read("9007199254740993"), (true, 9007199254740993));
+        assert_eq!(read("-9223372036854775808"), (true, i64::MIN));
+        assert_eq!(read("9223372036854775808"), (false, 0));
+        assert_eq!(read("2.0"), (true, 2));
+        assert_eq!(read("2.5"), (false, 0));
+        assert_eq!(read("1e300"), (false, 0));
+        assert_eq!(read("\"2\""), (false, 0));
+    }
+
+    #[test]
+    fn deep_documents_are_refused() {
+        let deep = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
+        assert!(Node::parse(&deep(127)).is_ok());
+        assert!(Node::parse(&deep(200)).is_err());
+        assert!(Node::parse("{").is_err());
+        assert!(Node::parse("1 2").is_err());
+        assert!(Node::parse("").is_err());
+    }
+}

@@ -1,0 +1,121 @@
+//! What the library has to say to its host.
+
+use std::ffi::c_void;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::entry::plain;
+use super::responder::{level_of, mcplink_log_level};
+use super::status::{mcplink_status, mcplink_status_t};
+use super::text::{Text, mcplink_str_t};
+use super::user::{UserData, call_back, mcplink_destroy_fn};
+use crate::error::Result;
+use crate::protocol::{LogLevel, LogRecord};
+
+/// Takes what the library has to say to its host: what a peer did wrong, what a handler failed to do.
+///
+/// level: one of enum mcplink_log_level. target: which part of the library says it: "protocol", "transport", "server", "client" or "http"; there may be more later. text: mostly one line. Both are valid until it returns.
+/// It is called on any thread, also on several at once, and has to be quick.
+pub type mcplink_log_fn = Option<
+    unsafe extern "C-unwind" fn(
+        user: *mut c_void,
+        level: i32,
+        target: mcplink_str_t,
+        text: mcplink_str_t,
+    ),
+>;
+
+type LogFn = unsafe extern "C-unwind" fn(*mut c_void, i32, mcplink_str_t, mcplink_str_t);
+
+/// A hook of the host.
+pub(super) struct Hook {
+    callback: LogFn,
+    user: UserData,
+    /// The least severe level that it wants.
+    level: i32,
+}
+
+impl Hook {
+    /// `None` without a callback.
+    pub(super) fn new(
+        level: i32,
+        callback: mcplink_log_fn,
+        user: UserData,
+    ) -> Result<Option<Arc<Self>>> {
+        level_of(level)?;
+        Ok(callback.map(|callback| {
+            Arc::new(Self {
+                callback,
+                user,
+                level,
+            })
+        }))
+    }
+
+    /// Tells the host something, in the name of the handle with this number.
+    fn tell(&self, handle: u64, record: &LogRecord<'_>) {
+        let level = severity(record.level);
+        if level < self.level {
+            return;
+        }
+        let (target, text) = (Text::from(record.target), Text::from(record.text));
+        call_back(handle, || {
+            // SAFETY: the header says what it is given; both texts outlive the call.
+            unsafe { (self.callback)(self.user.ptr(), level, target.view(), text.view()) }
+        });
+    }
+}
+
+/// The level of a record as a number for C.
+fn severity(level: LogLevel) -> i32 {
+    use mcplink_log_level as Level;
+    let level = match level {
+        LogLevel::Debug => Level::MCPLINK_LOG_DEBUG,
+        LogLevel::Info => Level::MCPLINK_LOG_INFO,
+        LogLevel::Warning => Level::MCPLINK_LOG_WARNING,
+        LogLevel::Error => Level::MCPLINK_LOG_ERROR,
+    };
+    level as i32
+}
+
+/// For handles that have none of their own.
+static DEFAULT: Mutex<Option<Arc<Hook>>> = Mutex::new(None);
+
+fn default_hook() -> MutexGuard<'static, Option<Arc<Hook>>> {
+    DEFAULT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Tells the host something, by the hook of a handle or else by that of the process.
+pub(super) fn tell(own: Option<&Arc<Hook>>, handle: u64, record: &LogRecord<'_>) {
+    match own {
+        Some(hook) => hook.tell(handle, record),
+        None => {
+            let hook = default_hook().clone();
+            if let Some(hook) = hook {
+                hook.tell(handle, record);
+            }
+        }
+    }
+}
+
+/// Has a function called for what the library has to say, by all clients and servers that have none of their own.
+///
+/// level: the least severe level that is wanted, one of enum mcplink_log_level.
+/// callback: called on any thread, also on several at once; it has to be quick. NULL for none.
+/// user, destroy: passed to callback, and ended when another function is set.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_set_log(
+    level: i32,
+    callback: mcplink_log_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+) -> mcplink_status_t {
+    let user = UserData::new(user, destroy);
+    plain(|| {
+        let hook = Hook::new(level, callback, user)?;
+        let before = std::mem::replace(&mut *default_hook(), hook);
+        drop(before);
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}

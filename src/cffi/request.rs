@@ -1,0 +1,284 @@
+//! What a handler is asked.
+
+use std::sync::{Arc, OnceLock};
+
+use serde::Serialize;
+
+use super::entry::{get, value};
+use super::json::{mcplink_json_t, shown};
+use super::served::Call;
+use super::text::{Text, mcplink_str_t, view_or_empty};
+use crate::server::Terms;
+
+/// A request that a handler of the host answers. It is readable as long as its responder: until the handler returns, or until the last
+/// mcplink_responder_free of one that was kept. Any thread may read it.
+pub struct mcplink_request_t {
+    method: Text,
+    name: Text,
+    /// Of an argument that is completed.
+    typed: Text,
+    /// As it came.
+    params: Box<str>,
+    tree: OnceLock<Option<mcplink_json_t>>,
+    /// Of a resource: the variables in its address.
+    variables: Option<Box<str>>,
+    variables_tree: OnceLock<Option<mcplink_json_t>>,
+    /// Where in the params the arguments are.
+    arguments: Option<&'static [&'static str]>,
+    session: u64,
+    principal: Option<Text>,
+    terms: Option<Arc<Terms>>,
+    revision: OnceLock<Text>,
+    client_info: OnceLock<Option<mcplink_json_t>>,
+    capabilities: OnceLock<Option<mcplink_json_t>>,
+}
+
+impl mcplink_request_t {
+    /// A request by its method and the JSON text of its params.
+    pub(super) fn new(method: &str, params: &str) -> Self {
+        Self {
+            method: method.into(),
+            name: "".into(),
+            typed: "".into(),
+            params: params.into(),
+            tree: OnceLock::new(),
+            variables: None,
+            variables_tree: OnceLock::new(),
+            arguments: Some(&[]),
+            session: 0,
+            principal: None,
+            terms: None,
+            revision: OnceLock::new(),
+            client_info: OnceLock::new(),
+            capabilities: OnceLock::new(),
+        }
+    }
+
+    /// A request to a server, whose own methods come with what is known of their senders.
+    pub(super) fn of(call: &Call) -> Option<Self> {
+        let context = call.context()?;
+        let mut request = Self::new(context.method(), context.params());
+        request.name = match call {
+            Call::Tool(call) => call.name().into(),
+            Call::Resource(call) => call.read().uri().into(),
+            Call::Prompt(call) => call.name().into(),
+            Call::Completion(call) => call.completing().argument().into(),
+            Call::Method(_) | Call::Question(_) => "".into(),
+        };
+        request.arguments = match call {
+            Call::Resource(_) => None,
+            Call::Completion(_) => Some(&["context", "arguments"]),
+            _ => Some(&["arguments"]),
+        };
+        if let Call::Completion(call) = call {
+            request.typed = call.completing().value().into();
+        }
+        if let Call::Resource(call) = call {
+            let variables = serde_json::to_string(call.read().variables());
+            request.variables = variables.ok().map(String::into_boxed_str);
+        }
+        request.terms = Some(Arc::clone(context.shared_terms()));
+        let principal = context.principal().map(str::to_owned);
+        Some(request.from(context.connection(), principal))
+    }
+
+    /// Says from which connection of a server it came, and on whose behalf.
+    pub(super) fn from(mut self, connection: u64, principal: Option<String>) -> Self {
+        self.session = connection + 1;
+        self.principal = principal.map(Text::from);
+        self
+    }
+
+    fn tree(&self) -> Option<&mcplink_json_t> {
+        parsed(&self.tree, || Some((*self.params).to_owned()))
+    }
+
+    fn arguments(&self) -> Option<&mcplink_json_t> {
+        match self.arguments {
+            Some(path) => path
+                .iter()
+                .try_fold(self.tree()?, |node, step| node.member(step)),
+            None => parsed(&self.variables_tree, || {
+                self.variables.as_deref().map(str::to_owned)
+            }),
+        }
+    }
+
+    fn revision(&self) -> Option<&Text> {
+        let terms = self.terms.as_ref()?;
+        let revision = self.revision.get_or_init(|| terms.revision.as_str().into());
+        Some(revision)
+    }
+}
+
+/// A tree that is made when somebody looks at it.
+fn parsed(
+    tree: &OnceLock<Option<mcplink_json_t>>,
+    text: impl FnOnce() -> Option<String>,
+) -> Option<&mcplink_json_t> {
+    // What came in a message is JSON; if it is nested deeper than a document may be, there is none.
+    tree.get_or_init(|| mcplink_json_t::parse(&text()?).ok())
+        .as_ref()
+}
+
+fn written(value: &impl Serialize) -> Option<String> {
+    serde_json::to_string(value).ok()
+}
+
+/// The arguments: those of a tool or prompt, the variables of a template in the address of a resource, what is known already of the other
+/// arguments in a completion, and the params of a method of one's own.
+///
+/// request: NULL for none.
+/// Returns: a node that is valid as long as the request; NULL when there are none. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_request_args(
+    request: *const mcplink_request_t,
+) -> *const mcplink_json_t {
+    value(std::ptr::null(), || {
+        // SAFETY: the header says that it is a request of ours.
+        shown(unsafe { get(request) }.and_then(mcplink_request_t::arguments))
+    })
+}
+
+/// All params of the request, as they came.
+///
+/// request: NULL for none.
+/// Returns: a node that is valid as long as the request; NULL when they are nested too deep. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_request_params(
+    request: *const mcplink_request_t,
+) -> *const mcplink_json_t {
+    value(std::ptr::null(), || {
+        // SAFETY: the header says that it is a request of ours.
+        shown(unsafe { get(request) }.and_then(mcplink_request_t::tree))
+    })
+}
+
+/// What travels beside the params: their member "_meta".
+///
+/// request: NULL for none.
+/// Returns: a node that is valid as long as the request; NULL when there is none. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_request_meta(
+    request: *const mcplink_request_t,
+) -> *const mcplink_json_t {
+    value(std::ptr::null(), || {
+        // SAFETY: the header says that it is a request of ours.
+        let tree = unsafe { get(request) }.and_then(mcplink_request_t::tree);
+        shown(tree.and_then(|tree| tree.member("_meta")))
+    })
+}
+
+/// What is asked for: the name of the tool or prompt, the address of the resource, the name of the argument that is completed.
+///
+/// request: NULL for "".
+/// Returns: valid as long as the request; empty for other requests. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_request_name(request: *const mcplink_request_t) -> mcplink_str_t {
+    // SAFETY: the header says that it is a request of ours.
+    view_or_empty(unsafe { get(request) }.map(|request| &request.name))
+}
+
+/// What is typed so far of the argument that is completed.
+///
+/// request: NULL for "".
+/// Returns: valid as long as the request; empty for other requests. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_request_typed(request: *const mcplink_request_t) -> mcplink_str_t {
+    // SAFETY: the header says that it is a request of ours.
+    view_or_empty(unsafe { get(request) }.map(|request| &request.typed))
+}
+
+/// The method, for example "tools/call".
+///
+/// request: NULL for "".
+/// Returns: valid as long as the request. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_request_method(
+    request: *const mcplink_request_t,
+) -> mcplink_str_t {
+    // SAFETY: the header says that it is a request of ours.
+    view_or_empty(unsafe { get(request) }.map(|request| &request.method))
+}
+
+/// A number that tells the connection that a request came on from all others of the server. Over HTTP, all clients of revisions since
+/// 2026-07-28 share one.
+///
+/// request: NULL for 0.
+/// Returns: at least 1 on a server, 0 on a client. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_request_session(request: *const mcplink_request_t) -> u64 {
+    // SAFETY: the header says that it is a request of ours.
+    unsafe { get(request) }.map_or(0, |request| request.session)
+}
+
+/// On whose behalf the client acts: over HTTP, what the host's check of the request said; elsewhere what the session was made with.
+///
+/// request: NULL for none.
+/// Returns: valid as long as the request; empty when nobody knows. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_request_principal(
+    request: *const mcplink_request_t,
+) -> mcplink_str_t {
+    // SAFETY: the header says that it is a request of ours.
+    view_or_empty(unsafe { get(request) }.and_then(|request| request.principal.as_ref()))
+}
+
+/// In which revision of the protocol the client asks, for example "2026-07-28".
+///
+/// request: NULL for none.
+/// Returns: valid as long as the request; empty for methods of one's own, and on a client. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_request_revision(
+    request: *const mcplink_request_t,
+) -> mcplink_str_t {
+    // SAFETY: the header says that it is a request of ours.
+    view_or_empty(unsafe { get(request) }.and_then(mcplink_request_t::revision))
+}
+
+/// Who the client says it is, with "name" and "version": for showing and logging, not for decisions.
+///
+/// request: NULL for none.
+/// Returns: a node that is valid as long as the request; NULL when it did not say. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_request_client_info(
+    request: *const mcplink_request_t,
+) -> *const mcplink_json_t {
+    value(std::ptr::null(), || {
+        // SAFETY: the header says that it is a request of ours.
+        let request = unsafe { get(request) };
+        shown(request.and_then(|request| {
+            let info = request.terms.as_ref()?.client_info.as_ref()?;
+            parsed(&request.client_info, || written(info))
+        }))
+    })
+}
+
+/// What the client can do, for example "elicitation".
+///
+/// request: NULL for none.
+/// Returns: a node that is valid as long as the request; NULL for methods of one's own, and on a client. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_request_capabilities(
+    request: *const mcplink_request_t,
+) -> *const mcplink_json_t {
+    value(std::ptr::null(), || {
+        // SAFETY: the header says that it is a request of ours.
+        let request = unsafe { get(request) };
+        shown(request.and_then(|request| {
+            let terms = request.terms.as_ref()?;
+            parsed(&request.capabilities, || written(&terms.capabilities))
+        }))
+    })
+}

@@ -1,0 +1,537 @@
+//! The right to answer a request: what a handler can do before it answers, and how it keeps the request.
+//!
+//! **Invariant:** no lock is held while code of the host may run, which a message that is sent may bring about (a transport of the host, a log
+//! hook). So the call is shared by those who look at it, and an answer that comes meanwhile leaves with the last of them.
+
+use std::ffi::{c_char, c_void};
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+
+use super::entry::{Outcome, ffi, get, need, plain, value};
+use super::error::{Failure, mcplink_error_t};
+use super::json::{json_payload, mcplink_json_t, optional_json, shown};
+use super::queue::Kind;
+use super::request::mcplink_request_t;
+use super::served::{Answer, Call, Question};
+use super::stage::Stage;
+use super::status::{mcplink_status, mcplink_status_t};
+use super::text::{name, optional, payload};
+use super::user::{UserData, call_back, mcplink_destroy_fn};
+use crate::error::{Error, ErrorKind, Result};
+use crate::protocol::{CancelToken, LogLevel, OnTrigger};
+use crate::schema::{InputRequest, LoggingLevel};
+use crate::server::AskError;
+use crate::sync::Mutex;
+
+/// The right to answer one request, exactly once, from any thread.
+///
+/// A handler borrows it until it returns; to answer later, keep it with mcplink_responder_keep. A request that is neither answered nor kept
+/// when its handler returns is answered with an internal error, unless the handler has asked the client something.
+pub struct mcplink_responder_t {
+    request: mcplink_request_t,
+    /// The handle whose callback the handler is.
+    owner: u64,
+    /// Where the host wants its callbacks, if it dispatches a pump.
+    pump: Option<Arc<Stage>>,
+    cancel: CancelToken,
+    slot: Mutex<Slot>,
+    /// Answers and memories that were shown.
+    shown: Mutex<Vec<Shown>>,
+    on_cancel: Mutex<Option<OnTrigger>>,
+}
+
+struct Slot {
+    /// There until it is answered.
+    call: Option<Arc<Call>>,
+    /// What the last of those who look at the call does with it.
+    answer: Option<Box<dyn FnOnce(Call) + Send>>,
+    /// Why the answer did not reach anybody, for those who try again.
+    lost: Option<ErrorKind>,
+}
+
+struct Shown {
+    key: String,
+    json: String,
+    node: Box<mcplink_json_t>,
+}
+
+impl mcplink_responder_t {
+    /// The right to answer a call of a handler that belongs to the handle with this number.
+    pub(super) fn new(
+        request: mcplink_request_t,
+        call: Call,
+        owner: u64,
+        pump: Option<Arc<Stage>>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            request,
+            owner,
+            pump,
+            cancel: call.cancel_token().clone(),
+            slot: Mutex::new(Slot {
+                call: Some(Arc::new(call)),
+                answer: None,
+                lost: None,
+            }),
+            shown: Mutex::default(),
+            on_cancel: Mutex::default(),
+        })
+    }
+
+    /// The right to answer what a server asks a client.
+    pub(super) fn of_question(
+        method: &str,
+        params: &str,
+        question: Question,
+        owner: u64,
+        pump: Option<Arc<Stage>>,
+    ) -> Arc<Self> {
+        let request = mcplink_request_t::new(method, params);
+        Self::new(request, Call::Question(question), owner, pump)
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cancel.is_triggered()
+    }
+
+    /// Runs a handler of the host. What it neither answers nor keeps is answered when it returns.
+    pub(super) fn run(
+        self: Arc<Self>,
+        handler: impl FnOnce(*const mcplink_request_t, *mut mcplink_responder_t),
+    ) {
+        let responder = Arc::as_ptr(&self).cast_mut();
+        // An exception of another language does not come this far, and a panic of a handler in Rust leaves the call unanswered.
+        _ = call_back(self.owner, || handler(&raw const self.request, responder));
+    }
+
+    /// Looks at the call, if it is not answered yet.
+    fn look<R>(&self, look: impl FnOnce(&Call) -> R) -> Outcome<R> {
+        let slot = self.slot.lock();
+        let Some(call) = slot.call.clone() else {
+            return Err(slot.why_not());
+        };
+        drop(slot);
+        let seen = look(&call);
+        let mut slot = self.slot.lock();
+        if let Some(call) = Arc::into_inner(call) {
+            let answer = slot.answer.take();
+            drop(slot);
+            if let Some(answer) = answer {
+                answer(call);
+            }
+        }
+        Ok(seen)
+    }
+
+    /// Answers. What can't be the answer leaves the request unanswered.
+    pub(super) fn answer(&self, answer: Answer) -> Outcome {
+        let fitted = self.look(|call| {
+            let fitted = call.fit(answer);
+            if let (Err(error), Some(context)) = (&fitted, call.context()) {
+                context.tell_host(LogLevel::Error, || error.to_string());
+            }
+            fitted
+        })??;
+        let mut slot = self.slot.lock();
+        let Some(call) = slot.call.take() else {
+            return Err(slot.why_not());
+        };
+        match Arc::try_unwrap(call) {
+            Ok(call) => {
+                drop(slot);
+                let given = call.give(fitted);
+                if let Err(error) = &given {
+                    self.slot.lock().lost = Some(error.kind());
+                }
+                given?;
+            }
+            Err(shared) => {
+                // Nobody is left to be told that it came too late.
+                slot.answer = Some(Box::new(move |call| _ = call.give(fitted)));
+                drop(shared);
+            }
+        }
+        Ok(mcplink_status::MCPLINK_OK)
+    }
+
+    /// Shows a value, which stays as long as the responder.
+    fn show(&self, key: &str, json: &str) -> Result<*const mcplink_json_t> {
+        let mut all = self.shown.lock();
+        if let Some(known) = all.iter().find(|it| it.key == key && it.json == json) {
+            return Ok(shown(Some(&known.node)));
+        }
+        let node = Box::new(mcplink_json_t::parse(json)?);
+        let pointer = shown(Some(&node));
+        all.push(Shown {
+            key: key.to_owned(),
+            json: json.to_owned(),
+            node,
+        });
+        Ok(pointer)
+    }
+}
+
+impl Slot {
+    fn why_not(&self) -> Failure {
+        let kind = self
+            .lost
+            .filter(|kind| matches!(kind, ErrorKind::Closed | ErrorKind::Cancelled));
+        let text = "the request was answered already";
+        Error::new(kind.unwrap_or(ErrorKind::State), text).into()
+    }
+}
+
+fn unsupported() -> Failure {
+    let text = "only calls of tools, resources, prompts and completions on a server can do this";
+    Error::new(ErrorKind::Unsupported, text).into()
+}
+
+/// Keeps the request beyond the end of its handler, to be answered later. It occupies no thread.
+///
+/// responder: NULL for NULL.
+/// Returns: the same responder, which is the caller's to free now, once for each mcplink_responder_keep; it may outlive the server or
+/// client. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_responder_keep(
+    responder: *mut mcplink_responder_t,
+) -> *mut mcplink_responder_t {
+    if !responder.is_null() {
+        // SAFETY: the header says that it is a responder of ours, which lives; it came from an `Arc`.
+        unsafe { Arc::increment_strong_count(responder.cast_const()) };
+    }
+    responder
+}
+
+/// Lets go of a responder that was kept. The last one to go answers an unanswered request: with an internal error, or with what was asked.
+///
+/// responder: NULL is fine; never one that was not kept. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_responder_free(responder: *mut mcplink_responder_t) {
+    if responder.is_null() {
+        return;
+    }
+    // SAFETY: the header says that it was kept, and is let go of once.
+    let responder = unsafe { Arc::from_raw(responder.cast_const()) };
+    value((), || drop(responder));
+}
+
+/// The request that a responder answers.
+///
+/// responder: NULL for NULL.
+/// Returns: valid as long as the responder. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_responder_request(
+    responder: *const mcplink_responder_t,
+) -> *const mcplink_request_t {
+    // SAFETY: the header says that it is a responder of ours.
+    unsafe { get(responder) }.map_or(std::ptr::null(), |responder| &raw const responder.request)
+}
+
+/// Whether nobody waits for the answer any more: the peer cancelled the request, or has gone. Cheap: poll it in long work.
+///
+/// responder: NULL for false.
+/// Returns: true if so; the handler should return then. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_responder_is_cancelled(
+    responder: *const mcplink_responder_t,
+) -> bool {
+    value(false, || {
+        // SAFETY: the header says that it is a responder of ours.
+        unsafe { get(responder) }.is_some_and(mcplink_responder_t::is_cancelled)
+    })
+}
+
+/// Is told that nobody waits for an answer any more.
+pub type mcplink_cancelled_fn = Option<unsafe extern "C-unwind" fn(user: *mut c_void)>;
+
+/// Has a function called, once, when the peer cancels the request or goes.
+///
+/// responder: the responder.
+/// callback: called at once, on this thread, if it is so already; otherwise where the pump is dispatched or, without one, on a thread of the
+/// library, where it should be quick. It may still run while the request is being answered. NULL for none.
+/// user, destroy: passed to callback, and ended after it, when another function is set, or with the responder.
+/// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_responder_on_cancel(
+    responder: *mut mcplink_responder_t,
+    callback: mcplink_cancelled_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+) -> mcplink_status_t {
+    let user = UserData::new(user, destroy);
+    plain(|| {
+        // SAFETY: the header says that it is a responder of ours.
+        let responder = unsafe { need(responder, "responder") }?;
+        let before = responder.on_cancel.lock().take();
+        drop(before);
+        let Some(callback) = callback else {
+            return Ok(mcplink_status::MCPLINK_OK);
+        };
+        let owner = responder.owner;
+        let tell = move || {
+            // SAFETY: the header says what it is given.
+            _ = call_back(owner, || unsafe { callback(user.ptr()) });
+        };
+        if responder.is_cancelled() {
+            tell();
+            return Ok(mcplink_status::MCPLINK_OK);
+        }
+        let guard = match &responder.pump {
+            Some(stage) => {
+                let stage = Arc::clone(stage);
+                responder
+                    .cancel
+                    .on_trigger(move || stage.post(Kind::Call, tell))
+            }
+            None => responder.cancel.on_trigger(tell),
+        };
+        let before = responder.on_cancel.lock().replace(guard);
+        drop(before);
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// Tells the client how far the call is, if it wants to know.
+///
+/// responder: the responder.
+/// done: has to grow from call to call. Of a flood only some are sent, the last one always.
+/// total: what done will be at the end; 0 when that is not known.
+/// message: for people; NULL for none.
+/// Returns: MCPLINK_OK, also when the client does not want to know; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for methods of
+/// one's own, and on a client. Threads: any. Blocks: only while a client does not read. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_responder_progress(
+    responder: *mut mcplink_responder_t,
+    done: f64,
+    total: f64,
+    message: *const c_char,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header says that they are a responder of ours and text that ends in NUL.
+        let (responder, message) =
+            unsafe { (need(responder, "responder")?, optional(message, "message")?) };
+        if !done.is_finite() || !total.is_finite() {
+            let text = "progress is told in finite numbers";
+            return Err(Error::new(ErrorKind::Invalid, text).into());
+        }
+        let total = (total != 0.0).then_some(total);
+        let told = responder.look(|call| {
+            let context = call.context()?;
+            context.progress(done, total, message);
+            Some(())
+        })?;
+        told.map(|()| mcplink_status::MCPLINK_OK)
+            .ok_or_else(unsupported)
+    })
+}
+
+/// How severe a log message is, after RFC 5424.
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum mcplink_log_level {
+    /// Details for debugging.
+    MCPLINK_LOG_DEBUG = 0,
+    /// General information.
+    MCPLINK_LOG_INFO = 1,
+    /// Normal but significant.
+    MCPLINK_LOG_NOTICE = 2,
+    /// Warning conditions.
+    MCPLINK_LOG_WARNING = 3,
+    /// Error conditions.
+    MCPLINK_LOG_ERROR = 4,
+    /// Critical conditions.
+    MCPLINK_LOG_CRITICAL = 5,
+    /// Action must be taken at once.
+    MCPLINK_LOG_ALERT = 6,
+    /// The system is unusable.
+    MCPLINK_LOG_EMERGENCY = 7,
+}
+
+/// The level of a number that C passes.
+pub(super) fn level_of(level: i32) -> Result<LoggingLevel> {
+    Ok(match level {
+        0 => LoggingLevel::Debug,
+        1 => LoggingLevel::Info,
+        2 => LoggingLevel::Notice,
+        3 => LoggingLevel::Warning,
+        4 => LoggingLevel::Error,
+        5 => LoggingLevel::Critical,
+        6 => LoggingLevel::Alert,
+        7 => LoggingLevel::Emergency,
+        _ => {
+            let text = format!("there is no log level {level}: use one of enum mcplink_log_level");
+            return Err(Error::new(ErrorKind::Invalid, text));
+        }
+    })
+}
+
+/// Sends the client a log message that belongs to the call, if the server was made with logging and the client wants such messages.
+///
+/// responder: the responder.
+/// level: one of enum mcplink_log_level.
+/// text, len: the message; MCPLINK_NUL measures it. Nothing that the client must not know.
+/// Returns: MCPLINK_OK, also when the client does not want it; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for methods of one's
+/// own, and on a client. Threads: any. Blocks: only while a client does not read. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_responder_log(
+    responder: *mut mcplink_responder_t,
+    level: i32,
+    text: *const c_char,
+    len: usize,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header says that they are a responder of ours and text with its length.
+        let (responder, text) =
+            unsafe { (need(responder, "responder")?, payload(text, len, "text")?) };
+        let level = level_of(level)?;
+        let told = responder.look(|call| {
+            call.context()?.log(level, None, text);
+            Some(())
+        })?;
+        told.map(|()| mcplink_status::MCPLINK_OK)
+            .ok_or_else(unsupported)
+    })
+}
+
+/// Asks the client something: its user (elicitation/create), its model (sampling/createMessage), or for its roots (roots/list).
+///
+/// A handler that asks is run again from its start when the answers are there, and finds them: what it does before its last question is done
+/// once a round. To ask several questions in one round, ask them all before returning.
+///
+/// responder: the responder, of a call of a tool, resource or prompt.
+/// key: names the question among those of the call.
+/// method: the method, for example "elicitation/create".
+/// params, len: its params as JSON; MCPLINK_NUL measures them. NULL for none.
+/// answer: receives the result of the question, valid as long as the responder; NULL while there is none. NULL is fine.
+/// err: receives what went wrong; NULL is fine.
+/// Returns: MCPLINK_OK with the answer; MCPLINK_PENDING when it is not there yet: return without answering. MCPLINK_E_PEER when the client
+/// refused to answer, MCPLINK_E_INVALID for a question that must not be asked, MCPLINK_E_STATE after the answer. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_responder_ask(
+    responder: *mut mcplink_responder_t,
+    key: *const c_char,
+    method: *const c_char,
+    params: *const c_char,
+    len: usize,
+    answer: *mut *const mcplink_json_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says what they are: text with its length, places that can be written to, a responder of ours.
+    unsafe {
+        ffi(err, || {
+            if !answer.is_null() {
+                answer.write(std::ptr::null());
+            }
+            let responder = need(responder, "responder")?;
+            let (key, method) = (name(key, "key")?, name(method, "method")?);
+            let question = question(method, optional_json(params, len, "params")?)?;
+            let asked = responder.look(|call| Some(call.context()?.ask(key, question)))?;
+            match asked.ok_or_else(unsupported)? {
+                Ok(response) => {
+                    let node = responder.show(key, response.as_str())?;
+                    if !answer.is_null() {
+                        answer.write(node);
+                    }
+                    Ok(mcplink_status::MCPLINK_OK)
+                }
+                Err(error) if error.is_pending() => Ok(mcplink_status::MCPLINK_PENDING),
+                Err(error) => Err(refused(&error, method)),
+            }
+        })
+    }
+}
+
+fn question(method: &str, params: Option<&RawValue>) -> Result<InputRequest> {
+    #[derive(serde::Serialize)]
+    struct Question<'a> {
+        method: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        params: Option<&'a RawValue>,
+    }
+    let text = serde_json::to_string(&Question { method, params });
+    text.and_then(|text| serde_json::from_str(&text))
+        .map_err(|error| {
+            let text = format!("these are no params of {method}: {error}");
+            Error::new(ErrorKind::Invalid, text)
+        })
+}
+
+fn refused(error: &AskError, method: &str) -> Failure {
+    let failure = match (error.refusal(), error.failure()) {
+        (Some(refusal), _) => Error::peer("client", method, refusal.clone()),
+        (None, Some(failure)) => failure.clone(),
+        (None, None) => Error::new(ErrorKind::State, error.to_string()),
+    };
+    Failure::from(failure).of(method)
+}
+
+/// Remembers a value for the times that the handler is run again, so that what must happen once does: a payment, an id that was made up.
+///
+/// responder: the responder, of a call of a tool, resource or prompt.
+/// key: names the value.
+/// json, len: the value; MCPLINK_NUL measures it. It may travel by the client, sealed.
+/// Returns: MCPLINK_OK, MCPLINK_E_INVALID when it is not JSON, MCPLINK_E_STATE after the answer. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_responder_remember(
+    responder: *mut mcplink_responder_t,
+    key: *const c_char,
+    json: *const c_char,
+    len: usize,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header says that they are a responder of ours, text that ends in NUL, and text with its length.
+        let (responder, key, json) = unsafe {
+            let responder = need(responder, "responder")?;
+            (
+                responder,
+                name(key, "key")?,
+                json_payload(json, len, "json")?,
+            )
+        };
+        let told = responder.look(|call| Some(call.context()?.remember(key, &json)))?;
+        match told.ok_or_else(unsupported)? {
+            Ok(()) => Ok(mcplink_status::MCPLINK_OK),
+            Err(error) => Err(refused(&error, "tools/call")),
+        }
+    })
+}
+
+/// What was remembered, in this run of the handler or an earlier one.
+///
+/// responder: the responder.
+/// key: names the value.
+/// Returns: valid as long as the responder; NULL when nothing was remembered under this key, and after the answer. Threads: any. Blocks: no.
+/// Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_responder_recall(
+    responder: *const mcplink_responder_t,
+    key: *const c_char,
+) -> *const mcplink_json_t {
+    value(std::ptr::null(), || {
+        // SAFETY: the header says that they are a responder of ours and text that ends in NUL.
+        let (responder, key) = unsafe { (get(responder), name(key, "key")) };
+        let (Some(responder), Ok(key)) = (responder, key) else {
+            return std::ptr::null();
+        };
+        let remembered = responder.look(|call| {
+            let value = call.context()?.recall::<Box<RawValue>>(key);
+            value.ok().flatten()
+        });
+        let value = remembered.ok().flatten();
+        value.map_or(std::ptr::null(), |value| {
+            // What was taken in as JSON can be shown, unless it is nested too deep.
+            responder.show(key, value.get()).unwrap_or(std::ptr::null())
+        })
+    })
+}

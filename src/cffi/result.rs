@@ -1,0 +1,345 @@
+//! What a call came to.
+
+use std::ffi::c_void;
+use std::sync::{Arc, OnceLock};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+
+use super::entry::{free, get, value};
+use super::json::{mcplink_json_t, shown};
+use super::status::mcplink_status;
+use super::text::{Text, mcplink_str_t, view_or_empty};
+
+/// What a call came to: the result of a request. The caller's to free.
+///
+/// It does not change, so that many threads may read it at once; what its functions show is valid as long as it.
+#[derive(Clone)]
+pub struct mcplink_result_t(Arc<Body>);
+
+/// What a content block is.
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum mcplink_content_kind {
+    /// There is no such block.
+    MCPLINK_CONTENT_NONE = 0,
+    /// Text, in the member "text".
+    MCPLINK_CONTENT_TEXT = 1,
+    /// An image: see mcplink_result_content_bytes and the member "mimeType".
+    MCPLINK_CONTENT_IMAGE = 2,
+    /// Sound: as an image.
+    MCPLINK_CONTENT_AUDIO = 3,
+    /// A link to a resource, in the member "uri".
+    MCPLINK_CONTENT_RESOURCE_LINK = 4,
+    /// A resource, in the member "resource".
+    MCPLINK_CONTENT_RESOURCE = 5,
+    /// What a resource that was read holds, as bytes.
+    MCPLINK_CONTENT_BLOB = 6,
+    /// Something that this library does not know: look at the member "type".
+    MCPLINK_CONTENT_OTHER = 7,
+}
+
+use mcplink_content_kind as Kind;
+
+struct Body {
+    raw: Text,
+    is_tool_error: bool,
+    /// Made when it is asked for.
+    tree: OnceLock<Option<mcplink_json_t>>,
+    text: OnceLock<Text>,
+    /// Of each content block, as far as it was asked for.
+    bytes: OnceLock<Vec<OnceLock<Option<Box<[u8]>>>>>,
+}
+
+impl mcplink_result_t {
+    /// The result of a request, as JSON.
+    pub(super) fn new(raw: impl Into<Text>) -> Self {
+        Self(Arc::new(Body {
+            raw: raw.into(),
+            is_tool_error: false,
+            tree: OnceLock::new(),
+            text: OnceLock::new(),
+            bytes: OnceLock::new(),
+        }))
+    }
+
+    /// The result of a tool, which may have failed.
+    pub(super) fn of_tool(raw: &str) -> Self {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Head {
+            #[serde(default)]
+            is_error: Option<bool>,
+        }
+        // The text search spares most results the second reading.
+        let failed = raw.contains("\"isError\"")
+            && serde_json::from_str::<Head>(raw).is_ok_and(|head| head.is_error == Some(true));
+        let mut result = Self::new(raw);
+        if failed && let Some(body) = Arc::get_mut(&mut result.0) {
+            body.is_tool_error = true;
+        }
+        result
+    }
+
+    pub(super) fn status(&self) -> mcplink_status {
+        if self.0.is_tool_error {
+            mcplink_status::MCPLINK_TOOL_ERROR
+        } else {
+            mcplink_status::MCPLINK_OK
+        }
+    }
+
+    fn tree(&self) -> Option<&mcplink_json_t> {
+        let tree = self.0.tree.get_or_init(|| {
+            // What came over a connection was looked at; deeper than a document may be it can hardly be.
+            mcplink_json_t::parse(self.0.raw.as_str()).ok()
+        });
+        tree.as_ref()
+    }
+
+    fn member(&self, key: &str) -> Option<&mcplink_json_t> {
+        self.tree()?.member(key)
+    }
+
+    /// The blocks of a tool's result, the contents of a resource, or the messages of a prompt.
+    fn blocks(&self) -> Option<(&mcplink_json_t, bool)> {
+        let is_list = |node: &&mcplink_json_t| node.is_array();
+        let plain = self.member("content").filter(is_list);
+        let plain = plain.or_else(|| self.member("contents").filter(is_list));
+        if let Some(blocks) = plain {
+            return Some((blocks, false));
+        }
+        Some((self.member("messages").filter(is_list)?, true))
+    }
+
+    fn content_count(&self) -> usize {
+        self.blocks().map_or(0, |(blocks, _)| blocks.len())
+    }
+
+    fn content(&self, index: usize) -> Option<&mcplink_json_t> {
+        let (blocks, are_messages) = self.blocks()?;
+        let block = blocks.item(index)?;
+        if are_messages {
+            block.member("content")
+        } else {
+            Some(block)
+        }
+    }
+
+    fn text(&self) -> &Text {
+        self.0.text.get_or_init(|| {
+            let mut all = String::new();
+            let mut is_first = true;
+            for block in (0..self.content_count()).filter_map(|index| self.content(index)) {
+                let text = block.member("text").and_then(mcplink_json_t::as_str);
+                if let Some(text) = text {
+                    if !std::mem::take(&mut is_first) {
+                        all.push('\n');
+                    }
+                    all.push_str(text);
+                }
+            }
+            all.into()
+        })
+    }
+
+    fn bytes(&self, index: usize) -> Option<&[u8]> {
+        let all = self.0.bytes.get_or_init(|| {
+            let count = self.content_count();
+            (0..count).map(|_| OnceLock::new()).collect()
+        });
+        let bytes = all.get(index)?.get_or_init(|| {
+            let block = self.content(index)?;
+            let resource = block.member("resource");
+            let data = block
+                .member("data")
+                .or_else(|| block.member("blob"))
+                .or_else(|| resource?.member("blob"));
+            let mut bytes = STANDARD.decode(data?.as_str()?).ok()?;
+            // As a courtesy, like behind text.
+            bytes.push(0);
+            Some(bytes.into())
+        });
+        let bytes = bytes.as_deref()?;
+        Some(&bytes[..bytes.len() - 1])
+    }
+}
+
+fn kind_of(block: Option<&mcplink_json_t>) -> Kind {
+    let Some(block) = block else {
+        return Kind::MCPLINK_CONTENT_NONE;
+    };
+    match block.member("type").and_then(mcplink_json_t::as_str) {
+        Some("text") => Kind::MCPLINK_CONTENT_TEXT,
+        Some("image") => Kind::MCPLINK_CONTENT_IMAGE,
+        Some("audio") => Kind::MCPLINK_CONTENT_AUDIO,
+        Some("resource_link") => Kind::MCPLINK_CONTENT_RESOURCE_LINK,
+        Some("resource") => Kind::MCPLINK_CONTENT_RESOURCE,
+        None if block.member("text").is_some() => Kind::MCPLINK_CONTENT_TEXT,
+        None if block.member("blob").is_some() => Kind::MCPLINK_CONTENT_BLOB,
+        _ => Kind::MCPLINK_CONTENT_OTHER,
+    }
+}
+
+/// Frees a result. All that was shown of it ends here.
+///
+/// result: NULL is fine. Never one that a callback was given. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_result_free(result: *mut mcplink_result_t) {
+    // SAFETY: the header says that it is a result of ours, freed once.
+    unsafe { free(result) }
+}
+
+/// The result as a JSON value. It is read when it is first asked for.
+///
+/// result: NULL for none.
+/// Returns: a node that is valid as long as the result; NULL for none. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_result_json(
+    result: *const mcplink_result_t,
+) -> *const mcplink_json_t {
+    // SAFETY: the header says that it is a result of ours.
+    value(std::ptr::null(), || unsafe {
+        shown(get(result).and_then(mcplink_result_t::tree))
+    })
+}
+
+/// The result as JSON text, as it was received; of a list that came in pages, all of it.
+///
+/// result: NULL for none.
+/// Returns: valid as long as the result. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_result_raw(result: *const mcplink_result_t) -> mcplink_str_t {
+    // SAFETY: the header says that it is a result of ours.
+    view_or_empty(unsafe { get(result) }.map(|result| &result.0.raw))
+}
+
+/// The text of all content blocks that are text, a newline between two of them.
+///
+/// result: of a tool, a resource that was read, or a prompt; NULL for none.
+/// Returns: valid as long as the result; empty when there is none. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_result_text(result: *const mcplink_result_t) -> mcplink_str_t {
+    value(mcplink_str_t::EMPTY, || {
+        // SAFETY: the header says that it is a result of ours.
+        view_or_empty(unsafe { get(result) }.map(mcplink_result_t::text))
+    })
+}
+
+/// Whether it is the result of a tool that ran and failed: then it says why, for the model to read.
+///
+/// result: NULL for false.
+/// Returns: true if so. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_result_is_tool_error(result: *const mcplink_result_t) -> bool {
+    // SAFETY: the header says that it is a result of ours.
+    unsafe { get(result) }.is_some_and(|result| result.0.is_tool_error)
+}
+
+/// What a tool answered beside its content: the member "structuredContent".
+///
+/// result: NULL for none.
+/// Returns: a node that is valid as long as the result; NULL when there is none. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_result_structured(
+    result: *const mcplink_result_t,
+) -> *const mcplink_json_t {
+    // SAFETY: the header says that it is a result of ours.
+    value(std::ptr::null(), || unsafe {
+        shown(get(result).and_then(|result| result.member("structuredContent")))
+    })
+}
+
+/// What travels beside the result: the member "_meta".
+///
+/// result: NULL for none.
+/// Returns: a node that is valid as long as the result; NULL when there is none. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_result_meta(
+    result: *const mcplink_result_t,
+) -> *const mcplink_json_t {
+    // SAFETY: the header says that it is a result of ours.
+    value(std::ptr::null(), || unsafe {
+        shown(get(result).and_then(|result| result.member("_meta")))
+    })
+}
+
+/// How many content blocks there are: of a tool's result, of a resource that was read, or messages of a prompt.
+///
+/// result: NULL for 0.
+/// Returns: the number. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_result_content_count(result: *const mcplink_result_t) -> usize {
+    value(0, || {
+        // SAFETY: the header says that it is a result of ours.
+        unsafe { get(result) }.map_or(0, mcplink_result_t::content_count)
+    })
+}
+
+/// One content block. Of a prompt, what one message holds; who speaks is at "/messages/INDEX/role" of mcplink_result_json.
+///
+/// result: NULL for none.
+/// index: from 0.
+/// Returns: a node that is valid as long as the result; NULL when there is none. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_result_content(
+    result: *const mcplink_result_t,
+    index: usize,
+) -> *const mcplink_json_t {
+    // SAFETY: the header says that it is a result of ours.
+    value(std::ptr::null(), || unsafe {
+        shown(get(result).and_then(|result| result.content(index)))
+    })
+}
+
+/// What a content block is.
+///
+/// result: NULL for MCPLINK_CONTENT_NONE.
+/// index: from 0.
+/// Returns: one of enum mcplink_content_kind. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_result_content_kind(
+    result: *const mcplink_result_t,
+    index: usize,
+) -> i32 {
+    value(Kind::MCPLINK_CONTENT_NONE, || {
+        // SAFETY: the header says that it is a result of ours.
+        kind_of(unsafe { get(result) }.and_then(|result| result.content(index)))
+    }) as i32
+}
+
+/// The bytes of an image, of sound, or of a resource that is no text: decoded from base64 when they are first asked for.
+///
+/// result: NULL for none.
+/// index: of the content block, from 0.
+/// len: receives how many bytes there are, 0 when there are none; NULL is fine.
+/// Returns: the bytes, and a 0 behind them, valid as long as the result; NULL when the block has none or they are no base64. Threads: any.
+/// Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_result_content_bytes(
+    result: *const mcplink_result_t,
+    index: usize,
+    len: *mut usize,
+) -> *const c_void {
+    let bytes = value(None, || {
+        // SAFETY: the header says that it is a result of ours.
+        unsafe { get(result) }.and_then(|result| result.bytes(index))
+    });
+    if !len.is_null() {
+        // SAFETY: the header says that it can be written to.
+        unsafe { len.write(bytes.map_or(0, <[u8]>::len)) };
+    }
+    bytes.map_or(std::ptr::null(), |bytes| bytes.as_ptr().cast())
+}

@@ -1,0 +1,42 @@
+//! What the definitions of tools, resources and prompts have in common.
+
+use std::ffi::c_char;
+
+use serde::de::DeserializeOwned;
+
+use crate::cffi::entry::Outcome;
+use crate::cffi::json::optional_json;
+use crate::error::{Error, ErrorKind, Result};
+
+/// JSON that the host passes as text, read as what the protocol has there; NULL for none.
+///
+/// # Safety
+///
+/// As for [`optional_json`].
+pub(super) unsafe fn typed<T: DeserializeOwned>(
+    ptr: *const c_char,
+    len: usize,
+    what: &str,
+) -> Outcome<Option<T>> {
+    // SAFETY: the caller promises the same.
+    let Some(json) = (unsafe { optional_json(ptr, len, what) })? else {
+        return Ok(None);
+    };
+    let read = serde_json::from_str(json.get()).map_err(|error| {
+        let text = format!("{what} is not what the protocol has there: {error}");
+        Error::new(ErrorKind::Invalid, text)
+    })?;
+    Ok(Some(read))
+}
+
+/// Whether flags say that an argument has to be there.
+pub(super) fn required(flags: u32) -> Result<bool> {
+    match flags {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => {
+            let text = format!("there are no flags {flags:#x}: use enum mcplink_param_flag");
+            Err(Error::new(ErrorKind::Invalid, text))
+        }
+    }
+}

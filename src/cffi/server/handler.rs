@@ -1,0 +1,129 @@
+//! Functions of the host that answer requests, and what belongs to them.
+//!
+//! **Invariant:** when the server has ended, no handler is run any more, and what belonged to it has been destroyed, even where a kept request
+//! keeps the rest of the server alive.
+
+use std::ffi::c_void;
+use std::sync::{Arc, Weak};
+
+use crate::cffi::answer::mcplink_handler_fn;
+use crate::cffi::entry::Outcome;
+use crate::cffi::queue::Kind;
+use crate::cffi::request::mcplink_request_t;
+use crate::cffi::responder::mcplink_responder_t;
+use crate::cffi::served::Call;
+use crate::cffi::stage::Stage;
+use crate::cffi::text::missing;
+use crate::cffi::user::UserData;
+use crate::jsonrpc::Request;
+use crate::protocol::Responder;
+use crate::server::origin_of;
+use crate::sync::Mutex;
+
+/// A handler as C passes it, which is there.
+pub(super) type HandlerFn = unsafe extern "C-unwind" fn(
+    user: *mut c_void,
+    request: *const mcplink_request_t,
+    responder: *mut mcplink_responder_t,
+);
+
+/// A handler of the host.
+pub(super) struct Handler {
+    callback: HandlerFn,
+    /// Gone when the server has ended.
+    user: Mutex<Option<Arc<UserData>>>,
+    /// The number of the server.
+    owner: u64,
+    stage: Arc<Stage>,
+}
+
+/// All handlers of a server that some part of it still has.
+#[derive(Default)]
+pub(super) struct Handlers(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    all: Vec<Weak<Handler>>,
+    ended: bool,
+}
+
+impl Handlers {
+    /// Takes a handler on.
+    pub(super) fn adopt(
+        &self,
+        owner: u64,
+        stage: &Arc<Stage>,
+        callback: HandlerFn,
+        user: Arc<UserData>,
+    ) -> Arc<Handler> {
+        let mut known = self.0.lock();
+        let handler = Arc::new(Handler {
+            callback,
+            user: Mutex::new(Some(user).filter(|_| !known.ended)),
+            owner,
+            stage: Arc::clone(stage),
+        });
+        if known.all.len() == known.all.capacity() {
+            known.all.retain(|handler| handler.strong_count() > 0);
+        }
+        known.all.push(Arc::downgrade(&handler));
+        handler
+    }
+
+    /// The server has ended: nothing is run any more.
+    pub(super) fn end(&self) {
+        let mut known = self.0.lock();
+        known.ended = true;
+        let all = std::mem::take(&mut known.all);
+        drop(known);
+        for handler in all.iter().filter_map(Weak::upgrade) {
+            let user = handler.user.lock().take();
+            drop(user);
+        }
+    }
+}
+
+impl Handler {
+    /// Has the handler answer a call, here or where the host dispatches.
+    pub(super) fn take(self: &Arc<Self>, call: Call) {
+        if let Some(request) = mcplink_request_t::of(&call) {
+            self.answer(request, call);
+        }
+    }
+
+    /// The same for a method of the host's own.
+    pub(super) fn take_own(self: &Arc<Self>, request: &Request, responder: Responder) {
+        let (connection, principal) = origin_of(&responder);
+        let request = mcplink_request_t::new(request.method(), request.params());
+        self.answer(request.from(connection, principal), Call::Method(responder));
+    }
+
+    fn answer(self: &Arc<Self>, request: mcplink_request_t, call: Call) {
+        let stage = Arc::clone(&self.stage);
+        let pump = stage.is_pumped().then_some(stage);
+        let responder = mcplink_responder_t::new(request, call, self.owner, pump);
+        if self.stage.is_pumped() {
+            let handler = Arc::clone(self);
+            self.stage.post(Kind::Call, move || handler.run(responder));
+        } else {
+            self.run(responder);
+        }
+    }
+
+    fn run(&self, responder: Arc<mcplink_responder_t>) {
+        let user = self.user.lock().clone();
+        // Whoever does not wait any more needs no handler.
+        if let Some(user) = user.filter(|_| !responder.is_cancelled()) {
+            let callback = self.callback;
+            responder.run(|request, responder| {
+                // SAFETY: the header says what a handler is given: what it was registered with, and a request and its responder that live.
+                unsafe { callback(user.ptr(), request, responder) }
+            });
+        }
+    }
+}
+
+/// A handler that C passes.
+pub(super) fn given(callback: mcplink_handler_fn) -> Outcome<HandlerFn> {
+    callback.ok_or_else(|| missing("callback").into())
+}

@@ -1,0 +1,343 @@
+//! Serving clients one by one: over the standard streams, descriptors and transports of the host.
+
+use std::ffi::{c_char, c_int};
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use super::mcplink_server_t;
+use super::serving::{Served, Serving};
+use crate::cffi::entry::{Outcome, ffi, giving, plain, value};
+use crate::cffi::error::mcplink_error_t;
+use crate::cffi::handle::{Gate, Handled, enter, free_handle, hand_out};
+use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::text::{Text, mcplink_str_t, optional, view_or_empty};
+use crate::cffi::transport::mcplink_transport_t;
+use crate::error::{Error, ErrorKind, Result};
+use crate::protocol::Connection;
+use crate::transport::sys::fd::duplicate;
+use crate::transport::{Stdio, Stream, Transport};
+
+/// A client that is served.
+pub struct mcplink_session_t {
+    gate: Gate,
+    connection: Connection,
+    principal: Option<Text>,
+    serving: Arc<Serving>,
+    /// Among all that the server serves.
+    number: u64,
+}
+
+impl Handled for mcplink_session_t {
+    fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    fn close(&self) {
+        self.connection.close();
+        self.serving.leave(self.number);
+    }
+}
+
+impl mcplink_server_t {
+    fn open(
+        &self,
+        principal: Option<&str>,
+        transport: impl Transport + 'static,
+    ) -> Result<Connection> {
+        match principal {
+            Some(principal) => self.server.open_for(principal, transport),
+            None => self.server.open(transport),
+        }
+    }
+
+    /// Serves until the client has gone.
+    fn serve(&self, transport: impl Transport + 'static) -> Outcome {
+        if self.stage.is_pumped() && self.stage.is_home() {
+            let text = "this thread dispatches the pump of the server: serve on another one, or without waiting, with mcplink_server_serve_stdio_start";
+            return Err(Error::new(ErrorKind::State, text).into());
+        }
+        if self.serving.is_stopped() {
+            return self.served(None);
+        }
+        let connection = self.open(None, transport)?;
+        let number = match self.serving.enter(Served::Session(connection.clone())) {
+            Ok(number) => number,
+            Err(_) if self.serving.is_stopped() => return self.served(None),
+            Err(error) => return Err(error.into()),
+        };
+        let error = connection.wait();
+        self.serving.leave(number);
+        self.served(Some(error))
+    }
+
+    /// What became of serving.
+    fn served(&self, error: Option<Error>) -> Outcome {
+        match error {
+            _ if self.serving.has_ended() => {
+                Err(Error::new(ErrorKind::Closed, "the server was freed").into())
+            }
+            Some(error) if error.kind() != ErrorKind::Closed && !self.serving.is_stopped() => {
+                Err(error.into())
+            }
+            _ => Ok(mcplink_status::MCPLINK_OK),
+        }
+    }
+
+    /// Whether anything may still be served.
+    pub(super) fn check_open(&self) -> Result<()> {
+        if self.serving.is_stopped() {
+            let text = "the server was stopped: make another one to serve again";
+            return Err(Error::new(ErrorKind::Closed, text));
+        }
+        Ok(())
+    }
+
+    /// Serves a client while the host does something else.
+    pub(super) fn start(
+        &self,
+        principal: Option<&str>,
+        transport: impl Transport + 'static,
+    ) -> Outcome<*mut mcplink_session_t> {
+        self.check_open()?;
+        let connection = self.open(principal, transport)?;
+        let number = self.serving.enter(Served::Session(connection.clone()))?;
+        Ok(hand_out(mcplink_session_t {
+            gate: Gate::new(),
+            connection,
+            principal: principal.map(Text::from),
+            serving: Arc::clone(&self.serving),
+            number,
+        }))
+    }
+
+    fn stdio(&self) -> Stdio {
+        Stdio::new().claim(self.claims_stdio)
+    }
+}
+
+/// Descriptors of the host, as ones of ours.
+fn descriptors(input: c_int, output: c_int) -> Result<Stream> {
+    let own = |fd: c_int, what: &str| {
+        if fd < 0 {
+            let text = format!("{what} is no descriptor: {fd}");
+            return Err(Error::new(ErrorKind::Invalid, text));
+        }
+        // SAFETY: it is not -1, and only given to the system, which says what is wrong with it.
+        let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+        duplicate(fd).map_err(|error| Error::io(format_args!("duplicating {what}"), error))
+    };
+    Ok(Stream::fds(own(input, "input")?, own(output, "output")?))
+}
+
+/// Serves the process that started this one, over the standard streams, until it closes them or mcplink_server_stop is called.
+///
+/// Standard output is taken for the protocol meanwhile: what this process and its children print goes to standard error, and standard input is
+/// empty for them. Both are put back at the end. Call it before anything is read of standard input.
+///
+/// server: the server.
+/// err: receives what went wrong; NULL is fine.
+/// Returns: MCPLINK_OK when the client has gone or the server was stopped; MCPLINK_E_STATE when the standard streams are served already, and
+/// when this thread dispatches the pump of the server; MCPLINK_E_IO; MCPLINK_E_CLOSED when the server is freed. Threads: any. Blocks: until then;
+/// calls in hand may finish then, for a few seconds. With a pump another thread has to dispatch it. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_serve_stdio(
+    server: *mut mcplink_server_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are a server of ours and a place that can be written to.
+    unsafe {
+        ffi(err, || {
+            let server = enter(server, "server")?;
+            server.serve(server.stdio())
+        })
+    }
+}
+
+/// The same without waiting.
+///
+/// server: the server.
+/// session: receives the session, NULL after a failure. The caller's to free, before or after the server.
+/// err: receives what went wrong; NULL is fine.
+/// Returns: as mcplink_server_serve_stdio; MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_serve_stdio_start(
+    server: *mut mcplink_server_t,
+    session: *mut *mut mcplink_session_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are a server of ours and places that can be written to.
+    unsafe {
+        giving(session, err, || {
+            let server = enter(server, "server")?;
+            server.start(None, server.stdio())
+        })
+    }
+}
+
+/// Serves a client over descriptors, one message a line, until it has gone or mcplink_server_stop is called: pipes, sockets, files.
+///
+/// server: the server.
+/// input: what the client sends. output: what it is sent; the same one for a socket. Both are duplicated and stay the caller's: who closes them
+/// early closes only his own.
+/// err: receives what went wrong; NULL is fine.
+/// Returns: MCPLINK_OK when the client has gone or the server was stopped; MCPLINK_E_INVALID, MCPLINK_E_IO for descriptors that can't be used;
+/// MCPLINK_E_STATE when this thread dispatches the pump of the server; MCPLINK_E_CLOSED when the server is freed. Threads: any. Blocks: until then.
+/// Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_serve_fds(
+    server: *mut mcplink_server_t,
+    input: c_int,
+    output: c_int,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are a server of ours and a place that can be written to.
+    unsafe {
+        ffi(err, || {
+            let server = enter(server, "server")?;
+            server.serve(descriptors(input, output)?)
+        })
+    }
+}
+
+/// The same without waiting, for a client that may act on behalf of somebody.
+///
+/// server: the server.
+/// input, output: as for mcplink_server_serve_fds.
+/// principal: on whose behalf the client acts, which the host has made sure of: mcplink_request_principal shows it. NULL when nobody knows.
+/// session: receives the session, NULL after a failure. The caller's to free, before or after the server.
+/// err: receives what went wrong; NULL is fine.
+/// Returns: as mcplink_server_serve_fds; MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_serve_fds_start(
+    server: *mut mcplink_server_t,
+    input: c_int,
+    output: c_int,
+    principal: *const c_char,
+    session: *mut *mut mcplink_session_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are a server of ours, text that ends in NUL, and places that can be written to.
+    unsafe {
+        giving(session, err, || {
+            let server = enter(server, "server")?;
+            let principal = optional(principal, "principal")?;
+            server.start(principal, descriptors(input, output)?)
+        })
+    }
+}
+
+/// Serves a client over a transport of the host's own, without waiting.
+///
+/// server: the server.
+/// transport: the transport, with a send function. It serves one session, stays the caller's, and is freed after the session.
+/// principal: on whose behalf the client acts, which the host has made sure of; NULL when nobody knows.
+/// session: receives the session, NULL after a failure. The caller's to free, before or after the server.
+/// err: receives what went wrong; NULL is fine.
+/// Returns: MCPLINK_OK; MCPLINK_E_STATE when the transport has served before or lacks a send function; MCPLINK_E_CLOSED when the server was
+/// stopped. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_attach(
+    server: *mut mcplink_server_t,
+    transport: *mut mcplink_transport_t,
+    principal: *const c_char,
+    session: *mut *mut mcplink_session_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are a server and a transport of ours, text that ends in NUL, and places that can be written to.
+    unsafe {
+        giving(session, err, || {
+            let server = enter(server, "server")?;
+            let transport = enter(transport, "transport")?;
+            let principal = optional(principal, "principal")?;
+            server.check_open()?;
+            server.start(principal, transport.connector().connect()?)
+        })
+    }
+}
+
+/// Waits until the client has gone, or the session was closed.
+///
+/// session: the session.
+/// err: receives what went wrong; NULL is fine.
+/// Returns: MCPLINK_OK when the client has gone or the session was closed; another status when the transport failed. Threads: any. Blocks:
+/// until then; calls in hand may finish then, for a few seconds. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_session_wait(
+    session: *mut mcplink_session_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are a session of ours and a place that can be written to.
+    unsafe {
+        ffi(err, || {
+            let session = enter(session, "session")?;
+            let error = session.connection.wait();
+            session.serving.leave(session.number);
+            if error.kind() == ErrorKind::Closed {
+                Ok(mcplink_status::MCPLINK_OK)
+            } else {
+                Err(error.into())
+            }
+        })
+    }
+}
+
+/// Closes a session: its calls are cancelled, and the transport ends.
+///
+/// session: the session.
+/// Returns: MCPLINK_OK, also when it is closed already. Threads: any. Blocks: a few seconds at most, for handlers that don't return. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_session_close(
+    session: *mut mcplink_session_t,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header says that it is a session of ours.
+        let session = unsafe { enter(session, "session") }?;
+        session.close();
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// Whether the client has gone, or the session was closed.
+///
+/// session: NULL for true.
+/// Returns: true if so. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_session_is_closed(session: *const mcplink_session_t) -> bool {
+    value(true, || {
+        // SAFETY: the header says that it is a session of ours.
+        let session = unsafe { enter(session, "session") };
+        session.map_or(true, |session| session.connection.peer().is_closed())
+    })
+}
+
+/// On whose behalf the client acts.
+///
+/// session: NULL for none.
+/// Returns: what the session was made with, valid as long as the session; empty when nobody knows. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_session_principal(
+    session: *const mcplink_session_t,
+) -> mcplink_str_t {
+    // SAFETY: the header says that it is NULL or a session of ours, which lives; the text never changes.
+    let session = unsafe { session.as_ref() };
+    view_or_empty(session.and_then(|session| session.principal.as_ref()))
+}
+
+/// Frees a session, and closes it before.
+///
+/// session: NULL is fine. Threads: any. Blocks: as mcplink_session_close. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_session_free(session: *mut mcplink_session_t) {
+    // SAFETY: the header says that it is a session of ours, freed once.
+    unsafe { free_handle(session) }
+}

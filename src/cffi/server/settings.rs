@@ -1,0 +1,187 @@
+//! The settings of a server, until one is made with them.
+
+use std::ffi::{c_char, c_void};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::handler::{HandlerFn, Handlers, given};
+use crate::cffi::answer::mcplink_handler_fn;
+use crate::cffi::entry::{need_mut, plain};
+use crate::cffi::log::{self, Hook};
+use crate::cffi::queue::Queue;
+use crate::cffi::stage::Stage;
+use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::text::name;
+use crate::cffi::user::{UserData, mcplink_destroy_fn};
+use crate::error::Result;
+use crate::protocol::KeepAlive;
+use crate::schema::{CacheHint, Implementation, JsonObject, ProtocolVersion};
+use crate::server::{List, MemoryStateStore, Server, StateKey, TaskOptions};
+use crate::transport::Limits;
+
+/// How a server is made. One thread at a time uses it; a server copies it.
+pub struct mcplink_server_options_t {
+    pub(super) info: Implementation,
+    pub(super) instructions: Option<String>,
+    pub(super) revisions: Option<Vec<ProtocolVersion>>,
+    pub(super) pump: Option<Arc<Queue>>,
+    pub(super) limits: Limits,
+    pub(super) page_size: Option<NonZeroUsize>,
+    pub(super) drain: Duration,
+    pub(super) slow_handler: Duration,
+    pub(super) keep_alive: Option<KeepAlive>,
+    pub(super) state_keys: Vec<StateKey>,
+    pub(super) state_lifetime: Duration,
+    pub(super) single_use_state: bool,
+    pub(super) logging: bool,
+    pub(super) resource_updates: bool,
+    pub(super) names_itself: bool,
+    pub(super) validation: bool,
+    pub(super) claims_stdio: bool,
+    pub(super) offers: Vec<List>,
+    pub(super) hints: Vec<(List, CacheHint)>,
+    pub(super) tasks: Option<TaskOptions>,
+    pub(super) extensions: Vec<(String, JsonObject)>,
+    pub(super) log: Option<Arc<Hook>>,
+    methods: Vec<Method>,
+}
+
+/// A method of the host's own.
+struct Method {
+    name: String,
+    callback: HandlerFn,
+    user: Arc<UserData>,
+}
+
+impl mcplink_server_options_t {
+    pub(super) fn new(name: &str, version: &str) -> Self {
+        Self {
+            info: Implementation::new(name, version),
+            instructions: None,
+            revisions: None,
+            pump: None,
+            limits: Limits::default(),
+            page_size: None,
+            drain: Duration::from_secs(5),
+            slow_handler: Duration::from_secs(30),
+            keep_alive: None,
+            state_keys: Vec::new(),
+            state_lifetime: Duration::from_secs(600),
+            single_use_state: false,
+            logging: false,
+            resource_updates: true,
+            names_itself: true,
+            validation: true,
+            claims_stdio: true,
+            offers: Vec::new(),
+            hints: Vec::new(),
+            tasks: None,
+            extensions: Vec::new(),
+            log: None,
+            methods: Vec::new(),
+        }
+    }
+
+    pub(super) fn claims_stdio(&self) -> bool {
+        self.claims_stdio
+    }
+
+    pub(super) fn pump(&self) -> Option<Arc<Queue>> {
+        self.pump.clone()
+    }
+
+    /// Makes the server of the handle with this number.
+    pub(super) fn build(
+        &self,
+        owner: u64,
+        stage: &Arc<Stage>,
+        handlers: &Handlers,
+    ) -> Result<Server> {
+        let info = self.info.clone();
+        let hook = self.log.clone();
+        let mut builder = Server::builder(&*info.name, &*info.version)
+            .info(info)
+            .limits(self.limits.clone())
+            .drain(self.drain)
+            .slow_handler(self.slow_handler)
+            .state_lifetime(self.state_lifetime)
+            .logging(self.logging)
+            .resource_updates(self.resource_updates)
+            .names_itself(self.names_itself)
+            .on_log(move |record| log::tell(hook.as_ref(), owner, record));
+        if let Some(instructions) = &self.instructions {
+            builder = builder.instructions(instructions);
+        }
+        if let Some(revisions) = &self.revisions {
+            builder = builder.revisions(revisions);
+        }
+        if let Some(size) = self.page_size {
+            builder = builder.page_size(size);
+        }
+        if let Some(keep_alive) = self.keep_alive {
+            builder = builder.keep_alive(keep_alive);
+        }
+        if !self.state_keys.is_empty() {
+            builder = builder.state_keys(&self.state_keys);
+        }
+        if self.single_use_state {
+            builder = builder.state_store(MemoryStateStore::default());
+        }
+        if !self.validation {
+            builder = builder.validator(None);
+        }
+        if let Some(tasks) = &self.tasks {
+            builder = builder.tasks(tasks.clone());
+        }
+        for list in &self.offers {
+            builder = builder.offers(*list);
+        }
+        for (list, hint) in &self.hints {
+            builder = builder.cache_list(*list, hint.clone());
+        }
+        for (id, settings) in &self.extensions {
+            builder = builder.extension(id, settings.clone());
+        }
+        for method in &self.methods {
+            let handler = handlers.adopt(owner, stage, method.callback, Arc::clone(&method.user));
+            builder = builder.method(&method.name, move |request, responder| {
+                handler.take_own(request, responder);
+            });
+        }
+        builder.build()
+    }
+}
+
+/// Handles requests of a method of one's own. Methods that the protocol defines stay the library's.
+///
+/// What mcplink_responder_json gives is sent as it is: since 2026-07-28 a result has to bring its "resultType" along.
+///
+/// options: the settings.
+/// method: the method, for example "com.example/reindex". A handler that it had before is replaced.
+/// callback: answers; see mcplink_handler_fn. It runs where other handlers do.
+/// user, destroy: passed to callback; ended when it is replaced, or when the settings and all servers made with them have ended.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_options_on_method(
+    options: *mut mcplink_server_options_t,
+    method: *const c_char,
+    callback: mcplink_handler_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+) -> mcplink_status_t {
+    let user = UserData::new(user, destroy);
+    plain(|| {
+        // SAFETY: the header says that they are options of ours and text that ends in NUL.
+        let (options, method) = unsafe { (need_mut(options, "options")?, name(method, "method")?) };
+        let callback = given(callback)?;
+        options.methods.retain(|known| known.name != method);
+        options.methods.push(Method {
+            name: method.to_owned(),
+            callback,
+            user: Arc::new(user),
+        });
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}

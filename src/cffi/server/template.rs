@@ -1,0 +1,193 @@
+//! What a template of resources is, before a server has it.
+
+use std::ffi::c_char;
+
+use super::definition::typed;
+use crate::cffi::entry::{free, need_mut, plain, value};
+use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::text::{self, optional};
+use crate::schema::{Annotations, Icon, MetaObject, ResourceTemplate};
+
+/// Resources whose addresses follow a template (RFC 6570): {var}, {+path}, {/var}, {.ext} and, at the end, {?a,b} are understood. One thread
+/// at a time uses it; a server copies it.
+pub struct mcplink_template_t(pub(super) ResourceTemplate);
+
+/// Describes resources whose addresses follow a template.
+///
+/// uri_template: the template, for example "users://{id}".
+/// name: the name of such a resource, for programs.
+/// Returns: the definition, the caller's to free; NULL for a bad argument, which the functions that take it refuse in turn. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_template_new(
+    uri_template: *const c_char,
+    name: *const c_char,
+) -> *mut mcplink_template_t {
+    value(std::ptr::null_mut(), || {
+        // SAFETY: the header says that they are texts that end in NUL.
+        let (uri_template, name) = unsafe {
+            (
+                text::name(uri_template, "uri_template"),
+                text::name(name, "name"),
+            )
+        };
+        let (Ok(uri_template), Ok(name)) = (uri_template, name) else {
+            return std::ptr::null_mut();
+        };
+        let template = ResourceTemplate::new(uri_template, name);
+        Box::into_raw(Box::new(mcplink_template_t(template)))
+    })
+}
+
+/// Sets what people see as its name.
+///
+/// template: the template of resources.
+/// title: NULL for none.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_template_set_title(
+    template: *mut mcplink_template_t,
+    title: *const c_char,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header says that they are a template of ours and text that ends in NUL.
+        let (template, title) =
+            unsafe { (need_mut(template, "template")?, optional(title, "title")?) };
+        template.0.title = title.map(str::to_owned);
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// Says what is in it, for models.
+///
+/// template: the template of resources.
+/// description: NULL for none.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_template_set_description(
+    template: *mut mcplink_template_t,
+    description: *const c_char,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header says that they are a template of ours and text that ends in NUL.
+        let (template, description) = unsafe {
+            (
+                need_mut(template, "template")?,
+                optional(description, "description")?,
+            )
+        };
+        template.0.description = description.map(str::to_owned);
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// Says what kind of data it is: what is answered without a MIME type has this one.
+///
+/// template: the template of resources.
+/// mime_type: NULL for none.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_template_set_mime_type(
+    template: *mut mcplink_template_t,
+    mime_type: *const c_char,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header says that they are a template of ours and text that ends in NUL.
+        let (template, mime_type) = unsafe {
+            (
+                need_mut(template, "template")?,
+                optional(mime_type, "mime_type")?,
+            )
+        };
+        template.0.mime_type = mime_type.map(str::to_owned);
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// Says for whom it is and how important: an object with "audience", "priority", "lastModified".
+///
+/// template: the template of resources.
+/// annotations, len: as JSON; MCPLINK_NUL measures it. NULL for none.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_template_set_annotations(
+    template: *mut mcplink_template_t,
+    annotations: *const c_char,
+    len: usize,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header says that they are a template of ours and text with its length.
+        let (template, annotations) = unsafe {
+            (
+                need_mut(template, "template")?,
+                typed::<Annotations>(annotations, len, "annotations")?,
+            )
+        };
+        template.0.annotations = annotations;
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// Sets its icons: an array of objects with "src".
+///
+/// template: the template of resources.
+/// icons, len: as JSON; MCPLINK_NUL measures it. NULL for none.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_template_set_icons(
+    template: *mut mcplink_template_t,
+    icons: *const c_char,
+    len: usize,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header says that they are a template of ours and text with its length.
+        let (template, icons) = unsafe {
+            (
+                need_mut(template, "template")?,
+                typed::<Vec<Icon>>(icons, len, "icons")?,
+            )
+        };
+        template.0.icons = icons;
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// Sets what travels beside it: an object.
+///
+/// template: the template of resources.
+/// meta, len: as JSON; MCPLINK_NUL measures it. NULL for none.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_template_set_meta(
+    template: *mut mcplink_template_t,
+    meta: *const c_char,
+    len: usize,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header says that they are a template of ours and text with its length.
+        let (template, meta) = unsafe {
+            (
+                need_mut(template, "template")?,
+                typed::<MetaObject>(meta, len, "meta")?,
+            )
+        };
+        template.0.meta = meta;
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// Frees the description of a template of resources. Servers that have it keep it.
+///
+/// template: NULL is fine. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_template_free(template: *mut mcplink_template_t) {
+    // SAFETY: the header says that it is a template of ours, freed once.
+    unsafe { free(template) }
+}

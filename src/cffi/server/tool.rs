@@ -1,0 +1,403 @@
+//! What a tool is, before a server has it.
+
+use std::ffi::c_char;
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::definition::{required, typed};
+use crate::cffi::entry::{Outcome, free, need_mut, plain, value};
+use crate::cffi::json::json_payload;
+use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::text::{self, optional};
+use crate::error::{Error, ErrorKind, Result};
+use crate::schema::{Icon, JsonSchema, MetaObject, TaskSupport, Tool, ToolExecution};
+
+/// A tool: something that a model can have done. One thread at a time uses it; a server copies it.
+pub struct mcplink_tool_t(pub(super) Tool, Params);
+
+/// Arguments that were described one by one.
+#[derive(Default)]
+struct Params {
+    properties: Map<String, Value>,
+    required: Vec<String>,
+}
+
+/// What kind of value an argument of a tool is.
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum mcplink_param_type {
+    /// Text.
+    MCPLINK_PARAM_STRING = 1,
+    /// A whole number.
+    MCPLINK_PARAM_INTEGER = 2,
+    /// Any number.
+    MCPLINK_PARAM_NUMBER = 3,
+    /// true or false.
+    MCPLINK_PARAM_BOOLEAN = 4,
+    /// An array of anything.
+    MCPLINK_PARAM_ARRAY = 5,
+    /// An object of anything.
+    MCPLINK_PARAM_OBJECT = 6,
+}
+
+/// Whether an argument of a tool or prompt has to be given.
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum mcplink_param_flag {
+    /// It may be left out.
+    MCPLINK_PARAM_OPTIONAL = 0,
+    /// It has to be there.
+    MCPLINK_PARAM_REQUIRED = 1,
+}
+
+/// What a tool is said to do: hints for the user, not to be relied on.
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum mcplink_tool_hint {
+    /// It changes nothing. Taken for false.
+    MCPLINK_HINT_READ_ONLY = 1,
+    /// It may destroy something. Taken for true.
+    MCPLINK_HINT_DESTRUCTIVE = 2,
+    /// Doing it again changes nothing more. Taken for false.
+    MCPLINK_HINT_IDEMPOTENT = 3,
+    /// It deals with an open world, such as the web. Taken for true.
+    MCPLINK_HINT_OPEN_WORLD = 4,
+}
+
+/// Whether calls of a tool may become tasks.
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum mcplink_task_support {
+    /// They may not.
+    MCPLINK_TASK_FORBIDDEN = 0,
+    /// They may.
+    MCPLINK_TASK_OPTIONAL = 1,
+    /// They have to.
+    MCPLINK_TASK_REQUIRED = 2,
+}
+
+impl mcplink_tool_t {
+    fn add(&mut self, param: &str, flags: u32, schema: Value) -> Outcome {
+        let required = required(flags)?;
+        let Params {
+            properties,
+            required: names,
+        } = &mut self.1;
+        if properties.contains_key(param) {
+            let text = format!("the tool has an argument '{param}' already");
+            return Err(Error::new(ErrorKind::Invalid, text).into());
+        }
+        properties.insert(param.to_owned(), schema);
+        names.extend(required.then(|| param.to_owned()));
+        let mut schema = json!({ "type": "object", "properties": properties });
+        if !names.is_empty() {
+            schema["required"] = json!(names);
+        }
+        self.0.input_schema = JsonSchema::new(&schema)?;
+        Ok(mcplink_status::MCPLINK_OK)
+    }
+}
+
+fn type_of(kind: i32) -> Result<&'static str> {
+    use mcplink_param_type as Type;
+    let known = [
+        (Type::MCPLINK_PARAM_STRING, "string"),
+        (Type::MCPLINK_PARAM_INTEGER, "integer"),
+        (Type::MCPLINK_PARAM_NUMBER, "number"),
+        (Type::MCPLINK_PARAM_BOOLEAN, "boolean"),
+        (Type::MCPLINK_PARAM_ARRAY, "array"),
+        (Type::MCPLINK_PARAM_OBJECT, "object"),
+    ];
+    let found = known.iter().find(|(known, _)| *known as i32 == kind);
+    found.map(|(_, name)| *name).ok_or_else(|| {
+        let text = format!("there is no type {kind}: use one of enum mcplink_param_type");
+        Error::new(ErrorKind::Invalid, text)
+    })
+}
+
+/// Describes a tool.
+///
+/// name: its name, for programs: letters, digits, "_", "-" and ".".
+/// description: what it does, for models; NULL for none.
+/// Returns: the definition, the caller's to free; NULL for a bad argument, which the functions that take it refuse in turn. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_tool_new(
+    name: *const c_char,
+    description: *const c_char,
+) -> *mut mcplink_tool_t {
+    value(std::ptr::null_mut(), || {
+        // SAFETY: the header says that they are texts that end in NUL.
+        let (name, description) = unsafe {
+            (
+                text::name(name, "name"),
+                optional(description, "description"),
+            )
+        };
+        let (Ok(name), Ok(description)) = (name, description) else {
+            return std::ptr::null_mut();
+        };
+        let mut tool = Tool::new(name);
+        tool.description = description.map(str::to_owned);
+        Box::into_raw(Box::new(mcplink_tool_t(tool, Params::default())))
+    })
+}
+
+/// Adds an argument: the input schema of the tool is made of all that are added.
+///
+/// tool: the tool.
+/// param: the name of the argument.
+/// kind: one of enum mcplink_param_type.
+/// flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+/// description: what it is, for models; NULL for none.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when there is one of this name already. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_tool_add_param(
+    tool: *mut mcplink_tool_t,
+    param: *const c_char,
+    kind: i32,
+    flags: u32,
+    description: *const c_char,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header says that they are a tool of ours and texts that end in NUL.
+        let (tool, param, description) = unsafe {
+            let tool = need_mut(tool, "tool")?;
+            (
+                tool,
+                text::name(param, "param")?,
+                optional(description, "description")?,
+            )
+        };
+        let mut schema = json!({ "type": type_of(kind)? });
+        if let Some(description) = description {
+            schema["description"] = json!(description);
+        }
+        tool.add(param, flags, schema)
+    })
+}
+
+/// Adds an argument that more has to be said of: choices, bounds, items.
+///
+/// tool: the tool.
+/// param: the name of the argument.
+/// flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
+/// schema, len: its JSON Schema, for example {"enum":["red","green"]}; MCPLINK_NUL measures it.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_tool_add_param_schema(
+    tool: *mut mcplink_tool_t,
+    param: *const c_char,
+    flags: u32,
+    schema: *const c_char,
+    len: usize,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header says that they are a tool of ours, text that ends in NUL, and text with its length.
+        let (tool, param, schema) = unsafe {
+            let tool = need_mut(tool, "tool")?;
+            (
+                tool,
+                text::name(param, "param")?,
+                json_payload(schema, len, "schema")?,
+            )
+        };
+        let schema: Value = JsonSchema::parse(schema.get())?.read()?;
+        tool.add(param, flags, schema)
+    })
+}
+
+/// Sets the whole input schema: a JSON Schema of an object, carried as it is. It replaces what mcplink_tool_add_param has made, and is replaced
+/// by the next one that is added.
+///
+/// tool: the tool.
+/// schema, len: the schema; MCPLINK_NUL measures it.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_tool_set_input_schema(
+    tool: *mut mcplink_tool_t,
+    schema: *const c_char,
+    len: usize,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header says that they are a tool of ours and text with its length.
+        let (tool, schema) = unsafe {
+            let tool = need_mut(tool, "tool")?;
+            (tool, json_payload(schema, len, "schema")?)
+        };
+        let schema = JsonSchema::parse(schema.get())?;
+        schema.check_input()?;
+        (tool.0.input_schema, tool.1) = (schema, Params::default());
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// Sets the output schema: what mcplink_responder_structured gives has to fit it.
+///
+/// tool: the tool.
+/// schema, len: a JSON Schema, carried as it is; MCPLINK_NUL measures it. NULL for none.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_tool_set_output_schema(
+    tool: *mut mcplink_tool_t,
+    schema: *const c_char,
+    len: usize,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header says that they are a tool of ours and text with its length.
+        let (tool, schema) = unsafe {
+            let tool = need_mut(tool, "tool")?;
+            (tool, typed::<Box<RawValue>>(schema, len, "schema")?)
+        };
+        let schema = schema.map(|schema| JsonSchema::parse(schema.get()));
+        tool.0.output_schema = schema.transpose()?;
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// Says what the tool does to the world.
+///
+/// tool: the tool.
+/// hint: one of enum mcplink_tool_hint.
+/// is_so: whether it is so.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_tool_set_annotation(
+    tool: *mut mcplink_tool_t,
+    hint: i32,
+    is_so: bool,
+) -> mcplink_status_t {
+    use mcplink_tool_hint as Hint;
+    plain(|| {
+        // SAFETY: the header says that it is a tool of ours.
+        let tool = unsafe { need_mut(tool, "tool") }?;
+        let annotations = tool.0.annotations.get_or_insert_default();
+        let place = match hint {
+            _ if hint == Hint::MCPLINK_HINT_READ_ONLY as i32 => &mut annotations.read_only_hint,
+            _ if hint == Hint::MCPLINK_HINT_DESTRUCTIVE as i32 => &mut annotations.destructive_hint,
+            _ if hint == Hint::MCPLINK_HINT_IDEMPOTENT as i32 => &mut annotations.idempotent_hint,
+            _ if hint == Hint::MCPLINK_HINT_OPEN_WORLD as i32 => &mut annotations.open_world_hint,
+            _ => {
+                let text = format!("there is no hint {hint}: use one of enum mcplink_tool_hint");
+                return Err(Error::new(ErrorKind::Invalid, text).into());
+            }
+        };
+        *place = Some(is_so);
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// Says whether calls may become tasks, on a server with mcplink_server_options_set_tasks.
+///
+/// tool: the tool.
+/// support: one of enum mcplink_task_support. Forbidden without it.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_tool_set_task_support(
+    tool: *mut mcplink_tool_t,
+    support: i32,
+) -> mcplink_status_t {
+    use mcplink_task_support as Support;
+    plain(|| {
+        // SAFETY: the header says that it is a tool of ours.
+        let tool = unsafe { need_mut(tool, "tool") }?;
+        let support = match support {
+            _ if support == Support::MCPLINK_TASK_FORBIDDEN as i32 => TaskSupport::Forbidden,
+            _ if support == Support::MCPLINK_TASK_OPTIONAL as i32 => TaskSupport::Optional,
+            _ if support == Support::MCPLINK_TASK_REQUIRED as i32 => TaskSupport::Required,
+            _ => {
+                let text =
+                    format!("there is no support {support}: use one of enum mcplink_task_support");
+                return Err(Error::new(ErrorKind::Invalid, text).into());
+            }
+        };
+        tool.0.execution = Some(ToolExecution::default().task_support(support));
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// Sets what people see as its name.
+///
+/// tool: the tool.
+/// title: NULL for none.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_tool_set_title(
+    tool: *mut mcplink_tool_t,
+    title: *const c_char,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header says that they are a tool of ours and text that ends in NUL.
+        let (tool, title) = unsafe { (need_mut(tool, "tool")?, optional(title, "title")?) };
+        tool.0.title = title.map(str::to_owned);
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// Sets its icons: an array of objects with "src".
+///
+/// tool: the tool.
+/// icons, len: as JSON; MCPLINK_NUL measures it. NULL for none.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_tool_set_icons(
+    tool: *mut mcplink_tool_t,
+    icons: *const c_char,
+    len: usize,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header says that they are a tool of ours and text with its length.
+        let (tool, icons) = unsafe {
+            (
+                need_mut(tool, "tool")?,
+                typed::<Vec<Icon>>(icons, len, "icons")?,
+            )
+        };
+        tool.0.icons = icons;
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// Sets what travels beside it: an object.
+///
+/// tool: the tool.
+/// meta, len: as JSON; MCPLINK_NUL measures it. NULL for none.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_tool_set_meta(
+    tool: *mut mcplink_tool_t,
+    meta: *const c_char,
+    len: usize,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header says that they are a tool of ours and text with its length.
+        let (tool, meta) = unsafe {
+            (
+                need_mut(tool, "tool")?,
+                typed::<MetaObject>(meta, len, "meta")?,
+            )
+        };
+        tool.0.meta = meta;
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// Frees the description of a tool. Servers that have it keep it.
+///
+/// tool: NULL is fine. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_tool_free(tool: *mut mcplink_tool_t) {
+    // SAFETY: the header says that it is a tool of ours, freed once.
+    unsafe { free(tool) }
+}

@@ -1,0 +1,191 @@
+//! Text on its way over the border: UTF-8 with a length, and a NUL behind it as a courtesy.
+
+use std::ffi::{CStr, c_char};
+use std::fmt;
+use std::{slice, str};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// A view of text that belongs to somebody else: UTF-8, with its length in bytes.
+///
+/// ptr is never NULL, and ptr[len] is always 0, so that printf("%s") works for text without a NUL in it. How long a view is valid is said
+/// by the function that gives it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct mcplink_str_t {
+    /// The first byte.
+    pub ptr: *const c_char,
+    /// How many bytes there are, without the NUL behind them.
+    pub len: usize,
+}
+
+impl mcplink_str_t {
+    /// Text without characters.
+    pub(super) const EMPTY: Self = Self {
+        ptr: c"".as_ptr(),
+        len: 0,
+    };
+
+    pub(super) const fn of_static(text: &'static CStr) -> Self {
+        Self {
+            ptr: text.as_ptr(),
+            len: text.count_bytes(),
+        }
+    }
+}
+
+/// Text of ours that C can look at: what is shown ends in NUL.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Text(Box<[u8]>);
+
+impl Text {
+    pub(super) fn view(&self) -> mcplink_str_t {
+        mcplink_str_t {
+            ptr: self.0.as_ptr().cast(),
+            len: self.0.len() - 1,
+        }
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        str::from_utf8(&self.0[..self.0.len() - 1]).expect("it was made of text")
+    }
+
+    /// The text as C knows texts: up to its first NUL.
+    pub(super) fn as_ptr(&self) -> *const c_char {
+        self.0.as_ptr().cast()
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Self {
+        let mut bytes = text.into_bytes();
+        bytes.reserve_exact(1);
+        bytes.push(0);
+        Self(bytes.into_boxed_slice())
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        let mut bytes = Vec::with_capacity(text.len() + 1);
+        bytes.extend_from_slice(text.as_bytes());
+        bytes.push(0);
+        Self(bytes.into_boxed_slice())
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_str().fmt(f)
+    }
+}
+
+/// A view of text that may be missing.
+pub(super) fn view_or_empty(text: Option<&Text>) -> mcplink_str_t {
+    text.map_or(mcplink_str_t::EMPTY, Text::view)
+}
+
+/// "Measure it, it ends in NUL": as the length of a payload. MCPLINK_NUL in the header.
+pub(super) const NUL: usize = usize::MAX;
+
+/// Bytes that the host passes with their length.
+///
+/// # Safety
+///
+/// `ptr` is NULL, or has `len` bytes, or, with [`NUL`] as the length, ends in NUL; nobody changes them for as long as `'a`.
+pub(super) unsafe fn bytes<'a>(ptr: *const c_char, len: usize, what: &str) -> Result<&'a [u8]> {
+    if len == 0 {
+        return Ok(&[]);
+    }
+    if ptr.is_null() {
+        return Err(missing(what));
+    }
+    if len == NUL {
+        // SAFETY: the caller says that it ends in NUL.
+        return Ok(unsafe { CStr::from_ptr(ptr) }.to_bytes());
+    }
+    if len > isize::MAX as usize {
+        let text = format!("the length of {what} is larger than any memory");
+        return Err(Error::new(ErrorKind::Invalid, text));
+    }
+    // SAFETY: the caller says that so many bytes are there; the length was checked.
+    Ok(unsafe { slice::from_raw_parts(ptr.cast(), len) })
+}
+
+/// Text that the host passes with its length.
+///
+/// # Safety
+///
+/// As for [`bytes`].
+pub(super) unsafe fn payload<'a>(ptr: *const c_char, len: usize, what: &str) -> Result<&'a str> {
+    // SAFETY: the caller promises the same.
+    let bytes = unsafe { bytes(ptr, len, what) }?;
+    str::from_utf8(bytes).map_err(|error| not_utf8(what, error.valid_up_to()))
+}
+
+/// Text that ends in NUL and has to be there.
+///
+/// # Safety
+///
+/// `ptr` is NULL or ends in NUL; nobody changes what is there for as long as `'a`.
+pub(super) unsafe fn name<'a>(ptr: *const c_char, what: &str) -> Result<&'a str> {
+    // SAFETY: the caller promises the same.
+    unsafe { payload(ptr, NUL, what) }
+}
+
+/// The same, NULL for none.
+///
+/// # Safety
+///
+/// As for [`name`].
+pub(super) unsafe fn optional<'a>(ptr: *const c_char, what: &str) -> Result<Option<&'a str>> {
+    if ptr.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the caller promises the same.
+    unsafe { name(ptr, what) }.map(Some)
+}
+
+pub(super) fn missing(what: &str) -> Error {
+    Error::new(ErrorKind::Invalid, format!("{what} must not be NULL"))
+}
+
+fn not_utf8(what: &str, at: usize) -> Error {
+    Error::new(
+        ErrorKind::Invalid,
+        format!("{what} is not UTF-8: byte {at} does not belong to a character"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_view_has_a_nul_behind_it() {
+        let text = Text::from("a\0b".to_owned());
+        let view = text.view();
+        assert_eq!(view.len, 3);
+        // SAFETY: a view has its length and one byte more.
+        let seen = unsafe { slice::from_raw_parts(view.ptr.cast::<u8>(), view.len + 1) };
+        assert_eq!(seen, b"a\0b\0");
+        assert_eq!(Text::from("").view().len, 0);
+    }
+
+    #[test]
+    fn what_the_host_passes_is_looked_at() {
+        // SAFETY: what is passed is as its length says, or is not read.
+        unsafe {
+            assert_eq!(payload(c"abc".as_ptr(), 2, "it").expect("text"), "ab");
+            assert_eq!(payload(c"abc".as_ptr(), NUL, "it").expect("text"), "abc");
+            assert_eq!(payload(std::ptr::dangling(), 0, "it").expect("text"), "");
+            assert_eq!(payload(std::ptr::null(), 0, "it").expect("text"), "");
+            assert_eq!(optional(std::ptr::null(), "it").expect("none"), None);
+            let missing = payload(std::ptr::null(), 1, "the name").expect_err("NULL");
+            assert_eq!(missing.to_string(), "the name must not be NULL");
+            let odd = payload(c"ab\xff".as_ptr(), NUL, "the name").expect_err("no text");
+            assert!(odd.to_string().contains("byte 2"), "{odd}");
+            assert_eq!(odd.kind(), ErrorKind::Invalid);
+        }
+    }
+}

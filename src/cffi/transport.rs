@@ -1,0 +1,420 @@
+//! A way to the peer that the host has itself: it brings the bytes that come, and takes those that go.
+//!
+//! **Invariant:** the callbacks of the host run outside of every lock, and are counted; freeing waits for those that run.
+
+use std::collections::VecDeque;
+use std::ffi::{c_char, c_void};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::entry::{Outcome, plain, value};
+use super::error::Failure;
+use super::handle::{Gate, Handled, enter, free_handle, hand_out};
+use super::status::{mcplink_status, mcplink_status_t};
+use super::text::{bytes, optional};
+use super::user::{UserData, call_back, mcplink_destroy_fn};
+use crate::error::{Error, ErrorKind};
+use crate::sync::{Condvar, Mutex};
+use crate::transport::Stream;
+
+/// How much may be fed and not be read yet.
+const MAX_FED: usize = 16 << 20;
+
+/// A way to a peer that the host has itself: own sockets, a web view, a serial line.
+///
+/// Messages are lines; the library makes lines of what it sends, and finds the lines in what it is fed, however it is cut. One transport serves
+/// one connection: it is given to mcplink_client_options_set_transport or mcplink_server_attach, once.
+pub struct mcplink_transport_t {
+    gate: Gate,
+    pipe: Arc<Pipe>,
+}
+
+/// Takes bytes that go to the peer: all of them, in order. One call at a time, on any thread that sends; it should not wait for long. Returns
+/// MCPLINK_OK, or anything else to end the connection.
+pub type mcplink_send_fn = Option<
+    unsafe extern "C-unwind" fn(
+        user: *mut c_void,
+        bytes: *const c_char,
+        len: usize,
+    ) -> mcplink_status_t,
+>;
+
+/// Tells something of a transport: that nothing more is sent, or that there is room again. On any thread.
+pub type mcplink_transport_fn = Option<unsafe extern "C-unwind" fn(user: *mut c_void)>;
+
+/// What the handle and the connection share.
+struct Pipe {
+    number: u64,
+    user: Mutex<Option<Arc<UserData>>>,
+    state: Mutex<State>,
+    /// Something was fed, or it ended.
+    fed: Condvar,
+    /// Callbacks that run at the moment.
+    running: AtomicUsize,
+    /// A callback has returned.
+    returned: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    send: mcplink_send_fn,
+    close: mcplink_transport_fn,
+    room: mcplink_transport_fn,
+    bytes: VecDeque<u8>,
+    /// Something was refused since there was room last.
+    refused: bool,
+    /// Nothing more comes; with a reason, that was a failure.
+    end: Option<Option<String>>,
+    is_used: bool,
+    is_closed: bool,
+    is_freed: bool,
+}
+
+impl Pipe {
+    /// Runs a callback of the host, unless it can't have any any more.
+    fn call<R>(&self, callback: impl FnOnce(*mut c_void) -> R) -> Option<R> {
+        let user = self.user.lock().clone()?;
+        self.running.fetch_add(1, Ordering::SeqCst);
+        let result = if self.state.lock().is_freed {
+            None
+        } else {
+            call_back(self.number, || callback(user.ptr()))
+        };
+        drop(user);
+        self.running.fetch_sub(1, Ordering::SeqCst);
+        let _state = self.state.lock();
+        self.returned.notify_all();
+        result
+    }
+
+    fn feed(&self, bytes: &[u8]) -> Outcome<()> {
+        let mut state = self.state.lock();
+        if state.is_closed || state.end.is_some() {
+            let text = "the transport has ended: nothing more is read";
+            return Err(Error::new(ErrorKind::Closed, text).into());
+        }
+        if !state.bytes.is_empty() && state.bytes.len() + bytes.len() > MAX_FED {
+            state.refused = true;
+            let text = format!(
+                "{} bytes were fed and not read yet: feed these again when there is room",
+                state.bytes.len()
+            );
+            return Err(Error::new(ErrorKind::Limit, text).into());
+        }
+        state.bytes.extend(bytes);
+        self.fed.notify_all();
+        Ok(())
+    }
+
+    fn end(&self, reason: Option<String>) {
+        let mut state = self.state.lock();
+        state.end.get_or_insert(reason);
+        self.fed.notify_all();
+    }
+
+    /// Waits for bytes.
+    fn read(&self, room: &mut [u8]) -> io::Result<usize> {
+        let mut state = self.state.lock();
+        let count = loop {
+            if state.is_closed {
+                return Ok(0);
+            }
+            if !state.bytes.is_empty() {
+                let (first, _) = state.bytes.as_slices();
+                let count = first.len().min(room.len());
+                room[..count].copy_from_slice(&first[..count]);
+                state.bytes.drain(..count);
+                break count;
+            }
+            match &state.end {
+                Some(None) => return Ok(0),
+                Some(Some(reason)) => {
+                    let reason = reason.clone();
+                    return Err(io::Error::new(io::ErrorKind::ConnectionAborted, reason));
+                }
+                None => state = self.fed.wait(state),
+            }
+        };
+        if state.bytes.is_empty() {
+            // A large burst is over.
+            state.bytes.shrink_to(64 << 10);
+        }
+        let told = state.refused && state.bytes.len() <= MAX_FED / 2;
+        let callback = state.room.filter(|_| told);
+        if told {
+            state.refused = false;
+        }
+        drop(state);
+        if let Some(callback) = callback {
+            // SAFETY: the header says what it is given.
+            self.call(|user| unsafe { callback(user) });
+        }
+        Ok(count)
+    }
+
+    fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        let state = self.state.lock();
+        let callback = state.send.filter(|_| !state.is_closed);
+        drop(state);
+        let Some(callback) = callback else {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        };
+        // SAFETY: the header says what it is given.
+        let status =
+            self.call(|user| unsafe { callback(user, bytes.as_ptr().cast(), bytes.len()) });
+        match status {
+            Some(status) if status == mcplink_status::MCPLINK_OK.code() => Ok(bytes.len()),
+            Some(status) => {
+                let text = format!("the send function of the transport returned {status}");
+                Err(io::Error::other(text))
+            }
+            None => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    /// Nothing is read or written any more. The host is told once.
+    fn close(&self) {
+        let mut state = self.state.lock();
+        if std::mem::replace(&mut state.is_closed, true) {
+            return;
+        }
+        let callback = state.close;
+        self.fed.notify_all();
+        drop(state);
+        if let Some(callback) = callback {
+            // SAFETY: the header says what it is given.
+            self.call(|user| unsafe { callback(user) });
+        }
+    }
+
+    /// The host lets go of it: no callback runs after this. Not for a thread that is in one.
+    fn leave(&self) {
+        self.close();
+        let mut state = self.state.lock();
+        state.is_freed = true;
+        while self.running.load(Ordering::SeqCst) > 0 {
+            state = self.returned.wait(state);
+        }
+        drop(state);
+        let user = self.user.lock().take();
+        drop(user);
+    }
+}
+
+/// The two ends as the connection knows them.
+struct End(Arc<Pipe>);
+
+impl io::Read for End {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        self.0.read(room)
+    }
+}
+
+impl io::Write for End {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Makes the connection of a transport, if it lives by then.
+#[derive(Clone)]
+pub(super) struct Connector(Arc<Pipe>);
+
+impl mcplink_transport_t {
+    pub(super) fn connector(&self) -> Connector {
+        Connector(Arc::clone(&self.pipe))
+    }
+}
+
+impl Connector {
+    /// What it is to the rest of the library. Once: a transport serves one connection.
+    pub(super) fn connect(&self) -> Outcome<Stream> {
+        let mut state = self.0.state.lock();
+        let fault = if state.send.is_none() {
+            "the transport has no send function: see mcplink_transport_set_send"
+        } else if state.is_freed {
+            "the transport was freed"
+        } else if state.is_used {
+            "the transport serves another connection already: make one for each"
+        } else {
+            state.is_used = true;
+            drop(state);
+            let closing = Arc::clone(&self.0);
+            let ends = (End(Arc::clone(&self.0)), End(Arc::clone(&self.0)));
+            let stream = Stream::with_closer(ends.0, ends.1, move || closing.close());
+            return Ok(stream.named("the host's transport"));
+        };
+        Err(Error::new(ErrorKind::State, fault).into())
+    }
+}
+
+impl Handled for mcplink_transport_t {
+    fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    fn close(&self) {
+        self.pipe.leave();
+    }
+}
+
+/// Makes a transport. It needs a send function: see mcplink_transport_set_send.
+///
+/// user, destroy: passed to the functions of the transport, and ended when it is freed.
+/// Returns: the transport, the caller's to free. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_transport_new(
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+) -> *mut mcplink_transport_t {
+    let user = UserData::new(user, destroy);
+    value(std::ptr::null_mut(), || {
+        let gate = Gate::new();
+        let pipe = Pipe {
+            number: gate.number(),
+            user: Mutex::new(Some(Arc::new(user))),
+            state: Mutex::default(),
+            fed: Condvar::new(),
+            running: AtomicUsize::new(0),
+            returned: Condvar::new(),
+        };
+        hand_out(mcplink_transport_t {
+            gate,
+            pipe: Arc::new(pipe),
+        })
+    })
+}
+
+/// Sets what takes the bytes that go to the peer.
+///
+/// transport: the transport.
+/// callback: see mcplink_send_fn. What it does when the peer can't be reached any more: return MCPLINK_E_USER.
+/// Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_transport_set_send(
+    transport: *mut mcplink_transport_t,
+    callback: mcplink_send_fn,
+) -> mcplink_status_t {
+    // SAFETY: the header says that it is a transport of ours.
+    unsafe { changing(transport, |state| state.send = callback) }
+}
+
+/// Sets what is told that the connection has ended on this side: nothing more is sent, and nothing read.
+///
+/// transport: the transport.
+/// callback: called once, by the thread that ends the connection, or by mcplink_transport_free. NULL for none.
+/// Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_transport_set_close(
+    transport: *mut mcplink_transport_t,
+    callback: mcplink_transport_fn,
+) -> mcplink_status_t {
+    // SAFETY: the header says that it is a transport of ours.
+    unsafe { changing(transport, |state| state.close = callback) }
+}
+
+/// Sets what is told that there is room again after mcplink_transport_feed returned MCPLINK_E_LIMIT.
+///
+/// transport: the transport.
+/// callback: called once after each such refusal, on the thread that reads; it may feed. NULL for none.
+/// Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_transport_set_room(
+    transport: *mut mcplink_transport_t,
+    callback: mcplink_transport_fn,
+) -> mcplink_status_t {
+    // SAFETY: the header says that it is a transport of ours.
+    unsafe { changing(transport, |state| state.room = callback) }
+}
+
+/// Brings bytes that came from the peer, cut as they may be: they wait until they are read.
+///
+/// transport: the transport.
+/// bytes, len: they are copied.
+/// Returns: MCPLINK_OK; MCPLINK_E_LIMIT when 16 MiB wait already, and then none of these bytes was taken: feed them again later, see
+/// mcplink_transport_set_room; MCPLINK_E_CLOSED after mcplink_transport_feed_end and after the connection has ended. Threads: any, before and after
+/// the connection is made; the caller sees to the order. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_transport_feed(
+    transport: *mut mcplink_transport_t,
+    bytes: *const c_char,
+    len: usize,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header says that it is a transport of ours, and that so many bytes are there.
+        let (transport, bytes) = unsafe { (enter(transport, "transport")?, fed(bytes, len)?) };
+        transport.pipe.feed(bytes)?;
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// Says that nothing more comes from the peer. What was fed before is still read.
+///
+/// transport: the transport.
+/// reason: what went wrong, for the error of calls that wait; NULL when the peer has just closed the connection.
+/// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_transport_feed_end(
+    transport: *mut mcplink_transport_t,
+    reason: *const c_char,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header says that it is a transport of ours, and text that ends in NUL.
+        let (transport, reason) =
+            unsafe { (enter(transport, "transport")?, optional(reason, "reason")?) };
+        transport.pipe.end(reason.map(str::to_owned));
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// Frees a transport, and ends its connection. No function of it runs after this. Called within one of them it returns at once, and the rest
+/// happens when that returns.
+///
+/// transport: NULL is fine. Threads: any. Blocks: until the functions of the transport that run have returned. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_transport_free(transport: *mut mcplink_transport_t) {
+    // SAFETY: the header says that it is a transport of ours, freed once.
+    unsafe { free_handle(transport) }
+}
+
+/// # Safety
+///
+/// `transport` is NULL or a transport that lives.
+unsafe fn changing(
+    transport: *mut mcplink_transport_t,
+    change: impl FnOnce(&mut State),
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the caller promises the same.
+        let transport = unsafe { enter(transport, "transport") }?;
+        let mut state = transport.pipe.state.lock();
+        if state.is_used {
+            return Err(Failure::new(
+                mcplink_status::MCPLINK_E_STATE,
+                "the transport serves a connection already: set its functions before",
+            ));
+        }
+        change(&mut state);
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// # Safety
+///
+/// As for [`bytes`].
+unsafe fn fed<'a>(ptr: *const c_char, len: usize) -> Outcome<&'a [u8]> {
+    // SAFETY: the caller promises the same.
+    Ok(unsafe { bytes(ptr, len, "bytes") }?)
+}

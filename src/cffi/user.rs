@@ -1,0 +1,95 @@
+//! Callbacks of the host, and what belongs to them.
+
+use std::cell::RefCell;
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use super::json::mcplink_json_t;
+
+/// Ends what a callback was given: runs exactly once, when the callback is replaced, when its owner is freed, and when it can't be
+/// registered.
+pub type mcplink_destroy_fn = Option<unsafe extern "C-unwind" fn(user: *mut c_void)>;
+
+/// Takes something that happened: one of enum mcplink_event, and what is known of it. params is valid until the callback returns; NULL when
+/// there is nothing to know. Ignore events that you don't know.
+pub type mcplink_event_fn = Option<
+    unsafe extern "C-unwind" fn(user: *mut c_void, event: i32, params: *const mcplink_json_t),
+>;
+
+/// What the host wants to see in its callback again. Every function that registers a callback makes one first, so that `destroy` runs
+/// whatever comes of the registration.
+#[derive(Debug)]
+pub(super) struct UserData {
+    ptr: *mut c_void,
+    destroy: mcplink_destroy_fn,
+}
+
+// SAFETY: it is only passed through; the header says that it has to be usable from the threads that callbacks run on.
+unsafe impl Send for UserData {}
+// SAFETY: as above.
+unsafe impl Sync for UserData {}
+
+impl UserData {
+    pub(super) fn new(ptr: *mut c_void, destroy: mcplink_destroy_fn) -> Self {
+        Self { ptr, destroy }
+    }
+
+    pub(super) fn ptr(&self) -> *mut c_void {
+        self.ptr
+    }
+}
+
+impl Drop for UserData {
+    fn drop(&mut self) {
+        if let Some(destroy) = self.destroy {
+            let ptr = self.ptr;
+            // SAFETY: the header says what `destroy` is given: the pointer that it was registered with, once.
+            let run = || unsafe { destroy(ptr) };
+            // Whatever comes out of it, there is nobody to tell.
+            _ = catch_unwind(AssertUnwindSafe(run));
+        }
+    }
+}
+
+/// A callback of the host, with what belongs to it.
+pub(super) struct Hook<F> {
+    pub(super) callback: F,
+    pub(super) user: UserData,
+}
+
+impl<F> Hook<F> {
+    /// `None` without a callback; what belongs to it is ended then.
+    pub(super) fn new(callback: Option<F>, user: UserData) -> Option<Arc<Self>> {
+        callback.map(|callback| Arc::new(Self { callback, user }))
+    }
+}
+
+thread_local! {
+    /// The handles whose callbacks this thread runs, innermost last.
+    static INSIDE: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Runs a callback of the host that belongs to a handle. No lock of ours is held meanwhile. `None` when it panicked, which only a callback
+/// written in Rust can.
+///
+/// An exception of another language ends the process with a message, here, at the border: it must not leave a callback.
+pub(super) fn call_back<R>(handle: u64, callback: impl FnOnce() -> R) -> Option<R> {
+    struct Leave;
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            _ = INSIDE.try_with(|inside| inside.borrow_mut().pop());
+        }
+    }
+    // While thread-locals are being torn down, nobody is told.
+    _ = INSIDE.try_with(|inside| inside.borrow_mut().push(handle));
+    let _leave = Leave;
+    catch_unwind(AssertUnwindSafe(callback)).ok()
+}
+
+/// Whether this thread runs a callback of the handle.
+pub(super) fn is_inside(handle: u64) -> bool {
+    INSIDE
+        .try_with(|inside| inside.borrow().contains(&handle))
+        .unwrap_or(false)
+}

@@ -1,0 +1,477 @@
+//! Writing JSON: arguments, results and schemas, without a library of the host's own.
+
+use std::ffi::c_char;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+
+use super::entry::{Outcome, ffi, free, need, need_mut, plain};
+use super::error::mcplink_error_t;
+use super::json::json_payload;
+use super::status::{mcplink_status, mcplink_status_t};
+use super::text::{bytes, mcplink_str_t, name, payload};
+use crate::error::{Error, ErrorKind, Result};
+
+/// Writes one JSON value, piece by piece.
+///
+/// Errors stick: what follows the first one is ignored, and mcplink_writer_finish tells it. So the pieces need no checks.
+#[derive(Default)]
+pub struct mcplink_writer_t {
+    text: Vec<u8>,
+    open: Vec<Open>,
+    /// The value is whole.
+    whole: bool,
+    /// What went wrong first.
+    fault: Option<Error>,
+}
+
+use mcplink_writer_t as Writer;
+
+/// What was begun and has not ended.
+struct Open {
+    is_object: bool,
+    is_empty: bool,
+    /// A key was written, whose value comes next.
+    has_key: bool,
+}
+
+impl Writer {
+    /// Does something, unless something went wrong before.
+    fn step(&mut self, step: impl FnOnce(&mut Self) -> Result<()>) -> Outcome {
+        if self.fault.is_none()
+            && let Err(error) = step(self)
+        {
+            let at = self.text.len();
+            self.fault = Some(error.context(format_args!("writing JSON, at byte {at}")));
+        }
+        match &self.fault {
+            None => Ok(mcplink_status::MCPLINK_OK),
+            Some(fault) => Err(fault.clone().into()),
+        }
+    }
+
+    /// A value begins here.
+    fn begin_value(&mut self) -> Result<()> {
+        match self.open.last_mut() {
+            None if self.whole => return Err(wrong("the value is whole already")),
+            None => {}
+            Some(open) if open.is_object => {
+                if !std::mem::take(&mut open.has_key) {
+                    return Err(wrong("a member of an object needs a key first"));
+                }
+            }
+            Some(open) => {
+                if !std::mem::replace(&mut open.is_empty, false) {
+                    self.text.push(b',');
+                }
+            }
+        }
+        // Of nested values the outermost counts: it is not whole before it ends.
+        self.whole = self.open.is_empty();
+        Ok(())
+    }
+
+    fn write(&mut self, value: &(impl Serialize + ?Sized)) -> Result<()> {
+        self.begin_value()?;
+        serde_json::to_writer(&mut self.text, value).map_err(|error| wrong(&error.to_string()))
+    }
+
+    fn begin(&mut self, is_object: bool) -> Result<()> {
+        self.begin_value()?;
+        self.whole = false;
+        self.text.push(if is_object { b'{' } else { b'[' });
+        self.open.push(Open {
+            is_object,
+            is_empty: true,
+            has_key: false,
+        });
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<()> {
+        let Some(open) = self.open.pop() else {
+            return Err(wrong("there is nothing to end"));
+        };
+        if open.has_key {
+            return Err(wrong("the last key has no value"));
+        }
+        self.text.push(if open.is_object { b'}' } else { b']' });
+        self.whole = self.open.is_empty();
+        Ok(())
+    }
+
+    fn key(&mut self, key: &str) -> Result<()> {
+        let Some(open) = self.open.last_mut().filter(|open| open.is_object) else {
+            return Err(wrong("a key belongs into an object"));
+        };
+        if std::mem::replace(&mut open.has_key, true) {
+            return Err(wrong("the key before has no value"));
+        }
+        if !std::mem::replace(&mut open.is_empty, false) {
+            self.text.push(b',');
+        }
+        serde_json::to_writer(&mut self.text, key).map_err(|error| wrong(&error.to_string()))?;
+        self.text.push(b':');
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<mcplink_str_t> {
+        if let Some(fault) = &self.fault {
+            return Err(fault.clone());
+        }
+        if !self.whole {
+            let what = match self.open.len() {
+                0 => "nothing was written".to_owned(),
+                open => format!("{open} objects and arrays have not ended"),
+            };
+            return Err(wrong(&what).context("writing JSON"));
+        }
+        // A NUL that is no part of the text.
+        if self.text.last() != Some(&0) {
+            self.text.push(0);
+        }
+        Ok(mcplink_str_t {
+            ptr: self.text.as_ptr().cast(),
+            len: self.text.len() - 1,
+        })
+    }
+}
+
+fn wrong(what: &str) -> Error {
+    Error::new(ErrorKind::Invalid, what)
+}
+
+/// Runs one step of a writer.
+///
+/// # Safety
+///
+/// `writer` is NULL or a writer of ours that nobody else uses.
+unsafe fn write(
+    writer: *mut mcplink_writer_t,
+    step: impl FnOnce(&mut Writer) -> Result<()>,
+) -> mcplink_status_t {
+    // SAFETY: the caller promises the same.
+    plain(|| unsafe { need_mut(writer, "writer") }?.step(step))
+}
+
+/// Makes a writer.
+///
+/// Returns: a writer without text, the caller's to free. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub extern "C" fn mcplink_writer_new() -> *mut mcplink_writer_t {
+    Box::into_raw(Box::default())
+}
+
+/// Frees a writer, and what mcplink_writer_finish showed of it.
+///
+/// writer: NULL is fine. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_writer_free(writer: *mut mcplink_writer_t) {
+    // SAFETY: the header says that it is a writer of ours, freed once.
+    unsafe { free(writer) }
+}
+
+/// Begins anew, with the memory that is there: text and errors are forgotten.
+///
+/// writer: the writer.
+/// Returns: MCPLINK_OK. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_writer_reset(writer: *mut mcplink_writer_t) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header says that it is a writer of ours.
+        let writer = unsafe { need_mut(writer, "writer") }?;
+        writer.text.clear();
+        writer.open.clear();
+        (writer.whole, writer.fault) = (false, None);
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// Begins an object: mcplink_writer_key and a value for each member, then mcplink_writer_end.
+///
+/// writer: the writer.
+/// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_writer_begin_object(
+    writer: *mut mcplink_writer_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that it is a writer of ours.
+    unsafe { write(writer, |writer| writer.begin(true)) }
+}
+
+/// Begins an array: values, then mcplink_writer_end.
+///
+/// writer: the writer.
+/// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_writer_begin_array(
+    writer: *mut mcplink_writer_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that it is a writer of ours.
+    unsafe { write(writer, |writer| writer.begin(false)) }
+}
+
+/// Ends the object or array that was begun last.
+///
+/// writer: the writer.
+/// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_writer_end(writer: *mut mcplink_writer_t) -> mcplink_status_t {
+    // SAFETY: the header says that it is a writer of ours.
+    unsafe { write(writer, Writer::end) }
+}
+
+/// Writes the name of a member; its value comes next.
+///
+/// writer: the writer, in an object.
+/// key: the name.
+/// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_writer_key(
+    writer: *mut mcplink_writer_t,
+    key: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are a writer of ours and text that ends in NUL.
+    unsafe { write(writer, |writer| writer.key(name(key, "key")?)) }
+}
+
+/// Writes a string.
+///
+/// writer: the writer.
+/// text, len: UTF-8; MCPLINK_NUL measures it.
+/// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_writer_str(
+    writer: *mut mcplink_writer_t,
+    text: *const c_char,
+    len: usize,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are a writer of ours and text of its length.
+    unsafe { write(writer, |writer| writer.write(payload(text, len, "text")?)) }
+}
+
+/// Writes an integer.
+///
+/// writer: the writer.
+/// number: the integer.
+/// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_writer_i64(
+    writer: *mut mcplink_writer_t,
+    number: i64,
+) -> mcplink_status_t {
+    // SAFETY: the header says that it is a writer of ours.
+    unsafe { write(writer, |writer| writer.write(&number)) }
+}
+
+/// Writes an integer that is not negative.
+///
+/// writer: the writer.
+/// number: the integer.
+/// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_writer_u64(
+    writer: *mut mcplink_writer_t,
+    number: u64,
+) -> mcplink_status_t {
+    // SAFETY: the header says that it is a writer of ours.
+    unsafe { write(writer, |writer| writer.write(&number)) }
+}
+
+/// Writes a number, so that it is read as the same double again. Whatever the locale, its point is a point.
+///
+/// writer: the writer.
+/// number: the number; NaN and infinities are errors, since JSON has none.
+/// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_writer_f64(
+    writer: *mut mcplink_writer_t,
+    number: f64,
+) -> mcplink_status_t {
+    // SAFETY: the header says that it is a writer of ours.
+    unsafe {
+        write(writer, |writer| {
+            if !number.is_finite() {
+                return Err(wrong("JSON has no NaN and no infinities"));
+            }
+            writer.write(&number)
+        })
+    }
+}
+
+/// Writes true or false.
+///
+/// writer: the writer.
+/// boolean: which of them.
+/// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_writer_boolean(
+    writer: *mut mcplink_writer_t,
+    boolean: bool,
+) -> mcplink_status_t {
+    // SAFETY: the header says that it is a writer of ours.
+    unsafe { write(writer, |writer| writer.write(&boolean)) }
+}
+
+/// Writes null.
+///
+/// writer: the writer.
+/// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_writer_null(writer: *mut mcplink_writer_t) -> mcplink_status_t {
+    // SAFETY: the header says that it is a writer of ours.
+    unsafe { write(writer, |writer| writer.write(&())) }
+}
+
+/// Writes a value that is JSON text already.
+///
+/// writer: the writer.
+/// json, len: one JSON value; MCPLINK_NUL measures it. What is no JSON is an error.
+/// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_writer_raw(
+    writer: *mut mcplink_writer_t,
+    json: *const c_char,
+    len: usize,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header says that they are a writer of ours and text of its length.
+        let (writer, json) = unsafe {
+            (
+                need_mut(writer, "writer")?,
+                json_payload(json, len, "json").map_err(|failure| failure.into_error()),
+            )
+        };
+        writer.step(|writer| writer.write(json?))
+    })
+}
+
+/// Writes bytes as a string in base64 (RFC 4648, section 4).
+///
+/// writer: the writer.
+/// data, len: the bytes.
+/// Returns: MCPLINK_OK, or the status of the first error. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_writer_bytes(
+    writer: *mut mcplink_writer_t,
+    data: *const u8,
+    len: usize,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are a writer of ours and bytes of their length.
+    unsafe {
+        write(writer, |writer| {
+            let data = bytes(data.cast(), len, "data")?;
+            writer.write(&STANDARD.encode(data))
+        })
+    }
+}
+
+/// Ends the value and shows it.
+///
+/// writer: the writer.
+/// out: receives the text, which ends in NUL; valid until the writer is used again or freed. Empty after a failure.
+/// err: receives what went wrong first, and at which byte; NULL is fine.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID: objects that have not ended, a key without a value, NaN, text that is not UTF-8. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_writer_finish(
+    writer: *mut mcplink_writer_t,
+    out: *mut mcplink_str_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that all are NULL, or ours, or can be written to.
+    unsafe {
+        ffi(err, || {
+            need(out, "out")?;
+            out.write(mcplink_str_t::EMPTY);
+            out.write(need_mut(writer, "writer")?.finish()?);
+            Ok(mcplink_status::MCPLINK_OK)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finished(steps: impl FnOnce(&mut Writer) -> Result<()>) -> Result<String> {
+        let mut writer = Writer::default();
+        _ = writer.step(steps);
+        writer.finish()?;
+        writer.text.pop();
+        Ok(String::from_utf8(writer.text).expect("text"))
+    }
+
+    #[test]
+    fn values_nest() {
+        let text = finished(|w| {
+            w.begin(true)?;
+            w.key("a\n")?;
+            w.begin(false)?;
+            w.write(&1)?;
+            w.write("ü")?;
+            w.begin(true)?;
+            w.end()?;
+            w.end()?;
+            w.key("b")?;
+            w.write(&1.5)?;
+            w.end()
+        });
+        assert_eq!(text.expect("JSON"), r#"{"a\n":[1,"ü",{}],"b":1.5}"#);
+        assert_eq!(finished(|w| w.write(&())).expect("JSON"), "null");
+    }
+
+    #[test]
+    fn the_first_fault_is_told_with_its_place() {
+        type Steps = fn(&mut Writer) -> Result<()>;
+        let cases: [(Steps, &str); 7] = [
+            (|_| Ok(()), "nothing was written"),
+            (|w| w.begin(true), "1 objects and arrays have not ended"),
+            (
+                |w| {
+                    w.begin(true)?;
+                    w.write(&1)
+                },
+                "needs a key",
+            ),
+            (|w| w.key("a"), "belongs into an object"),
+            (
+                |w| {
+                    w.begin(true)?;
+                    w.key("a")?;
+                    w.end()
+                },
+                "has no value",
+            ),
+            (Writer::end, "nothing to end"),
+            (
+                |w| {
+                    w.write(&1)?;
+                    w.write(&2)
+                },
+                "at byte 1: the value is whole",
+            ),
+        ];
+        for (steps, expected) in cases {
+            let error = finished(steps).expect_err(expected);
+            assert!(error.to_string().contains(expected), "{error}");
+            assert_eq!(error.kind(), ErrorKind::Invalid);
+        }
+    }
+}

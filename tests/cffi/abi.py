@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""What the header promises, as data: every function, callback type and constant, and the tests that follow from it.
+
+    tests/cffi/abi.py check            compares the header with symbols.txt and abi.txt
+    tests/cffi/abi.py write            writes both anew, after a change that is meant
+    tests/cffi/abi.py link FILE.c      writes a C program that takes the address of every function
+    tests/cffi/abi.py exports LIBRARY  compares what a library defines with symbols.txt
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).parent
+HEADER = HERE.parent.parent / "include" / "mcplink.h"
+
+
+def statements():
+    """The header without comments and preprocessor lines, cut at its semicolons outside of braces."""
+    text = HEADER.read_text()
+    text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
+    text = re.sub(r"(?m)//.*$", "", text)
+    text = re.sub(r"(?m)^\s*#.*(\\\n.*)*$", "", text)
+    text = text.replace('extern "C" {', "")
+    depth, start = 0, 0
+    for at, char in enumerate(text):
+        depth += {"{": 1, "}": -1}.get(char, 0)
+        if char == ";" and depth <= 0:
+            yield " ".join(text[start:at].split())
+            start, depth = at + 1, 0
+
+
+def promises():
+    """The lines of abi.txt."""
+    lines = []
+    for statement in statements():
+        if "MCPLINK_API " in statement:
+            lines.append(statement[statement.index("MCPLINK_API ") + len("MCPLINK_API "):])
+        elif statement.startswith("enum "):
+            name = statement.split()[1]
+            for constant in re.findall(r"(MCPLINK_\w+ = -?\w+)", statement):
+                lines.append(f"{name}: {constant}")
+        elif statement.startswith("typedef"):
+            lines.append(statement)
+    return lines
+
+
+def functions():
+    names = [re.search(r"(mcplink_\w+)\(", line).group(1) for line in promises()
+             if not line.startswith(("typedef", "mcplink_status:")) and re.search(r"(mcplink_\w+)\(", line)]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        sys.exit(f"the header declares these more than once: {twice}")
+    return sorted(names)
+
+
+def wanted():
+    return {"symbols.txt": "\n".join(functions()) + "\n", "abi.txt": "\n".join(sorted(promises())) + "\n"}
+
+
+def check():
+    for name, text in wanted().items():
+        file = HERE / name
+        if not file.exists() or file.read_text() != text:
+            before = set(file.read_text().splitlines()) if file.exists() else set()
+            after = set(text.splitlines())
+            for line in sorted(before - after):
+                print(f"gone or changed: {line}")
+            for line in sorted(after - before):
+                print(f"new: {line}")
+            sys.exit(f"{name} does not match the header; if the change is meant: tests/cffi/abi.py write")
+
+
+def link(file):
+    names = functions()
+    lines = ["/* Written by tests/cffi/abi.py: every function that the header declares is there. */", "#include <mcplink.h>", "#include <stdio.h>",
+             "", "typedef void (*any_fn)(void);", "", "int main(void)", "{", "    static const any_fn all[] = {"]
+    lines += [f"        (any_fn){name}," for name in names]
+    lines += ["    };", "    size_t i, there = 0;", "    for (i = 0; i < sizeof all / sizeof *all; i++) there += all[i] != NULL;",
+              f"    printf(\"%zu functions\\n\", there);", f"    return there != {len(names)};", "}", ""]
+    pathlib.Path(file).write_text("\n".join(lines))
+
+
+def exports(library):
+    dynamic = ["--dynamic"] if ".so" in library else []
+    symbols = subprocess.run(["nm", "--defined-only", "--extern-only", *dynamic, library], capture_output=True, text=True, check=True)
+    found = {line.split()[-1] for line in symbols.stdout.splitlines() if len(line.split()) == 3}
+    ours = {name for name in found if name.startswith("mcplink_")}
+    expected = set(functions())
+    others = sorted(found - ours) if dynamic else []
+    if ours != expected or others:
+        sys.exit(f"{library}: missing {sorted(expected - ours)}, too many {sorted(ours - expected)}, foreign {others[:5]}")
+    print(f"{library}: {len(expected)} functions")
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["check"]:
+            check()
+        case ["write"]:
+            for name, text in wanted().items():
+                (HERE / name).write_text(text)
+        case ["link", file]:
+            link(file)
+        case ["exports", library]:
+            exports(library)
+        case _:
+            sys.exit(__doc__)
