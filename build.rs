@@ -15,7 +15,7 @@ mod header {
     use std::path::PathBuf;
 
     /// What is exported, in the order of the header.
-    const PARTS: [&str; 35] = [
+    const PARTS: [&str; 48] = [
         "version.rs",
         "text.rs",
         "user.rs",
@@ -33,6 +33,19 @@ mod header {
         "answer.rs",
         "log.rs",
         "dump.rs",
+        "client/options.rs",
+        "client/reach.rs",
+        "client/endpoint.rs",
+        "client/mod.rs",
+        "client/opening.rs",
+        "client/events.rs",
+        "client/info.rs",
+        "client/call_options.rs",
+        "client/call.rs",
+        "client/calls.rs",
+        "client/lists.rs",
+        "client/notices.rs",
+        "client/questions.rs",
         "server/tool.rs",
         "server/resource.rs",
         "server/template.rs",

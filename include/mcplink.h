@@ -665,9 +665,204 @@ typedef int32_t mcplink_http_limit;
 #endif // __cplusplus
 
 /**
+ * The era of a server, which is a matter of the revisions that it speaks.
+ */
+enum mcplink_era
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * It is to be found out, or not known yet.
+     */
+    MCPLINK_ERA_UNKNOWN = 0,
+    /**
+     * Revisions up to 2025-11-25.
+     */
+    MCPLINK_ERA_LEGACY = 1,
+    /**
+     * 2026-07-28 and later.
+     */
+    MCPLINK_ERA_MODERN = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_era mcplink_era;
+#else
+typedef int32_t mcplink_era;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What becomes of a child's standard error.
+ */
+enum mcplink_stderr
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * It is read, and the last 64 KiB kept: see mcplink_client_stderr_tail and mcplink_error_peer_stderr. The default.
+     */
+    MCPLINK_STDERR_CAPTURE = 0,
+    /**
+     * It goes where this process's standard error goes.
+     */
+    MCPLINK_STDERR_INHERIT = 1,
+    /**
+     * It goes nowhere.
+     */
+    MCPLINK_STDERR_DISCARD = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_stderr mcplink_stderr;
+#else
+typedef int32_t mcplink_stderr;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * How it stands with a client.
+ */
+enum mcplink_client_state
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * There is no client: NULL was passed.
+     */
+    MCPLINK_CLIENT_NONE = 0,
+    /**
+     * It is being connected: see mcplink_client_start.
+     */
+    MCPLINK_CLIENT_CONNECTING = 1,
+    /**
+     * It is connected.
+     */
+    MCPLINK_CLIENT_READY = 2,
+    /**
+     * Its server was lost and will be started again: see mcplink_client_options_set_restart.
+     */
+    MCPLINK_CLIENT_LOST = 3,
+    /**
+     * It was closed, or its server has gone for good.
+     */
+    MCPLINK_CLIENT_CLOSED = 4,
+    /**
+     * It could not be connected.
+     */
+    MCPLINK_CLIENT_FAILED = 5,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_client_state mcplink_client_state;
+#else
+typedef int32_t mcplink_client_state;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What an event tells. Ignore those that you don't know: there will be more.
+ */
+enum mcplink_event
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * A client that was started is connected. No params.
+     */
+    MCPLINK_EVENT_CONNECTED = 1,
+    /**
+     * A client that was started could not be connected: {"status":-9,"message":"..."}. Free it.
+     */
+    MCPLINK_EVENT_FAILED = 2,
+    /**
+     * The server was lost and will be started again: {"status":-3,"message":"...","attempt":1,"delayMs":250}.
+     */
+    MCPLINK_EVENT_LOST = 3,
+    /**
+     * The server is there again, and knows nothing of what was before: {"attempt":1}.
+     */
+    MCPLINK_EVENT_RESTORED = 4,
+    /**
+     * The connection has ended for good. {"status":-3,"message":"..."} when it was lost, no params when it was closed here.
+     */
+    MCPLINK_EVENT_CLOSED = 5,
+    /**
+     * The list of tools is another one; see mcplink_client_listen. No params.
+     */
+    MCPLINK_EVENT_TOOLS_CHANGED = 6,
+    /**
+     * The list of prompts is another one; see mcplink_client_listen. No params.
+     */
+    MCPLINK_EVENT_PROMPTS_CHANGED = 7,
+    /**
+     * The list of resources is another one; see mcplink_client_listen. No params.
+     */
+    MCPLINK_EVENT_RESOURCES_CHANGED = 8,
+    /**
+     * A resource holds something else: {"uri":"..."}; see mcplink_client_subscribe.
+     */
+    MCPLINK_EVENT_RESOURCE_UPDATED = 9,
+    /**
+     * The server was away, changes may have been missed: take everything for changed. No params.
+     */
+    MCPLINK_EVENT_EVERYTHING_CHANGED = 10,
+    /**
+     * No more changes are told, though the connection lives: {"clean":true} when the server ended that in order.
+     */
+    MCPLINK_EVENT_CHANGES_ENDED = 11,
+    /**
+     * The server logs: {"level":"info","logger":"...","data":...}.
+     */
+    MCPLINK_EVENT_LOG_MESSAGE = 12,
+    /**
+     * The user has done what was to be done on a page: {"elicitationId":"..."} (2025-11-25 only).
+     */
+    MCPLINK_EVENT_ELICITATION_COMPLETE = 13,
+    /**
+     * A notification that a function was registered for; its params.
+     */
+    MCPLINK_EVENT_NOTIFICATION = 14,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_event mcplink_event;
+#else
+typedef int32_t mcplink_event;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Says how a call waits. NULL does wherever it is asked for. It is copied by the call, and stays the caller's.
+ */
+typedef struct mcplink_call_options_t mcplink_call_options_t;
+
+/**
+ * A call that was started. The handle may be freed at any time; the call goes on.
+ */
+typedef struct mcplink_call_t mcplink_call_t;
+
+/**
  * Ends calls that were given it, from any thread: "the user pressed Escape". One token may serve many calls.
  */
 typedef struct mcplink_cancel_t mcplink_cancel_t;
+
+/**
+ * Describes a client. It is copied by the call that opens one, stays the caller's, and may open several.
+ */
+typedef struct mcplink_client_options_t mcplink_client_options_t;
+
+/**
+ * A client: a connection to one server.
+ *
+ * Any thread may use it at any time. Its callbacks run on a thread of its own, one at a time and in order, or, with a pump, where that is
+ * dispatched. They may call any function of this library, on this client too.
+ */
+typedef struct mcplink_client_t mcplink_client_t;
 
 /**
  * What went wrong: who failed, and what to do. Made by a function that fails; the caller's to free.
@@ -776,6 +971,11 @@ typedef struct mcplink_session_t mcplink_session_t;
 typedef struct mcplink_template_t mcplink_template_t;
 
 /**
+ * Where a function of the host puts a token: see mcplink_client_options_set_bearer_hook.
+ */
+typedef struct mcplink_token_t mcplink_token_t;
+
+/**
  * A tool: something that a model can have done. One thread at a time uses it; a server copies it.
  */
 typedef struct mcplink_tool_t mcplink_tool_t;
@@ -840,10 +1040,45 @@ typedef void (*mcplink_transport_fn)(void *user);
 typedef void (*mcplink_cancelled_fn)(void *user);
 
 /**
- * Takes what the library has to say to its host, a line at a time: level is one of enum mcplink_log_level, target the part of the library
- * that speaks. The views are valid until it returns. It runs on any thread, and has to be quick.
+ * Takes what the library has to say to its host: what a peer did wrong, what a handler failed to do.
+ *
+ * level: one of enum mcplink_log_level. target: which part of the library says it: "protocol", "transport", "server", "client" or "http"; there may be more later. text: mostly one line. Both are valid until it returns.
+ * It is called on any thread, also on several at once, and has to be quick.
  */
 typedef void (*mcplink_log_fn)(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text);
+
+/**
+ * Takes something that happened: one of enum mcplink_event, and what is known of it. params is valid until the callback returns; NULL when
+ * there is nothing to know. Ignore events that you don't know.
+ */
+typedef void (*mcplink_event_fn)(void *user, int32_t event, const mcplink_json_t *params);
+
+/**
+ * Takes a line that a child wrote to its standard error, without its newline; valid until it returns.
+ */
+typedef void (*mcplink_line_fn)(void *user, mcplink_str_t line);
+
+/**
+ * Gives the token for one request, with mcplink_token_set, and returns MCPLINK_OK; anything else fails the request with MCPLINK_E_AUTH, and it
+ * is not sent. Runs on the thread that sends, several at once, and should not wait for the server.
+ */
+typedef mcplink_status_t (*mcplink_bearer_fn)(void *user, mcplink_token_t *token);
+
+/**
+ * Takes what a call tells of its progress. total is 0 when it is not known; message is empty when there is none, and valid until this returns.
+ */
+typedef void (*mcplink_progress_fn)(void *user, double progress, double total, mcplink_str_t message);
+
+/**
+ * Takes the outcome of a started call, once: with a result, when status is MCPLINK_OK or MCPLINK_TOOL_ERROR, or with an error.
+ *
+ * call is the handle, NULL when it was freed or never asked for. result and err are valid until this returns; one of them is NULL.
+ */
+typedef void (*mcplink_done_fn)(void *user,
+                                mcplink_call_t *call,
+                                mcplink_status_t status,
+                                const mcplink_result_t *result,
+                                const mcplink_error_t *err);
 
 /**
  * Answers a request, on a server or, for what a server asks, on a client: before it returns, or later, from any thread, if it keeps the
@@ -1867,6 +2102,2496 @@ MCPLINK_API mcplink_status_t mcplink_set_log(int32_t level, mcplink_log_fn callb
  * Returns: MCPLINK_OK, MCPLINK_E_INVALID or MCPLINK_E_IO. Threads: any, but no signal handler. Blocks: while fd takes nothing. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_debug_dump(int fd);
+
+/**
+ * Makes options with the defaults. They need to be told what to connect to: a command, a URL, two descriptors or a transport.
+ *
+ * Returns: options, the caller's to free. Threads: any; one at a time uses them. Since 0.1.
+ */
+MCPLINK_API mcplink_client_options_t *mcplink_client_options_new(void);
+
+/**
+ * Frees options. Clients that were opened with them stay.
+ *
+ * options: NULL is fine. Since 0.1.
+ */
+MCPLINK_API void mcplink_client_options_free(mcplink_client_options_t *options);
+
+/**
+ * Says who the client is. Defaults to the name and version of this library.
+ *
+ * options: the options.
+ * client_name: for programs.
+ * version: any text.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_info(mcplink_client_options_t *options,
+                                                 const char *client_name,
+                                                 const char *version);
+
+/**
+ * Says all of who the client is: {"name":"...","version":"...","title":"...","description":"...","websiteUrl":"...","icons":[...]}.
+ *
+ * options: the options.
+ * json, len: the description; MCPLINK_NUL measures it.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when name or version is missing. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_info_json(mcplink_client_options_t *options, const char *json, size_t len);
+
+/**
+ * Says which revisions of the protocol may be spoken. Defaults to all; the newest that the server knows too is chosen.
+ *
+ * options: the options.
+ * revisions: their dates, a space between two: "2025-11-25 2026-07-28".
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID for none, MCPLINK_E_UNSUPPORTED for one that this library does not know. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_revisions(mcplink_client_options_t *options, const char *revisions);
+
+/**
+ * Says of which era the server is known to be, from mcplink_client_era of an earlier connection: it saves asking. It is no pin: a server that
+ * proves to be of the other era is spoken to in that.
+ *
+ * options: the options.
+ * era: one of enum mcplink_era; MCPLINK_ERA_UNKNOWN changes nothing.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_era(mcplink_client_options_t *options,
+                                                int32_t era);
+
+/**
+ * Says how long connecting may take in all. Defaults to 60 s.
+ *
+ * options: the options.
+ * milliseconds: MCPLINK_FOREVER for no end.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_connect_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
+
+/**
+ * Says how long a server may take to answer the first question before it is taken for a legacy one. Defaults to 5 s.
+ *
+ * options: the options.
+ * milliseconds: not over HTTP, where silence says nothing.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_probe_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
+
+/**
+ * Says how long a call waits by default for its result, or for progress, which starts the time anew. Defaults to 60 s.
+ *
+ * options: the options.
+ * milliseconds: MCPLINK_FOREVER for no end.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
+
+/**
+ * Says how long a call waits by default in all, however much progress there is. Defaults to 10 minutes.
+ *
+ * options: the options.
+ * milliseconds: MCPLINK_FOREVER for no end.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_max_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
+
+/**
+ * Says how long a message may be that is accepted. Defaults to 16 MiB. The same as MCPLINK_LIMIT_MESSAGE_BYTES.
+ *
+ * options: the options.
+ * bytes: how many.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_max_message(mcplink_client_options_t *options, size_t bytes);
+
+/**
+ * Sets an upper bound of the connection.
+ *
+ * options: the options.
+ * number: one of enum mcplink_limit.
+ * limit_value: the bound.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when there is no such limit. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_limit(mcplink_client_options_t *options, int32_t number, size_t limit_value);
+
+/**
+ * Says how many started calls may go on at once, each of which has a thread. Defaults to 256; the next one fails with MCPLINK_E_BUSY.
+ *
+ * options: the options.
+ * count: at least 1.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for 0. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_max_started(mcplink_client_options_t *options, size_t count);
+
+/**
+ * Has the callbacks of the client run where a pump is dispatched, instead of on a thread of its own.
+ *
+ * options: the options.
+ * pump: has to live until the client is freed; NULL for none.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_pump(mcplink_client_options_t *options, mcplink_pump_t *pump);
+
+/**
+ * Lets a token end the connecting, from another thread: it fails then with MCPLINK_E_CANCELLED.
+ *
+ * options: the options.
+ * cancel: may be freed before the options; NULL for none.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_cancel(mcplink_client_options_t *options, mcplink_cancel_t *cancel);
+
+/**
+ * Has the server started again when it was lost. Defaults to not at all. Needs a command or another way that can be made again.
+ *
+ * Calls that are in flight then fail with MCPLINK_E_CLOSED; calls that were not sent yet wait for the new server, within their deadline.
+ *
+ * options: the options.
+ * max_attempts: how often to try in a row, for example 10; 0 for not at all.
+ * first_delay_ms, max_delay_ms: how long to wait before the first attempt, and at most; in between the time doubles. For example 250 and 30000.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_restart(mcplink_client_options_t *options,
+                                                    uint32_t max_attempts,
+                                                    uint32_t first_delay_ms,
+                                                    uint32_t max_delay_ms);
+
+/**
+ * Has calls that a lost server may have begun sent again by themselves, when doing them twice does no harm: reading, listing, and tools that
+ * say so of themselves, as far as they were listed. Defaults to no. Only with mcplink_client_options_set_restart.
+ *
+ * options: the options.
+ * resends: whether.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_resend_harmless(mcplink_client_options_t *options,
+                                                            bool resends);
+
+/**
+ * Has a server pinged that has said nothing for a while, and given up when it does not answer. Defaults to no pings.
+ *
+ * options: the options.
+ * interval_ms: after so much silence.
+ * timeout_ms: how long it may take to answer, for example 30000.
+ * max_failures: after how many unanswered pings in a row the connection ends, for example 3.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when a time is 0. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_keep_alive(mcplink_client_options_t *options,
+                                                       uint32_t interval_ms,
+                                                       uint32_t timeout_ms,
+                                                       uint32_t max_failures);
+
+/**
+ * Has servers answer calls of tools with tasks, which are followed to their results by themselves. Declares the extension for it. Can't be
+ * taken back.
+ *
+ * options: the options.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_take_tasks(mcplink_client_options_t *options);
+
+/**
+ * Declares an extension of the protocol.
+ *
+ * options: the options.
+ * id: for example "com.example/thing".
+ * settings, len: a JSON object; empty for none. MCPLINK_NUL measures it.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. An id that is none is found out when the client is opened. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_add_extension(mcplink_client_options_t *options,
+                                                      const char *id,
+                                                      const char *settings,
+                                                      size_t len);
+
+/**
+ * Sets what takes the events of the client: what becomes of the connection, what changes on the server, what it logs.
+ *
+ * options: the options.
+ * callback: NULL for none. Runs one at a time and in order, where the callbacks of the client run. Of changes and log messages 1024 wait at most.
+ * user, destroy: passed to callback, and ended when another function is set, or when options and clients that have it are freed.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_on_event(mcplink_client_options_t *options,
+                                                 mcplink_event_fn callback,
+                                                 void *user,
+                                                 mcplink_destroy_fn destroy);
+
+/**
+ * Sets what takes the notifications of one method, for extensions of the protocol.
+ *
+ * options: the options.
+ * notification: the method, for example "notifications/com.example/thing".
+ * callback: gets MCPLINK_EVENT_NOTIFICATION and the params. NULL for none. Where and how it runs: see mcplink_client_options_on_event.
+ * user, destroy: as there.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_on_notification(mcplink_client_options_t *options,
+                                                        const char *notification,
+                                                        mcplink_event_fn callback,
+                                                        void *user,
+                                                        mcplink_destroy_fn destroy);
+
+/**
+ * Sets what takes what the library has to say to its host about this client, instead of what mcplink_set_log was given.
+ *
+ * options: the options.
+ * level: the least severe level that is wanted, one of enum mcplink_log_level.
+ * callback: NULL for none. Runs on any thread, also with a pump, and has to be quick.
+ * user, destroy: passed to callback, and ended when another function is set, or when options and clients that have it are freed.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_log(mcplink_client_options_t *options,
+                                                int32_t level,
+                                                mcplink_log_fn callback,
+                                                void *user,
+                                                mcplink_destroy_fn destroy);
+
+/**
+ * Gives a token to the function that was asked for one: see mcplink_client_options_set_bearer_hook.
+ *
+ * token: what the function was given; valid until it returns.
+ * text, len: the token, copied; MCPLINK_NUL measures it.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the function. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_token_set(mcplink_token_t *token, const char *text, size_t len);
+
+/**
+ * Connects to a server that is started as a child process, and ended with the client: messages on its standard input and output.
+ *
+ * options: the options.
+ * argv: the program and its arguments, NULL behind the last one, copied. No shell is involved. A name without a slash is looked for in PATH.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when there is no program. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_command(mcplink_client_options_t *options,
+                                                    const char *const *argv);
+
+/**
+ * Sets an environment variable of the child. The others are inherited: see mcplink_client_options_clear_env.
+ *
+ * options: the options.
+ * variable: its name.
+ * variable_value: NULL keeps it from being inherited.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_env(mcplink_client_options_t *options,
+                                                const char *variable,
+                                                const char *variable_value);
+
+/**
+ * Has the child inherit no environment variable; those that are set, before or after, it gets.
+ *
+ * options: the options.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_clear_env(mcplink_client_options_t *options);
+
+/**
+ * Starts the child in a directory. Defaults to the working directory of this process.
+ *
+ * options: the options.
+ * directory: a path; NULL for the default.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_cwd(mcplink_client_options_t *options, const char *directory);
+
+/**
+ * Says whether the child's standard input and output are pipes. Defaults to no: they are sockets. Only a program that opens /dev/stdin or
+ * /dev/stdout by name needs pipes.
+ *
+ * options: the options.
+ * pipes: whether.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_pipes(mcplink_client_options_t *options, bool pipes);
+
+/**
+ * Says what becomes of the child's standard error.
+ *
+ * options: the options.
+ * mode: one of enum mcplink_stderr.
+ * callback: with MCPLINK_STDERR_CAPTURE, takes each line; NULL for none. Runs where the callbacks of the client run. When 1024 lines wait, more
+ * of them are only in mcplink_client_stderr_tail.
+ * user, destroy: passed to callback, and ended when another one is set, or when options and clients that have it are freed.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID when there is no such mode, or a callback with another one. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_stderr(mcplink_client_options_t *options,
+                                                   int32_t mode,
+                                                   mcplink_line_fn callback,
+                                                   void *user,
+                                                   mcplink_destroy_fn destroy);
+
+/**
+ * Says how long closing may take: how long a child may take to leave after its standard input was closed, and once more after SIGTERM, before
+ * it is killed (2 s); how long a server over HTTP may take to hear that the session has ended (1 s).
+ *
+ * options: the options.
+ * milliseconds: at most an hour.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_close_ms(mcplink_client_options_t *options,
+                                                     uint32_t milliseconds);
+
+/**
+ * Connects to a server over HTTP.
+ *
+ * options: the options.
+ * url: http://host:port/path, or https. What is wrong with it is found out when the client is opened.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_url(mcplink_client_options_t *options, const char *url);
+
+/**
+ * Sends a header field with every request over HTTP. Its value appears in no error and no log.
+ *
+ * options: the options.
+ * field: its name. What the library writes itself is refused when the client is opened.
+ * field_value: its value.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_header(mcplink_client_options_t *options,
+                                                   const char *field,
+                                                   const char *field_value);
+
+/**
+ * Sends a token with every request over HTTP (Authorization: Bearer). It appears in no error and no log.
+ *
+ * options: the options.
+ * token: NULL for none.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_bearer(mcplink_client_options_t *options, const char *token);
+
+/**
+ * Asks for a token before every request over HTTP, instead of one that stays the same.
+ *
+ * options: the options.
+ * callback: see mcplink_bearer_fn; NULL for none.
+ * user, destroy: passed to callback, and ended when another one is set, or when options and clients that have it are freed.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_bearer_hook(mcplink_client_options_t *options,
+                                                        mcplink_bearer_fn callback,
+                                                        void *user,
+                                                        mcplink_destroy_fn destroy);
+
+/**
+ * Goes through a proxy. Defaults to none, whatever the environment says.
+ *
+ * options: the options.
+ * url: http://, https://, socks4:// or socks5:// with host and port; "environment" for what HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY
+ * say; NULL for none. What is wrong with it is found out when the client is opened.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_proxy(mcplink_client_options_t *options, const char *url);
+
+/**
+ * Follows redirects over HTTP to the same origin. Defaults to no. One to another origin is an error that names it, always.
+ *
+ * options: the options.
+ * follows: whether.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_follow_redirects(mcplink_client_options_t *options, bool follows);
+
+/**
+ * Connects over two descriptors: pipes, sockets, terminals. Messages are lines.
+ *
+ * options: the options.
+ * input, output: read from and written to; the same one for a socket. They have to stay open until the client is opened, which duplicates them;
+ * they stay the caller's, and a peer sees the end of the connection only when the caller has closed them too.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for a number that is no descriptor. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_fds(mcplink_client_options_t *options,
+                                                ptrdiff_t input,
+                                                ptrdiff_t output);
+
+/**
+ * Connects over a way of the host's own: see mcplink_transport_new.
+ *
+ * options: the options.
+ * transport: serves one client; it stays the caller's, to be freed when the client is. NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_transport(mcplink_client_options_t *options, mcplink_transport_t *transport);
+
+/**
+ * Ends a call: it fails with MCPLINK_E_CANCELLED, unless its outcome is there already. The server is told.
+ *
+ * call: the call.
+ * reason: for the server, one sentence; NULL for none.
+ * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_call_cancel(mcplink_call_t *call, const char *reason);
+
+/**
+ * Waits for the outcome of a call. Its done function may run before or after this returns. May be called again, by several threads too.
+ *
+ * call: the call.
+ * timeout_ms: for how long at most, in milliseconds; MCPLINK_FOREVER for no end of its own: a call has its own deadline.
+ * out: receives the result, NULL without one. The caller's to free. NULL is fine.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK or MCPLINK_TOOL_ERROR with a result, MCPLINK_PENDING when the time is over, or the status of the call's failure.
+ * MCPLINK_E_CLOSED also when another thread frees the handle. Threads: any; on the one that runs the callbacks of the client it answers what the
+ * server asks meanwhile. Blocks: yes. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_call_wait(mcplink_call_t *call,
+                                   uint32_t timeout_ms,
+                                   mcplink_result_t **out,
+                                   mcplink_error_t **err);
+
+/**
+ * Whether the outcome of a call is there.
+ *
+ * call: NULL for false.
+ * Returns: true if so; its done function may still have to run. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API bool mcplink_call_is_done(const mcplink_call_t *call);
+
+/**
+ * Tells a call from all others of this process.
+ *
+ * call: NULL for 0.
+ * Returns: a number of this library's own, from 1. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API uint64_t mcplink_call_id(const mcplink_call_t *call);
+
+/**
+ * Frees the handle of a call. The call goes on, and its done function will run; to end it, cancel it before.
+ *
+ * call: NULL is fine. Threads: any, in callbacks too. Blocks: no. Since 0.1.
+ */
+MCPLINK_API void mcplink_call_free(mcplink_call_t *call);
+
+/**
+ * Makes options with the defaults.
+ *
+ * Returns: options, the caller's to free; they may be used for many calls. Threads: any; one at a time changes them. Since 0.1.
+ */
+MCPLINK_API mcplink_call_options_t *mcplink_call_options_new(void);
+
+/**
+ * Frees options. Calls that were made with them go on.
+ *
+ * options: NULL is fine. Since 0.1.
+ */
+MCPLINK_API void mcplink_call_options_free(mcplink_call_options_t *options);
+
+/**
+ * Says how long to wait for the result, or for progress, which starts the time anew. It does not run while a person answers a question of the
+ * server. Defaults to that of the client.
+ *
+ * options: the options.
+ * milliseconds: MCPLINK_FOREVER for no end.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_call_options_set_timeout_ms(mcplink_call_options_t *options,
+                                                     uint32_t milliseconds);
+
+/**
+ * Says how long to wait in all, however much progress there is. Defaults to that of the client.
+ *
+ * options: the options.
+ * milliseconds: MCPLINK_FOREVER for no end.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_call_options_set_max_timeout_ms(mcplink_call_options_t *options, uint32_t milliseconds);
+
+/**
+ * Lets a token end the call.
+ *
+ * options: the options.
+ * cancel: may be freed before the options; NULL for none.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_call_options_set_cancel(mcplink_call_options_t *options, mcplink_cancel_t *cancel);
+
+/**
+ * Sets what takes the progress of the call.
+ *
+ * options: the options.
+ * callback: NULL for none. Of a blocking call it runs on the thread that calls, in order, before the call returns; of a started one where the
+ * callbacks of the client run, where progress that waits gives way to newer one.
+ * user, destroy: passed to callback, and ended when another one is set, or when options and calls that have it are over.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_call_options_on_progress(mcplink_call_options_t *options,
+                                                  mcplink_progress_fn callback,
+                                                  void *user,
+                                                  mcplink_destroy_fn destroy);
+
+/**
+ * Sends a member of "_meta" along, for example a trace context.
+ *
+ * options: the options.
+ * key: its name.
+ * json, len: its value; MCPLINK_NUL measures it.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_call_options_set_meta(mcplink_call_options_t *options, const char *key, const char *json, size_t len);
+
+/**
+ * Asks a modern server for log messages while the call runs; they come as MCPLINK_EVENT_LOG_MESSAGE. Servers of the legacy era are told with
+ * mcplink_client_set_log_level.
+ *
+ * options: the options.
+ * level: the least severe one, of enum mcplink_log_level.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_call_options_set_log_level(mcplink_call_options_t *options,
+                                                    int32_t level);
+
+/**
+ * Asks the server even if a result is kept that is still fresh. Defaults to no.
+ *
+ * options: the options.
+ * bypasses: whether.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_call_options_set_bypass_cache(mcplink_call_options_t *options, bool bypasses);
+
+/**
+ * Calls a tool, and waits for its result.
+ *
+ * That the tool ran and failed is no failure of the call: the status is MCPLINK_TOOL_ERROR then, and the result says why.
+ *
+ * client: the client.
+ * tool_name: the name of the tool.
+ * arguments, len: a JSON object, copied; MCPLINK_NUL measures it. NULL for none.
+ * options: how to wait; NULL for the defaults.
+ * out: receives the result, NULL without one. The caller's to free.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK or MCPLINK_TOOL_ERROR with a result; MCPLINK_E_INVALID for wrong arguments of this function, MCPLINK_E_UNSUPPORTED when the
+ * server has no tools, MCPLINK_E_PEER when it refuses, MCPLINK_E_TIMEOUT and MCPLINK_E_CANCELLED (the server is told), MCPLINK_E_CLOSED when it has
+ * gone, MCPLINK_E_PROTOCOL when its answer is none. Threads: any; in callbacks too. Blocks: until there is an outcome. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_call_tool(mcplink_client_t *client,
+                                          const char *tool_name,
+                                          const char *arguments,
+                                          size_t len,
+                                          const mcplink_call_options_t *options,
+                                          mcplink_result_t **out,
+                                          mcplink_error_t **err);
+
+/**
+ * Starts to call a tool: as mcplink_client_call_tool, without waiting.
+ *
+ * All functions whose names end in _start are alike in this:
+ *
+ * callback: gets the outcome, exactly once, where the callbacks of the client run, behind the progress of the call. NULL is fine.
+ * user, destroy: passed to callback, and ended behind it, or at once when the call can't be started.
+ * out: receives a handle to wait with or to cancel with, the caller's to free. NULL is fine.
+ * Returns: MCPLINK_OK when the call was started; MCPLINK_E_INVALID for wrong arguments, MCPLINK_E_STATE while the client is being connected,
+ * MCPLINK_E_BUSY when as many calls go on as may (mcplink_client_options_set_max_started). All else comes as the outcome. Threads: any. Blocks:
+ * no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_call_tool_start(mcplink_client_t *client,
+                                                const char *tool_name,
+                                                const char *arguments,
+                                                size_t len,
+                                                const mcplink_call_options_t *options,
+                                                mcplink_done_fn callback,
+                                                void *user,
+                                                mcplink_destroy_fn destroy,
+                                                mcplink_call_t **out,
+                                                mcplink_error_t **err);
+
+/**
+ * Reads a resource.
+ *
+ * client: the client.
+ * uri: of the resource.
+ * options, out, err: as mcplink_client_call_tool. The result is {"contents":[...]}: see mcplink_result_text and mcplink_result_content_bytes.
+ * Returns: as mcplink_client_call_tool; MCPLINK_E_PEER too when there is no such resource. Threads: any. Blocks: until there is an outcome. Since
+ * 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_read_resource(mcplink_client_t *client,
+                                              const char *uri,
+                                              const mcplink_call_options_t *options,
+                                              mcplink_result_t **out,
+                                              mcplink_error_t **err);
+
+/**
+ * Starts to read a resource: as mcplink_client_read_resource, without waiting.
+ *
+ * callback, user, destroy, out: as mcplink_client_call_tool_start.
+ * Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_read_resource_start(mcplink_client_t *client,
+                                                    const char *uri,
+                                                    const mcplink_call_options_t *options,
+                                                    mcplink_done_fn callback,
+                                                    void *user,
+                                                    mcplink_destroy_fn destroy,
+                                                    mcplink_call_t **out,
+                                                    mcplink_error_t **err);
+
+/**
+ * Gets a prompt, with the values of its arguments.
+ *
+ * client: the client.
+ * prompt_name: the name of the prompt.
+ * arguments, len: a JSON object of strings, copied; MCPLINK_NUL measures it. NULL for none.
+ * options, out, err: as mcplink_client_call_tool. The result is {"messages":[...]}.
+ * Returns: as mcplink_client_call_tool. Threads: any. Blocks: until there is an outcome. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_get_prompt(mcplink_client_t *client,
+                                           const char *prompt_name,
+                                           const char *arguments,
+                                           size_t len,
+                                           const mcplink_call_options_t *options,
+                                           mcplink_result_t **out,
+                                           mcplink_error_t **err);
+
+/**
+ * Starts to get a prompt: as mcplink_client_get_prompt, without waiting.
+ *
+ * callback, user, destroy, out: as mcplink_client_call_tool_start.
+ * Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_get_prompt_start(mcplink_client_t *client,
+                                                 const char *prompt_name,
+                                                 const char *arguments,
+                                                 size_t len,
+                                                 const mcplink_call_options_t *options,
+                                                 mcplink_done_fn callback,
+                                                 void *user,
+                                                 mcplink_destroy_fn destroy,
+                                                 mcplink_call_t **out,
+                                                 mcplink_error_t **err);
+
+/**
+ * Asks how an argument of a prompt or of a resource template can be completed.
+ *
+ * client: the client.
+ * of: one of enum mcplink_completion_of.
+ * target: the name of the prompt, or the URI template.
+ * argument: which argument.
+ * typed: what is typed so far; "" for nothing.
+ * known, len: the other arguments that are known, a JSON object of strings; NULL for none. MCPLINK_NUL measures it.
+ * options, out, err: as mcplink_client_call_tool. The result is {"completion":{"values":[...]}}.
+ * Returns: as mcplink_client_call_tool. Threads: any. Blocks: until there is an outcome. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_complete(mcplink_client_t *client,
+                                         int32_t of,
+                                         const char *target,
+                                         const char *argument,
+                                         const char *typed,
+                                         const char *known,
+                                         size_t len,
+                                         const mcplink_call_options_t *options,
+                                         mcplink_result_t **out,
+                                         mcplink_error_t **err);
+
+/**
+ * Starts to ask how an argument can be completed: as mcplink_client_complete, without waiting.
+ *
+ * callback, user, destroy, out: as mcplink_client_call_tool_start.
+ * Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_complete_start(mcplink_client_t *client,
+                                               int32_t of,
+                                               const char *target,
+                                               const char *argument,
+                                               const char *typed,
+                                               const char *known,
+                                               size_t len,
+                                               const mcplink_call_options_t *options,
+                                               mcplink_done_fn callback,
+                                               void *user,
+                                               mcplink_destroy_fn destroy,
+                                               mcplink_call_t **out,
+                                               mcplink_error_t **err);
+
+/**
+ * Asks whether the server is there.
+ *
+ * client: the client.
+ * options, err: as mcplink_client_call_tool.
+ * Returns: MCPLINK_OK if it is, else as mcplink_client_call_tool. Threads: any. Blocks: until there is an outcome. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_ping(mcplink_client_t *client, const mcplink_call_options_t *options, mcplink_error_t **err);
+
+/**
+ * Starts to ask whether the server is there: as mcplink_client_ping, without waiting. The result is {}.
+ *
+ * callback, user, destroy, out: as mcplink_client_call_tool_start.
+ * Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_ping_start(mcplink_client_t *client,
+                                           const mcplink_call_options_t *options,
+                                           mcplink_done_fn callback,
+                                           void *user,
+                                           mcplink_destroy_fn destroy,
+                                           mcplink_call_t **out,
+                                           mcplink_error_t **err);
+
+/**
+ * Sends a request of any method, for extensions of the protocol. What a modern server asks first is not answered: the result says so then.
+ *
+ * client: the client.
+ * request: the method.
+ * params, len: a JSON object, copied; MCPLINK_NUL measures it. NULL for none.
+ * options, out, err: as mcplink_client_call_tool. The result is never MCPLINK_TOOL_ERROR.
+ * Returns: as mcplink_client_call_tool. Threads: any. Blocks: until there is an outcome. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_request(mcplink_client_t *client,
+                                        const char *request,
+                                        const char *params,
+                                        size_t len,
+                                        const mcplink_call_options_t *options,
+                                        mcplink_result_t **out,
+                                        mcplink_error_t **err);
+
+/**
+ * Starts to send a request of any method: as mcplink_client_request, without waiting.
+ *
+ * callback, user, destroy, out: as mcplink_client_call_tool_start.
+ * Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_request_start(mcplink_client_t *client,
+                                              const char *request,
+                                              const char *params,
+                                              size_t len,
+                                              const mcplink_call_options_t *options,
+                                              mcplink_done_fn callback,
+                                              void *user,
+                                              mcplink_destroy_fn destroy,
+                                              mcplink_call_t **out,
+                                              mcplink_error_t **err);
+
+/**
+ * How it stands with a client.
+ *
+ * client: NULL for MCPLINK_CLIENT_NONE.
+ * Returns: one of enum mcplink_client_state. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API int32_t mcplink_client_get_state(const mcplink_client_t *client);
+
+/**
+ * The revision of the protocol that is spoken, for example "2025-11-25".
+ *
+ * client: NULL for none.
+ * Returns: text that is valid for ever; empty before the client is connected. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_client_revision(const mcplink_client_t *client);
+
+/**
+ * The era of the server, to be given to mcplink_client_options_set_era next time.
+ *
+ * client: NULL for MCPLINK_ERA_UNKNOWN.
+ * Returns: one of enum mcplink_era. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API int32_t mcplink_client_get_era(const mcplink_client_t *client);
+
+/**
+ * Whether the server can do something.
+ *
+ * client: NULL for false.
+ * capability: a path into what it declared: "tools", "tools.listChanged", "extensions.com.example/thing".
+ * Returns: true if it declared it. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API bool mcplink_client_has(const mcplink_client_t *client, const char *capability);
+
+/**
+ * What the server said of itself.
+ *
+ * client: the client.
+ * out: receives {"protocolVersion":"...","serverInfo":{"name":"...","version":"..."},"capabilities":{...},"instructions":"..."}, of which
+ * serverInfo and instructions may be missing; NULL after a failure. The caller's to free, with mcplink_json_free.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_server_info(const mcplink_client_t *client, mcplink_json_t **out, mcplink_error_t **err);
+
+/**
+ * What a child wrote to its standard error of late: the last 64 KiB.
+ *
+ * client: the client.
+ * out: receives a JSON string, empty when there is nothing or no child; NULL after a failure. See mcplink_json_str. The caller's to free, with
+ * mcplink_json_free.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_stderr_tail(const mcplink_client_t *client,
+                                            mcplink_json_t **out,
+                                            mcplink_error_t **err);
+
+/**
+ * What happened on the connection so far, counted; after a restart on the new one.
+ *
+ * client: the client.
+ * out: receives an object of numbers: callsInFlight, requestsInHand, queuedBytes, threads, lateResponses, unknownResponses, noise, malformed,
+ * tooLong, refusedBusy, droppedNotifications, mergedProgress, cachedResponses, cachedBytes, cacheHits, cacheMisses; NULL after a failure. The
+ * caller's to free, with mcplink_json_free.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_stats(const mcplink_client_t *client,
+                                      mcplink_json_t **out,
+                                      mcplink_error_t **err);
+
+/**
+ * Who waits for whom at the moment: calls that wait, what of the server's is in hand, who writes. For people; print it when something hangs.
+ *
+ * client: the client.
+ * out: receives a JSON string; NULL after a failure. See mcplink_json_str. The caller's to free, with mcplink_json_free.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_activity(const mcplink_client_t *client,
+                                         mcplink_json_t **out,
+                                         mcplink_error_t **err);
+
+/**
+ * Lists the tools, all pages of them.
+ *
+ * A result that the server let be kept, and that is still fresh, is not asked for again: see mcplink_call_options_set_bypass_cache.
+ *
+ * client: the client.
+ * options: hold for each page; NULL for the defaults.
+ * out, err: as mcplink_client_call_tool. The result is {"tools":[...]}.
+ * Returns: as mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or items. Threads: any. Blocks: until there is an
+ * outcome. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_list_tools(mcplink_client_t *client,
+                                           const mcplink_call_options_t *options,
+                                           mcplink_result_t **out,
+                                           mcplink_error_t **err);
+
+/**
+ * Starts to list the tools: as mcplink_client_list_tools, without waiting.
+ *
+ * callback, user, destroy, out: as mcplink_client_call_tool_start.
+ * Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_list_tools_start(mcplink_client_t *client,
+                                                 const mcplink_call_options_t *options,
+                                                 mcplink_done_fn callback,
+                                                 void *user,
+                                                 mcplink_destroy_fn destroy,
+                                                 mcplink_call_t **out,
+                                                 mcplink_error_t **err);
+
+/**
+ * Lists the resources, all pages of them.
+ *
+ * client: the client.
+ * options: hold for each page; NULL for the defaults.
+ * out, err: as mcplink_client_call_tool. The result is {"resources":[...]}.
+ * Returns: as mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or items. Threads: any. Blocks: until there is an
+ * outcome. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_list_resources(mcplink_client_t *client,
+                                               const mcplink_call_options_t *options,
+                                               mcplink_result_t **out,
+                                               mcplink_error_t **err);
+
+/**
+ * Starts to list the resources: as mcplink_client_list_resources, without waiting.
+ *
+ * callback, user, destroy, out: as mcplink_client_call_tool_start.
+ * Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_list_resources_start(mcplink_client_t *client,
+                                                     const mcplink_call_options_t *options,
+                                                     mcplink_done_fn callback,
+                                                     void *user,
+                                                     mcplink_destroy_fn destroy,
+                                                     mcplink_call_t **out,
+                                                     mcplink_error_t **err);
+
+/**
+ * Lists the resource templates, all pages of them.
+ *
+ * client: the client.
+ * options: hold for each page; NULL for the defaults.
+ * out, err: as mcplink_client_call_tool. The result is {"resourceTemplates":[...]}.
+ * Returns: as mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or items. Threads: any. Blocks: until there is an
+ * outcome. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_list_templates(mcplink_client_t *client,
+                                               const mcplink_call_options_t *options,
+                                               mcplink_result_t **out,
+                                               mcplink_error_t **err);
+
+/**
+ * Starts to list the resource templates: as mcplink_client_list_templates, without waiting.
+ *
+ * callback, user, destroy, out: as mcplink_client_call_tool_start.
+ * Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_list_templates_start(mcplink_client_t *client,
+                                                     const mcplink_call_options_t *options,
+                                                     mcplink_done_fn callback,
+                                                     void *user,
+                                                     mcplink_destroy_fn destroy,
+                                                     mcplink_call_t **out,
+                                                     mcplink_error_t **err);
+
+/**
+ * Lists the prompts, all pages of them.
+ *
+ * client: the client.
+ * options: hold for each page; NULL for the defaults.
+ * out, err: as mcplink_client_call_tool. The result is {"prompts":[...]}.
+ * Returns: as mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or items. Threads: any. Blocks: until there is an
+ * outcome. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_list_prompts(mcplink_client_t *client,
+                                             const mcplink_call_options_t *options,
+                                             mcplink_result_t **out,
+                                             mcplink_error_t **err);
+
+/**
+ * Starts to list the prompts: as mcplink_client_list_prompts, without waiting.
+ *
+ * callback, user, destroy, out: as mcplink_client_call_tool_start.
+ * Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_list_prompts_start(mcplink_client_t *client,
+                                                   const mcplink_call_options_t *options,
+                                                   mcplink_done_fn callback,
+                                                   void *user,
+                                                   mcplink_destroy_fn destroy,
+                                                   mcplink_call_t **out,
+                                                   mcplink_error_t **err);
+
+/**
+ * Sends a notification of any method.
+ *
+ * client: the client.
+ * notification: the method.
+ * params, len: a JSON object; MCPLINK_NUL measures it. NULL for none.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK when it is on its way; MCPLINK_E_CLOSED when the server has gone, MCPLINK_E_UNSUPPORTED for a modern server over HTTP, which
+ * takes requests only. Threads: any. Blocks: only while the server does not read. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_notify(mcplink_client_t *client,
+                                       const char *notification,
+                                       const char *params,
+                                       size_t len,
+                                       mcplink_error_t **err);
+
+/**
+ * Tells the server that the places which it may work in are others now: it asks for them again. Nothing is sent to a modern server, which asks
+ * for each call that needs them.
+ *
+ * client: has to have a function for them: see mcplink_client_options_on_roots.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED without such a function; else as mcplink_client_notify. Threads: any. Blocks: only while the server
+ * does not read. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_roots_changed(mcplink_client_t *client,
+                                              mcplink_error_t **err);
+
+/**
+ * Sets the least severe level of log messages that a server of the legacy era sends; they come as MCPLINK_EVENT_LOG_MESSAGE. A modern one is
+ * asked with each call: see mcplink_call_options_set_log_level.
+ *
+ * client: the client.
+ * level: as there.
+ * options, err: as mcplink_client_call_tool.
+ * Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED for a modern server, and for one that does not log; else as mcplink_client_call_tool. Threads: any.
+ * Blocks: until there is an outcome. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_set_log_level(mcplink_client_t *client,
+                                              int32_t level,
+                                              const mcplink_call_options_t *options,
+                                              mcplink_error_t **err);
+
+/**
+ * Has changes of lists told as events, MCPLINK_EVENT_TOOLS_CHANGED and its like, from now on: in place of what was asked for before. It means
+ * the same in both eras. With mcplink_client_options_set_restart it is asked anew of each server.
+ *
+ * client: the client.
+ * filter, len: a JSON object of what is wanted: {"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true,
+ * "resourceSubscriptions":["uri"]}; MCPLINK_NUL measures it. NULL, or an object without any of them, for none.
+ * options, err: as mcplink_client_call_tool.
+ * out: receives what the server agreed to, an object like the filter, NULL after a failure. The caller's to free.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID when it is no filter; else as mcplink_client_call_tool. What was told before is still told after a
+ * failure. Threads: any. Blocks: until the server has agreed. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_listen(mcplink_client_t *client,
+                                       const char *filter,
+                                       size_t len,
+                                       const mcplink_call_options_t *options,
+                                       mcplink_result_t **out,
+                                       mcplink_error_t **err);
+
+/**
+ * Has changes of one resource told as MCPLINK_EVENT_RESOURCE_UPDATED, until mcplink_client_unsubscribe. It means the same in both eras.
+ *
+ * client: the client.
+ * uri: of the resource.
+ * options, err: as mcplink_client_call_tool.
+ * Returns: MCPLINK_OK, when it was subscribed to already too; MCPLINK_E_UNSUPPORTED when the server does not agree to it; else as
+ * mcplink_client_call_tool. Threads: any. Blocks: until the server has agreed. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_subscribe(mcplink_client_t *client,
+                                          const char *uri,
+                                          const mcplink_call_options_t *options,
+                                          mcplink_error_t **err);
+
+/**
+ * Ends what mcplink_client_subscribe began.
+ *
+ * client: the client.
+ * uri: of the resource.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK, when it was not subscribed to too. Threads: any. Blocks: only while the server does not read. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_unsubscribe(mcplink_client_t *client, const char *uri, mcplink_error_t **err);
+
+/**
+ * Drops the results of the server that are kept: all will be asked for again.
+ *
+ * client: the client.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_clear_cache(mcplink_client_t *client, mcplink_error_t **err);
+
+/**
+ * Opens a client: starts or reaches its server, and agrees on a revision of the protocol with it.
+ *
+ * options: copied; they stay the caller's. Exactly one of command, url, fds and transport is set.
+ * out: receives the client, NULL after a failure. The caller's to free.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID when options are missing or contradict each other, MCPLINK_E_SPAWN when the child can't be started,
+ * MCPLINK_E_CLOSED when the server left (see mcplink_error_peer_stderr), MCPLINK_E_TIMEOUT when it said nothing, MCPLINK_E_UNSUPPORTED when there
+ * is no common revision, MCPLINK_E_PEER or MCPLINK_E_PROTOCOL when it refuses or answers nonsense, MCPLINK_E_CANCELLED when the token of the
+ * options was triggered; over HTTP MCPLINK_E_IO, MCPLINK_E_AUTH and MCPLINK_E_HTTP. Threads: any. Blocks: until there is an outcome, at most
+ * for the time of mcplink_client_options_set_connect_timeout_ms. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_open(const mcplink_client_options_t *options,
+                                     mcplink_client_t **out,
+                                     mcplink_error_t **err);
+
+/**
+ * Starts to open a client: as mcplink_client_open, without waiting. The outcome is an event: MCPLINK_EVENT_CONNECTED or MCPLINK_EVENT_FAILED. Calls
+ * fail with MCPLINK_E_STATE before.
+ *
+ * options: copied; they stay the caller's. See mcplink_client_options_on_event.
+ * out: receives the client, NULL after a failure. The caller's to free, at any time: that ends the connecting.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK when connecting was started; MCPLINK_E_INVALID when options are missing or contradict each other. Threads: any. Blocks: no.
+ * Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_start(const mcplink_client_options_t *options,
+                                      mcplink_client_t **out,
+                                      mcplink_error_t **err);
+
+/**
+ * Closes the connection, and ends the server if it is a child process. Calls that wait fail with MCPLINK_E_CLOSED. What is known of the server
+ * stays readable. Freeing closes too.
+ *
+ * client: the client.
+ * timeout_ms: for how long to wait at most, in milliseconds; MCPLINK_FOREVER for no end of its own: closing has its own, see
+ * mcplink_client_options_set_close_ms.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK, when it was closed before too; MCPLINK_E_TIMEOUT when it is still being closed, which goes on. Threads: any, in callbacks
+ * too. Blocks: for that long. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_close(mcplink_client_t *client,
+                                      uint32_t timeout_ms,
+                                      mcplink_error_t **err);
+
+/**
+ * Closes a client and frees it. Started calls get their outcome before this returns, and no callback of the client runs after it. Within a callback
+ * of the client it returns at once, and the rest happens when that returns.
+ *
+ * client: NULL is fine. Other threads may be in functions of it: they return MCPLINK_E_CLOSED. None may begin to use it. Threads: any. Blocks:
+ * until the connection is closed, see mcplink_client_options_set_close_ms, and callbacks that run have returned. Since 0.1.
+ */
+MCPLINK_API
+void mcplink_client_free(mcplink_client_t *client);
+
+/**
+ * Makes options with the defaults. They need to be told what to connect to: a command, a URL, two descriptors or a transport.
+ *
+ * Returns: options, the caller's to free. Threads: any; one at a time uses them. Since 0.1.
+ */
+MCPLINK_API mcplink_client_options_t *mcplink_client_options_new(void);
+
+/**
+ * Frees options. Clients that were opened with them stay.
+ *
+ * options: NULL is fine. Since 0.1.
+ */
+MCPLINK_API void mcplink_client_options_free(mcplink_client_options_t *options);
+
+/**
+ * Says who the client is. Defaults to the name and version of this library.
+ *
+ * options: the options.
+ * client_name: for programs.
+ * version: any text.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_info(mcplink_client_options_t *options,
+                                                 const char *client_name,
+                                                 const char *version);
+
+/**
+ * Says all of who the client is: {"name":"...","version":"...","title":"...","description":"...","websiteUrl":"...","icons":[...]}.
+ *
+ * options: the options.
+ * json, len: the description; MCPLINK_NUL measures it.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when name or version is missing. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_info_json(mcplink_client_options_t *options, const char *json, size_t len);
+
+/**
+ * Says which revisions of the protocol may be spoken. Defaults to all; the newest that the server knows too is chosen.
+ *
+ * options: the options.
+ * revisions: their dates, a space between two: "2025-11-25 2026-07-28".
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID for none, MCPLINK_E_UNSUPPORTED for one that this library does not know. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_revisions(mcplink_client_options_t *options, const char *revisions);
+
+/**
+ * Says of which era the server is known to be, from mcplink_client_era of an earlier connection: it saves asking. It is no pin: a server that
+ * proves to be of the other era is spoken to in that.
+ *
+ * options: the options.
+ * era: one of enum mcplink_era; MCPLINK_ERA_UNKNOWN changes nothing.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_era(mcplink_client_options_t *options,
+                                                int32_t era);
+
+/**
+ * Says how long connecting may take in all. Defaults to 60 s.
+ *
+ * options: the options.
+ * milliseconds: MCPLINK_FOREVER for no end.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_connect_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
+
+/**
+ * Says how long a server may take to answer the first question before it is taken for a legacy one. Defaults to 5 s.
+ *
+ * options: the options.
+ * milliseconds: not over HTTP, where silence says nothing.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_probe_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
+
+/**
+ * Says how long a call waits by default for its result, or for progress, which starts the time anew. Defaults to 60 s.
+ *
+ * options: the options.
+ * milliseconds: MCPLINK_FOREVER for no end.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
+
+/**
+ * Says how long a call waits by default in all, however much progress there is. Defaults to 10 minutes.
+ *
+ * options: the options.
+ * milliseconds: MCPLINK_FOREVER for no end.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_max_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
+
+/**
+ * Says how long a message may be that is accepted. Defaults to 16 MiB. The same as MCPLINK_LIMIT_MESSAGE_BYTES.
+ *
+ * options: the options.
+ * bytes: how many.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_max_message(mcplink_client_options_t *options, size_t bytes);
+
+/**
+ * Sets an upper bound of the connection.
+ *
+ * options: the options.
+ * number: one of enum mcplink_limit.
+ * limit_value: the bound.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when there is no such limit. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_limit(mcplink_client_options_t *options, int32_t number, size_t limit_value);
+
+/**
+ * Says how many started calls may go on at once, each of which has a thread. Defaults to 256; the next one fails with MCPLINK_E_BUSY.
+ *
+ * options: the options.
+ * count: at least 1.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for 0. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_max_started(mcplink_client_options_t *options, size_t count);
+
+/**
+ * Has the callbacks of the client run where a pump is dispatched, instead of on a thread of its own.
+ *
+ * options: the options.
+ * pump: has to live until the client is freed; NULL for none.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_pump(mcplink_client_options_t *options, mcplink_pump_t *pump);
+
+/**
+ * Lets a token end the connecting, from another thread: it fails then with MCPLINK_E_CANCELLED.
+ *
+ * options: the options.
+ * cancel: may be freed before the options; NULL for none.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_cancel(mcplink_client_options_t *options, mcplink_cancel_t *cancel);
+
+/**
+ * Has the server started again when it was lost. Defaults to not at all. Needs a command or another way that can be made again.
+ *
+ * Calls that are in flight then fail with MCPLINK_E_CLOSED; calls that were not sent yet wait for the new server, within their deadline.
+ *
+ * options: the options.
+ * max_attempts: how often to try in a row, for example 10; 0 for not at all.
+ * first_delay_ms, max_delay_ms: how long to wait before the first attempt, and at most; in between the time doubles. For example 250 and 30000.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_restart(mcplink_client_options_t *options,
+                                                    uint32_t max_attempts,
+                                                    uint32_t first_delay_ms,
+                                                    uint32_t max_delay_ms);
+
+/**
+ * Has calls that a lost server may have begun sent again by themselves, when doing them twice does no harm: reading, listing, and tools that
+ * say so of themselves, as far as they were listed. Defaults to no. Only with mcplink_client_options_set_restart.
+ *
+ * options: the options.
+ * resends: whether.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_resend_harmless(mcplink_client_options_t *options,
+                                                            bool resends);
+
+/**
+ * Has a server pinged that has said nothing for a while, and given up when it does not answer. Defaults to no pings.
+ *
+ * options: the options.
+ * interval_ms: after so much silence.
+ * timeout_ms: how long it may take to answer, for example 30000.
+ * max_failures: after how many unanswered pings in a row the connection ends, for example 3.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when a time is 0. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_keep_alive(mcplink_client_options_t *options,
+                                                       uint32_t interval_ms,
+                                                       uint32_t timeout_ms,
+                                                       uint32_t max_failures);
+
+/**
+ * Has servers answer calls of tools with tasks, which are followed to their results by themselves. Declares the extension for it. Can't be
+ * taken back.
+ *
+ * options: the options.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_take_tasks(mcplink_client_options_t *options);
+
+/**
+ * Declares an extension of the protocol.
+ *
+ * options: the options.
+ * id: for example "com.example/thing".
+ * settings, len: a JSON object; empty for none. MCPLINK_NUL measures it.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. An id that is none is found out when the client is opened. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_add_extension(mcplink_client_options_t *options,
+                                                      const char *id,
+                                                      const char *settings,
+                                                      size_t len);
+
+/**
+ * Sets what takes the events of the client: what becomes of the connection, what changes on the server, what it logs.
+ *
+ * options: the options.
+ * callback: NULL for none. Runs one at a time and in order, where the callbacks of the client run. Of changes and log messages 1024 wait at most.
+ * user, destroy: passed to callback, and ended when another function is set, or when options and clients that have it are freed.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_on_event(mcplink_client_options_t *options,
+                                                 mcplink_event_fn callback,
+                                                 void *user,
+                                                 mcplink_destroy_fn destroy);
+
+/**
+ * Sets what takes the notifications of one method, for extensions of the protocol.
+ *
+ * options: the options.
+ * notification: the method, for example "notifications/com.example/thing".
+ * callback: gets MCPLINK_EVENT_NOTIFICATION and the params. NULL for none. Where and how it runs: see mcplink_client_options_on_event.
+ * user, destroy: as there.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_on_notification(mcplink_client_options_t *options,
+                                                        const char *notification,
+                                                        mcplink_event_fn callback,
+                                                        void *user,
+                                                        mcplink_destroy_fn destroy);
+
+/**
+ * Sets what takes what the library has to say to its host about this client, instead of what mcplink_set_log was given.
+ *
+ * options: the options.
+ * level: the least severe level that is wanted, one of enum mcplink_log_level.
+ * callback: NULL for none. Runs on any thread, also with a pump, and has to be quick.
+ * user, destroy: passed to callback, and ended when another function is set, or when options and clients that have it are freed.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_log(mcplink_client_options_t *options,
+                                                int32_t level,
+                                                mcplink_log_fn callback,
+                                                void *user,
+                                                mcplink_destroy_fn destroy);
+
+/**
+ * Gives a token to the function that was asked for one: see mcplink_client_options_set_bearer_hook.
+ *
+ * token: what the function was given; valid until it returns.
+ * text, len: the token, copied; MCPLINK_NUL measures it.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the function. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_token_set(mcplink_token_t *token, const char *text, size_t len);
+
+/**
+ * Sets what answers questions to the user that a form can ask (elicitation/create), and declares that the client does.
+ *
+ * The request's params are {"message":"...","requestedSchema":{...}}. Answer with mcplink_responder_json: {"action":"accept","content":{...}},
+ * {"action":"decline"} or {"action":"cancel"}; a failure is taken for the last. The responder may be kept, and answered when the user has: no deadline
+ * of the call runs meanwhile.
+ *
+ * All functions that answer a server are alike in this: during a blocking call of a modern server callback runs on the thread that calls; else
+ * where the callbacks of the client run, one at a time, and a blocking call on that thread serves them while it waits. A question that is taken
+ * back, or whose client is closed, is not waited for: see mcplink_responder_on_cancel.
+ *
+ * options: the options.
+ * callback: NULL for none.
+ * user, destroy: passed to callback, and ended when another one is set, or when options and clients that have it are freed.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_on_elicit(mcplink_client_options_t *options,
+                                                  mcplink_handler_fn callback,
+                                                  void *user,
+                                                  mcplink_destroy_fn destroy);
+
+/**
+ * Sets what shows pages that the server wants the user to see (elicitation/create with a URL), and declares that the client does.
+ *
+ * The request's params are {"mode":"url","message":"...","url":"...","elicitationId":"..."}. The library opens nothing: show the whole URL, ask, and
+ * open it in a browser. Answer as in mcplink_client_options_on_elicit, without content: accepting means that the user agreed to open the page.
+ *
+ * options, callback, user, destroy: as mcplink_client_options_on_elicit.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_on_elicit_url(mcplink_client_options_t *options,
+                                                      mcplink_handler_fn callback,
+                                                      void *user,
+                                                      mcplink_destroy_fn destroy);
+
+/**
+ * Lets the server use the client's model (sampling/createMessage), and declares that the client does.
+ *
+ * The request's params are {"messages":[...],"maxTokens":100,...}. Answer with mcplink_responder_json:
+ * {"role":"assistant","content":{"type":"text","text":"..."},"model":"..."}, or refuse with mcplink_responder_fail, for example with
+ * MCPLINK_RPC_USER_REJECTED.
+ *
+ * options, callback, user, destroy: as mcplink_client_options_on_elicit.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_on_sample(mcplink_client_options_t *options,
+                                                  mcplink_handler_fn callback,
+                                                  void *user,
+                                                  mcplink_destroy_fn destroy);
+
+/**
+ * Says what the function of mcplink_client_options_on_sample can do beyond the plain thing, and declares it. Defaults to nothing.
+ *
+ * options: the options.
+ * tools: whether the model may use tools that the server names.
+ * context: whether the context that a server wishes (includeContext) is added.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_sampling(mcplink_client_options_t *options, bool tools, bool context);
+
+/**
+ * Tells the server which places it may work in (roots/list), and declares that the client does.
+ *
+ * The request has no params. Answer with mcplink_responder_json: {"roots":[{"uri":"file:///home/ada/project","name":"..."}]}. When the places
+ * change, see mcplink_client_roots_changed.
+ *
+ * options, callback, user, destroy: as mcplink_client_options_on_elicit.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_on_roots(mcplink_client_options_t *options,
+                                                 mcplink_handler_fn callback,
+                                                 void *user,
+                                                 mcplink_destroy_fn destroy);
+
+/**
+ * Sets what answers requests of one method that a server of the legacy era sends, for extensions of the protocol.
+ *
+ * options: the options.
+ * request: the method.
+ * callback, user, destroy: as mcplink_client_options_on_elicit. It answers with any JSON, or fails.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_on_request(mcplink_client_options_t *options,
+                                                   const char *request,
+                                                   mcplink_handler_fn callback,
+                                                   void *user,
+                                                   mcplink_destroy_fn destroy);
+
+/**
+ * Connects to a server that is started as a child process, and ended with the client: messages on its standard input and output.
+ *
+ * options: the options.
+ * argv: the program and its arguments, NULL behind the last one, copied. No shell is involved. A name without a slash is looked for in PATH.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when there is no program. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_command(mcplink_client_options_t *options,
+                                                    const char *const *argv);
+
+/**
+ * Sets an environment variable of the child. The others are inherited: see mcplink_client_options_clear_env.
+ *
+ * options: the options.
+ * variable: its name.
+ * variable_value: NULL keeps it from being inherited.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_env(mcplink_client_options_t *options,
+                                                const char *variable,
+                                                const char *variable_value);
+
+/**
+ * Has the child inherit no environment variable; those that are set, before or after, it gets.
+ *
+ * options: the options.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_clear_env(mcplink_client_options_t *options);
+
+/**
+ * Starts the child in a directory. Defaults to the working directory of this process.
+ *
+ * options: the options.
+ * directory: a path; NULL for the default.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_cwd(mcplink_client_options_t *options, const char *directory);
+
+/**
+ * Says whether the child's standard input and output are pipes. Defaults to no: they are sockets. Only a program that opens /dev/stdin or
+ * /dev/stdout by name needs pipes.
+ *
+ * options: the options.
+ * pipes: whether.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_pipes(mcplink_client_options_t *options, bool pipes);
+
+/**
+ * Says what becomes of the child's standard error.
+ *
+ * options: the options.
+ * mode: one of enum mcplink_stderr.
+ * callback: with MCPLINK_STDERR_CAPTURE, takes each line; NULL for none. Runs where the callbacks of the client run. When 1024 lines wait, more
+ * of them are only in mcplink_client_stderr_tail.
+ * user, destroy: passed to callback, and ended when another one is set, or when options and clients that have it are freed.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID when there is no such mode, or a callback with another one. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_stderr(mcplink_client_options_t *options,
+                                                   int32_t mode,
+                                                   mcplink_line_fn callback,
+                                                   void *user,
+                                                   mcplink_destroy_fn destroy);
+
+/**
+ * Says how long closing may take: how long a child may take to leave after its standard input was closed, and once more after SIGTERM, before
+ * it is killed (2 s); how long a server over HTTP may take to hear that the session has ended (1 s).
+ *
+ * options: the options.
+ * milliseconds: at most an hour.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_close_ms(mcplink_client_options_t *options,
+                                                     uint32_t milliseconds);
+
+/**
+ * Connects to a server over HTTP.
+ *
+ * options: the options.
+ * url: http://host:port/path, or https. What is wrong with it is found out when the client is opened.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_url(mcplink_client_options_t *options, const char *url);
+
+/**
+ * Sends a header field with every request over HTTP. Its value appears in no error and no log.
+ *
+ * options: the options.
+ * field: its name. What the library writes itself is refused when the client is opened.
+ * field_value: its value.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_header(mcplink_client_options_t *options,
+                                                   const char *field,
+                                                   const char *field_value);
+
+/**
+ * Sends a token with every request over HTTP (Authorization: Bearer). It appears in no error and no log.
+ *
+ * options: the options.
+ * token: NULL for none.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_bearer(mcplink_client_options_t *options, const char *token);
+
+/**
+ * Asks for a token before every request over HTTP, instead of one that stays the same.
+ *
+ * options: the options.
+ * callback: see mcplink_bearer_fn; NULL for none.
+ * user, destroy: passed to callback, and ended when another one is set, or when options and clients that have it are freed.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_bearer_hook(mcplink_client_options_t *options,
+                                                        mcplink_bearer_fn callback,
+                                                        void *user,
+                                                        mcplink_destroy_fn destroy);
+
+/**
+ * Goes through a proxy. Defaults to none, whatever the environment says.
+ *
+ * options: the options.
+ * url: http://, https://, socks4:// or socks5:// with host and port; "environment" for what HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY
+ * say; NULL for none. What is wrong with it is found out when the client is opened.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_proxy(mcplink_client_options_t *options, const char *url);
+
+/**
+ * Follows redirects over HTTP to the same origin. Defaults to no. One to another origin is an error that names it, always.
+ *
+ * options: the options.
+ * follows: whether.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_follow_redirects(mcplink_client_options_t *options, bool follows);
+
+/**
+ * Connects over two descriptors: pipes, sockets, terminals. Messages are lines.
+ *
+ * options: the options.
+ * input, output: read from and written to; the same one for a socket. They have to stay open until the client is opened, which duplicates them;
+ * they stay the caller's, and a peer sees the end of the connection only when the caller has closed them too.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for a number that is no descriptor. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_fds(mcplink_client_options_t *options,
+                                                ptrdiff_t input,
+                                                ptrdiff_t output);
+
+/**
+ * Connects over a way of the host's own: see mcplink_transport_new.
+ *
+ * options: the options.
+ * transport: serves one client; it stays the caller's, to be freed when the client is. NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_transport(mcplink_client_options_t *options, mcplink_transport_t *transport);
+
+/**
+ * Opens a client: starts or reaches its server, and agrees on a revision of the protocol with it.
+ *
+ * options: copied; they stay the caller's. Exactly one of command, url, fds and transport is set.
+ * out: receives the client, NULL after a failure. The caller's to free.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID when options are missing or contradict each other, MCPLINK_E_SPAWN when the child can't be started,
+ * MCPLINK_E_CLOSED when the server left (see mcplink_error_peer_stderr), MCPLINK_E_TIMEOUT when it said nothing, MCPLINK_E_UNSUPPORTED when there
+ * is no common revision, MCPLINK_E_PEER or MCPLINK_E_PROTOCOL when it refuses or answers nonsense, MCPLINK_E_CANCELLED when the token of the
+ * options was triggered; over HTTP MCPLINK_E_IO, MCPLINK_E_AUTH and MCPLINK_E_HTTP. Threads: any. Blocks: until there is an outcome, at most
+ * for the time of mcplink_client_options_set_connect_timeout_ms. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_open(const mcplink_client_options_t *options,
+                                     mcplink_client_t **out,
+                                     mcplink_error_t **err);
+
+/**
+ * Starts to open a client: as mcplink_client_open, without waiting. The outcome is an event: MCPLINK_EVENT_CONNECTED or MCPLINK_EVENT_FAILED. Calls
+ * fail with MCPLINK_E_STATE before.
+ *
+ * options: copied; they stay the caller's. See mcplink_client_options_on_event.
+ * out: receives the client, NULL after a failure. The caller's to free, at any time: that ends the connecting.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK when connecting was started; MCPLINK_E_INVALID when options are missing or contradict each other. Threads: any. Blocks: no.
+ * Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_start(const mcplink_client_options_t *options,
+                                      mcplink_client_t **out,
+                                      mcplink_error_t **err);
+
+/**
+ * Closes the connection, and ends the server if it is a child process. Calls that wait fail with MCPLINK_E_CLOSED. What is known of the server
+ * stays readable. Freeing closes too.
+ *
+ * client: the client.
+ * timeout_ms: for how long to wait at most, in milliseconds; MCPLINK_FOREVER for no end of its own: closing has its own, see
+ * mcplink_client_options_set_close_ms.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK, when it was closed before too; MCPLINK_E_TIMEOUT when it is still being closed, which goes on. Threads: any, in callbacks
+ * too. Blocks: for that long. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_close(mcplink_client_t *client,
+                                      uint32_t timeout_ms,
+                                      mcplink_error_t **err);
+
+/**
+ * Closes a client and frees it. Started calls get their outcome before this returns, and no callback of the client runs after it. Within a callback
+ * of the client it returns at once, and the rest happens when that returns.
+ *
+ * client: NULL is fine. Other threads may be in functions of it: they return MCPLINK_E_CLOSED. None may begin to use it. Threads: any. Blocks:
+ * until the connection is closed, see mcplink_client_options_set_close_ms, and callbacks that run have returned. Since 0.1.
+ */
+MCPLINK_API
+void mcplink_client_free(mcplink_client_t *client);
+
+/**
+ * How it stands with a client.
+ *
+ * client: NULL for MCPLINK_CLIENT_NONE.
+ * Returns: one of enum mcplink_client_state. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API int32_t mcplink_client_get_state(const mcplink_client_t *client);
+
+/**
+ * The revision of the protocol that is spoken, for example "2025-11-25".
+ *
+ * client: NULL for none.
+ * Returns: text that is valid for ever; empty before the client is connected. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_client_revision(const mcplink_client_t *client);
+
+/**
+ * The era of the server, to be given to mcplink_client_options_set_era next time.
+ *
+ * client: NULL for MCPLINK_ERA_UNKNOWN.
+ * Returns: one of enum mcplink_era. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API int32_t mcplink_client_get_era(const mcplink_client_t *client);
+
+/**
+ * Whether the server can do something.
+ *
+ * client: NULL for false.
+ * capability: a path into what it declared: "tools", "tools.listChanged", "extensions.com.example/thing".
+ * Returns: true if it declared it. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API bool mcplink_client_has(const mcplink_client_t *client, const char *capability);
+
+/**
+ * What the server said of itself.
+ *
+ * client: the client.
+ * out: receives {"protocolVersion":"...","serverInfo":{"name":"...","version":"..."},"capabilities":{...},"instructions":"..."}, of which
+ * serverInfo and instructions may be missing; NULL after a failure. The caller's to free, with mcplink_json_free.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_server_info(const mcplink_client_t *client, mcplink_json_t **out, mcplink_error_t **err);
+
+/**
+ * What a child wrote to its standard error of late: the last 64 KiB.
+ *
+ * client: the client.
+ * out: receives a JSON string, empty when there is nothing or no child; NULL after a failure. See mcplink_json_str. The caller's to free, with
+ * mcplink_json_free.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_stderr_tail(const mcplink_client_t *client,
+                                            mcplink_json_t **out,
+                                            mcplink_error_t **err);
+
+/**
+ * What happened on the connection so far, counted; after a restart on the new one.
+ *
+ * client: the client.
+ * out: receives an object of numbers: callsInFlight, requestsInHand, queuedBytes, threads, lateResponses, unknownResponses, noise, malformed,
+ * tooLong, refusedBusy, droppedNotifications, mergedProgress, cachedResponses, cachedBytes, cacheHits, cacheMisses; NULL after a failure. The
+ * caller's to free, with mcplink_json_free.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_stats(const mcplink_client_t *client,
+                                      mcplink_json_t **out,
+                                      mcplink_error_t **err);
+
+/**
+ * Who waits for whom at the moment: calls that wait, what of the server's is in hand, who writes. For people; print it when something hangs.
+ *
+ * client: the client.
+ * out: receives a JSON string; NULL after a failure. See mcplink_json_str. The caller's to free, with mcplink_json_free.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK; MCPLINK_E_STATE before the client is connected. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_activity(const mcplink_client_t *client,
+                                         mcplink_json_t **out,
+                                         mcplink_error_t **err);
+
+/**
+ * Makes options with the defaults.
+ *
+ * Returns: options, the caller's to free; they may be used for many calls. Threads: any; one at a time changes them. Since 0.1.
+ */
+MCPLINK_API mcplink_call_options_t *mcplink_call_options_new(void);
+
+/**
+ * Frees options. Calls that were made with them go on.
+ *
+ * options: NULL is fine. Since 0.1.
+ */
+MCPLINK_API void mcplink_call_options_free(mcplink_call_options_t *options);
+
+/**
+ * Says how long to wait for the result, or for progress, which starts the time anew. It does not run while a person answers a question of the
+ * server. Defaults to that of the client.
+ *
+ * options: the options.
+ * milliseconds: MCPLINK_FOREVER for no end.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_call_options_set_timeout_ms(mcplink_call_options_t *options,
+                                                     uint32_t milliseconds);
+
+/**
+ * Says how long to wait in all, however much progress there is. Defaults to that of the client.
+ *
+ * options: the options.
+ * milliseconds: MCPLINK_FOREVER for no end.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_call_options_set_max_timeout_ms(mcplink_call_options_t *options, uint32_t milliseconds);
+
+/**
+ * Lets a token end the call.
+ *
+ * options: the options.
+ * cancel: may be freed before the options; NULL for none.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_call_options_set_cancel(mcplink_call_options_t *options, mcplink_cancel_t *cancel);
+
+/**
+ * Sets what takes the progress of the call.
+ *
+ * options: the options.
+ * callback: NULL for none. Of a blocking call it runs on the thread that calls, in order, before the call returns; of a started one where the
+ * callbacks of the client run, where progress that waits gives way to newer one.
+ * user, destroy: passed to callback, and ended when another one is set, or when options and calls that have it are over.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_call_options_on_progress(mcplink_call_options_t *options,
+                                                  mcplink_progress_fn callback,
+                                                  void *user,
+                                                  mcplink_destroy_fn destroy);
+
+/**
+ * Sends a member of "_meta" along, for example a trace context.
+ *
+ * options: the options.
+ * key: its name.
+ * json, len: its value; MCPLINK_NUL measures it.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_call_options_set_meta(mcplink_call_options_t *options, const char *key, const char *json, size_t len);
+
+/**
+ * Asks a modern server for log messages while the call runs; they come as MCPLINK_EVENT_LOG_MESSAGE. Servers of the legacy era are told with
+ * mcplink_client_set_log_level.
+ *
+ * options: the options.
+ * level: the least severe one, of enum mcplink_log_level.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_call_options_set_log_level(mcplink_call_options_t *options,
+                                                    int32_t level);
+
+/**
+ * Asks the server even if a result is kept that is still fresh. Defaults to no.
+ *
+ * options: the options.
+ * bypasses: whether.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_call_options_set_bypass_cache(mcplink_call_options_t *options, bool bypasses);
+
+/**
+ * Ends a call: it fails with MCPLINK_E_CANCELLED, unless its outcome is there already. The server is told.
+ *
+ * call: the call.
+ * reason: for the server, one sentence; NULL for none.
+ * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_call_cancel(mcplink_call_t *call, const char *reason);
+
+/**
+ * Waits for the outcome of a call. Its done function may run before or after this returns. May be called again, by several threads too.
+ *
+ * call: the call.
+ * timeout_ms: for how long at most, in milliseconds; MCPLINK_FOREVER for no end of its own: a call has its own deadline.
+ * out: receives the result, NULL without one. The caller's to free. NULL is fine.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK or MCPLINK_TOOL_ERROR with a result, MCPLINK_PENDING when the time is over, or the status of the call's failure.
+ * MCPLINK_E_CLOSED also when another thread frees the handle. Threads: any; on the one that runs the callbacks of the client it answers what the
+ * server asks meanwhile. Blocks: yes. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_call_wait(mcplink_call_t *call,
+                                   uint32_t timeout_ms,
+                                   mcplink_result_t **out,
+                                   mcplink_error_t **err);
+
+/**
+ * Whether the outcome of a call is there.
+ *
+ * call: NULL for false.
+ * Returns: true if so; its done function may still have to run. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API bool mcplink_call_is_done(const mcplink_call_t *call);
+
+/**
+ * Tells a call from all others of this process.
+ *
+ * call: NULL for 0.
+ * Returns: a number of this library's own, from 1. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API uint64_t mcplink_call_id(const mcplink_call_t *call);
+
+/**
+ * Frees the handle of a call. The call goes on, and its done function will run; to end it, cancel it before.
+ *
+ * call: NULL is fine. Threads: any, in callbacks too. Blocks: no. Since 0.1.
+ */
+MCPLINK_API void mcplink_call_free(mcplink_call_t *call);
+
+/**
+ * Calls a tool, and waits for its result.
+ *
+ * That the tool ran and failed is no failure of the call: the status is MCPLINK_TOOL_ERROR then, and the result says why.
+ *
+ * client: the client.
+ * tool_name: the name of the tool.
+ * arguments, len: a JSON object, copied; MCPLINK_NUL measures it. NULL for none.
+ * options: how to wait; NULL for the defaults.
+ * out: receives the result, NULL without one. The caller's to free.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK or MCPLINK_TOOL_ERROR with a result; MCPLINK_E_INVALID for wrong arguments of this function, MCPLINK_E_UNSUPPORTED when the
+ * server has no tools, MCPLINK_E_PEER when it refuses, MCPLINK_E_TIMEOUT and MCPLINK_E_CANCELLED (the server is told), MCPLINK_E_CLOSED when it has
+ * gone, MCPLINK_E_PROTOCOL when its answer is none. Threads: any; in callbacks too. Blocks: until there is an outcome. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_call_tool(mcplink_client_t *client,
+                                          const char *tool_name,
+                                          const char *arguments,
+                                          size_t len,
+                                          const mcplink_call_options_t *options,
+                                          mcplink_result_t **out,
+                                          mcplink_error_t **err);
+
+/**
+ * Starts to call a tool: as mcplink_client_call_tool, without waiting.
+ *
+ * All functions whose names end in _start are alike in this:
+ *
+ * callback: gets the outcome, exactly once, where the callbacks of the client run, behind the progress of the call. NULL is fine.
+ * user, destroy: passed to callback, and ended behind it, or at once when the call can't be started.
+ * out: receives a handle to wait with or to cancel with, the caller's to free. NULL is fine.
+ * Returns: MCPLINK_OK when the call was started; MCPLINK_E_INVALID for wrong arguments, MCPLINK_E_STATE while the client is being connected,
+ * MCPLINK_E_BUSY when as many calls go on as may (mcplink_client_options_set_max_started). All else comes as the outcome. Threads: any. Blocks:
+ * no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_call_tool_start(mcplink_client_t *client,
+                                                const char *tool_name,
+                                                const char *arguments,
+                                                size_t len,
+                                                const mcplink_call_options_t *options,
+                                                mcplink_done_fn callback,
+                                                void *user,
+                                                mcplink_destroy_fn destroy,
+                                                mcplink_call_t **out,
+                                                mcplink_error_t **err);
+
+/**
+ * Reads a resource.
+ *
+ * client: the client.
+ * uri: of the resource.
+ * options, out, err: as mcplink_client_call_tool. The result is {"contents":[...]}: see mcplink_result_text and mcplink_result_content_bytes.
+ * Returns: as mcplink_client_call_tool; MCPLINK_E_PEER too when there is no such resource. Threads: any. Blocks: until there is an outcome. Since
+ * 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_read_resource(mcplink_client_t *client,
+                                              const char *uri,
+                                              const mcplink_call_options_t *options,
+                                              mcplink_result_t **out,
+                                              mcplink_error_t **err);
+
+/**
+ * Starts to read a resource: as mcplink_client_read_resource, without waiting.
+ *
+ * callback, user, destroy, out: as mcplink_client_call_tool_start.
+ * Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_read_resource_start(mcplink_client_t *client,
+                                                    const char *uri,
+                                                    const mcplink_call_options_t *options,
+                                                    mcplink_done_fn callback,
+                                                    void *user,
+                                                    mcplink_destroy_fn destroy,
+                                                    mcplink_call_t **out,
+                                                    mcplink_error_t **err);
+
+/**
+ * Gets a prompt, with the values of its arguments.
+ *
+ * client: the client.
+ * prompt_name: the name of the prompt.
+ * arguments, len: a JSON object of strings, copied; MCPLINK_NUL measures it. NULL for none.
+ * options, out, err: as mcplink_client_call_tool. The result is {"messages":[...]}.
+ * Returns: as mcplink_client_call_tool. Threads: any. Blocks: until there is an outcome. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_get_prompt(mcplink_client_t *client,
+                                           const char *prompt_name,
+                                           const char *arguments,
+                                           size_t len,
+                                           const mcplink_call_options_t *options,
+                                           mcplink_result_t **out,
+                                           mcplink_error_t **err);
+
+/**
+ * Starts to get a prompt: as mcplink_client_get_prompt, without waiting.
+ *
+ * callback, user, destroy, out: as mcplink_client_call_tool_start.
+ * Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_get_prompt_start(mcplink_client_t *client,
+                                                 const char *prompt_name,
+                                                 const char *arguments,
+                                                 size_t len,
+                                                 const mcplink_call_options_t *options,
+                                                 mcplink_done_fn callback,
+                                                 void *user,
+                                                 mcplink_destroy_fn destroy,
+                                                 mcplink_call_t **out,
+                                                 mcplink_error_t **err);
+
+/**
+ * Asks how an argument of a prompt or of a resource template can be completed.
+ *
+ * client: the client.
+ * of: one of enum mcplink_completion_of.
+ * target: the name of the prompt, or the URI template.
+ * argument: which argument.
+ * typed: what is typed so far; "" for nothing.
+ * known, len: the other arguments that are known, a JSON object of strings; NULL for none. MCPLINK_NUL measures it.
+ * options, out, err: as mcplink_client_call_tool. The result is {"completion":{"values":[...]}}.
+ * Returns: as mcplink_client_call_tool. Threads: any. Blocks: until there is an outcome. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_complete(mcplink_client_t *client,
+                                         int32_t of,
+                                         const char *target,
+                                         const char *argument,
+                                         const char *typed,
+                                         const char *known,
+                                         size_t len,
+                                         const mcplink_call_options_t *options,
+                                         mcplink_result_t **out,
+                                         mcplink_error_t **err);
+
+/**
+ * Starts to ask how an argument can be completed: as mcplink_client_complete, without waiting.
+ *
+ * callback, user, destroy, out: as mcplink_client_call_tool_start.
+ * Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_complete_start(mcplink_client_t *client,
+                                               int32_t of,
+                                               const char *target,
+                                               const char *argument,
+                                               const char *typed,
+                                               const char *known,
+                                               size_t len,
+                                               const mcplink_call_options_t *options,
+                                               mcplink_done_fn callback,
+                                               void *user,
+                                               mcplink_destroy_fn destroy,
+                                               mcplink_call_t **out,
+                                               mcplink_error_t **err);
+
+/**
+ * Asks whether the server is there.
+ *
+ * client: the client.
+ * options, err: as mcplink_client_call_tool.
+ * Returns: MCPLINK_OK if it is, else as mcplink_client_call_tool. Threads: any. Blocks: until there is an outcome. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_ping(mcplink_client_t *client, const mcplink_call_options_t *options, mcplink_error_t **err);
+
+/**
+ * Starts to ask whether the server is there: as mcplink_client_ping, without waiting. The result is {}.
+ *
+ * callback, user, destroy, out: as mcplink_client_call_tool_start.
+ * Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_ping_start(mcplink_client_t *client,
+                                           const mcplink_call_options_t *options,
+                                           mcplink_done_fn callback,
+                                           void *user,
+                                           mcplink_destroy_fn destroy,
+                                           mcplink_call_t **out,
+                                           mcplink_error_t **err);
+
+/**
+ * Sends a request of any method, for extensions of the protocol. What a modern server asks first is not answered: the result says so then.
+ *
+ * client: the client.
+ * request: the method.
+ * params, len: a JSON object, copied; MCPLINK_NUL measures it. NULL for none.
+ * options, out, err: as mcplink_client_call_tool. The result is never MCPLINK_TOOL_ERROR.
+ * Returns: as mcplink_client_call_tool. Threads: any. Blocks: until there is an outcome. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_request(mcplink_client_t *client,
+                                        const char *request,
+                                        const char *params,
+                                        size_t len,
+                                        const mcplink_call_options_t *options,
+                                        mcplink_result_t **out,
+                                        mcplink_error_t **err);
+
+/**
+ * Starts to send a request of any method: as mcplink_client_request, without waiting.
+ *
+ * callback, user, destroy, out: as mcplink_client_call_tool_start.
+ * Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_request_start(mcplink_client_t *client,
+                                              const char *request,
+                                              const char *params,
+                                              size_t len,
+                                              const mcplink_call_options_t *options,
+                                              mcplink_done_fn callback,
+                                              void *user,
+                                              mcplink_destroy_fn destroy,
+                                              mcplink_call_t **out,
+                                              mcplink_error_t **err);
+
+/**
+ * Lists the tools, all pages of them.
+ *
+ * A result that the server let be kept, and that is still fresh, is not asked for again: see mcplink_call_options_set_bypass_cache.
+ *
+ * client: the client.
+ * options: hold for each page; NULL for the defaults.
+ * out, err: as mcplink_client_call_tool. The result is {"tools":[...]}.
+ * Returns: as mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or items. Threads: any. Blocks: until there is an
+ * outcome. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_list_tools(mcplink_client_t *client,
+                                           const mcplink_call_options_t *options,
+                                           mcplink_result_t **out,
+                                           mcplink_error_t **err);
+
+/**
+ * Starts to list the tools: as mcplink_client_list_tools, without waiting.
+ *
+ * callback, user, destroy, out: as mcplink_client_call_tool_start.
+ * Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_list_tools_start(mcplink_client_t *client,
+                                                 const mcplink_call_options_t *options,
+                                                 mcplink_done_fn callback,
+                                                 void *user,
+                                                 mcplink_destroy_fn destroy,
+                                                 mcplink_call_t **out,
+                                                 mcplink_error_t **err);
+
+/**
+ * Lists the resources, all pages of them.
+ *
+ * client: the client.
+ * options: hold for each page; NULL for the defaults.
+ * out, err: as mcplink_client_call_tool. The result is {"resources":[...]}.
+ * Returns: as mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or items. Threads: any. Blocks: until there is an
+ * outcome. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_list_resources(mcplink_client_t *client,
+                                               const mcplink_call_options_t *options,
+                                               mcplink_result_t **out,
+                                               mcplink_error_t **err);
+
+/**
+ * Starts to list the resources: as mcplink_client_list_resources, without waiting.
+ *
+ * callback, user, destroy, out: as mcplink_client_call_tool_start.
+ * Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_list_resources_start(mcplink_client_t *client,
+                                                     const mcplink_call_options_t *options,
+                                                     mcplink_done_fn callback,
+                                                     void *user,
+                                                     mcplink_destroy_fn destroy,
+                                                     mcplink_call_t **out,
+                                                     mcplink_error_t **err);
+
+/**
+ * Lists the resource templates, all pages of them.
+ *
+ * client: the client.
+ * options: hold for each page; NULL for the defaults.
+ * out, err: as mcplink_client_call_tool. The result is {"resourceTemplates":[...]}.
+ * Returns: as mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or items. Threads: any. Blocks: until there is an
+ * outcome. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_list_templates(mcplink_client_t *client,
+                                               const mcplink_call_options_t *options,
+                                               mcplink_result_t **out,
+                                               mcplink_error_t **err);
+
+/**
+ * Starts to list the resource templates: as mcplink_client_list_templates, without waiting.
+ *
+ * callback, user, destroy, out: as mcplink_client_call_tool_start.
+ * Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_list_templates_start(mcplink_client_t *client,
+                                                     const mcplink_call_options_t *options,
+                                                     mcplink_done_fn callback,
+                                                     void *user,
+                                                     mcplink_destroy_fn destroy,
+                                                     mcplink_call_t **out,
+                                                     mcplink_error_t **err);
+
+/**
+ * Lists the prompts, all pages of them.
+ *
+ * client: the client.
+ * options: hold for each page; NULL for the defaults.
+ * out, err: as mcplink_client_call_tool. The result is {"prompts":[...]}.
+ * Returns: as mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or items. Threads: any. Blocks: until there is an
+ * outcome. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_list_prompts(mcplink_client_t *client,
+                                             const mcplink_call_options_t *options,
+                                             mcplink_result_t **out,
+                                             mcplink_error_t **err);
+
+/**
+ * Starts to list the prompts: as mcplink_client_list_prompts, without waiting.
+ *
+ * callback, user, destroy, out: as mcplink_client_call_tool_start.
+ * Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_list_prompts_start(mcplink_client_t *client,
+                                                   const mcplink_call_options_t *options,
+                                                   mcplink_done_fn callback,
+                                                   void *user,
+                                                   mcplink_destroy_fn destroy,
+                                                   mcplink_call_t **out,
+                                                   mcplink_error_t **err);
+
+/**
+ * Sends a notification of any method.
+ *
+ * client: the client.
+ * notification: the method.
+ * params, len: a JSON object; MCPLINK_NUL measures it. NULL for none.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK when it is on its way; MCPLINK_E_CLOSED when the server has gone, MCPLINK_E_UNSUPPORTED for a modern server over HTTP, which
+ * takes requests only. Threads: any. Blocks: only while the server does not read. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_notify(mcplink_client_t *client,
+                                       const char *notification,
+                                       const char *params,
+                                       size_t len,
+                                       mcplink_error_t **err);
+
+/**
+ * Tells the server that the places which it may work in are others now: it asks for them again. Nothing is sent to a modern server, which asks
+ * for each call that needs them.
+ *
+ * client: has to have a function for them: see mcplink_client_options_on_roots.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED without such a function; else as mcplink_client_notify. Threads: any. Blocks: only while the server
+ * does not read. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_roots_changed(mcplink_client_t *client,
+                                              mcplink_error_t **err);
+
+/**
+ * Sets the least severe level of log messages that a server of the legacy era sends; they come as MCPLINK_EVENT_LOG_MESSAGE. A modern one is
+ * asked with each call: see mcplink_call_options_set_log_level.
+ *
+ * client: the client.
+ * level: as there.
+ * options, err: as mcplink_client_call_tool.
+ * Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED for a modern server, and for one that does not log; else as mcplink_client_call_tool. Threads: any.
+ * Blocks: until there is an outcome. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_set_log_level(mcplink_client_t *client,
+                                              int32_t level,
+                                              const mcplink_call_options_t *options,
+                                              mcplink_error_t **err);
+
+/**
+ * Has changes of lists told as events, MCPLINK_EVENT_TOOLS_CHANGED and its like, from now on: in place of what was asked for before. It means
+ * the same in both eras. With mcplink_client_options_set_restart it is asked anew of each server.
+ *
+ * client: the client.
+ * filter, len: a JSON object of what is wanted: {"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true,
+ * "resourceSubscriptions":["uri"]}; MCPLINK_NUL measures it. NULL, or an object without any of them, for none.
+ * options, err: as mcplink_client_call_tool.
+ * out: receives what the server agreed to, an object like the filter, NULL after a failure. The caller's to free.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID when it is no filter; else as mcplink_client_call_tool. What was told before is still told after a
+ * failure. Threads: any. Blocks: until the server has agreed. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_listen(mcplink_client_t *client,
+                                       const char *filter,
+                                       size_t len,
+                                       const mcplink_call_options_t *options,
+                                       mcplink_result_t **out,
+                                       mcplink_error_t **err);
+
+/**
+ * Has changes of one resource told as MCPLINK_EVENT_RESOURCE_UPDATED, until mcplink_client_unsubscribe. It means the same in both eras.
+ *
+ * client: the client.
+ * uri: of the resource.
+ * options, err: as mcplink_client_call_tool.
+ * Returns: MCPLINK_OK, when it was subscribed to already too; MCPLINK_E_UNSUPPORTED when the server does not agree to it; else as
+ * mcplink_client_call_tool. Threads: any. Blocks: until the server has agreed. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_subscribe(mcplink_client_t *client,
+                                          const char *uri,
+                                          const mcplink_call_options_t *options,
+                                          mcplink_error_t **err);
+
+/**
+ * Ends what mcplink_client_subscribe began.
+ *
+ * client: the client.
+ * uri: of the resource.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK, when it was not subscribed to too. Threads: any. Blocks: only while the server does not read. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_unsubscribe(mcplink_client_t *client, const char *uri, mcplink_error_t **err);
+
+/**
+ * Drops the results of the server that are kept: all will be asked for again.
+ *
+ * client: the client.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_clear_cache(mcplink_client_t *client, mcplink_error_t **err);
+
+/**
+ * Sets what answers questions to the user that a form can ask (elicitation/create), and declares that the client does.
+ *
+ * The request's params are {"message":"...","requestedSchema":{...}}. Answer with mcplink_responder_json: {"action":"accept","content":{...}},
+ * {"action":"decline"} or {"action":"cancel"}; a failure is taken for the last. The responder may be kept, and answered when the user has: no deadline
+ * of the call runs meanwhile.
+ *
+ * All functions that answer a server are alike in this: during a blocking call of a modern server callback runs on the thread that calls; else
+ * where the callbacks of the client run, one at a time, and a blocking call on that thread serves them while it waits. A question that is taken
+ * back, or whose client is closed, is not waited for: see mcplink_responder_on_cancel.
+ *
+ * options: the options.
+ * callback: NULL for none.
+ * user, destroy: passed to callback, and ended when another one is set, or when options and clients that have it are freed.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_on_elicit(mcplink_client_options_t *options,
+                                                  mcplink_handler_fn callback,
+                                                  void *user,
+                                                  mcplink_destroy_fn destroy);
+
+/**
+ * Sets what shows pages that the server wants the user to see (elicitation/create with a URL), and declares that the client does.
+ *
+ * The request's params are {"mode":"url","message":"...","url":"...","elicitationId":"..."}. The library opens nothing: show the whole URL, ask, and
+ * open it in a browser. Answer as in mcplink_client_options_on_elicit, without content: accepting means that the user agreed to open the page.
+ *
+ * options, callback, user, destroy: as mcplink_client_options_on_elicit.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_on_elicit_url(mcplink_client_options_t *options,
+                                                      mcplink_handler_fn callback,
+                                                      void *user,
+                                                      mcplink_destroy_fn destroy);
+
+/**
+ * Lets the server use the client's model (sampling/createMessage), and declares that the client does.
+ *
+ * The request's params are {"messages":[...],"maxTokens":100,...}. Answer with mcplink_responder_json:
+ * {"role":"assistant","content":{"type":"text","text":"..."},"model":"..."}, or refuse with mcplink_responder_fail, for example with
+ * MCPLINK_RPC_USER_REJECTED.
+ *
+ * options, callback, user, destroy: as mcplink_client_options_on_elicit.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_on_sample(mcplink_client_options_t *options,
+                                                  mcplink_handler_fn callback,
+                                                  void *user,
+                                                  mcplink_destroy_fn destroy);
+
+/**
+ * Says what the function of mcplink_client_options_on_sample can do beyond the plain thing, and declares it. Defaults to nothing.
+ *
+ * options: the options.
+ * tools: whether the model may use tools that the server names.
+ * context: whether the context that a server wishes (includeContext) is added.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_sampling(mcplink_client_options_t *options, bool tools, bool context);
+
+/**
+ * Tells the server which places it may work in (roots/list), and declares that the client does.
+ *
+ * The request has no params. Answer with mcplink_responder_json: {"roots":[{"uri":"file:///home/ada/project","name":"..."}]}. When the places
+ * change, see mcplink_client_roots_changed.
+ *
+ * options, callback, user, destroy: as mcplink_client_options_on_elicit.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_on_roots(mcplink_client_options_t *options,
+                                                 mcplink_handler_fn callback,
+                                                 void *user,
+                                                 mcplink_destroy_fn destroy);
+
+/**
+ * Sets what answers requests of one method that a server of the legacy era sends, for extensions of the protocol.
+ *
+ * options: the options.
+ * request: the method.
+ * callback, user, destroy: as mcplink_client_options_on_elicit. It answers with any JSON, or fails.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_on_request(mcplink_client_options_t *options,
+                                                   const char *request,
+                                                   mcplink_handler_fn callback,
+                                                   void *user,
+                                                   mcplink_destroy_fn destroy);
 
 /**
  * Describes a tool.

@@ -27,6 +27,7 @@
 mod answer;
 mod callers;
 mod cancel;
+mod client;
 mod dump;
 mod entry;
 mod error;

@@ -48,7 +48,7 @@ struct State {
     jobs: VecDeque<Job>,
     /// Who dispatches at the moment.
     dispatcher: Option<ThreadId>,
-    /// Who dispatched last: the thread whose queue this is.
+    /// Who dispatched last, or, before that, made a queue that is polled: the thread whose queue this is.
     home: Option<ThreadId>,
     /// Whose job the dispatcher runs.
     running: Option<u64>,
@@ -83,7 +83,10 @@ impl Queue {
     /// A queue that a host polls.
     pub(super) fn with_bell() -> Result<Arc<Self>> {
         let bell = Wake::new().map_err(|error| Error::io("making a pump", error))?;
-        Ok(Arc::new(Self::new(Some(bell))))
+        let queue = Self::new(Some(bell));
+        // Most hosts make it where they dispatch it; the first dispatch tells.
+        queue.state.lock().home = Some(thread::current().id());
+        Ok(Arc::new(queue))
     }
 
     /// A queue that a thread of ours waits for.

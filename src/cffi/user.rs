@@ -6,7 +6,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::json::mcplink_json_t;
-use super::text::mcplink_str_t;
 
 /// Ends what a callback was given: runs exactly once, when the callback is replaced, when its owner is freed, and when it can't be
 /// registered.
@@ -16,17 +15,6 @@ pub type mcplink_destroy_fn = Option<unsafe extern "C-unwind" fn(user: *mut c_vo
 /// there is nothing to know. Ignore events that you don't know.
 pub type mcplink_event_fn = Option<
     unsafe extern "C-unwind" fn(user: *mut c_void, event: i32, params: *const mcplink_json_t),
->;
-
-/// Takes what the library has to say to its host, a line at a time: level is one of enum mcplink_log_level, target the part of the library
-/// that speaks. The views are valid until it returns. It runs on any thread, and has to be quick.
-pub type mcplink_log_fn = Option<
-    unsafe extern "C-unwind" fn(
-        user: *mut c_void,
-        level: i32,
-        target: mcplink_str_t,
-        text: mcplink_str_t,
-    ),
 >;
 
 /// What the host wants to see in its callback again. Every function that registers a callback makes one first, so that `destroy` runs

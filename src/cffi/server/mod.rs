@@ -20,3 +20,4 @@ mod tool;
 mod tuning;
 
 use self::life::mcplink_server_t;
+pub(super) use self::registry::mcplink_completion_of;

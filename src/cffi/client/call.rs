@@ -1,0 +1,348 @@
+//! Calls that were started: nobody waits for them, or later.
+
+use std::ffi::{c_char, c_void};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Instant;
+
+use super::call_options::{copied, mcplink_call_options_t};
+use super::calling::{News, Request, contained};
+use super::options::span;
+use super::{Shared, mcplink_client_t};
+use crate::cffi::entry::{Outcome, ffi, plain, value};
+use crate::cffi::error::{Failure, mcplink_error_t};
+use crate::cffi::handle::{Gate, Handled, enter, free_handle};
+use crate::cffi::queue::Kind;
+use crate::cffi::result::mcplink_result_t;
+use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::text::optional;
+use crate::cffi::user::{Hook, UserData, call_back, mcplink_destroy_fn};
+use crate::error::{Error, ErrorKind};
+use crate::protocol::CancelToken;
+use crate::sync::{Condvar, Mutex};
+
+/// A call that was started. The handle may be freed at any time; the call goes on.
+pub struct mcplink_call_t {
+    gate: Gate,
+    started: Arc<Started>,
+}
+
+/// Takes the outcome of a started call, once: with a result, when status is MCPLINK_OK or MCPLINK_TOOL_ERROR, or with an error.
+///
+/// call is the handle, NULL when it was freed or never asked for. result and err are valid until this returns; one of them is NULL.
+pub type mcplink_done_fn = Option<
+    unsafe extern "C-unwind" fn(
+        user: *mut c_void,
+        call: *mut mcplink_call_t,
+        status: mcplink_status_t,
+        result: *const mcplink_result_t,
+        err: *const mcplink_error_t,
+    ),
+>;
+
+type DoneFn = unsafe extern "C-unwind" fn(
+    user: *mut c_void,
+    call: *mut mcplink_call_t,
+    status: mcplink_status_t,
+    result: *const mcplink_result_t,
+    err: *const mcplink_error_t,
+);
+
+/// What the handle and the thread that makes the call share.
+struct Started {
+    id: u64,
+    /// The connection that it is made on ends with the client.
+    shared: Weak<Shared>,
+    token: CancelToken,
+    state: Mutex<State>,
+    /// The outcome is there, or the handle is freed.
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    outcome: Option<Arc<Outcome<mcplink_result_t>>>,
+    handle: Weak<mcplink_call_t>,
+    is_freed: bool,
+}
+
+impl Handled for mcplink_call_t {
+    fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// The call goes on.
+    fn close(&self) {
+        self.started.state.lock().is_freed = true;
+        self.started.look_again();
+    }
+}
+
+impl Started {
+    fn look_again(&self) {
+        self.changed.notify_all();
+        if let Some(shared) = self.shared.upgrade() {
+            shared.stage.look_again();
+        }
+    }
+
+    /// The outcome is there.
+    fn end(
+        self: &Arc<Self>,
+        shared: &Shared,
+        outcome: Outcome<mcplink_result_t>,
+        done: Option<Arc<Hook<DoneFn>>>,
+    ) {
+        let outcome = Arc::new(outcome);
+        self.state.lock().outcome = Some(Arc::clone(&outcome));
+        self.look_again();
+        let Some(done) = done else { return };
+        let (me, number) = (Arc::clone(self), shared.number);
+        shared.stage.post(Kind::Call, move || {
+            let state = me.state.lock();
+            let handle = state.handle.upgrade().filter(|_| !state.is_freed);
+            drop(state);
+            tell(number, &done, handle.as_ref(), &outcome);
+        });
+    }
+
+    /// Waits for the outcome; `None` when it is not there in time.
+    fn wait(&self, deadline: Option<Instant>) -> Outcome<Option<Arc<Outcome<mcplink_result_t>>>> {
+        let over = |state: &State| state.outcome.is_some() || state.is_freed;
+        // Whoever runs the callbacks of the client answers its server meanwhile.
+        let home = self
+            .shared
+            .upgrade()
+            .filter(|shared| shared.stage.is_home());
+        if let Some(shared) = home {
+            let stage = &shared.stage;
+            stage.serve_questions(deadline, || over(&self.state.lock()));
+        }
+        let mut state = self.state.lock();
+        while !over(&state) && deadline.is_none_or(|deadline| Instant::now() < deadline) {
+            state = self.changed.wait_until(state, deadline);
+        }
+        match &state.outcome {
+            Some(outcome) => Ok(Some(Arc::clone(outcome))),
+            None if state.is_freed => {
+                let text = "the handle of the call was freed by another thread";
+                Err(Error::new(ErrorKind::Closed, text).into())
+            }
+            None => Ok(None),
+        }
+    }
+}
+
+fn tell(
+    number: u64,
+    done: &Hook<DoneFn>,
+    handle: Option<&Arc<mcplink_call_t>>,
+    outcome: &Outcome<mcplink_result_t>,
+) {
+    let call = handle.map_or(std::ptr::null_mut(), |handle| {
+        Arc::as_ptr(handle).cast_mut()
+    });
+    let user = done.user.ptr();
+    match outcome {
+        Ok(result) => {
+            let status = result.status().code();
+            // SAFETY: the header says what it is given.
+            call_back(number, || unsafe {
+                (done.callback)(user, call, status, result, std::ptr::null());
+            });
+        }
+        Err(failure) => {
+            let status = failure.code();
+            let error = mcplink_error_t::from(failure.clone());
+            // SAFETY: the header says what it is given.
+            call_back(number, || unsafe {
+                (done.callback)(user, call, status, std::ptr::null(), &raw const error);
+            });
+        }
+    }
+}
+
+/// Starts a call: what all functions do whose names end in `_start`.
+///
+/// # Safety
+///
+/// The pointers are NULL, or what the header says of them.
+pub(super) unsafe fn start(
+    client: *mut mcplink_client_t,
+    options: *const mcplink_call_options_t,
+    done: (mcplink_done_fn, *mut c_void, mcplink_destroy_fn),
+    out: *mut *mut mcplink_call_t,
+    err: *mut *mut mcplink_error_t,
+    request: impl FnOnce() -> Outcome<Request>,
+) -> mcplink_status_t {
+    let (callback, user, destroy) = done;
+    let user = UserData::new(user, destroy);
+    // SAFETY: the caller promises the same.
+    unsafe {
+        ffi(err, || {
+            if !out.is_null() {
+                out.write(std::ptr::null_mut());
+            }
+            let client = enter(client, "client")?;
+            let options = copied(options);
+            let request = request()?;
+            let done = Hook::new(callback, user);
+            let call = begin(&client, options, request, done, !out.is_null())?;
+            if let Some(call) = call {
+                out.write(Arc::into_raw(call).cast_mut());
+            }
+            Ok(mcplink_status::MCPLINK_OK)
+        })
+    }
+}
+
+fn begin(
+    client: &mcplink_client_t,
+    options: mcplink_call_options_t,
+    request: Request,
+    done: Option<Arc<Hook<DoneFn>>>,
+    is_wanted: bool,
+) -> Outcome<Option<Arc<mcplink_call_t>>> {
+    static IDS: AtomicU64 = AtomicU64::new(1);
+    let connected = client.client()?.clone();
+    let shared = Arc::clone(&client.shared);
+    let started = Arc::new(Started {
+        id: IDS.fetch_add(1, Ordering::Relaxed),
+        shared: Arc::downgrade(&shared),
+        token: CancelToken::new(),
+        state: Mutex::default(),
+        changed: Condvar::new(),
+    });
+    let handle = is_wanted.then(|| {
+        Arc::new(mcplink_call_t {
+            gate: Gate::new(),
+            started: Arc::clone(&started),
+        })
+    });
+    if let Some(handle) = &handle {
+        started.state.lock().handle = Arc::downgrade(handle);
+    }
+    client.callers.start(move || {
+        let Request { method, work } = request;
+        let outcome = contained(|| {
+            let own = started.token.clone();
+            let _tied = options.cancel.as_ref().map(|token| {
+                let own = own.clone();
+                token.on_trigger(move || own.trigger())
+            });
+            let on_progress = options.progress.clone().map(|hook| {
+                let (news, shared) = (News::new(hook), Arc::clone(&shared));
+                move |progress| news.post(&shared, Kind::Call, progress)
+            });
+            let options = options.build(shared.timeouts, Some(&own), on_progress);
+            work(&connected, options).map_err(Failure::from)
+        });
+        started.end(
+            &shared,
+            outcome.map_err(|failure| failure.of(&method)),
+            done,
+        );
+    })?;
+    Ok(handle)
+}
+
+/// Ends a call: it fails with MCPLINK_E_CANCELLED, unless its outcome is there already. The server is told.
+///
+/// call: the call.
+/// reason: for the server, one sentence; NULL for none.
+/// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_call_cancel(
+    call: *mut mcplink_call_t,
+    reason: *const c_char,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header says that they are a call of ours and text that ends in NUL.
+        let (call, reason) = unsafe { (enter(call, "call")?, optional(reason, "reason")?) };
+        match reason {
+            Some(reason) => call.started.token.trigger_because(reason),
+            None => call.started.token.trigger(),
+        }
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// Waits for the outcome of a call. Its done function may run before or after this returns. May be called again, by several threads too.
+///
+/// call: the call.
+/// timeout_ms: for how long at most, in milliseconds; MCPLINK_FOREVER for no end of its own: a call has its own deadline.
+/// out: receives the result, NULL without one. The caller's to free. NULL is fine.
+/// err: receives what went wrong; NULL is fine.
+/// Returns: MCPLINK_OK or MCPLINK_TOOL_ERROR with a result, MCPLINK_PENDING when the time is over, or the status of the call's failure.
+/// MCPLINK_E_CLOSED also when another thread frees the handle. Threads: any; on the one that runs the callbacks of the client it answers what the
+/// server asks meanwhile. Blocks: yes. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_call_wait(
+    call: *mut mcplink_call_t,
+    timeout_ms: u32,
+    out: *mut *mut mcplink_result_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are NULL or can be written to, and that it is a call of ours.
+    unsafe {
+        ffi(err, || {
+            if !out.is_null() {
+                out.write(std::ptr::null_mut());
+            }
+            let call = enter(call, "call")?;
+            let deadline = Instant::now().checked_add(span(timeout_ms));
+            let Some(outcome) = call.started.wait(deadline)? else {
+                return Ok(mcplink_status::MCPLINK_PENDING);
+            };
+            match &*outcome {
+                Err(failure) => Err(failure.clone()),
+                Ok(result) => {
+                    if !out.is_null() {
+                        out.write(Box::into_raw(Box::new(result.clone())));
+                    }
+                    Ok(result.status())
+                }
+            }
+        })
+    }
+}
+
+/// Whether the outcome of a call is there.
+///
+/// call: NULL for false.
+/// Returns: true if so; its done function may still have to run. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_call_is_done(call: *const mcplink_call_t) -> bool {
+    value(false, || {
+        // SAFETY: the header says that it is a call of ours.
+        let call = unsafe { enter(call, "call") };
+        call.is_ok_and(|call| call.started.state.lock().outcome.is_some())
+    })
+}
+
+/// Tells a call from all others of this process.
+///
+/// call: NULL for 0.
+/// Returns: a number of this library's own, from 1. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_call_id(call: *const mcplink_call_t) -> u64 {
+    value(0, || {
+        // SAFETY: the header says that it is a call of ours.
+        let call = unsafe { enter(call, "call") };
+        call.map_or(0, |call| call.started.id)
+    })
+}
+
+/// Frees the handle of a call. The call goes on, and its done function will run; to end it, cancel it before.
+///
+/// call: NULL is fine. Threads: any, in callbacks too. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_call_free(call: *mut mcplink_call_t) {
+    // SAFETY: the header says that it is a call of ours, freed once.
+    unsafe { free_handle(call) }
+}

@@ -1,0 +1,289 @@
+//! How one call waits, and what it tells meanwhile.
+
+use std::ffi::{c_char, c_void};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Timeouts;
+use super::options::{invalid, span};
+use crate::cffi::cancel::{mcplink_cancel_t, optional_token};
+use crate::cffi::entry::{Outcome, free, get, need_mut, plain, value};
+use crate::cffi::json::json_payload;
+use crate::cffi::responder::level_of;
+use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::text::{Text, mcplink_str_t, name, view_or_empty};
+use crate::cffi::user::{Hook, UserData, call_back, mcplink_destroy_fn};
+use crate::protocol::{CallOptions, CancelToken, Progress};
+use crate::schema::{JsonObject, LoggingLevel};
+
+/// Says how a call waits. NULL does wherever it is asked for. It is copied by the call, and stays the caller's.
+#[derive(Clone, Default)]
+pub struct mcplink_call_options_t {
+    timeout: Option<Duration>,
+    max_timeout: Option<Duration>,
+    pub(super) cancel: Option<CancelToken>,
+    pub(super) progress: Option<Arc<Hook<ProgressFn>>>,
+    meta: JsonObject,
+    log_level: Option<LoggingLevel>,
+    bypasses_cache: bool,
+}
+
+/// Takes what a call tells of its progress. total is 0 when it is not known; message is empty when there is none, and valid until this returns.
+pub type mcplink_progress_fn = Option<
+    unsafe extern "C-unwind" fn(
+        user: *mut c_void,
+        progress: f64,
+        total: f64,
+        message: mcplink_str_t,
+    ),
+>;
+
+pub(super) type ProgressFn = unsafe extern "C-unwind" fn(
+    user: *mut c_void,
+    progress: f64,
+    total: f64,
+    message: mcplink_str_t,
+);
+
+impl mcplink_call_options_t {
+    /// The options of a call as Rust programs have them.
+    pub(super) fn build<'a>(
+        &self,
+        defaults: Timeouts,
+        cancel: Option<&CancelToken>,
+        on_progress: Option<impl FnMut(Progress) + 'a>,
+    ) -> CallOptions<'a> {
+        let mut options = CallOptions::new();
+        if let Some(timeout) = self.timeout.or(defaults.timeout) {
+            options = options.timeout(timeout);
+        }
+        if let Some(timeout) = self.max_timeout.or(defaults.max_timeout) {
+            options = options.max_timeout(timeout);
+        }
+        if let Some(cancel) = cancel {
+            options = options.cancel_with(cancel);
+        }
+        if let Some(on_progress) = on_progress {
+            options = options.on_progress(on_progress);
+        }
+        if let Some(level) = &self.log_level {
+            options = options.log_level(level.clone());
+        }
+        if self.bypasses_cache {
+            options = options.bypass_cache();
+        }
+        for (key, value) in &self.meta {
+            options = options.meta(key, value.clone());
+        }
+        options
+    }
+}
+
+/// Tells the host of progress.
+pub(super) fn tell(number: u64, hook: &Hook<ProgressFn>, progress: Progress) {
+    let message = progress.message.map(Text::from);
+    let total = progress.total.unwrap_or_default();
+    // SAFETY: the header says what it is given.
+    call_back(number, || unsafe {
+        let message = view_or_empty(message.as_ref());
+        (hook.callback)(hook.user.ptr(), progress.progress, total, message);
+    });
+}
+
+/// The options of a call; those that nobody set for NULL.
+///
+/// # Safety
+///
+/// `options` is NULL or options that live, and don't change meanwhile.
+pub(super) unsafe fn copied(options: *const mcplink_call_options_t) -> mcplink_call_options_t {
+    // SAFETY: the caller promises the same.
+    unsafe { get(options) }.cloned().unwrap_or_default()
+}
+
+/// # Safety
+///
+/// `options` is NULL or options that live, and are used by this thread alone.
+unsafe fn set(
+    options: *mut mcplink_call_options_t,
+    change: impl FnOnce(&mut mcplink_call_options_t) -> Outcome<()>,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the caller promises the same.
+        change(unsafe { need_mut(options, "options") }?)?;
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// Makes options with the defaults.
+///
+/// Returns: options, the caller's to free; they may be used for many calls. Threads: any; one at a time changes them. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub extern "C" fn mcplink_call_options_new() -> *mut mcplink_call_options_t {
+    value(std::ptr::null_mut(), || {
+        Box::into_raw(Box::new(mcplink_call_options_t::default()))
+    })
+}
+
+/// Frees options. Calls that were made with them go on.
+///
+/// options: NULL is fine. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_call_options_free(options: *mut mcplink_call_options_t) {
+    // SAFETY: the header says that they are options of ours, freed once.
+    unsafe { free(options) }
+}
+
+/// Says how long to wait for the result, or for progress, which starts the time anew. It does not run while a person answers a question of the
+/// server. Defaults to that of the client.
+///
+/// options: the options.
+/// milliseconds: MCPLINK_FOREVER for no end.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_call_options_set_timeout_ms(
+    options: *mut mcplink_call_options_t,
+    milliseconds: u32,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, |options| {
+            options.timeout = Some(span(milliseconds));
+            Ok(())
+        })
+    }
+}
+
+/// Says how long to wait in all, however much progress there is. Defaults to that of the client.
+///
+/// options: the options.
+/// milliseconds: MCPLINK_FOREVER for no end.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_call_options_set_max_timeout_ms(
+    options: *mut mcplink_call_options_t,
+    milliseconds: u32,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, |options| {
+            options.max_timeout = Some(span(milliseconds));
+            Ok(())
+        })
+    }
+}
+
+/// Lets a token end the call.
+///
+/// options: the options.
+/// cancel: may be freed before the options; NULL for none.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_call_options_set_cancel(
+    options: *mut mcplink_call_options_t,
+    cancel: *mut mcplink_cancel_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options and a token of ours.
+    unsafe {
+        set(options, |options| {
+            options.cancel = optional_token(cancel)?;
+            Ok(())
+        })
+    }
+}
+
+/// Sets what takes the progress of the call.
+///
+/// options: the options.
+/// callback: NULL for none. Of a blocking call it runs on the thread that calls, in order, before the call returns; of a started one where the
+/// callbacks of the client run, where progress that waits gives way to newer one.
+/// user, destroy: passed to callback, and ended when another one is set, or when options and calls that have it are over.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_call_options_on_progress(
+    options: *mut mcplink_call_options_t,
+    callback: mcplink_progress_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+) -> mcplink_status_t {
+    let user = UserData::new(user, destroy);
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, |options| {
+            options.progress = Hook::new(callback, user);
+            Ok(())
+        })
+    }
+}
+
+/// Sends a member of "_meta" along, for example a trace context.
+///
+/// options: the options.
+/// key: its name.
+/// json, len: its value; MCPLINK_NUL measures it.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_call_options_set_meta(
+    options: *mut mcplink_call_options_t,
+    key: *const c_char,
+    json: *const c_char,
+    len: usize,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours, text that ends in NUL and text with its length.
+    unsafe {
+        set(options, |options| {
+            let (key, json) = (name(key, "key")?, json_payload(json, len, "json")?);
+            let json =
+                serde_json::from_str(json.get()).map_err(|error| invalid(error.to_string()))?;
+            options.meta.insert(key.to_owned(), json);
+            Ok(())
+        })
+    }
+}
+
+/// Asks a modern server for log messages while the call runs; they come as MCPLINK_EVENT_LOG_MESSAGE. Servers of the legacy era are told with
+/// mcplink_client_set_log_level.
+///
+/// options: the options.
+/// level: the least severe one, of enum mcplink_log_level.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_call_options_set_log_level(
+    options: *mut mcplink_call_options_t,
+    level: i32,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, |options| {
+            options.log_level = Some(level_of(level)?);
+            Ok(())
+        })
+    }
+}
+
+/// Asks the server even if a result is kept that is still fresh. Defaults to no.
+///
+/// options: the options.
+/// bypasses: whether.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_call_options_set_bypass_cache(
+    options: *mut mcplink_call_options_t,
+    bypasses: bool,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, |options| {
+            options.bypasses_cache = bypasses;
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,215 @@
+//! What a client connects to, and how the transport to it is made.
+
+use std::ffi::OsString;
+use std::os::fd::{BorrowedFd, RawFd};
+use std::sync::Weak;
+use std::time::Duration;
+
+use super::Shared;
+use super::events::Lines;
+#[cfg(feature = "http-client")]
+use super::options::mcplink_token_t;
+use crate::cffi::entry::Outcome;
+use crate::cffi::transport::Connector;
+#[cfg(feature = "http-client")]
+use crate::cffi::user::call_back;
+use crate::error::{Error, ErrorKind, Result};
+use crate::transport::{Child, Stderr, StderrTail, Stream, Transport};
+
+/// What becomes of a child's standard error.
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum mcplink_stderr {
+    /// It is read, and the last 64 KiB kept: see mcplink_client_stderr_tail and mcplink_error_peer_stderr. The default.
+    #[default]
+    MCPLINK_STDERR_CAPTURE = 0,
+    /// It goes where this process's standard error goes.
+    MCPLINK_STDERR_INHERIT = 1,
+    /// It goes nowhere.
+    MCPLINK_STDERR_DISCARD = 2,
+}
+
+/// What the options say of it.
+#[derive(Clone, Default)]
+pub(super) struct Endpoint {
+    pub(super) command: Option<Vec<OsString>>,
+    pub(super) env: Vec<(OsString, Option<OsString>)>,
+    pub(super) clears_env: bool,
+    pub(super) directory: Option<OsString>,
+    pub(super) stderr: mcplink_stderr,
+    pub(super) pipes: bool,
+    pub(super) url: Option<String>,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) bearer: Option<String>,
+    pub(super) proxy: Option<String>,
+    pub(super) proxy_from_environment: bool,
+    pub(super) follows_redirects: bool,
+    pub(super) fds: Option<(RawFd, RawFd)>,
+    pub(super) transport: Option<Connector>,
+    pub(super) close: Option<Duration>,
+}
+
+/// A transport that is ready to be opened.
+pub(super) struct Ready {
+    pub(super) transport: Box<dyn Transport>,
+    pub(super) tail: Option<StderrTail>,
+}
+
+impl Endpoint {
+    /// Makes the transport: of exactly one thing to connect to. `shared` is that of the client to be.
+    pub(super) fn transport(
+        &self,
+        shared: &Weak<Shared>,
+        has_lines: bool,
+        has_bearer: bool,
+    ) -> Outcome<Ready> {
+        let set = [
+            ("command", self.command.is_some()),
+            ("url", self.url.is_some()),
+            ("fds", self.fds.is_some()),
+            ("transport", self.transport.is_some()),
+        ];
+        let set: Vec<&str> = set
+            .into_iter()
+            .filter_map(|(name, is_set)| is_set.then_some(name))
+            .collect();
+        if set.len() != 1 {
+            let found = match set.as_slice() {
+                [] => "none is set".to_owned(),
+                several => format!("set are {}", several.join(" and ")),
+            };
+            let text = format!(
+                "a client connects to exactly one of command, url, fds and transport (mcplink_client_options_set_...): {found}"
+            );
+            return Err(Error::new(ErrorKind::Invalid, text).into());
+        }
+        if let Some(command) = &self.command {
+            let child = self.child(command, shared, has_lines);
+            let tail = Some(child.stderr_tail());
+            return Ok(Ready {
+                transport: Box::new(child),
+                tail,
+            });
+        }
+        let transport: Box<dyn Transport> = if let Some(url) = &self.url {
+            self.http(url, shared, has_bearer)?
+        } else if let Some((input, output)) = self.fds {
+            Box::new(Stream::fds(duplicate(input)?, duplicate(output)?))
+        } else if let Some(connector) = &self.transport {
+            Box::new(connector.connect()?)
+        } else {
+            unreachable!("exactly one is set")
+        };
+        Ok(Ready {
+            transport,
+            tail: None,
+        })
+    }
+
+    fn child(&self, command: &[OsString], shared: &Weak<Shared>, has_lines: bool) -> Child {
+        let (program, args) = command.split_first().expect("a command has a program");
+        let mut child = Child::new(program).args(args).pipes(self.pipes);
+        if self.clears_env {
+            child = child.env_clear();
+        }
+        for (name, value) in &self.env {
+            child = match value {
+                Some(value) => child.env(name, value),
+                None => child.env_remove(name),
+            };
+        }
+        if let Some(directory) = &self.directory {
+            child = child.current_dir(directory);
+        }
+        if let Some(close) = self.close {
+            child = child.grace(close);
+        }
+        child.stderr(match self.stderr {
+            mcplink_stderr::MCPLINK_STDERR_INHERIT => Stderr::Inherit,
+            mcplink_stderr::MCPLINK_STDERR_DISCARD => Stderr::Discard,
+            mcplink_stderr::MCPLINK_STDERR_CAPTURE if has_lines => {
+                Stderr::lines(Lines::taker(Weak::clone(shared)))
+            }
+            mcplink_stderr::MCPLINK_STDERR_CAPTURE => Stderr::Capture,
+        })
+    }
+
+    #[cfg(feature = "http-client")]
+    fn http(
+        &self,
+        url: &str,
+        shared: &Weak<Shared>,
+        has_bearer: bool,
+    ) -> Result<Box<dyn Transport>> {
+        use crate::transport::http::Http;
+
+        let mut http = Http::new(url)?.follow_redirects(self.follows_redirects);
+        for (name, value) in &self.headers {
+            http = http.header(name, value);
+        }
+        if let Some(token) = &self.bearer {
+            http = http.bearer(token);
+        } else if has_bearer {
+            // The hook is the handle's, which the connection may outlive by a moment.
+            let shared = Weak::clone(shared);
+            http = http.bearer_with(move || asked(&shared));
+        }
+        if let Some(proxy) = &self.proxy {
+            http = http.proxy(proxy);
+        } else if self.proxy_from_environment {
+            http = http.proxy_from_environment();
+        }
+        if let Some(close) = self.close {
+            http = http.close_timeout(close);
+        }
+        Ok(Box::new(http))
+    }
+
+    #[cfg(not(feature = "http-client"))]
+    fn http(&self, _: &str, _: &Weak<Shared>, _: bool) -> Result<Box<dyn Transport>> {
+        Err(Error::new(
+            ErrorKind::Unsupported,
+            "this library was built without clients over HTTP (feature 'http-client')",
+        ))
+    }
+}
+
+/// Asks the host for a token.
+#[cfg(feature = "http-client")]
+fn asked(shared: &Weak<Shared>) -> Result<String> {
+    let refused = |text: String| Error::new(ErrorKind::Auth, text);
+    let shared = shared.upgrade();
+    let Some((number, hook)) = shared
+        .as_ref()
+        .and_then(|shared| Some((shared.number, shared.hooks.bearer.as_ref()?)))
+    else {
+        return Err(Error::new(ErrorKind::Closed, "the client was freed"));
+    };
+    let mut token = mcplink_token_t { text: None };
+    // SAFETY: the header says what it is given.
+    let status = call_back(number, || unsafe {
+        (hook.callback)(hook.user.ptr(), &raw mut token)
+    });
+    match (status, token.text) {
+        (Some(0), Some(text)) => Ok(text),
+        (Some(0), None) => Err(refused(
+            "the function for tokens gave none (mcplink_token_set)".to_owned(),
+        )),
+        (Some(status), _) => Err(refused(format!(
+            "the function for tokens returned {status}"
+        ))),
+        (None, _) => Err(refused("the function for tokens panicked".to_owned())),
+    }
+}
+
+/// A descriptor of our own for the same stream: the host's stays the host's.
+fn duplicate(fd: RawFd) -> Result<std::os::fd::OwnedFd> {
+    if fd < 0 {
+        let text = format!("{fd} is no descriptor");
+        return Err(Error::new(ErrorKind::Invalid, text));
+    }
+    // SAFETY: it is not negative, and only looked at for the moment; one that is closed is an error of the system.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
+    let ours = borrowed.try_clone_to_owned();
+    ours.map_err(|error| Error::io(format_args!("duplicating descriptor {fd}"), error))
+}

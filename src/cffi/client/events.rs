@@ -1,0 +1,296 @@
+//! What happens beside all calls: how it stands with the connection, what changes on the server, what it logs.
+//!
+//! **Order.** Events are posted in the order in which they happen, and run in that order. What becomes of the connection is never dropped.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
+
+use serde_json::json;
+
+use super::hooks::{EventFn, LineFn};
+use super::{Phase, Shared};
+use crate::cffi::json::mcplink_json_t;
+use crate::cffi::log;
+use crate::cffi::queue::Kind;
+use crate::cffi::status::mcplink_status;
+use crate::cffi::text::Text;
+use crate::cffi::user::{Hook, call_back};
+use crate::client::{Client, ClientBuilder, ConnectionEvent, Event};
+use crate::error::{Error, ErrorKind, Result};
+use crate::schema::method;
+use crate::sync::Mutex;
+
+/// What an event tells. Ignore those that you don't know: there will be more.
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum mcplink_event {
+    /// A client that was started is connected. No params.
+    MCPLINK_EVENT_CONNECTED = 1,
+    /// A client that was started could not be connected: {"status":-9,"message":"..."}. Free it.
+    MCPLINK_EVENT_FAILED = 2,
+    /// The server was lost and will be started again: {"status":-3,"message":"...","attempt":1,"delayMs":250}.
+    MCPLINK_EVENT_LOST = 3,
+    /// The server is there again, and knows nothing of what was before: {"attempt":1}.
+    MCPLINK_EVENT_RESTORED = 4,
+    /// The connection has ended for good. {"status":-3,"message":"..."} when it was lost, no params when it was closed here.
+    MCPLINK_EVENT_CLOSED = 5,
+    /// The list of tools is another one; see mcplink_client_listen. No params.
+    MCPLINK_EVENT_TOOLS_CHANGED = 6,
+    /// The list of prompts is another one; see mcplink_client_listen. No params.
+    MCPLINK_EVENT_PROMPTS_CHANGED = 7,
+    /// The list of resources is another one; see mcplink_client_listen. No params.
+    MCPLINK_EVENT_RESOURCES_CHANGED = 8,
+    /// A resource holds something else: {"uri":"..."}; see mcplink_client_subscribe.
+    MCPLINK_EVENT_RESOURCE_UPDATED = 9,
+    /// The server was away, changes may have been missed: take everything for changed. No params.
+    MCPLINK_EVENT_EVERYTHING_CHANGED = 10,
+    /// No more changes are told, though the connection lives: {"clean":true} when the server ended that in order.
+    MCPLINK_EVENT_CHANGES_ENDED = 11,
+    /// The server logs: {"level":"info","logger":"...","data":...}.
+    MCPLINK_EVENT_LOG_MESSAGE = 12,
+    /// The user has done what was to be done on a page: {"elicitationId":"..."} (2025-11-25 only).
+    MCPLINK_EVENT_ELICITATION_COMPLETE = 13,
+    /// A notification that a function was registered for; its params.
+    MCPLINK_EVENT_NOTIFICATION = 14,
+}
+
+use mcplink_event as Number;
+
+impl Shared {
+    /// Tells the host what happened.
+    fn tell(&self, kind: Kind, event: Number, params: Option<String>) {
+        if let Some(hook) = self.hooks.event.clone() {
+            self.post_event(hook, kind, event, params);
+        }
+    }
+
+    fn post_event(
+        &self,
+        hook: Arc<Hook<EventFn>>,
+        kind: Kind,
+        event: Number,
+        params: Option<String>,
+    ) {
+        let number = self.number;
+        self.stage.post(kind, move || {
+            // What is not JSON is not told: only a server that is not one says such a thing.
+            let params = params.and_then(|params| mcplink_json_t::parse(&params).ok());
+            let node = params.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+            // SAFETY: the header says what it is given.
+            call_back(number, || unsafe {
+                (hook.callback)(hook.user.ptr(), event as i32, node);
+            });
+        });
+    }
+
+    /// The connection is there. `is_told`: the host waits for the event.
+    pub(super) fn connected(&self, client: Client, is_told: bool) -> Result<()> {
+        let mut phase = self.phase.lock();
+        let Phase::Connecting(early) = &mut *phase else {
+            drop(phase);
+            client.close();
+            return Err(Error::new(ErrorKind::Cancelled, "connecting was cancelled"));
+        };
+        let early = early.take();
+        *phase = Phase::Ready;
+        let first = self.client.set(client);
+        drop(phase);
+        debug_assert!(first.is_ok(), "a client is connected once");
+        if is_told {
+            self.tell(Kind::Call, Number::MCPLINK_EVENT_CONNECTED, None);
+        }
+        if early.is_some() {
+            self.gone(early);
+        }
+        Ok(())
+    }
+
+    /// The connection could not be made.
+    pub(super) fn failed(&self, error: &Error, is_told: bool) {
+        let mut phase = self.phase.lock();
+        if let Phase::Connecting(_) = &*phase {
+            *phase = Phase::Failed(error.clone());
+        }
+        drop(phase);
+        if is_told {
+            let params = Some(told(error).to_string());
+            self.tell(Kind::Call, Number::MCPLINK_EVENT_FAILED, params);
+        }
+    }
+
+    /// The connection is not there any more, and will not be: with the reason, or closed here.
+    pub(super) fn gone(&self, error: Option<Error>) {
+        let mut phase = self.phase.lock();
+        match &mut *phase {
+            Phase::Connecting(early) if error.is_some() => {
+                *early = error;
+                return;
+            }
+            Phase::Closed | Phase::Failed(_) => return,
+            _ => {}
+        }
+        let was_connected = !matches!(*phase, Phase::Connecting(_));
+        *phase = Phase::Closed;
+        drop(phase);
+        if was_connected {
+            let params = error.map(|error| told(&error).to_string());
+            self.tell(Kind::Call, Number::MCPLINK_EVENT_CLOSED, params);
+        }
+    }
+
+    fn connection_event(&self, event: ConnectionEvent) {
+        let (phase, number, params) = match event {
+            ConnectionEvent::GivenUp { error } => return self.gone(Some(error)),
+            ConnectionEvent::Lost {
+                error,
+                attempt,
+                delay,
+            } => {
+                let mut params = told(&error);
+                params["attempt"] = attempt.into();
+                params["delayMs"] = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX).into();
+                (Phase::Lost, Number::MCPLINK_EVENT_LOST, params)
+            }
+            ConnectionEvent::Restored { attempt } => (
+                Phase::Ready,
+                Number::MCPLINK_EVENT_RESTORED,
+                json!({ "attempt": attempt }),
+            ),
+        };
+        let mut current = self.phase.lock();
+        if let Phase::Ready | Phase::Lost = &*current {
+            *current = phase;
+        }
+        drop(current);
+        self.tell(Kind::Call, number, Some(params.to_string()));
+    }
+
+    /// Something has changed on the server.
+    pub(super) fn changed(&self, event: Event) {
+        let (number, params) = match event {
+            Event::ToolsChanged => (Number::MCPLINK_EVENT_TOOLS_CHANGED, None),
+            Event::PromptsChanged => (Number::MCPLINK_EVENT_PROMPTS_CHANGED, None),
+            Event::ResourcesChanged => (Number::MCPLINK_EVENT_RESOURCES_CHANGED, None),
+            Event::ResourceUpdated(uri) => (
+                Number::MCPLINK_EVENT_RESOURCE_UPDATED,
+                Some(json!({ "uri": uri }).to_string()),
+            ),
+            Event::EverythingChanged => (Number::MCPLINK_EVENT_EVERYTHING_CHANGED, None),
+            // The end of the connection is an event of its own.
+            Event::Ended { .. } if self.closing.is_triggered() => return,
+            Event::Ended { clean, .. } => (
+                Number::MCPLINK_EVENT_CHANGES_ENDED,
+                Some(json!({ "clean": clean }).to_string()),
+            ),
+        };
+        self.tell(Kind::Event, number, params);
+    }
+}
+
+/// An error, as events tell it.
+fn told(error: &Error) -> serde_json::Value {
+    let status = mcplink_status::from(error.kind()).code();
+    json!({ "status": status, "message": error.to_string() })
+}
+
+/// Has the connection tell its events.
+pub(super) fn attach(mut builder: ClientBuilder, shared: &Arc<Shared>) -> ClientBuilder {
+    let weak = || Arc::downgrade(shared);
+    let me = weak();
+    builder = builder.on_connection_event(move |event| {
+        with(&me, |shared| shared.connection_event(event));
+    });
+    if shared.hooks.event.is_some() {
+        let me = weak();
+        builder = builder.on_notification(method::NOTIFICATIONS_MESSAGE, move |_, message| {
+            let params = Some(message.params().to_owned());
+            with(&me, |shared| {
+                shared.tell(Kind::Event, Number::MCPLINK_EVENT_LOG_MESSAGE, params);
+            });
+        });
+        let me = weak();
+        builder = builder.on_elicitation_complete(move |id| {
+            let params = Some(json!({ "elicitationId": id }).to_string());
+            with(&me, |shared| {
+                shared.tell(
+                    Kind::Event,
+                    Number::MCPLINK_EVENT_ELICITATION_COMPLETE,
+                    params,
+                );
+            });
+        });
+    }
+    for (method, _) in &shared.hooks.notifications {
+        let (me, name) = (weak(), method.clone());
+        builder = builder.on_notification(method.clone(), move |_, notification| {
+            let params = Some(notification.params().to_owned());
+            with(&me, |shared| {
+                let mut hooks = shared.hooks.notifications.iter();
+                if let Some((_, hook)) = hooks.find(|(known, _)| *known == name) {
+                    let hook = Arc::clone(hook);
+                    let number = Number::MCPLINK_EVENT_NOTIFICATION;
+                    shared.post_event(hook, Kind::Event, number, params);
+                }
+            });
+        });
+    }
+    let me = weak();
+    builder = builder.on_log(move |record| {
+        with(&me, |shared| {
+            log::tell(shared.hooks.log.as_ref(), shared.number, record)
+        });
+    });
+    builder
+}
+
+fn with(shared: &Weak<Shared>, run: impl FnOnce(&Shared)) {
+    // Once the handle is gone there is nobody to tell.
+    if let Some(shared) = shared.upgrade() {
+        run(&shared);
+    }
+}
+
+/// So many lines of standard error wait for the host at most; what comes beyond is only in the tail.
+const MAX_LINES: usize = 1024;
+
+/// Lines of a child's standard error on their way to the host.
+#[derive(Default)]
+pub(super) struct Lines(Mutex<VecDeque<String>>);
+
+impl Lines {
+    /// What takes the lines, for the child.
+    pub(super) fn taker(shared: Weak<Shared>) -> impl FnMut(&str) + Send + 'static {
+        let lines = Arc::new(Self::default());
+        move |line| {
+            let mut waiting = lines.0.lock();
+            if waiting.len() >= MAX_LINES {
+                return;
+            }
+            waiting.push_back(line.to_owned());
+            let is_first = waiting.len() == 1;
+            drop(waiting);
+            if is_first {
+                with(&shared, |shared| lines.hand_on(shared));
+            }
+        }
+    }
+
+    fn hand_on(self: &Arc<Self>, shared: &Shared) {
+        let Some(hook) = shared.hooks.stderr.clone() else {
+            return;
+        };
+        let (number, me) = (shared.number, Arc::clone(self));
+        shared.stage.post(Kind::Call, move || {
+            let lines = std::mem::take(&mut *me.0.lock());
+            lines.iter().for_each(|line| one_line(number, &hook, line));
+        });
+    }
+}
+
+fn one_line(number: u64, hook: &Hook<LineFn>, line: &str) {
+    let line = Text::from(line);
+    // SAFETY: the header says what it is given.
+    call_back(number, || unsafe {
+        (hook.callback)(hook.user.ptr(), line.view());
+    });
+}

@@ -1,0 +1,60 @@
+//! The callbacks that a client has, as its options were given them.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use super::options::mcplink_token_t;
+use crate::cffi::json::mcplink_json_t;
+use crate::cffi::log;
+use crate::cffi::request::mcplink_request_t;
+use crate::cffi::responder::mcplink_responder_t;
+use crate::cffi::status::mcplink_status_t;
+use crate::cffi::text::mcplink_str_t;
+use crate::cffi::user::Hook;
+
+pub(super) type EventFn =
+    unsafe extern "C-unwind" fn(user: *mut c_void, event: i32, params: *const mcplink_json_t);
+pub(super) type LineFn = unsafe extern "C-unwind" fn(user: *mut c_void, line: mcplink_str_t);
+pub(super) type BearerFn =
+    unsafe extern "C-unwind" fn(user: *mut c_void, token: *mut mcplink_token_t) -> mcplink_status_t;
+
+pub(super) type HandlerFn = unsafe extern "C-unwind" fn(
+    user: *mut c_void,
+    request: *const mcplink_request_t,
+    responder: *mut mcplink_responder_t,
+);
+
+/// The callbacks of one client. Copies share them; what belongs to each is ended with the last copy.
+#[derive(Clone, Default)]
+pub(super) struct Hooks {
+    pub(super) event: Option<Arc<Hook<EventFn>>>,
+    pub(super) log: Option<Arc<log::Hook>>,
+    pub(super) stderr: Option<Arc<Hook<LineFn>>>,
+    pub(super) bearer: Option<Arc<Hook<BearerFn>>>,
+    /// By method.
+    pub(super) notifications: Vec<(String, Arc<Hook<EventFn>>)>,
+    pub(super) elicit: Option<Arc<Hook<HandlerFn>>>,
+    pub(super) elicit_url: Option<Arc<Hook<HandlerFn>>>,
+    pub(super) sample: Option<Arc<Hook<HandlerFn>>>,
+    pub(super) roots: Option<Arc<Hook<HandlerFn>>>,
+    /// By method.
+    pub(super) requests: Vec<(String, Arc<Hook<HandlerFn>>)>,
+}
+
+impl Hooks {
+    /// Whether a server may ask this client.
+    pub(super) fn has_questions(&self) -> bool {
+        let named = [&self.elicit, &self.elicit_url, &self.sample, &self.roots];
+        !self.requests.is_empty() || named.into_iter().any(Option::is_some)
+    }
+}
+
+/// Sets the hook of a method, in place of an earlier one.
+pub(super) fn set_by_method<F>(
+    hooks: &mut Vec<(String, Arc<Hook<F>>)>,
+    method: &str,
+    hook: Option<Arc<Hook<F>>>,
+) {
+    hooks.retain(|(known, _)| known != method);
+    hooks.extend(hook.map(|hook| (method.to_owned(), hook)));
+}

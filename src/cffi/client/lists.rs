@@ -1,0 +1,237 @@
+//! Lists, read to their ends.
+
+use std::ffi::c_void;
+
+use serde::Serialize;
+
+use super::call::{mcplink_call_t, mcplink_done_fn, start};
+use super::call_options::mcplink_call_options_t;
+use super::calling::{Out, Request, call};
+use super::mcplink_client_t;
+use crate::cffi::entry::Outcome;
+use crate::cffi::error::mcplink_error_t;
+use crate::cffi::result::mcplink_result_t;
+use crate::cffi::status::mcplink_status_t;
+use crate::cffi::user::mcplink_destroy_fn;
+use crate::client::Client;
+use crate::error::{Error, ErrorKind, Result};
+use crate::protocol::CallOptions;
+use crate::schema::method;
+
+/// A list, read with `read`, as the result that it would have been without pages.
+fn list<T: Serialize + 'static>(
+    method: &'static str,
+    member: &'static str,
+    read: fn(&Client, CallOptions<'_>) -> Result<Vec<T>>,
+) -> Outcome<Request> {
+    Ok(Request::new(method, move |client, options| {
+        let items = read(client, options)?;
+        let items = serde_json::to_string(&items).map_err(|error| {
+            let text = format!("the list can't be written as JSON: {error}");
+            Error::new(ErrorKind::Protocol, text)
+        })?;
+        Ok(mcplink_result_t::new(format!("{{\"{member}\":{items}}}")))
+    }))
+}
+
+fn tools() -> Outcome<Request> {
+    let read = |client: &Client, options: CallOptions<'_>| client.list_tools_with(options);
+    list(method::TOOLS_LIST, "tools", read)
+}
+
+fn resources() -> Outcome<Request> {
+    let read = |client: &Client, options: CallOptions<'_>| client.list_resources_with(options);
+    list(method::RESOURCES_LIST, "resources", read)
+}
+
+fn templates() -> Outcome<Request> {
+    let read =
+        |client: &Client, options: CallOptions<'_>| client.list_resource_templates_with(options);
+    list(method::RESOURCES_TEMPLATES_LIST, "resourceTemplates", read)
+}
+
+fn prompts() -> Outcome<Request> {
+    let read = |client: &Client, options: CallOptions<'_>| client.list_prompts_with(options);
+    list(method::PROMPTS_LIST, "prompts", read)
+}
+
+/// Lists the tools, all pages of them.
+///
+/// A result that the server let be kept, and that is still fresh, is not asked for again: see mcplink_call_options_set_bypass_cache.
+///
+/// client: the client.
+/// options: hold for each page; NULL for the defaults.
+/// out, err: as mcplink_client_call_tool. The result is {"tools":[...]}.
+/// Returns: as mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or items. Threads: any. Blocks: until there is an
+/// outcome. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_list_tools(
+    client: *mut mcplink_client_t,
+    options: *const mcplink_call_options_t,
+    out: *mut *mut mcplink_result_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says what they are.
+    unsafe { call(client, options, Out::To(out), err, tools) }
+}
+
+/// Starts to list the tools: as mcplink_client_list_tools, without waiting.
+///
+/// callback, user, destroy, out: as mcplink_client_call_tool_start.
+/// Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_list_tools_start(
+    client: *mut mcplink_client_t,
+    options: *const mcplink_call_options_t,
+    callback: mcplink_done_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+    out: *mut *mut mcplink_call_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says what they are.
+    unsafe { start(client, options, (callback, user, destroy), out, err, tools) }
+}
+
+/// Lists the resources, all pages of them.
+///
+/// client: the client.
+/// options: hold for each page; NULL for the defaults.
+/// out, err: as mcplink_client_call_tool. The result is {"resources":[...]}.
+/// Returns: as mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or items. Threads: any. Blocks: until there is an
+/// outcome. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_list_resources(
+    client: *mut mcplink_client_t,
+    options: *const mcplink_call_options_t,
+    out: *mut *mut mcplink_result_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says what they are.
+    unsafe { call(client, options, Out::To(out), err, resources) }
+}
+
+/// Starts to list the resources: as mcplink_client_list_resources, without waiting.
+///
+/// callback, user, destroy, out: as mcplink_client_call_tool_start.
+/// Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_list_resources_start(
+    client: *mut mcplink_client_t,
+    options: *const mcplink_call_options_t,
+    callback: mcplink_done_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+    out: *mut *mut mcplink_call_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says what they are.
+    unsafe {
+        start(
+            client,
+            options,
+            (callback, user, destroy),
+            out,
+            err,
+            resources,
+        )
+    }
+}
+
+/// Lists the resource templates, all pages of them.
+///
+/// client: the client.
+/// options: hold for each page; NULL for the defaults.
+/// out, err: as mcplink_client_call_tool. The result is {"resourceTemplates":[...]}.
+/// Returns: as mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or items. Threads: any. Blocks: until there is an
+/// outcome. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_list_templates(
+    client: *mut mcplink_client_t,
+    options: *const mcplink_call_options_t,
+    out: *mut *mut mcplink_result_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says what they are.
+    unsafe { call(client, options, Out::To(out), err, templates) }
+}
+
+/// Starts to list the resource templates: as mcplink_client_list_templates, without waiting.
+///
+/// callback, user, destroy, out: as mcplink_client_call_tool_start.
+/// Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_list_templates_start(
+    client: *mut mcplink_client_t,
+    options: *const mcplink_call_options_t,
+    callback: mcplink_done_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+    out: *mut *mut mcplink_call_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says what they are.
+    unsafe {
+        start(
+            client,
+            options,
+            (callback, user, destroy),
+            out,
+            err,
+            templates,
+        )
+    }
+}
+
+/// Lists the prompts, all pages of them.
+///
+/// client: the client.
+/// options: hold for each page; NULL for the defaults.
+/// out, err: as mcplink_client_call_tool. The result is {"prompts":[...]}.
+/// Returns: as mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or items. Threads: any. Blocks: until there is an
+/// outcome. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_list_prompts(
+    client: *mut mcplink_client_t,
+    options: *const mcplink_call_options_t,
+    out: *mut *mut mcplink_result_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says what they are.
+    unsafe { call(client, options, Out::To(out), err, prompts) }
+}
+
+/// Starts to list the prompts: as mcplink_client_list_prompts, without waiting.
+///
+/// callback, user, destroy, out: as mcplink_client_call_tool_start.
+/// Returns: as mcplink_client_call_tool_start. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_list_prompts_start(
+    client: *mut mcplink_client_t,
+    options: *const mcplink_call_options_t,
+    callback: mcplink_done_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+    out: *mut *mut mcplink_call_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says what they are.
+    unsafe {
+        start(
+            client,
+            options,
+            (callback, user, destroy),
+            out,
+            err,
+            prompts,
+        )
+    }
+}

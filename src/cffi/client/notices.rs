@@ -1,0 +1,291 @@
+//! What a client says without asking, and which changes it is told.
+
+use std::ffi::c_char;
+use std::sync::{Arc, Weak};
+
+use super::call_options::mcplink_call_options_t;
+use super::calling::{Out, Request, act, call};
+use super::options::invalid;
+use super::{Shared, mcplink_client_t};
+use crate::cffi::error::mcplink_error_t;
+use crate::cffi::handle::Entered;
+use crate::cffi::json::optional_json;
+use crate::cffi::responder::level_of;
+use crate::cffi::result::mcplink_result_t;
+use crate::cffi::status::mcplink_status_t;
+use crate::cffi::text::name;
+use crate::client::{Client, Event};
+use crate::error::Result;
+use crate::protocol::CallOptions;
+use crate::schema::{SubscriptionFilter, method};
+
+/// Sends a notification of any method.
+///
+/// client: the client.
+/// notification: the method.
+/// params, len: a JSON object; MCPLINK_NUL measures it. NULL for none.
+/// err: receives what went wrong; NULL is fine.
+/// Returns: MCPLINK_OK when it is on its way; MCPLINK_E_CLOSED when the server has gone, MCPLINK_E_UNSUPPORTED for a modern server over HTTP, which
+/// takes requests only. Threads: any. Blocks: only while the server does not read. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_notify(
+    client: *mut mcplink_client_t,
+    notification: *const c_char,
+    params: *const c_char,
+    len: usize,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says what they are.
+    unsafe {
+        act(client, err, "", |_, client| {
+            let method = name(notification, "notification")?;
+            match optional_json(params, len, "params")? {
+                Some(params) if params.get().starts_with('{') => client.notify(method, &params)?,
+                Some(_) => return Err(invalid("params have to be an object").into()),
+                None => client.notify(method, &serde_json::Map::new())?,
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Tells the server that the places which it may work in are others now: it asks for them again. Nothing is sent to a modern server, which asks
+/// for each call that needs them.
+///
+/// client: has to have a function for them: see mcplink_client_options_on_roots.
+/// err: receives what went wrong; NULL is fine.
+/// Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED without such a function; else as mcplink_client_notify. Threads: any. Blocks: only while the server
+/// does not read. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_roots_changed(
+    client: *mut mcplink_client_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says what they are.
+    unsafe {
+        act(
+            client,
+            err,
+            method::NOTIFICATIONS_ROOTS_LIST_CHANGED,
+            |_, client| Ok(client.roots_changed()?),
+        )
+    }
+}
+
+/// Sets the least severe level of log messages that a server of the legacy era sends; they come as MCPLINK_EVENT_LOG_MESSAGE. A modern one is
+/// asked with each call: see mcplink_call_options_set_log_level.
+///
+/// client: the client.
+/// level: as there.
+/// options, err: as mcplink_client_call_tool.
+/// Returns: MCPLINK_OK; MCPLINK_E_UNSUPPORTED for a modern server, and for one that does not log; else as mcplink_client_call_tool. Threads: any.
+/// Blocks: until there is an outcome. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_set_log_level(
+    client: *mut mcplink_client_t,
+    level: i32,
+    options: *const mcplink_call_options_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says what they are.
+    unsafe {
+        call(client, options, Out::Nowhere, err, || {
+            let level = level_of(level)?;
+            Ok(Request::new(
+                method::LOGGING_SET_LEVEL,
+                move |client, options| {
+                    client.set_log_level_with(level, options)?;
+                    Ok(mcplink_result_t::new("{}"))
+                },
+            ))
+        })
+    }
+}
+
+/// Has changes of lists told as events, MCPLINK_EVENT_TOOLS_CHANGED and its like, from now on: in place of what was asked for before. It means
+/// the same in both eras. With mcplink_client_options_set_restart it is asked anew of each server.
+///
+/// client: the client.
+/// filter, len: a JSON object of what is wanted: {"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true,
+/// "resourceSubscriptions":["uri"]}; MCPLINK_NUL measures it. NULL, or an object without any of them, for none.
+/// options, err: as mcplink_client_call_tool.
+/// out: receives what the server agreed to, an object like the filter, NULL after a failure. The caller's to free.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when it is no filter; else as mcplink_client_call_tool. What was told before is still told after a
+/// failure. Threads: any. Blocks: until the server has agreed. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_listen(
+    client: *mut mcplink_client_t,
+    filter: *const c_char,
+    len: usize,
+    options: *const mcplink_call_options_t,
+    out: *mut *mut mcplink_result_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says what they are.
+    unsafe {
+        let shared = weak(client);
+        call(client, options, Out::To(out), err, || {
+            let filter = match optional_json(filter, len, "filter")? {
+                Some(filter) => serde_json::from_str(filter.get())
+                    .map_err(|error| invalid(format!("this is no filter: {error}")))?,
+                None => SubscriptionFilter::default(),
+            };
+            Ok(Request::new(
+                method::SUBSCRIPTIONS_LISTEN,
+                move |client, options| listen(client, filter, options, &shared),
+            ))
+        })
+    }
+}
+
+/// The client's shared part, for those who outlive it.
+///
+/// # Safety
+///
+/// `client` is NULL or a client that lives.
+unsafe fn weak(client: *mut mcplink_client_t) -> Weak<Shared> {
+    // SAFETY: the caller promises the same.
+    let client = unsafe { crate::cffi::handle::enter(client, "client") };
+    client.map_or_else(
+        |_| Weak::new(),
+        |client: Entered<mcplink_client_t>| Arc::downgrade(&client.shared),
+    )
+}
+
+fn listen(
+    client: &Client,
+    filter: SubscriptionFilter,
+    options: CallOptions<'_>,
+    shared: &Weak<Shared>,
+) -> Result<mcplink_result_t> {
+    let mut standing = None;
+    if !filter.is_empty() {
+        standing = Some(client.subscribe_with(filter, options, teller(shared))?);
+    }
+    let granted = standing.as_ref().map(|standing| standing.granted());
+    let granted = serde_json::to_string(&granted.unwrap_or_default());
+    let granted = granted.map_err(|error| invalid(error.to_string()))?;
+    if let Some(shared) = shared.upgrade() {
+        let former = std::mem::replace(&mut shared.subscriptions.lock().standing, standing);
+        drop(former);
+    }
+    Ok(mcplink_result_t::new(granted))
+}
+
+/// Hands on what changes.
+fn teller(shared: &Weak<Shared>) -> impl Fn(Event) + Send + Sync + 'static {
+    let shared = Weak::clone(shared);
+    move |event| {
+        if let Some(shared) = shared.upgrade() {
+            shared.changed(event);
+        }
+    }
+}
+
+/// Has changes of one resource told as MCPLINK_EVENT_RESOURCE_UPDATED, until mcplink_client_unsubscribe. It means the same in both eras.
+///
+/// client: the client.
+/// uri: of the resource.
+/// options, err: as mcplink_client_call_tool.
+/// Returns: MCPLINK_OK, when it was subscribed to already too; MCPLINK_E_UNSUPPORTED when the server does not agree to it; else as
+/// mcplink_client_call_tool. Threads: any. Blocks: until the server has agreed. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_subscribe(
+    client: *mut mcplink_client_t,
+    uri: *const c_char,
+    options: *const mcplink_call_options_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says what they are.
+    unsafe {
+        let shared = weak(client);
+        call(client, options, Out::Nowhere, err, || {
+            let uri = name(uri, "uri")?.to_owned();
+            Ok(Request::new(
+                method::RESOURCES_SUBSCRIBE,
+                move |client, options| subscribe(client, uri, options, &shared),
+            ))
+        })
+    }
+}
+
+fn subscribe(
+    client: &Client,
+    uri: String,
+    options: CallOptions<'_>,
+    shared: &Weak<Shared>,
+) -> Result<mcplink_result_t> {
+    let done = Ok(mcplink_result_t::new("{}"));
+    let Some(here) = shared.upgrade() else {
+        return done;
+    };
+    let known = here.subscriptions.lock();
+    let is_told = known.resources.get(&uri);
+    if is_told.is_some_and(|known| !known.has_ended()) {
+        return done;
+    }
+    drop(known);
+    let filter = SubscriptionFilter::default().resource_subscriptions(vec![uri.clone()]);
+    let subscription = client.subscribe_with(filter, options, teller(shared))?;
+    let granted = subscription.granted().resource_subscriptions;
+    if granted.is_none_or(|granted| granted.is_empty()) {
+        let text = format!("the server does not tell changes of '{uri}'");
+        return Err(crate::Error::new(crate::ErrorKind::Unsupported, text).sent(true));
+    }
+    let former = here
+        .subscriptions
+        .lock()
+        .resources
+        .insert(uri, subscription);
+    drop(former);
+    done
+}
+
+/// Ends what mcplink_client_subscribe began.
+///
+/// client: the client.
+/// uri: of the resource.
+/// err: receives what went wrong; NULL is fine.
+/// Returns: MCPLINK_OK, when it was not subscribed to too. Threads: any. Blocks: only while the server does not read. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_unsubscribe(
+    client: *mut mcplink_client_t,
+    uri: *const c_char,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says what they are.
+    unsafe {
+        act(client, err, method::RESOURCES_UNSUBSCRIBE, |client, _| {
+            let uri = name(uri, "uri")?;
+            let former = client.shared.subscriptions.lock().resources.remove(uri);
+            drop(former);
+            Ok(())
+        })
+    }
+}
+
+/// Drops the results of the server that are kept: all will be asked for again.
+///
+/// client: the client.
+/// err: receives what went wrong; NULL is fine.
+/// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_clear_cache(
+    client: *mut mcplink_client_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says what they are.
+    unsafe {
+        act(client, err, "", |_, client| {
+            client.clear_cache();
+            Ok(())
+        })
+    }
+}

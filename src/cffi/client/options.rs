@@ -1,0 +1,665 @@
+//! What a client is described with: who it is, how it speaks and waits, and its callbacks.
+
+use std::ffi::{c_char, c_void};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Timeouts;
+use super::endpoint::Endpoint;
+use super::hooks::{Hooks, set_by_method};
+use crate::cffi::cancel::{mcplink_cancel_t, optional_token};
+use crate::cffi::entry::{Outcome, free, need_mut, plain, value};
+use crate::cffi::handle::enter;
+use crate::cffi::json::json_payload;
+use crate::cffi::limit;
+use crate::cffi::log::{self, mcplink_log_fn};
+use crate::cffi::pump::mcplink_pump_t;
+use crate::cffi::queue::Queue;
+use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::text::{name, payload};
+use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn, mcplink_event_fn};
+use crate::client::{Client, ClientBuilder, Era, Restart};
+use crate::error::{Error, ErrorKind};
+use crate::protocol::{CancelToken, KeepAlive};
+use crate::schema::{Implementation, ProtocolVersion};
+use crate::transport::Limits;
+
+/// Describes a client. It is copied by the call that opens one, stays the caller's, and may open several.
+pub struct mcplink_client_options_t {
+    pub(super) endpoint: Endpoint,
+    pub(super) hooks: Hooks,
+    pub(super) timeouts: Timeouts,
+    pub(super) limits: Limits,
+    pub(super) pump: Option<Arc<Queue>>,
+    pub(super) cancel: Option<CancelToken>,
+    pub(super) max_started: usize,
+    pub(super) restart: Option<Restart>,
+    pub(super) resends: bool,
+    /// There but while a setter has it.
+    builder: Option<ClientBuilder>,
+}
+
+/// Where a function of the host puts a token: see mcplink_client_options_set_bearer_hook.
+pub struct mcplink_token_t {
+    pub(super) text: Option<String>,
+}
+
+use mcplink_client_options_t as Options;
+
+/// The era of a server, which is a matter of the revisions that it speaks.
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum mcplink_era {
+    /// It is to be found out, or not known yet.
+    MCPLINK_ERA_UNKNOWN = 0,
+    /// Revisions up to 2025-11-25.
+    MCPLINK_ERA_LEGACY = 1,
+    /// 2026-07-28 and later.
+    MCPLINK_ERA_MODERN = 2,
+}
+
+impl Options {
+    fn new() -> Self {
+        Self {
+            endpoint: Endpoint::default(),
+            hooks: Hooks::default(),
+            timeouts: Timeouts::default(),
+            limits: Limits::default(),
+            pump: None,
+            cancel: None,
+            max_started: 256,
+            restart: None,
+            resends: false,
+            builder: Some(Client::builder(
+                env!("CARGO_PKG_NAME"),
+                env!("CARGO_PKG_VERSION"),
+            )),
+        }
+    }
+
+    /// Changes what Rust programs set.
+    pub(super) fn build(&mut self, change: impl FnOnce(ClientBuilder) -> ClientBuilder) {
+        self.builder = self.builder.take().map(change);
+    }
+
+    /// What Rust programs would have, without callbacks.
+    pub(super) fn builder(&self) -> ClientBuilder {
+        let builder = self.builder.clone().expect("setters give it back");
+        let builder = builder.limits(self.limits.clone());
+        match self.restart.clone() {
+            Some(restart) => builder.restart(restart.resend_harmless_calls(self.resends)),
+            None => builder,
+        }
+    }
+}
+
+/// Milliseconds; MCPLINK_FOREVER is no end.
+pub(super) fn span(milliseconds: u32) -> Duration {
+    match milliseconds {
+        u32::MAX => Duration::MAX,
+        other => Duration::from_millis(other.into()),
+    }
+}
+
+/// Changes options, as all setters do.
+///
+/// # Safety
+///
+/// `options` is NULL or options that live, and are used by this thread alone.
+pub(super) unsafe fn set(
+    options: *mut Options,
+    change: impl FnOnce(&mut Options) -> Outcome<()>,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the caller promises the same.
+        change(unsafe { need_mut(options, "options") }?)?;
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// Makes options with the defaults. They need to be told what to connect to: a command, a URL, two descriptors or a transport.
+///
+/// Returns: options, the caller's to free. Threads: any; one at a time uses them. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub extern "C" fn mcplink_client_options_new() -> *mut mcplink_client_options_t {
+    value(std::ptr::null_mut(), || {
+        Box::into_raw(Box::new(Options::new()))
+    })
+}
+
+/// Frees options. Clients that were opened with them stay.
+///
+/// options: NULL is fine. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_free(options: *mut mcplink_client_options_t) {
+    // SAFETY: the header says that they are options of ours, freed once.
+    unsafe { free(options) }
+}
+
+/// Says who the client is. Defaults to the name and version of this library.
+///
+/// options: the options.
+/// client_name: for programs.
+/// version: any text.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_info(
+    options: *mut mcplink_client_options_t,
+    client_name: *const c_char,
+    version: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours and texts that end in NUL.
+    unsafe {
+        set(options, |options| {
+            let (name, version) = (name(client_name, "client_name")?, name(version, "version")?);
+            options.build(|builder| builder.info(Implementation::new(name, version)));
+            Ok(())
+        })
+    }
+}
+
+/// Says all of who the client is: {"name":"...","version":"...","title":"...","description":"...","websiteUrl":"...","icons":[...]}.
+///
+/// options: the options.
+/// json, len: the description; MCPLINK_NUL measures it.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when name or version is missing. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_info_json(
+    options: *mut mcplink_client_options_t,
+    json: *const c_char,
+    len: usize,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours and text with its length.
+    unsafe {
+        set(options, |options| {
+            let json = json_payload(json, len, "json")?;
+            let info = serde_json::from_str::<Implementation>(json.get())
+                .map_err(|error| invalid(format!("this describes no client: {error}")))?;
+            options.build(|builder| builder.info(info));
+            Ok(())
+        })
+    }
+}
+
+/// Says which revisions of the protocol may be spoken. Defaults to all; the newest that the server knows too is chosen.
+///
+/// options: the options.
+/// revisions: their dates, a space between two: "2025-11-25 2026-07-28".
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID for none, MCPLINK_E_UNSUPPORTED for one that this library does not know. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_revisions(
+    options: *mut mcplink_client_options_t,
+    revisions: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    unsafe {
+        set(options, |options| {
+            let dates = name(revisions, "revisions")?.split_ascii_whitespace();
+            let revisions = dates.map(str::parse::<ProtocolVersion>);
+            let revisions = revisions.collect::<Result<Vec<_>, _>>()?;
+            if revisions.is_empty() {
+                return Err(invalid("a client needs at least one revision").into());
+            }
+            options.build(|builder| builder.revisions(&revisions));
+            Ok(())
+        })
+    }
+}
+
+/// Says of which era the server is known to be, from mcplink_client_era of an earlier connection: it saves asking. It is no pin: a server that
+/// proves to be of the other era is spoken to in that.
+///
+/// options: the options.
+/// era: one of enum mcplink_era; MCPLINK_ERA_UNKNOWN changes nothing.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_era(
+    options: *mut mcplink_client_options_t,
+    era: i32,
+) -> mcplink_status_t {
+    use mcplink_era as Known;
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, |options| {
+            let era = match era {
+                _ if era == Known::MCPLINK_ERA_UNKNOWN as i32 => return Ok(()),
+                _ if era == Known::MCPLINK_ERA_LEGACY as i32 => Era::Legacy,
+                _ if era == Known::MCPLINK_ERA_MODERN as i32 => Era::Modern,
+                _ => return Err(invalid(format!("there is no era {era}")).into()),
+            };
+            options.build(|builder| builder.era(era));
+            Ok(())
+        })
+    }
+}
+
+/// Says how long connecting may take in all. Defaults to 60 s.
+///
+/// options: the options.
+/// milliseconds: MCPLINK_FOREVER for no end.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_connect_timeout_ms(
+    options: *mut mcplink_client_options_t,
+    milliseconds: u32,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, |options| {
+            options.build(|builder| builder.connect_timeout(span(milliseconds)));
+            Ok(())
+        })
+    }
+}
+
+/// Says how long a server may take to answer the first question before it is taken for a legacy one. Defaults to 5 s.
+///
+/// options: the options.
+/// milliseconds: not over HTTP, where silence says nothing.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_probe_timeout_ms(
+    options: *mut mcplink_client_options_t,
+    milliseconds: u32,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, |options| {
+            options.build(|builder| builder.probe_timeout(span(milliseconds)));
+            Ok(())
+        })
+    }
+}
+
+/// Says how long a call waits by default for its result, or for progress, which starts the time anew. Defaults to 60 s.
+///
+/// options: the options.
+/// milliseconds: MCPLINK_FOREVER for no end.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_timeout_ms(
+    options: *mut mcplink_client_options_t,
+    milliseconds: u32,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, |options| {
+            options.timeouts.timeout = Some(span(milliseconds));
+            Ok(())
+        })
+    }
+}
+
+/// Says how long a call waits by default in all, however much progress there is. Defaults to 10 minutes.
+///
+/// options: the options.
+/// milliseconds: MCPLINK_FOREVER for no end.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_max_timeout_ms(
+    options: *mut mcplink_client_options_t,
+    milliseconds: u32,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, |options| {
+            options.timeouts.max_timeout = Some(span(milliseconds));
+            Ok(())
+        })
+    }
+}
+
+/// Says how long a message may be that is accepted. Defaults to 16 MiB. The same as MCPLINK_LIMIT_MESSAGE_BYTES.
+///
+/// options: the options.
+/// bytes: how many.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_max_message(
+    options: *mut mcplink_client_options_t,
+    bytes: usize,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, |options| {
+            options.limits.max_message_bytes = bytes;
+            Ok(())
+        })
+    }
+}
+
+/// Sets an upper bound of the connection.
+///
+/// options: the options.
+/// number: one of enum mcplink_limit.
+/// limit_value: the bound.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when there is no such limit. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_limit(
+    options: *mut mcplink_client_options_t,
+    number: i32,
+    limit_value: usize,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, |options| {
+            limit::set(&mut options.limits, number, limit_value)?;
+            Ok(())
+        })
+    }
+}
+
+/// Says how many started calls may go on at once, each of which has a thread. Defaults to 256; the next one fails with MCPLINK_E_BUSY.
+///
+/// options: the options.
+/// count: at least 1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for 0. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_max_started(
+    options: *mut mcplink_client_options_t,
+    count: usize,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, |options| {
+            if count == 0 {
+                return Err(invalid("at least one call has to be possible").into());
+            }
+            options.max_started = count;
+            Ok(())
+        })
+    }
+}
+
+/// Has the callbacks of the client run where a pump is dispatched, instead of on a thread of its own.
+///
+/// options: the options.
+/// pump: has to live until the client is freed; NULL for none.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_pump(
+    options: *mut mcplink_client_options_t,
+    pump: *mut mcplink_pump_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options and a pump of ours.
+    unsafe {
+        set(options, |options| {
+            options.pump = if pump.is_null() {
+                None
+            } else {
+                Some(Arc::clone(enter(pump, "pump")?.queue()))
+            };
+            Ok(())
+        })
+    }
+}
+
+/// Lets a token end the connecting, from another thread: it fails then with MCPLINK_E_CANCELLED.
+///
+/// options: the options.
+/// cancel: may be freed before the options; NULL for none.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_cancel(
+    options: *mut mcplink_client_options_t,
+    cancel: *mut mcplink_cancel_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options and a token of ours.
+    unsafe {
+        set(options, |options| {
+            options.cancel = optional_token(cancel)?;
+            Ok(())
+        })
+    }
+}
+
+/// Has the server started again when it was lost. Defaults to not at all. Needs a command or another way that can be made again.
+///
+/// Calls that are in flight then fail with MCPLINK_E_CLOSED; calls that were not sent yet wait for the new server, within their deadline.
+///
+/// options: the options.
+/// max_attempts: how often to try in a row, for example 10; 0 for not at all.
+/// first_delay_ms, max_delay_ms: how long to wait before the first attempt, and at most; in between the time doubles. For example 250 and 30000.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_restart(
+    options: *mut mcplink_client_options_t,
+    max_attempts: u32,
+    first_delay_ms: u32,
+    max_delay_ms: u32,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, |options| {
+            let restart = Restart::new()
+                .max_attempts(max_attempts)
+                .first_delay(span(first_delay_ms))
+                .max_delay(span(max_delay_ms));
+            options.restart = Some(restart).filter(|_| max_attempts > 0);
+            Ok(())
+        })
+    }
+}
+
+/// Has calls that a lost server may have begun sent again by themselves, when doing them twice does no harm: reading, listing, and tools that
+/// say so of themselves, as far as they were listed. Defaults to no. Only with mcplink_client_options_set_restart.
+///
+/// options: the options.
+/// resends: whether.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_resend_harmless(
+    options: *mut mcplink_client_options_t,
+    resends: bool,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, |options| {
+            options.resends = resends;
+            Ok(())
+        })
+    }
+}
+
+/// Has a server pinged that has said nothing for a while, and given up when it does not answer. Defaults to no pings.
+///
+/// options: the options.
+/// interval_ms: after so much silence.
+/// timeout_ms: how long it may take to answer, for example 30000.
+/// max_failures: after how many unanswered pings in a row the connection ends, for example 3.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when a time is 0. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_keep_alive(
+    options: *mut mcplink_client_options_t,
+    interval_ms: u32,
+    timeout_ms: u32,
+    max_failures: u32,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, |options| {
+            if interval_ms == 0 || timeout_ms == 0 {
+                return Err(invalid("pings need an interval and a timeout").into());
+            }
+            let keep_alive = KeepAlive::every(span(interval_ms))
+                .timeout(span(timeout_ms))
+                .max_failures(max_failures);
+            options.build(|builder| builder.keep_alive(keep_alive));
+            Ok(())
+        })
+    }
+}
+
+/// Has servers answer calls of tools with tasks, which are followed to their results by themselves. Declares the extension for it. Can't be
+/// taken back.
+///
+/// options: the options.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_take_tasks(
+    options: *mut mcplink_client_options_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, |options| {
+            options.build(ClientBuilder::tasks);
+            Ok(())
+        })
+    }
+}
+
+/// Declares an extension of the protocol.
+///
+/// options: the options.
+/// id: for example "com.example/thing".
+/// settings, len: a JSON object; empty for none. MCPLINK_NUL measures it.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. An id that is none is found out when the client is opened. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_add_extension(
+    options: *mut mcplink_client_options_t,
+    id: *const c_char,
+    settings: *const c_char,
+    len: usize,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours, text that ends in NUL and text with its length.
+    unsafe {
+        set(options, |options| {
+            let id = name(id, "id")?;
+            let text = if settings.is_null() {
+                ""
+            } else {
+                payload(settings, len, "settings")?
+            };
+            let settings = if text.is_empty() { "{}" } else { text };
+            let settings = serde_json::from_str(settings)
+                .map_err(|error| invalid(format!("settings are no JSON object: {error}")))?;
+            options.build(|builder| builder.extension(id, settings));
+            Ok(())
+        })
+    }
+}
+
+/// Sets what takes the events of the client: what becomes of the connection, what changes on the server, what it logs.
+///
+/// options: the options.
+/// callback: NULL for none. Runs one at a time and in order, where the callbacks of the client run. Of changes and log messages 1024 wait at most.
+/// user, destroy: passed to callback, and ended when another function is set, or when options and clients that have it are freed.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_on_event(
+    options: *mut mcplink_client_options_t,
+    callback: mcplink_event_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+) -> mcplink_status_t {
+    let user = UserData::new(user, destroy);
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, |options| {
+            options.hooks.event = Hook::new(callback, user);
+            Ok(())
+        })
+    }
+}
+
+/// Sets what takes the notifications of one method, for extensions of the protocol.
+///
+/// options: the options.
+/// notification: the method, for example "notifications/com.example/thing".
+/// callback: gets MCPLINK_EVENT_NOTIFICATION and the params. NULL for none. Where and how it runs: see mcplink_client_options_on_event.
+/// user, destroy: as there.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_on_notification(
+    options: *mut mcplink_client_options_t,
+    notification: *const c_char,
+    callback: mcplink_event_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+) -> mcplink_status_t {
+    let user = UserData::new(user, destroy);
+    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    unsafe {
+        set(options, |options| {
+            let method = name(notification, "notification")?;
+            set_by_method(
+                &mut options.hooks.notifications,
+                method,
+                Hook::new(callback, user),
+            );
+            Ok(())
+        })
+    }
+}
+
+/// Sets what takes what the library has to say to its host about this client, instead of what mcplink_set_log was given.
+///
+/// options: the options.
+/// level: the least severe level that is wanted, one of enum mcplink_log_level.
+/// callback: NULL for none. Runs on any thread, also with a pump, and has to be quick.
+/// user, destroy: passed to callback, and ended when another function is set, or when options and clients that have it are freed.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_log(
+    options: *mut mcplink_client_options_t,
+    level: i32,
+    callback: mcplink_log_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+) -> mcplink_status_t {
+    let user = UserData::new(user, destroy);
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, |options| {
+            options.hooks.log = log::Hook::new(level, callback, user)?;
+            Ok(())
+        })
+    }
+}
+
+/// Gives a token to the function that was asked for one: see mcplink_client_options_set_bearer_hook.
+///
+/// token: what the function was given; valid until it returns.
+/// text, len: the token, copied; MCPLINK_NUL measures it.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the function. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_token_set(
+    token: *mut mcplink_token_t,
+    text: *const c_char,
+    len: usize,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header says that it is what the function was given, and text with its length.
+        let (token, text) = unsafe { (need_mut(token, "token")?, payload(text, len, "text")?) };
+        token.text = Some(text.to_owned());
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+pub(super) fn invalid(text: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Invalid, text)
+}

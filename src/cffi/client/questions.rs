@@ -1,0 +1,375 @@
+//! What a server asks its client, answered by functions of the host.
+//!
+//! A question of a call that this thread waits for is asked here; any other goes where the callbacks of the client run, and the thread that
+//! brought it waits. What ends the wait: the answer, the server that takes its question back, and the end of the client.
+
+use std::ffi::{c_char, c_void};
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use super::Shared;
+use super::calling::is_direct;
+use super::hooks::{HandlerFn, set_by_method};
+use super::options::{mcplink_client_options_t, set};
+use crate::cffi::answer::mcplink_handler_fn;
+use crate::cffi::queue::Kind;
+use crate::cffi::responder::mcplink_responder_t;
+use crate::cffi::served::Question;
+use crate::cffi::status::mcplink_status_t;
+use crate::cffi::text::name;
+use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
+use crate::client::ClientBuilder;
+use crate::error::{Error, ErrorKind, Result, RpcError};
+use crate::protocol::CancelToken;
+use crate::schema::{
+    CreateMessageResult, ElicitRequestParams, ElicitResult, ListRootsResult, Root, method,
+};
+use crate::sync::{Condvar, Mutex};
+
+/// Who waits for an answer.
+#[derive(Default)]
+struct Waiting {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    answer: Option<Result<Box<RawValue>, RpcError>>,
+    /// Nobody waits any more.
+    is_over: bool,
+}
+
+impl Waiting {
+    fn give(&self, answer: Result<Box<RawValue>, RpcError>, closing: &CancelToken) -> Result<()> {
+        let mut state = self.state.lock();
+        if state.is_over {
+            let (kind, text) = if closing.is_triggered() {
+                (ErrorKind::Closed, "the client was closed")
+            } else {
+                (ErrorKind::Cancelled, "nobody waits for the answer any more")
+            };
+            return Err(Error::new(kind, text));
+        }
+        state.answer = Some(answer);
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// `None` when nobody wants the answer any more.
+    fn wait(&self, cancel: &CancelToken) -> Option<Result<Box<RawValue>, RpcError>> {
+        let mut state = self.state.lock();
+        while state.answer.is_none() && !cancel.is_triggered() {
+            state = self.changed.wait(state);
+        }
+        state.is_over = true;
+        state.answer.take()
+    }
+}
+
+impl Shared {
+    /// Asks the host, and waits. An error of the protocol refuses.
+    fn ask<T: DeserializeOwned>(
+        &self,
+        hook: &Arc<Hook<HandlerFn>>,
+        method: &str,
+        params: &impl Serialize,
+        withdrawn: &CancelToken,
+    ) -> Result<T, RpcError> {
+        let params = serde_json::to_string(params);
+        let params = params.map_err(|error| RpcError::internal(error.to_string()))?;
+        let (waiting, cancel) = (Arc::new(Waiting::default()), CancelToken::new());
+        let ends = [withdrawn, &self.closing].map(|token| {
+            let cancel = cancel.clone();
+            token.on_trigger(move || cancel.trigger())
+        });
+        let (woken, given, closing) = (
+            Arc::clone(&waiting),
+            Arc::clone(&waiting),
+            self.closing.clone(),
+        );
+        let _nudge = cancel.on_trigger(move || {
+            // With the lock, so that it does not fall between the look and the wait.
+            let _state = woken.state.lock();
+            woken.changed.notify_all();
+        });
+        let question = Question::new(cancel.clone(), move |answer| given.give(answer, &closing));
+        self.put(hook, method, &params, question);
+        let answer = waiting.wait(&cancel);
+        drop(ends);
+        let Some(answer) = answer else {
+            return Err(RpcError::user_rejected("nobody wants the answer any more"));
+        };
+        serde_json::from_str(answer?.get()).map_err(|error| {
+            RpcError::internal(format!("the answer to {method} can't be read: {error}"))
+        })
+    }
+
+    /// Has the function of the host run: here, or where callbacks run.
+    fn put(&self, hook: &Arc<Hook<HandlerFn>>, method: &str, params: &str, question: Question) {
+        let pump = self.stage.is_pumped().then(|| Arc::clone(&self.stage));
+        let responder =
+            mcplink_responder_t::of_question(method, params, question, self.number, pump);
+        let hook = Arc::clone(hook);
+        let run = move || {
+            // Withdrawn before anybody saw it.
+            if !responder.is_cancelled() {
+                responder.run(|request, responder| {
+                    // SAFETY: the header says what it is given.
+                    unsafe { (hook.callback)(hook.user.ptr(), request, responder) };
+                });
+            }
+        };
+        if is_direct(self.number) {
+            run();
+        } else {
+            self.stage.post(Kind::Question, run);
+        }
+    }
+
+    fn elicit(&self, params: ElicitRequestParams, withdrawn: &CancelToken) -> ElicitResult {
+        let hook = match &params {
+            ElicitRequestParams::Url(_) => &self.hooks.elicit_url,
+            _ => &self.hooks.elicit,
+        };
+        let answer = hook
+            .as_ref()
+            .map(|hook| self.ask(hook, method::ELICITATION_CREATE, &params, withdrawn));
+        // There is no error that an elicitation could be refused with: whoever was to be asked has left.
+        answer
+            .and_then(Result::ok)
+            .unwrap_or_else(ElicitResult::cancel)
+    }
+}
+
+/// Has the connection ask the host what there are functions for.
+pub(super) fn attach(mut builder: ClientBuilder, shared: &Arc<Shared>) -> ClientBuilder {
+    let weak = || Arc::downgrade(shared);
+    let freed = || RpcError::internal("the client was freed");
+    if shared.hooks.elicit.is_some() {
+        let me = weak();
+        builder = builder.on_elicit(move |params, by| {
+            let Some(me) = me.upgrade() else {
+                return ElicitResult::cancel();
+            };
+            me.elicit(ElicitRequestParams::Form(params.clone()), by.cancel_token())
+        });
+    }
+    if shared.hooks.elicit_url.is_some() {
+        let me = weak();
+        builder = builder.on_elicit_url(move |params, by| {
+            let Some(me) = me.upgrade() else {
+                return ElicitResult::cancel();
+            };
+            me.elicit(ElicitRequestParams::Url(params.clone()), by.cancel_token())
+        });
+    }
+    if let Some(hook) = &shared.hooks.sample {
+        let (me, hook) = (weak(), Arc::downgrade(hook));
+        builder = builder.on_sample(move |params, by| -> Result<CreateMessageResult, RpcError> {
+            let (me, hook) = me.upgrade().zip(hook.upgrade()).ok_or_else(freed)?;
+            me.ask(
+                &hook,
+                method::SAMPLING_CREATE_MESSAGE,
+                params,
+                by.cancel_token(),
+            )
+        });
+    }
+    if let Some(hook) = &shared.hooks.roots {
+        let (me, hook) = (weak(), Arc::downgrade(hook));
+        builder = builder.on_list_roots(move |by| -> Result<Vec<Root>, RpcError> {
+            let (me, hook) = me.upgrade().zip(hook.upgrade()).ok_or_else(freed)?;
+            let params = serde_json::Map::new();
+            let roots = me.ask(&hook, method::ROOTS_LIST, &params, by.cancel_token());
+            roots.map(|roots: ListRootsResult| roots.roots)
+        });
+    }
+    for (method, hook) in &shared.hooks.requests {
+        let (me, hook) = (weak(), Arc::downgrade(hook));
+        builder = builder.on_request(method.clone(), move |request, responder| {
+            // Without an answer the responder says that something is wrong in here.
+            let Some((me, hook)) = me.upgrade().zip(hook.upgrade()) else {
+                return;
+            };
+            let cancel = responder.cancel_token().clone();
+            let question = Question::new(cancel, move |answer| match answer {
+                Ok(result) => responder.respond(&result),
+                Err(error) => responder.refuse(&error),
+            });
+            me.put(&hook, request.method(), request.params(), question);
+        });
+    }
+    builder
+}
+
+/// # Safety
+///
+/// `options` is NULL or options that live, and are used by this thread alone.
+unsafe fn answer_with(
+    options: *mut mcplink_client_options_t,
+    handler: (mcplink_handler_fn, *mut c_void, mcplink_destroy_fn),
+    place: impl FnOnce(&mut mcplink_client_options_t) -> &mut Option<Arc<Hook<HandlerFn>>>,
+) -> mcplink_status_t {
+    let (callback, user, destroy) = handler;
+    let user = UserData::new(user, destroy);
+    // SAFETY: the caller promises the same.
+    unsafe {
+        set(options, |options| {
+            *place(options) = Hook::new(callback, user);
+            Ok(())
+        })
+    }
+}
+
+/// Sets what answers questions to the user that a form can ask (elicitation/create), and declares that the client does.
+///
+/// The request's params are {"message":"...","requestedSchema":{...}}. Answer with mcplink_responder_json: {"action":"accept","content":{...}},
+/// {"action":"decline"} or {"action":"cancel"}; a failure is taken for the last. The responder may be kept, and answered when the user has: no deadline
+/// of the call runs meanwhile.
+///
+/// All functions that answer a server are alike in this: during a blocking call of a modern server callback runs on the thread that calls; else
+/// where the callbacks of the client run, one at a time, and a blocking call on that thread serves them while it waits. A question that is taken
+/// back, or whose client is closed, is not waited for: see mcplink_responder_on_cancel.
+///
+/// options: the options.
+/// callback: NULL for none.
+/// user, destroy: passed to callback, and ended when another one is set, or when options and clients that have it are freed.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_on_elicit(
+    options: *mut mcplink_client_options_t,
+    callback: mcplink_handler_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        answer_with(options, (callback, user, destroy), |options| {
+            &mut options.hooks.elicit
+        })
+    }
+}
+
+/// Sets what shows pages that the server wants the user to see (elicitation/create with a URL), and declares that the client does.
+///
+/// The request's params are {"mode":"url","message":"...","url":"...","elicitationId":"..."}. The library opens nothing: show the whole URL, ask, and
+/// open it in a browser. Answer as in mcplink_client_options_on_elicit, without content: accepting means that the user agreed to open the page.
+///
+/// options, callback, user, destroy: as mcplink_client_options_on_elicit.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_on_elicit_url(
+    options: *mut mcplink_client_options_t,
+    callback: mcplink_handler_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        answer_with(options, (callback, user, destroy), |options| {
+            &mut options.hooks.elicit_url
+        })
+    }
+}
+
+/// Lets the server use the client's model (sampling/createMessage), and declares that the client does.
+///
+/// The request's params are {"messages":[...],"maxTokens":100,...}. Answer with mcplink_responder_json:
+/// {"role":"assistant","content":{"type":"text","text":"..."},"model":"..."}, or refuse with mcplink_responder_fail, for example with
+/// MCPLINK_RPC_USER_REJECTED.
+///
+/// options, callback, user, destroy: as mcplink_client_options_on_elicit.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_on_sample(
+    options: *mut mcplink_client_options_t,
+    callback: mcplink_handler_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        answer_with(options, (callback, user, destroy), |options| {
+            &mut options.hooks.sample
+        })
+    }
+}
+
+/// Says what the function of mcplink_client_options_on_sample can do beyond the plain thing, and declares it. Defaults to nothing.
+///
+/// options: the options.
+/// tools: whether the model may use tools that the server names.
+/// context: whether the context that a server wishes (includeContext) is added.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_sampling(
+    options: *mut mcplink_client_options_t,
+    tools: bool,
+    context: bool,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, |options| {
+            options.build(|builder| builder.sampling_tools(tools).sampling_context(context));
+            Ok(())
+        })
+    }
+}
+
+/// Tells the server which places it may work in (roots/list), and declares that the client does.
+///
+/// The request has no params. Answer with mcplink_responder_json: {"roots":[{"uri":"file:///home/ada/project","name":"..."}]}. When the places
+/// change, see mcplink_client_roots_changed.
+///
+/// options, callback, user, destroy: as mcplink_client_options_on_elicit.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_on_roots(
+    options: *mut mcplink_client_options_t,
+    callback: mcplink_handler_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        answer_with(options, (callback, user, destroy), |options| {
+            &mut options.hooks.roots
+        })
+    }
+}
+
+/// Sets what answers requests of one method that a server of the legacy era sends, for extensions of the protocol.
+///
+/// options: the options.
+/// request: the method.
+/// callback, user, destroy: as mcplink_client_options_on_elicit. It answers with any JSON, or fails.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_on_request(
+    options: *mut mcplink_client_options_t,
+    request: *const c_char,
+    callback: mcplink_handler_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+) -> mcplink_status_t {
+    let user = UserData::new(user, destroy);
+    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    unsafe {
+        set(options, |options| {
+            let method = name(request, "request")?;
+            let hook = Hook::new(callback, user);
+            set_by_method(&mut options.hooks.requests, method, hook);
+            Ok(())
+        })
+    }
+}

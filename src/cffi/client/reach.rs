@@ -1,0 +1,409 @@
+//! Saying what a client connects to.
+
+use std::ffi::{CStr, OsStr, OsString, c_char, c_void};
+use std::os::unix::ffi::OsStrExt as _;
+
+use super::endpoint::mcplink_stderr;
+use super::options::{invalid, mcplink_client_options_t, mcplink_token_t, set, span};
+use crate::cffi::entry::{Outcome, need};
+use crate::cffi::handle::enter;
+use crate::cffi::status::mcplink_status_t;
+use crate::cffi::text::{mcplink_str_t, missing, name, optional};
+use crate::cffi::transport::mcplink_transport_t;
+use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
+
+/// Takes a line that a child wrote to its standard error, without its newline; valid until it returns.
+pub type mcplink_line_fn =
+    Option<unsafe extern "C-unwind" fn(user: *mut c_void, line: mcplink_str_t)>;
+
+/// Gives the token for one request, with mcplink_token_set, and returns MCPLINK_OK; anything else fails the request with MCPLINK_E_AUTH, and it
+/// is not sent. Runs on the thread that sends, several at once, and should not wait for the server.
+pub type mcplink_bearer_fn = Option<
+    unsafe extern "C-unwind" fn(user: *mut c_void, token: *mut mcplink_token_t) -> mcplink_status_t,
+>;
+
+/// Bytes as the system takes them.
+///
+/// # Safety
+///
+/// `ptr` is NULL or ends in NUL.
+unsafe fn system_text(ptr: *const c_char, what: &str) -> Outcome<OsString> {
+    if ptr.is_null() {
+        return Err(missing(what).into());
+    }
+    // SAFETY: the caller says that it ends in NUL.
+    let bytes = unsafe { CStr::from_ptr(ptr) }.to_bytes();
+    Ok(OsStr::from_bytes(bytes).to_owned())
+}
+
+/// Connects to a server that is started as a child process, and ended with the client: messages on its standard input and output.
+///
+/// options: the options.
+/// argv: the program and its arguments, NULL behind the last one, copied. No shell is involved. A name without a slash is looked for in PATH.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when there is no program. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_command(
+    options: *mut mcplink_client_options_t,
+    argv: *const *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours and texts with NULL behind the last one.
+    unsafe {
+        set(options, |options| {
+            let mut words = argv;
+            need(words, "argv")?;
+            let mut command = Vec::new();
+            while !(*words).is_null() {
+                command.push(system_text(*words, "argv")?);
+                words = words.add(1);
+            }
+            if command.first().is_none_or(|program| program.is_empty()) {
+                return Err(invalid("argv names no program").into());
+            }
+            options.endpoint.command = Some(command);
+            Ok(())
+        })
+    }
+}
+
+/// Sets an environment variable of the child. The others are inherited: see mcplink_client_options_clear_env.
+///
+/// options: the options.
+/// variable: its name.
+/// variable_value: NULL keeps it from being inherited.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_env(
+    options: *mut mcplink_client_options_t,
+    variable: *const c_char,
+    variable_value: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours and texts that end in NUL.
+    unsafe {
+        set(options, |options| {
+            let variable = system_text(variable, "variable")?;
+            if variable.is_empty() || variable.as_bytes().contains(&b'=') {
+                return Err(invalid("an environment variable has a name without '='").into());
+            }
+            let value = if variable_value.is_null() {
+                None
+            } else {
+                Some(system_text(variable_value, "variable_value")?)
+            };
+            options.endpoint.env.push((variable, value));
+            Ok(())
+        })
+    }
+}
+
+/// Has the child inherit no environment variable; those that are set, before or after, it gets.
+///
+/// options: the options.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_clear_env(
+    options: *mut mcplink_client_options_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, |options| {
+            options.endpoint.clears_env = true;
+            Ok(())
+        })
+    }
+}
+
+/// Starts the child in a directory. Defaults to the working directory of this process.
+///
+/// options: the options.
+/// directory: a path; NULL for the default.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_cwd(
+    options: *mut mcplink_client_options_t,
+    directory: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    unsafe {
+        set(options, |options| {
+            options.endpoint.directory = if directory.is_null() {
+                None
+            } else {
+                Some(system_text(directory, "directory")?)
+            };
+            Ok(())
+        })
+    }
+}
+
+/// Says whether the child's standard input and output are pipes. Defaults to no: they are sockets. Only a program that opens /dev/stdin or
+/// /dev/stdout by name needs pipes.
+///
+/// options: the options.
+/// pipes: whether.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_pipes(
+    options: *mut mcplink_client_options_t,
+    pipes: bool,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, |options| {
+            options.endpoint.pipes = pipes;
+            Ok(())
+        })
+    }
+}
+
+/// Says what becomes of the child's standard error.
+///
+/// options: the options.
+/// mode: one of enum mcplink_stderr.
+/// callback: with MCPLINK_STDERR_CAPTURE, takes each line; NULL for none. Runs where the callbacks of the client run. When 1024 lines wait, more
+/// of them are only in mcplink_client_stderr_tail.
+/// user, destroy: passed to callback, and ended when another one is set, or when options and clients that have it are freed.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when there is no such mode, or a callback with another one. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_stderr(
+    options: *mut mcplink_client_options_t,
+    mode: i32,
+    callback: mcplink_line_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+) -> mcplink_status_t {
+    use mcplink_stderr as Mode;
+    let user = UserData::new(user, destroy);
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, |options| {
+            let modes = [
+                Mode::MCPLINK_STDERR_CAPTURE,
+                Mode::MCPLINK_STDERR_INHERIT,
+                Mode::MCPLINK_STDERR_DISCARD,
+            ];
+            let Some(mode) = modes.into_iter().find(|known| *known as i32 == mode) else {
+                return Err(invalid(format!("there is no mode {mode} of standard error")).into());
+            };
+            if callback.is_some() && mode != Mode::MCPLINK_STDERR_CAPTURE {
+                let text =
+                    "only standard error that is captured comes as lines (MCPLINK_STDERR_CAPTURE)";
+                return Err(invalid(text).into());
+            }
+            options.endpoint.stderr = mode;
+            options.hooks.stderr = Hook::new(callback, user);
+            Ok(())
+        })
+    }
+}
+
+/// Says how long closing may take: how long a child may take to leave after its standard input was closed, and once more after SIGTERM, before
+/// it is killed (2 s); how long a server over HTTP may take to hear that the session has ended (1 s).
+///
+/// options: the options.
+/// milliseconds: at most an hour.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_close_ms(
+    options: *mut mcplink_client_options_t,
+    milliseconds: u32,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, |options| {
+            options.endpoint.close = Some(span(milliseconds.min(3_600_000)));
+            Ok(())
+        })
+    }
+}
+
+/// Connects to a server over HTTP.
+///
+/// options: the options.
+/// url: http://host:port/path, or https. What is wrong with it is found out when the client is opened.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_url(
+    options: *mut mcplink_client_options_t,
+    url: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    unsafe {
+        set(options, |options| {
+            options.endpoint.url = Some(name(url, "url")?.to_owned());
+            Ok(())
+        })
+    }
+}
+
+/// Sends a header field with every request over HTTP. Its value appears in no error and no log.
+///
+/// options: the options.
+/// field: its name. What the library writes itself is refused when the client is opened.
+/// field_value: its value.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_header(
+    options: *mut mcplink_client_options_t,
+    field: *const c_char,
+    field_value: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours and texts that end in NUL.
+    unsafe {
+        set(options, |options| {
+            let (field, value) = (name(field, "field")?, name(field_value, "field_value")?);
+            let headers = &mut options.endpoint.headers;
+            headers.retain(|(known, _)| !known.eq_ignore_ascii_case(field));
+            headers.push((field.to_owned(), value.to_owned()));
+            Ok(())
+        })
+    }
+}
+
+/// Sends a token with every request over HTTP (Authorization: Bearer). It appears in no error and no log.
+///
+/// options: the options.
+/// token: NULL for none.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_bearer(
+    options: *mut mcplink_client_options_t,
+    token: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    unsafe {
+        set(options, |options| {
+            options.endpoint.bearer = optional(token, "token")?.map(str::to_owned);
+            options.hooks.bearer = None;
+            Ok(())
+        })
+    }
+}
+
+/// Asks for a token before every request over HTTP, instead of one that stays the same.
+///
+/// options: the options.
+/// callback: see mcplink_bearer_fn; NULL for none.
+/// user, destroy: passed to callback, and ended when another one is set, or when options and clients that have it are freed.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_bearer_hook(
+    options: *mut mcplink_client_options_t,
+    callback: mcplink_bearer_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+) -> mcplink_status_t {
+    let user = UserData::new(user, destroy);
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, |options| {
+            options.hooks.bearer = Hook::new(callback, user);
+            options.endpoint.bearer = None;
+            Ok(())
+        })
+    }
+}
+
+/// Goes through a proxy. Defaults to none, whatever the environment says.
+///
+/// options: the options.
+/// url: http://, https://, socks4:// or socks5:// with host and port; "environment" for what HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY
+/// say; NULL for none. What is wrong with it is found out when the client is opened.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_proxy(
+    options: *mut mcplink_client_options_t,
+    url: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    unsafe {
+        set(options, |options| {
+            let url = optional(url, "url")?;
+            options.endpoint.proxy_from_environment = url == Some("environment");
+            let url = url.filter(|url| *url != "environment");
+            options.endpoint.proxy = url.map(str::to_owned);
+            Ok(())
+        })
+    }
+}
+
+/// Follows redirects over HTTP to the same origin. Defaults to no. One to another origin is an error that names it, always.
+///
+/// options: the options.
+/// follows: whether.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_follow_redirects(
+    options: *mut mcplink_client_options_t,
+    follows: bool,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, |options| {
+            options.endpoint.follows_redirects = follows;
+            Ok(())
+        })
+    }
+}
+
+/// Connects over two descriptors: pipes, sockets, terminals. Messages are lines.
+///
+/// options: the options.
+/// input, output: read from and written to; the same one for a socket. They have to stay open until the client is opened, which duplicates them;
+/// they stay the caller's, and a peer sees the end of the connection only when the caller has closed them too.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for a number that is no descriptor. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_fds(
+    options: *mut mcplink_client_options_t,
+    input: isize,
+    output: isize,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, |options| {
+            let fd = |number: isize| {
+                let fd = i32::try_from(number).ok().filter(|fd| *fd >= 0);
+                fd.ok_or_else(|| invalid(format!("{number} is no descriptor")))
+            };
+            options.endpoint.fds = Some((fd(input)?, fd(output)?));
+            Ok(())
+        })
+    }
+}
+
+/// Connects over a way of the host's own: see mcplink_transport_new.
+///
+/// options: the options.
+/// transport: serves one client; it stays the caller's, to be freed when the client is. NULL for none.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_transport(
+    options: *mut mcplink_client_options_t,
+    transport: *mut mcplink_transport_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options and a transport of ours.
+    unsafe {
+        set(options, |options| {
+            options.endpoint.transport = if transport.is_null() {
+                None
+            } else {
+                Some(enter(transport, "transport")?.connector())
+            };
+            Ok(())
+        })
+    }
+}
