@@ -77,7 +77,7 @@ mod header {
         "server/options.rs",
         "server/settings.rs",
         "server/tuning.rs",
-        "server/mod.rs",
+        "server/life.rs",
         "server/registry.rs",
         "server/looking.rs",
         "server/session.rs",
