@@ -157,6 +157,13 @@ impl Error {
         self
     }
 
+    /// Puts in how the server answered the request that this is about.
+    #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
+    pub(crate) fn as_answered(mut self, other: &Self) -> Self {
+        self.0.http.clone_from(&other.0.http);
+        self
+    }
+
     /// Puts the peer's own error in, for who knows later which request it refuses.
     #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
     pub(crate) fn with_rpc(mut self, rpc: RpcError) -> Self {

@@ -11,6 +11,7 @@
 //!   ╰ known to be legacy, or only legacy revisions allowed ──▶ initialize
 //! ```
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -56,6 +57,8 @@ pub(super) struct Opening<'a> {
     known: Option<Era>,
     /// The number of the connection that was opened last.
     number: u64,
+    /// How long people were asked meanwhile: connecting has that much longer.
+    people_took: Cell<Duration>,
 }
 
 impl<'a> Opening<'a> {
@@ -69,6 +72,7 @@ impl<'a> Opening<'a> {
             spare: transport.again(),
             known,
             number: 0,
+            people_took: Cell::default(),
         }
     }
 
@@ -227,6 +231,7 @@ impl<'a> Opening<'a> {
             |id, text| envelope.write(id, "{}", &JsonObject::new(), text),
             &mut options,
         );
+        self.note_people(peer);
         era::judge(
             answer.as_deref().map_err(Clone::clone),
             &self.settings.revisions,
@@ -260,7 +265,9 @@ impl<'a> Opening<'a> {
 
     fn initialize(&self, connection: &Connection, patience: Duration) -> Result<InitializeResult> {
         let params = self.initialize_params()?;
-        match initialize(&connection.peer(), &params, patience) {
+        let done = initialize(&connection.peer(), &params, patience);
+        self.note_people(&connection.peer());
+        match done {
             // So answers a server of the first transport over HTTP, too.
             Err(error) if is_unknown_here(&error) => {
                 let core = Arc::clone(connection.peer().core());
@@ -346,9 +353,16 @@ impl<'a> Opening<'a> {
         ours.filter(|revision| Era::of(*revision) == era).max()
     }
 
+    /// The time that people took, to log in for example, is not that of connecting.
+    fn note_people(&self, peer: &Peer) {
+        if let Some(carrier) = peer.core().carrier() {
+            self.people_took.set(carrier.people_took());
+        }
+    }
+
     fn left(&self) -> Duration {
         self.deadline.map_or(Duration::MAX, |deadline| {
-            deadline.saturating_duration_since(Instant::now())
+            (deadline + self.people_took.get()).saturating_duration_since(Instant::now())
         })
     }
 
