@@ -159,7 +159,7 @@ impl Error {
 
     /// Puts in how the server answered the request that this is about.
     #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
-    pub(crate) fn as_answered(mut self, other: &Self) -> Self {
+    pub(crate) fn answered_like(mut self, other: &Self) -> Self {
         self.0.http.clone_from(&other.0.http);
         self
     }

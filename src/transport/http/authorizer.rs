@@ -213,6 +213,11 @@ impl Waiting {
         }
     }
 
+    /// Waits until a point in time; false when the wait ended before.
+    pub fn pause(&self, until: Instant) -> bool {
+        self.0.pause(until)
+    }
+
     /// Has `wake` run, on any thread, when the wait is over, at once if it is already; until what this returns is dropped. There is one at
     /// a time. It must not block.
     pub fn on_over(&self, wake: impl FnOnce() + Send + 'static) -> OnOver<'_> {

@@ -88,7 +88,7 @@ impl Wire {
         match next {
             None | Some(Ok(Next::GiveUp)) => Ok(false),
             Some(Ok(Next::Again)) => Ok(true),
-            Some(Err(other)) => Err(other.sent(true).as_answered(error)),
+            Some(Err(other)) => Err(other.sent(true).answered_like(error)),
         }
     }
 }

@@ -89,8 +89,13 @@ impl Wire {
         let fields = self.http.headers.iter().chain(&credentials.fields);
         let values = fields.map(|(_, value)| value).chain(session.as_ref());
         for secret in values.filter_map(|value| value.to_str().ok()) {
-            // A scheme and its credentials may come apart.
-            for part in secret.split(' ').filter(|part| part.len() > 3) {
+            // A scheme, which is no secret, and its credentials may come apart.
+            let is_scheme = |part: &str| {
+                let names = ["basic", "bearer", "digest", "dpop", "negotiate"];
+                names.iter().any(|name| part.eq_ignore_ascii_case(name))
+            };
+            let parts = secret.split(' ');
+            for part in parts.filter(|part| part.len() > 3 && !is_scheme(part)) {
                 text = text.replace(part, "[…]");
             }
         }
