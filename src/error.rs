@@ -47,7 +47,8 @@ struct HttpAnswer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The server wants other credentials, or refuses these: HTTP status 401 or 403. [`Error::http_challenge`] has what it asks for.
+    /// The server wants other credentials, or refuses these (HTTP status 401 or 403), or none could be had: a login that was refused, an
+    /// authorization server that is not to be trusted. [`Error::http_challenge`] has what the server asks for.
     Auth,
     /// Too many requests are in flight. Nothing was sent: wait for one to finish and try again.
     Busy,

@@ -36,6 +36,11 @@ pub(super) struct Demand {
 }
 
 impl Demand {
+    /// The token allows too little.
+    pub(super) fn is_for_more(&self) -> bool {
+        self.error.as_deref() == Some("insufficient_scope")
+    }
+
     /// Reads the values of all fields `WWW-Authenticate`.
     pub(super) fn read<'a>(values: impl Iterator<Item = &'a str>) -> Self {
         let mut demand = Self::default();

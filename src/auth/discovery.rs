@@ -28,6 +28,8 @@ const OLD: &str = "2025-03-26";
 pub(super) struct Discovered {
     /// The server, as tokens for it name it.
     pub(super) resource: String,
+    /// Where the server says that its metadata is, if it does.
+    pub(super) resource_metadata: Option<String>,
     scopes_supported: Option<Vec<String>>,
     pub(super) wants_dpop: bool,
     pub(super) metadata: ServerMetadata,
@@ -56,7 +58,7 @@ impl Discovered {
                 .cloned()
                 .collect(),
             (None, Some(wanted)) => wanted.clone(),
-            (None, None) if before.is_empty() => supported.collect(),
+            (None, None) if before.is_empty() || demand.is_for_more() => supported.collect(),
             (None, None) => BTreeSet::new(),
         };
         scopes.extend(before.iter().cloned());
@@ -104,6 +106,7 @@ impl Errand<'_> {
             metadata: self.server_metadata(issuer)?,
             wants_dpop: demand.wants_dpop || resource.dpop_bound_access_tokens_required,
             resource: resource.resource,
+            resource_metadata: demand.resource_metadata.clone(),
             scopes_supported: resource.scopes_supported,
             is_old: false,
         })
@@ -174,6 +177,7 @@ impl Errand<'_> {
         };
         Ok(Discovered {
             resource: self.server.canonical(),
+            resource_metadata: None,
             scopes_supported: None,
             wants_dpop: false,
             metadata,

@@ -10,11 +10,11 @@ use serde::Deserialize;
 use super::challenge::Demand;
 use super::dpop::Dpop;
 use super::errand::Settings;
-use super::lock;
 use super::renew::{Job, Need};
 use super::site::Site;
 use super::token::Tokens;
 use super::url::Url;
+use super::{lock, random};
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::http::{Authorizer, Credentials, Next, Outgoing, ResponseFields, Waiting};
 
@@ -72,6 +72,12 @@ impl OAuth {
         state.number += 1;
         state.was_loaded = true;
         Ok(())
+    }
+
+    fn log(&self, line: &str) {
+        if let Some(log) = &self.0.settings.log {
+            log(line);
+        }
     }
 
     fn site(&self, server: &str) -> Result<Arc<Site>> {
@@ -182,7 +188,7 @@ impl OAuth {
         let number = response.mark();
         // It was known who asks: that much the token is good for.
         site.accept(number, String::new);
-        if demand.error.as_deref() != Some("insufficient_scope") {
+        if !demand.is_for_more() {
             return Ok(Next::GiveUp);
         }
         if site.state().number != number {
@@ -206,8 +212,12 @@ impl Authorizer for OAuth {
         if is_due && !request.is_last {
             let renewed = self.run(&site, number, Need::Fresher, waiting);
             let is_usable = tokens.as_ref().is_some_and(|tokens| !tokens.has_expired());
-            if let (Err(error), false) = (renewed, is_usable) {
-                return Err(error);
+            match renewed {
+                // What the server says to these tell how to go on.
+                Err(error) if is_usable || error.kind() == ErrorKind::Auth => {
+                    self.log(&format!("tokens that expire are still used: {error}"));
+                }
+                renewed => renewed?,
             }
             (tokens, number) = self.tokens(&site)?;
         }
@@ -228,6 +238,10 @@ impl Authorizer for OAuth {
         }
         let site = self.site(request.server)?;
         let demand = Demand::read(response.values("www-authenticate"));
+        let asks_otherwise = response.values("www-authenticate").next().is_some();
+        if asks_otherwise && !demand.is_oauth {
+            return Ok(Next::GiveUp);
+        }
         let wants_nonce = demand.error.as_deref() == Some("use_dpop_nonce");
         if self.note_nonce(request, response) && wants_nonce {
             return Ok(Next::Again);
@@ -268,7 +282,10 @@ impl fmt::Debug for OAuth {
 
 /// Under which name the tokens for a server are kept.
 pub(super) fn name_of(server: &Url) -> String {
-    format!("tokens {}", server.canonical())
+    // What is in a query may be a secret, but tells servers apart.
+    let query = server.query().map(random::digest);
+    let query = query.map(|digest| format!("?{digest}"));
+    format!("tokens {}{}", server.canonical(), query.unwrap_or_default())
 }
 
 /// What a request asks for: attempts to be allowed more are counted for each.

@@ -46,7 +46,6 @@ impl Job {
             self.ends_at,
             on_person,
         );
-        // Who authorizes is not for the first request to find out whether it may: the server may not be what it was.
         self.work(&errand, &name, &waiting).map_err(|error| {
             told(error).context(format_args!("authorization for '{server}' failed"))
         })
@@ -102,9 +101,13 @@ impl Job {
 
     /// Refreshes tokens that expire. When that is refused the old ones are used to their end, and the server's refusal says how to go on.
     fn freshen(&self, errand: &Errand<'_>, name: &str, held: &Tokens) -> Result<()> {
-        let found = errand.discover(&Demand::default())?;
-        let is_same = found.issuer() == held.issuer;
-        if is_same && self.refreshed(errand, name, &found, held)? {
+        let place = Demand {
+            resource_metadata: held.resource_metadata.clone(),
+            ..Demand::default()
+        };
+        let found = errand.discover(&place)?;
+        // With another authorization server the server's refusal says how to go on.
+        if found.issuer() != held.issuer || self.refreshed(errand, name, &found, held)? {
             return Ok(());
         }
         let spent = Tokens {

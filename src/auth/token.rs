@@ -28,6 +28,9 @@ pub(super) struct Tokens {
     /// Whom they are for.
     pub(super) resource: String,
     pub(super) client_id: String,
+    /// Where the server said that its metadata is.
+    #[serde(default)]
+    pub(super) resource_metadata: Option<String>,
     #[serde(with = "revealed")]
     pub(super) access: Secret,
     #[serde(with = "revealed_option", default)]
@@ -300,6 +303,7 @@ impl TokenResponse {
             issuer: found.metadata.issuer.clone(),
             resource: found.resource.clone(),
             client_id: client_id.to_owned(),
+            resource_metadata: found.resource_metadata.clone(),
             access: self.access_token,
             refresh: self.refresh_token,
             is_bound: dpop.is_some(),

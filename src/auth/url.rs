@@ -19,8 +19,9 @@ impl Url {
     /// Reads a URL that is called `what` in errors.
     pub(super) fn read(what: &str, text: &str) -> Result<Self> {
         let refuse = |why: &str| {
-            // The query may hold secrets.
+            // Query and credentials may hold secrets.
             let shown = text.split(['?', '#']).next().unwrap_or_default();
+            let shown = shown.rsplit('@').next().unwrap_or_default();
             let text = format!("{what} '{}' {why}", Excerpt(shown));
             Err(Error::new(ErrorKind::Auth, text))
         };
@@ -57,7 +58,7 @@ impl Url {
             return Ok(url);
         }
         let text = format!(
-            "{what} '{}' is not https, and secrets go there",
+            "{what} '{}' is not https: others on the way could read along",
             Excerpt(&url.shown())
         );
         Err(Error::new(ErrorKind::Auth, text))
@@ -89,7 +90,9 @@ impl Url {
 
     fn has_path(&self) -> bool {
         let rest = self.text.split_once("://").map_or("", |(_, rest)| rest);
-        rest.contains('/')
+        rest.split('?')
+            .next()
+            .is_some_and(|place| place.contains('/'))
     }
 
     pub(super) fn query(&self) -> Option<&str> {
@@ -134,9 +137,9 @@ impl Url {
         self.is_same_origin(server) && is_above && same_query
     }
 
-    /// The canonical form of a server's address: scheme and host in lower case, no fragment, no slash at its end that says nothing.
+    /// The canonical form of a server's address: scheme and host in lower case, no fragment and query, no slash at its end that says
+    /// nothing.
     pub(super) fn canonical(&self) -> String {
-        let query = self.query().map(|query| format!("?{query}"));
         let path = match self.path() {
             "/" => "",
             path => path,
@@ -144,7 +147,7 @@ impl Url {
         let scheme = self.uri.scheme_str().unwrap_or_default();
         let place = self.uri.authority().map_or("", |place| place.as_str());
         let place = place.to_ascii_lowercase();
-        format!("{scheme}://{place}{path}{}", query.unwrap_or_default())
+        format!("{scheme}://{place}{path}")
     }
 
     /// For messages: the query, which may hold secrets, is left out.

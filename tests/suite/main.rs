@@ -10,6 +10,12 @@ mod asking_ends;
 mod asking_pages;
 mod asking_rules;
 mod asking_state;
+#[cfg(feature = "auth")]
+mod auth_discovery;
+#[cfg(feature = "auth")]
+mod auth_login;
+#[cfg(feature = "auth")]
+mod authworld;
 mod client_asked;
 mod client_cache;
 mod client_calls;
