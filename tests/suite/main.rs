@@ -11,9 +11,17 @@ mod asking_pages;
 mod asking_rules;
 mod asking_state;
 #[cfg(feature = "auth")]
+mod auth_browser;
+#[cfg(feature = "auth")]
 mod auth_discovery;
 #[cfg(feature = "auth")]
 mod auth_login;
+#[cfg(feature = "auth")]
+mod auth_machine;
+#[cfg(feature = "auth")]
+mod auth_secrets;
+#[cfg(feature = "auth")]
+mod auth_tokens;
 #[cfg(feature = "auth")]
 mod authworld;
 mod client_asked;

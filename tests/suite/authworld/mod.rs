@@ -73,6 +73,8 @@ pub(crate) struct Rules {
     pub(crate) resource_body: Option<String>,
     /// The server's metadata never comes.
     pub(crate) is_silent: bool,
+    /// Tokens are bound to keys, and the two want these nonces in proofs.
+    pub(crate) dpop: Option<(&'static str, &'static str)>,
     /// The server is one of 2025-03-26, with metadata or without.
     pub(crate) is_old: Option<bool>,
 }
@@ -95,6 +97,7 @@ impl Default for Rules {
             metadata_redirect: None,
             resource_body: None,
             is_silent: false,
+            dpop: None,
             is_old: None,
         }
     }
@@ -300,7 +303,7 @@ impl State {
         }
         if let Some(has_metadata) = rules.is_old {
             let base = mcp_url.strip_suffix("/mcp").unwrap();
-            let inside = path(seen).strip_prefix("/as").unwrap_or(path(seen));
+            let inside = path(seen).strip_prefix("/as").unwrap_or_else(|| path(seen));
             match inside {
                 "/.well-known/oauth-authorization-server" if has_metadata => {
                     return out.json(&json!({
@@ -325,17 +328,32 @@ impl State {
             false => String::new(),
         };
         let refuse = |out: &mut Out, status: &str, error: &str| {
-            let challenge = format!("Bearer error=\"{error}\"{place}{}", rules.challenge);
+            let scheme = if rules.dpop.is_some() {
+                "DPoP"
+            } else {
+                "Bearer"
+            };
+            let challenge = format!("{scheme} error=\"{error}\"{place}{}", rules.challenge);
             out.respond(status, &[("www-authenticate", &challenge)], "");
         };
         let field = seen.header("authorization").unwrap_or_default();
         let token = field
             .strip_prefix("Bearer ")
-            .or(field.strip_prefix("DPoP "));
+            .or_else(|| field.strip_prefix("DPoP "));
         let allowed = token.and_then(|token| lock(&self.tokens).get(token).cloned());
         let Some(allowed) = allowed else {
             return refuse(out, "401 Unauthorized", "invalid_token");
         };
+        if let Some((_, nonce)) = rules.dpop
+            && field.starts_with("DPoP ")
+            && proven(seen)["nonce"].as_str().unwrap_or_default() != nonce
+        {
+            let fields = [
+                ("dpop-nonce", nonce),
+                ("www-authenticate", "DPoP error=\"use_dpop_nonce\""),
+            ];
+            return out.respond("401 Unauthorized", &fields, "");
+        }
         let body = seen.body();
         let tool = body["params"]["name"].as_str().unwrap_or_default();
         if let Some(needed) = rules.needs.get(tool)
@@ -438,6 +456,14 @@ impl State {
     fn token(&self, seen: &Seen, out: &mut Out) {
         let form = pairs(&seen.text);
         lock(&self.seen).tokens.push(form.clone());
+        let dpop = lock(&self.rules).dpop;
+        if let Some((nonce, _)) = dpop
+            && proven(seen)["nonce"].as_str().unwrap_or_default() != nonce
+        {
+            let fields = [("dpop-nonce", nonce), ("content-type", "application/json")];
+            let body = json!({ "error": "use_dpop_nonce" }).to_string();
+            return out.respond("400 Bad Request", &fields, &body);
+        }
         let hook = lock(&self.rules).on_token.clone();
         if hook.is_some_and(|hook| hook(&form, out)) {
             return;
@@ -486,6 +512,34 @@ impl State {
             )),
         }
     }
+}
+
+/// The claims of the proof that goes with a request, whose signature is checked with the key that it brings.
+pub(crate) fn proven(seen: &Seen) -> Value {
+    let proof = seen.header("dpop").expect("a proof");
+    let (header, claims) = jwt(proof);
+    assert_eq!(
+        (&header["typ"], &header["alg"]),
+        (&json!("dpop+jwt"), &json!("ES256"))
+    );
+    check_es256(proof, &header["jwk"]);
+    claims
+}
+
+/// Checks a signature of ES256 with a public key.
+pub(crate) fn check_es256(token: &str, jwk: &Value) {
+    let part = |name: &str| URL_SAFE_NO_PAD.decode(jwk[name].as_str().unwrap()).unwrap();
+    assert_eq!((&jwk["kty"], &jwk["crv"]), (&json!("EC"), &json!("P-256")));
+    assert!(jwk.get("d").is_none(), "the private key is in it");
+    let point = [vec![4], part("x"), part("y")].concat();
+    let (signed, signature) = token.rsplit_once('.').unwrap();
+    let algorithm = &ring::signature::ECDSA_P256_SHA256_FIXED;
+    ring::signature::UnparsedPublicKey::new(algorithm, point)
+        .verify(
+            signed.as_bytes(),
+            &URL_SAFE_NO_PAD.decode(signature).unwrap(),
+        )
+        .unwrap();
 }
 
 /// An error of a token endpoint.
