@@ -12,6 +12,7 @@ mod args;
 mod ask;
 mod failure;
 mod form;
+mod login;
 mod print;
 mod shell;
 mod values;
@@ -19,6 +20,7 @@ mod values;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use mcplink::ErrorKind;
 use mcplink::client::Client;
 use mcplink::schema::LoggingMessageNotificationParams;
 use mcplink::transport::http::Http;
@@ -76,9 +78,12 @@ fn connect(options: &Options) -> Result<Client, Failure> {
     } else {
         server
     };
-    builder
-        .connect(transport)
-        .map_err(|error| Failure::of_connecting(&error, options.timeout))
+    builder.connect(transport).map_err(|error| {
+        if error.kind() == ErrorKind::Auth && !options.login {
+            print::note("mcp: the server wants to know who asks: --login logs in");
+        }
+        Failure::of_connecting(&error, options.timeout)
+    })
 }
 
 /// What is to be started, or reached.
@@ -86,9 +91,11 @@ fn server(options: &Options) -> Result<Box<dyn Transport>, Failure> {
     if let Some(url) = &options.url {
         let http = Http::new(url).map_err(|error| Failure::usage(error.to_string()))?;
         let headers = options.headers.iter();
-        return Ok(Box::new(
-            headers.fold(http, |http, (name, value)| http.header(name, value)),
-        ));
+        let http = headers.fold(http, |http, (name, value)| http.header(name, value));
+        return Ok(Box::new(match options.login {
+            true => http.authorizer(login::authorizer(options.tokens.as_deref())?),
+            false => http,
+        }));
     }
     let (program, arguments) = options.server.split_first().ok_or_else(|| {
         Failure::usage(

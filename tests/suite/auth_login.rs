@@ -393,7 +393,7 @@ fn a_client_on_the_web_says_so() {
     assert_eq!(registration["application_type"], "web");
 }
 
-// M-ASEC-C-08
+// M-ASEC-C-08, E-EMA-B-25
 #[test]
 fn codes_are_sent_to_this_machine_or_by_https() {
     let world = World::start();

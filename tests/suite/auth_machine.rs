@@ -67,7 +67,7 @@ fn a_machine_shows_its_secret() {
     assert_eq!(unproven.build().unwrap_err().kind(), ErrorKind::Invalid);
 }
 
-// E-CC-C-02, E-CC-C-03, E-CC-C-06, E-CC-C-07, AMB-87
+// E-CC-C-02, E-CC-C-03, E-CC-C-06, E-CC-C-07, E-EMA-B-22, AMB-87
 #[test]
 fn a_machine_signs_with_its_key() {
     let world = World::start();

@@ -52,6 +52,8 @@ mod extensions;
 mod faults;
 mod forms;
 #[cfg(feature = "http-client")]
+mod http_client_authorizer;
+#[cfg(feature = "http-client")]
 mod http_client_calls;
 #[cfg(feature = "http-client")]
 mod http_client_eras;

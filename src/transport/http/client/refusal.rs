@@ -46,7 +46,13 @@ impl Wire {
         };
         let reason = head.status.canonical_reason().unwrap_or("no reason given");
         let mut message = format!("'{}' answered {status} {reason}", self.peer());
-        let challenge = field("www-authenticate");
+        let challenges = head.headers.get_all("www-authenticate").into_iter();
+        let challenges = challenges.filter_map(|value| value.to_str().ok());
+        let challenges: Vec<String> = challenges
+            .map(|value| self.redact(value, credentials))
+            .collect();
+        // Several fields mean the same as one list.
+        let challenge = (!challenges.is_empty()).then(|| challenges.join(", "));
         let kind = match (status, &rpc) {
             (401 | 403, _) => {
                 if let Some(challenge) = &challenge {
