@@ -42,6 +42,17 @@ impl Discovered {
         &self.metadata.issuer
     }
 
+    /// What is worth knowing when authorization fails.
+    pub(super) fn explain(&self, error: Error) -> Error {
+        if !self.is_old {
+            return error;
+        }
+        let text = format!(
+            "the server has no metadata (oauth-protected-resource), so it was taken for its own authorization server, as in {OLD}"
+        );
+        error.remark(text)
+    }
+
     /// Which scopes to ask for: what the server asks for now, or else what the host wants, or else all that the server has; and what was
     /// asked for before.
     pub(super) fn scopes(

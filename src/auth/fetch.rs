@@ -106,6 +106,14 @@ impl Fetcher {
         }
     }
 
+    /// Checks that a URL does not lead by itself to where nobody has to be sent on behalf of this server.
+    pub(super) fn check_reach(&self, what: &str, url: &Url) -> Result<()> {
+        if self.guard.reach.allows_literal(url) {
+            return Ok(());
+        }
+        Err(refused(what, url))
+    }
+
     pub(super) fn waiting(&self) -> &Waiting {
         &self.waiting
     }
@@ -153,9 +161,7 @@ impl Fetcher {
         request: Result<Request<impl ureq::AsSendBody>, ureq::http::Error>,
         patience: Patience,
     ) -> Result<Answer> {
-        if !self.guard.reach.allows_literal(url) {
-            return Err(refused(what, url));
-        }
+        self.check_reach(what, url)?;
         let request = request.map_err(|_| {
             let text = format!("{what} can't be asked for at '{}'", url.shown());
             Error::new(ErrorKind::Auth, text)
@@ -215,7 +221,7 @@ impl Fetcher {
 
 fn refused(what: &str, url: &Url) -> Error {
     let text = format!(
-        "{what} is not fetched from '{}': the server names an address on this machine or in a private network, \
+        "{what} is not asked for at '{}': the server names an address on this machine or in a private network, \
          where it is not itself (allow_private_addresses)",
         url.shown()
     );

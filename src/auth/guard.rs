@@ -117,11 +117,13 @@ impl Reach {
         is_free || self.server_zone == Some(zone) || is_own
     }
 
-    /// Whether an address that stands in a URL by itself may be asked; names are checked when they are looked up.
+    /// Whether an address that stands in a URL by itself may be asked; names are checked when they are looked up, but for those that can
+    /// only mean this machine.
     pub(super) fn allows_literal(&self, url: &Url) -> bool {
         let host = url.host();
-        host.parse()
-            .map_or(true, |address| self.allows(&host, address))
+        let own = || url.is_loopback().then_some(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        let address = host.parse().ok().or_else(own);
+        address.is_none_or(|address| self.allows(&host, address))
     }
 }
 
@@ -231,6 +233,17 @@ mod tests {
         check("http://127.0.0.1:1/x", "as.example", "10.0.0.1", false);
         check("https://10.1.1.1/x", "as.example", "10.0.0.1", true);
         check("https://10.1.1.1/x", "as.example", "127.0.0.1", false);
+        let remote = Reach::of(&Url::read("it", "https://h/x").expect("a URL"), false, None);
+        for (place, allowed) in [
+            ("https://as.example/authorize", true),
+            ("http://localhost:631/admin", false),
+            ("http://127.0.0.1:631/admin", false),
+            ("https://[::1]/x", false),
+            ("https://192.168.1.1/reboot", false),
+        ] {
+            let url = Url::read("it", place).expect("a URL");
+            assert_eq!(remote.allows_literal(&url), allowed, "{place}");
+        }
         let reach = Reach::of(&Url::read("it", "https://h/x").expect("a URL"), true, None);
         assert!(reach.allows("x", IpAddr::from([10, 0, 0, 1])));
     }

@@ -124,6 +124,7 @@ impl<U: UserAgent> Grant for ByLogin<U> {
             wish,
         };
         let url = attempt.url()?;
+        errand.fetcher.check_reach("the login", &url)?;
         let answer = attempt.visit(errand, visit, &url)?;
         let code = attempt.read(&answer)?;
         attempt.redeem(errand, &code)

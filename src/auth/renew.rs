@@ -172,7 +172,9 @@ impl Job {
             scopes: &scopes,
             dpop: dpop.as_ref(),
         };
-        let tokens = grant.obtain(errand, &wish)?;
+        let tokens = grant
+            .obtain(errand, &wish)
+            .map_err(|error| found.explain(error))?;
         self.keep(errand, name, &tokens);
         self.site.adopt(tokens, false, false);
         Ok(())

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use zeroize::Zeroizing;
 
 use super::challenge::scopes;
@@ -79,7 +80,7 @@ pub(super) struct TokenResponse {
     pub(super) access_token: Secret,
     pub(super) token_type: String,
     #[serde(default)]
-    expires_in: Option<serde_json::Number>,
+    expires_in: Option<Value>,
     #[serde(default, with = "revealed_option")]
     refresh_token: Option<Secret>,
     #[serde(default)]
@@ -296,7 +297,11 @@ impl TokenResponse {
         requested: &BTreeSet<String>,
         dpop: Option<&Dpop>,
     ) -> Tokens {
-        let lifetime = self.expires_in.and_then(|span| span.as_f64());
+        // Some write it as text.
+        let lifetime = self.expires_in.and_then(|span| match span {
+            Value::String(text) => text.parse().ok(),
+            span => span.as_f64(),
+        });
         let mut all = requested.clone();
         all.extend(self.scope.as_deref().map(scopes).unwrap_or_default());
         Tokens {

@@ -319,6 +319,27 @@ fn servers_of_the_first_revision_authorize_by_themselves() {
 }
 
 #[test]
+fn a_server_that_knows_nothing_of_all_this_is_told_apart() {
+    let stub = Stub::start(|seen, out| match &*seen.target {
+        "/mcp" => out.respond("401 Unauthorized", &[], "an API key is missing"),
+        _ => out.respond("404 Not Found", &[], ""),
+    });
+    let oauth = World::start().login().build().unwrap();
+    let error = crate::stub::asker()
+        .connect(stub.http().authorizer(oauth))
+        .unwrap_err();
+    let said = error.to_string();
+    assert_eq!(
+        (error.kind(), error.http_status()),
+        (ErrorKind::Auth, Some(401))
+    );
+    assert!(
+        said.contains("has no metadata (oauth-protected-resource)"),
+        "{said}"
+    );
+}
+
+#[test]
 fn another_scheme_is_none_of_its_business() {
     let stub = Stub::start(|_, out| {
         let fields = [("www-authenticate", "Basic realm=\"x\"")];
