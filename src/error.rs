@@ -47,8 +47,9 @@ struct HttpAnswer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The server wants other credentials, or refuses these: HTTP status 401 or 403, for which [`Error::http_challenge`] has what it asks for,
-    /// or a word about certificates in the handshake of TLS.
+    /// The server wants other credentials, or refuses these (HTTP status 401 or 403, or a word about certificates in the handshake of TLS), or
+    /// none could be had: a login that was refused, an authorization server that is not to be trusted. [`Error::http_challenge`] has what the
+    /// server asks for.
     Auth,
     /// Too many requests are in flight. Nothing was sent: wait for one to finish and try again.
     Busy,
@@ -156,6 +157,13 @@ impl Error {
     #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
     pub(crate) fn with_http(mut self, status: u16, challenge: Option<String>) -> Self {
         self.0.http = Some(Box::new(HttpAnswer { status, challenge }));
+        self
+    }
+
+    /// Puts in how the server answered the request that this is about.
+    #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
+    pub(crate) fn answered_like(mut self, other: &Self) -> Self {
+        self.0.http.clone_from(&other.0.http);
         self
     }
 

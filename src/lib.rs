@@ -42,6 +42,7 @@
 //! |---|---|
 //! | [`server`], [`client`] | what applications use |
 //! | [`transport`] | ways to reach a peer: HTTP, child process, own stdio, sockets, any streams, memory, one's own |
+//! | `auth` | logging in to servers over HTTP, with the feature `auth` |
 //! | [`validation`] | checking JSON against JSON Schemas, with the feature `validation` or an engine of one's own |
 //! | [`schema`] | the data model of every revision, named as the specification names it |
 //! | [`protocol`] | the engine below both sides, for methods and messages of one's own |
@@ -54,6 +55,8 @@
 //! by [`Limits`](transport::Limits); nothing a peer sends can panic the library. An [`Error`] tells by its [`kind`](Error::kind) who failed.
 #![deny(unsafe_code)]
 
+#[cfg(feature = "auth")]
+pub mod auth;
 #[cfg(feature = "cffi")]
 mod cffi;
 pub mod client;

@@ -34,6 +34,8 @@ options, anywhere before --
   --url URL           the server is reached over HTTP, and not started
   --header NAME:VALUE send this header field with every request; may be given again
   --cacert FILE       trust the servers that the authorities in this PEM file vouch for, and no others
+  --login             log in, in the browser, when the server wants it
+  --tokens FOLDER     keep logins there, not in ~/.local/state/mcplink
   --json              print the bare result as JSON
   --era ERA           legacy, modern or auto (the default)
   --revision DATE     speak this revision only
@@ -60,6 +62,8 @@ pub(crate) struct Options {
     pub(crate) url: Option<String>,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) authorities: Option<PathBuf>,
+    pub(crate) login: bool,
+    pub(crate) tokens: Option<PathBuf>,
     pub(crate) server: Vec<String>,
 }
 
@@ -108,6 +112,8 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Asked, String>
         url: None,
         headers: Vec::new(),
         authorities: None,
+        login: false,
+        tokens: None,
         server: Vec::new(),
     };
     if words.peek().is_none() {
@@ -134,6 +140,8 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Asked, String>
             "--url" => options.url = Some(value()?),
             "--header" => options.headers.push(read_header(&value()?)?),
             "--cacert" => options.authorities = Some(value()?.into()),
+            "--login" => options.login = true,
+            "--tokens" => options.tokens = Some(value()?.into()),
             "--log" => options.log = Some(read_level(&value()?)?),
             "--" => options.server = words.by_ref().collect(),
             name if name.starts_with('-') && name.len() > 1 => {
@@ -150,8 +158,17 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Asked, String>
     if options.url.is_some() && !options.server.is_empty() {
         return Err("a server is either started, behind --, or reached, with --url".to_owned());
     }
-    if options.url.is_none() && !options.headers.is_empty() {
-        return Err("--header is for servers that are reached with --url".to_owned());
+    let is_for_url = [
+        ("--header", !options.headers.is_empty()),
+        ("--login", options.login),
+        ("--tokens", options.tokens.is_some()),
+    ];
+    let given = is_for_url.iter().find(|(_, is_given)| *is_given);
+    if let (None, Some((name, _))) = (&options.url, given) {
+        return Err(format!("{name} is for servers that are reached with --url"));
+    }
+    if options.tokens.is_some() && !options.login {
+        return Err("--tokens says where logins are kept: it goes with --login".to_owned());
     }
     let is_secure = |url: &String| url.starts_with("https:");
     if options.authorities.is_some() && !options.url.as_ref().is_some_and(is_secure) {

@@ -12,6 +12,7 @@ mod args;
 mod ask;
 mod failure;
 mod form;
+mod login;
 mod print;
 mod shell;
 mod values;
@@ -20,6 +21,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use mcplink::ErrorKind;
 use mcplink::client::Client;
 use mcplink::schema::LoggingMessageNotificationParams;
 use mcplink::transport::http::Http;
@@ -77,9 +79,12 @@ fn connect(options: &Options) -> Result<Client, Failure> {
     } else {
         server
     };
-    builder
-        .connect(transport)
-        .map_err(|error| Failure::of_connecting(&error, options.timeout))
+    builder.connect(transport).map_err(|error| {
+        if error.kind() == ErrorKind::Auth && !options.login {
+            print::note("mcp: the server wants to know who asks: --login logs in");
+        }
+        Failure::of_connecting(&error, options.timeout)
+    })
 }
 
 /// What is to be started, or reached.
@@ -88,10 +93,14 @@ fn server(options: &Options) -> Result<Box<dyn Transport>, Failure> {
         let http = Http::new(url).map_err(|error| Failure::usage(error.to_string()))?;
         let headers = options.headers.iter();
         let http = headers.fold(http, |http, (name, value)| http.header(name, value));
-        return match &options.authorities {
-            Some(file) => trusting(http, file),
-            None => Ok(Box::new(http)),
+        let http = match &options.authorities {
+            Some(file) => trusting(http, file)?,
+            None => http,
         };
+        return Ok(Box::new(match options.login {
+            true => http.authorizer(login::authorizer(options.tokens.as_deref())?),
+            false => http,
+        }));
     }
     let (program, arguments) = options.server.split_first().ok_or_else(|| {
         Failure::usage(
@@ -104,14 +113,14 @@ fn server(options: &Options) -> Result<Box<dyn Transport>, Failure> {
 
 /// Trusts those that are named in a file.
 #[cfg(feature = "tls")]
-fn trusting(http: Http, file: &Path) -> Result<Box<dyn Transport>, Failure> {
+fn trusting(http: Http, file: &Path) -> Result<Http, Failure> {
     let pem = std::fs::read(file)
         .map_err(|error| Failure::usage(format!("--cacert {}: {error}", file.display())))?;
-    Ok(Box::new(http.root_certificates(pem)))
+    Ok(http.root_certificates(pem))
 }
 
 #[cfg(not(feature = "tls"))]
-fn trusting(_: Http, _: &Path) -> Result<Box<dyn Transport>, Failure> {
+fn trusting(_: Http, _: &Path) -> Result<Http, Failure> {
     Err(Failure::usage(
         "--cacert needs the feature 'tls'".to_owned(),
     ))

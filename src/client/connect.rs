@@ -11,6 +11,7 @@
 //!   ╰ known to be legacy, or only legacy revisions allowed ──▶ initialize
 //! ```
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -58,6 +59,8 @@ pub(super) struct Opening<'a> {
     cancel: Option<CancelToken>,
     /// The number of the connection that was opened last.
     number: u64,
+    /// How long people were asked meanwhile: connecting has that much longer.
+    people_took: Cell<Duration>,
 }
 
 impl<'a> Opening<'a> {
@@ -77,6 +80,7 @@ impl<'a> Opening<'a> {
             known,
             cancel,
             number: 0,
+            people_took: Cell::default(),
         }
     }
 
@@ -238,6 +242,7 @@ impl<'a> Opening<'a> {
             |id, text| envelope.write(id, "{}", &JsonObject::new(), text),
             &mut options,
         );
+        self.note_people(peer);
         era::judge(
             answer.as_deref().map_err(Clone::clone),
             &self.settings.revisions,
@@ -272,7 +277,9 @@ impl<'a> Opening<'a> {
     fn initialize(&self, connection: &Connection, patience: Duration) -> Result<InitializeResult> {
         let params = self.initialize_params()?;
         let cancel = self.cancel.as_ref();
-        match initialize(&connection.peer(), &params, patience, cancel) {
+        let done = initialize(&connection.peer(), &params, patience, cancel);
+        self.note_people(&connection.peer());
+        match done {
             // So answers a server of the first transport over HTTP, too.
             Err(error) if is_unknown_here(&error) => {
                 let core = Arc::clone(connection.peer().core());
@@ -365,9 +372,16 @@ impl<'a> Opening<'a> {
         self.cancel.as_ref().is_some_and(CancelToken::is_triggered)
     }
 
+    /// The time that people took, to log in for example, is not that of connecting.
+    fn note_people(&self, peer: &Peer) {
+        if let Some(carrier) = peer.core().carrier() {
+            self.people_took.set(carrier.people_took());
+        }
+    }
+
     fn left(&self) -> Duration {
         self.deadline.map_or(Duration::MAX, |deadline| {
-            deadline.saturating_duration_since(Instant::now())
+            (deadline + self.people_took.get()).saturating_duration_since(Instant::now())
         })
     }
 

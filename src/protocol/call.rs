@@ -411,7 +411,7 @@ impl Call<'_> {
             deadline: Mutex::new(self.deadline),
         });
         let looked_at = Arc::clone(&patience);
-        let ticket = Ticket::new(move |now| looked_at.look(now));
+        let ticket = Ticket::new(move |now, held| looked_at.look(now, held));
         let ending = Arc::clone(&ticket);
         let token = options.cancel.as_ref();
         let _ended = token.map(|token| token.on_trigger(move || ending.end()));
@@ -505,8 +505,11 @@ struct Patience {
 }
 
 impl Patience {
-    fn look(&self, now: Instant) -> Look {
+    fn look(&self, now: Instant, is_held: bool) -> Look {
         let mut deadline = self.deadline.lock();
+        if is_held {
+            deadline.extend(now);
+        }
         if deadline.passed(now) == Some(Bound::Timeout)
             && let Some(seen) = self.core.person_seen(now)
         {

@@ -93,6 +93,9 @@ pub(crate) trait Carrier: Send + Sync + fmt::Debug {
 
     /// Whether that was asked for: the connection ends.
     fn has_stopped(&self) -> bool;
+
+    /// How long people were asked in all while requests waited, for example to log in: nobody else's time is to be counted by that.
+    fn people_took(&self) -> Duration;
 }
 
 impl Halves {
@@ -141,21 +144,28 @@ pub(crate) enum Look {
 
 /// The right to wait for an exchange, which can be taken away from any thread: the wait ends at once then.
 pub(crate) struct Ticket {
-    look: Box<dyn Fn(Instant) -> Look + Send + Sync>,
+    look: Box<LookHook>,
     state: Mutex<State>,
     changed: Condvar,
 }
+
+/// Told the time, and whether a person is being asked meanwhile.
+type LookHook = dyn Fn(Instant, bool) -> Look + Send + Sync;
 
 #[derive(Default)]
 struct State {
     over: bool,
     /// Ends what the waiting thread is blocked in.
     brake: Option<Box<dyn FnOnce() + Send>>,
+    /// Since when a person is being asked.
+    held: Option<Instant>,
+    /// How long people were asked before.
+    held_for: Duration,
 }
 
 impl Ticket {
-    /// `look` is asked, on any thread, until when the exchange may go on.
-    pub(crate) fn new(look: impl Fn(Instant) -> Look + Send + Sync + 'static) -> Arc<Self> {
+    /// `look` is asked, on any thread, until when the exchange may go on. It is told whether a person is being asked at the time.
+    pub(crate) fn new(look: impl Fn(Instant, bool) -> Look + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self {
             look: Box::new(look),
             state: Mutex::default(),
@@ -165,7 +175,7 @@ impl Ticket {
 
     /// Ends at a point in time, if there is one.
     pub(crate) fn until(deadline: Option<Instant>) -> Arc<Self> {
-        Self::new(move |now| match deadline {
+        Self::new(move |now, _| match deadline {
             None => Look::Never,
             Some(deadline) if now < deadline => Look::At(deadline),
             Some(_) => Look::Over,
@@ -201,11 +211,33 @@ impl Ticket {
         if self.is_over() {
             return Look::Over;
         }
-        let look = (self.look)(now);
+        let held = lock(&self.state).held.is_some();
+        let look = (self.look)(now, held);
         if look == Look::Over {
             self.end();
         }
         look
+    }
+
+    /// A person is asked from now on, or no longer.
+    #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
+    pub(crate) fn hold(&self, is_held: bool, now: Instant) {
+        if lock(&self.state).held.is_some() == is_held {
+            return;
+        }
+        // While it is still held: the time until now does not count.
+        self.look(now);
+        let mut state = lock(&self.state);
+        match state.held.take() {
+            Some(since) => state.held_for += now.saturating_duration_since(since),
+            None => state.held = Some(now),
+        }
+    }
+
+    /// How long people were asked in all.
+    #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
+    pub(crate) fn held_for(&self) -> Duration {
+        lock(&self.state).held_for
     }
 
     /// The waiting thread is about to block; `brake` ends that, from another thread. Returns false, and forgets it, when nobody waits any

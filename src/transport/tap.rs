@@ -316,6 +316,10 @@ impl Carrier for TapCarrier {
     fn has_stopped(&self) -> bool {
         self.inner.has_stopped()
     }
+
+    fn people_took(&self) -> Duration {
+        self.inner.people_took()
+    }
 }
 
 impl fmt::Debug for TapCarrier {

@@ -10,6 +10,20 @@ mod asking_ends;
 mod asking_pages;
 mod asking_rules;
 mod asking_state;
+#[cfg(feature = "auth")]
+mod auth_browser;
+#[cfg(feature = "auth")]
+mod auth_discovery;
+#[cfg(feature = "auth")]
+mod auth_login;
+#[cfg(feature = "auth")]
+mod auth_machine;
+#[cfg(feature = "auth")]
+mod auth_secrets;
+#[cfg(feature = "auth")]
+mod auth_tokens;
+#[cfg(feature = "auth")]
+mod authworld;
 mod client_asked;
 mod client_cache;
 mod client_calls;
@@ -41,6 +55,8 @@ mod faults;
 mod forms;
 #[cfg(all(feature = "tls", feature = "http-server"))]
 mod front;
+#[cfg(feature = "http-client")]
+mod http_client_authorizer;
 #[cfg(feature = "http-client")]
 mod http_client_calls;
 #[cfg(feature = "http-client")]

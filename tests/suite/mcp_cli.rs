@@ -303,3 +303,63 @@ fn it_trusts_whom_it_is_told_to() {
     assert_eq!(code, 4);
     assert!(said.contains("expected PEM"), "{said}");
 }
+
+#[cfg(feature = "auth")]
+#[test]
+fn it_logs_in_when_the_server_wants_it_and_remembers_that() {
+    use std::io::{BufRead, BufReader, Read};
+
+    use crate::authworld::{World, follow, get};
+
+    let world = World::start();
+    let folder = std::env::temp_dir().join(format!("mcplink-cli-{}", std::process::id()));
+    _ = std::fs::remove_dir_all(&folder);
+    let url = world.mcp.url();
+    let tokens = folder.display().to_string();
+    let run = |words: &[&str]| {
+        let mut command = Command::new(example("mcp"));
+        // No browser is to come up.
+        command
+            .args(words)
+            .args(["--url", &url])
+            .env("PATH", "/nowhere");
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command.spawn().unwrap()
+    };
+    let output = run(&["tools"]).wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(4));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--login logs in"));
+    let mut child = run(&["tools", "--login", "--tokens", &tokens]);
+    let mut shown = BufReader::new(child.stderr.take().unwrap()).lines();
+    let place = shown.find_map(|line| {
+        let line = line.unwrap();
+        line.split_once("open ").map(|(_, place)| place.to_owned())
+    });
+    let answer = follow(&place.unwrap());
+    let rest = answer.strip_prefix("http://").unwrap();
+    let (place, target) = rest.split_at(rest.find('/').unwrap());
+    get(place, target);
+    let mut out = String::new();
+    child
+        .stdout
+        .take()
+        .unwrap()
+        .read_to_string(&mut out)
+        .unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{out}");
+    assert!(out.contains('x'), "{out}");
+    let output = run(&["tools", "--login", "--tokens", &tokens])
+        .wait_with_output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(
+        output.stderr.is_empty(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert_eq!(world.record().authorizations.len(), 1);
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -8,6 +8,8 @@
 //! Spec: Transports, "Streamable HTTP" (2025-03-26 and later).
 
 #[cfg(feature = "http-client")]
+mod authorizer;
+#[cfg(feature = "http-client")]
 mod client;
 #[cfg(feature = "http-server")]
 pub(crate) mod event;
@@ -23,6 +25,10 @@ pub(crate) mod field;
 #[cfg(feature = "http-server")]
 mod listener;
 
+#[cfg(feature = "http-client")]
+pub use authorizer::{
+    Authorizer, Credentials, MAX_ATTEMPTS, Next, OnOver, Outgoing, ResponseFields, Waiting,
+};
 #[cfg(feature = "http-client")]
 pub use client::Http;
 #[cfg(feature = "http-server")]

@@ -61,6 +61,7 @@ fn pipes_serve_a_child_that_opens_dev_stdin() {
     assert_eq!(receive(&mut halves), "x");
 }
 
+// M-AUTH-B-02, L-AUTH-B-02
 #[test]
 fn environment_arguments_and_directory_reach_the_child() {
     let child = shell("echo \"$1 $SET ${HOME-none} $PWD\"")

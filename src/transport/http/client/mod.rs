@@ -4,12 +4,13 @@
 //! stream up to its response; calls of several threads go over connections of their own.
 //!
 //! ```text
-//!  wire      what is sent with which header fields, and what the answer means
-//!  stream    event streams: up to the response of a call, beside all calls, the one of 2024-11-05
-//!  refusal   what went wrong, in words
-//!  tls       whom to trust over HTTPS
-//!  lane      one HTTP connection for one exchange at a time
-//!  watch     one thread that ends exchanges whose time has come
+//!  wire         what is sent with which header fields, and what the answer means
+//!  stream       event streams: up to the response of a call, beside all calls, the one of 2024-11-05
+//!  credentials  who gives them, and what happens when the server wants others
+//!  refusal      what went wrong, in words
+//!  tls          whom to trust over HTTPS
+//!  lane         one HTTP connection for one exchange at a time
+//!  watch        one thread that ends exchanges whose time has come
 //! ```
 //!
 //! **Threads.** One for deadlines, when a call has one; one of the connection's for each stream on which the server tells what belongs to no
@@ -17,6 +18,7 @@
 //!
 //! Spec: Transports, "Streamable HTTP" (2025-03-26 and later), "HTTP with SSE" (2024-11-05).
 
+mod credentials;
 mod lane;
 mod refusal;
 mod stream;
@@ -31,16 +33,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ureq::Proxy;
+use ureq::http::header::AUTHORIZATION;
 use ureq::http::uri::Scheme;
 use ureq::http::{HeaderName, HeaderValue, Uri};
 
 use self::lane::Route;
 use self::wire::Wire;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::transport::http::authorizer::{Authorizer, Bearer};
 use crate::transport::{Halves, Limits, Transport};
-
-/// Gives the token for one request; runs on the thread that sends it.
-type TokenHook = Arc<dyn Fn() -> Result<String> + Send + Sync>;
 
 /// The transport to a server that is reached over HTTP.
 ///
@@ -64,7 +65,7 @@ type TokenHook = Arc<dyn Fn() -> Result<String> + Send + Sync>;
 pub struct Http {
     url: Uri,
     headers: Vec<(HeaderName, HeaderValue)>,
-    token: Option<TokenHook>,
+    authorizer: Option<Arc<dyn Authorizer>>,
     proxy: Option<Proxy>,
     connect_timeout: Duration,
     stall_timeout: Duration,
@@ -126,7 +127,7 @@ impl Http {
         Ok(Self {
             url: uri,
             headers: Vec::new(),
-            token: None,
+            authorizer: None,
             proxy: None,
             connect_timeout: Duration::from_secs(10),
             stall_timeout: Duration::from_secs(60),
@@ -174,11 +175,15 @@ impl Http {
 
     /// The same, asking for the token each time: `token` runs on the thread that sends, and should not wait for the server. Its error fails
     /// the request, which is not sent then.
-    pub fn bearer_with(
-        mut self,
-        token: impl Fn() -> Result<String> + Send + Sync + 'static,
-    ) -> Self {
-        self.token = Some(Arc::new(token));
+    pub fn bearer_with(self, token: impl Fn() -> Result<String> + Send + Sync + 'static) -> Self {
+        self.authorizer(Bearer(token))
+    }
+
+    /// Gets the credentials of each request from `authorizer`, which is also told when the server wants others. It takes the place of an
+    /// earlier one, and of a token. A field `Authorization` of [`header`](Self::header)'s beside it fails the connecting with
+    /// [`ErrorKind::Invalid`].
+    pub fn authorizer(mut self, authorizer: impl Authorizer + 'static) -> Self {
+        self.authorizer = Some(Arc::new(authorizer));
         self
     }
 
@@ -263,6 +268,10 @@ impl Transport for Http {
         if let Some(fault) = self.fault {
             return Err(fault);
         }
+        if self.authorizer.is_some() && self.headers.iter().any(|(name, _)| name == AUTHORIZATION) {
+            let text = "header(\"Authorization\", …) contradicts bearer(…) or authorizer(…)";
+            return Err(Error::new(ErrorKind::Invalid, text));
+        }
         let host = self.url.host().unwrap_or_default();
         let route = Route {
             connect_timeout: self.connect_timeout,
@@ -295,7 +304,7 @@ impl fmt::Debug for Http {
         f.debug_struct("Http")
             .field("url", &shown(&self.url))
             .field("headers", &names.collect::<Vec<_>>())
-            .field("has_token", &self.token.is_some())
+            .field("has_authorizer", &self.authorizer.is_some())
             .field("has_proxy", &self.proxy.is_some())
             .finish_non_exhaustive()
     }

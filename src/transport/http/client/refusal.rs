@@ -4,7 +4,7 @@ use std::io::{self, Read as _};
 use std::sync::Arc;
 
 use ureq::Body;
-use ureq::http::{HeaderValue, Response};
+use ureq::http::{HeaderMap, Response};
 
 use super::lane::{Failed, Lane};
 #[cfg(feature = "tls")]
@@ -14,25 +14,26 @@ use super::wire::Wire;
 use crate::error::{Error, ErrorKind, Excerpt, Span};
 use crate::jsonrpc::Message;
 use crate::transport::carrier::Ticket;
+use crate::transport::http::authorizer::Credentials;
 use crate::transport::{Control as _, lock};
 
 /// So much of an answer that is an error is read.
 const MAX_REFUSAL: u64 = 64 << 10;
 
 impl Wire {
-    /// What a response that is no success says.
+    /// What a response that is no success says, and its header fields.
     pub(super) fn refusal(
         &self,
         lane: Lane,
         ticket: &Arc<Ticket>,
         response: Response<Body>,
-        token: Option<&HeaderValue>,
-    ) -> Error {
+        credentials: &Credentials,
+    ) -> (Error, HeaderMap) {
         let (head, body) = response.into_parts();
         let status = head.status.as_u16();
         let field = |name: &str| {
             let value = head.headers.get(name).and_then(|value| value.to_str().ok());
-            value.map(|value| self.redact(value, token))
+            value.map(|value| self.redact(value, credentials))
         };
         let mut text = Vec::new();
         let mut reader = body.into_reader().take(MAX_REFUSAL);
@@ -47,7 +48,13 @@ impl Wire {
         };
         let reason = head.status.canonical_reason().unwrap_or("no reason given");
         let mut message = format!("'{}' answered {status} {reason}", self.peer());
-        let challenge = field("www-authenticate");
+        let challenges = head.headers.get_all("www-authenticate").into_iter();
+        let challenges = challenges.filter_map(|value| value.to_str().ok());
+        let challenges: Vec<String> = challenges
+            .map(|value| self.redact(value, credentials))
+            .collect();
+        // Several fields mean the same as one list.
+        let challenge = (!challenges.is_empty()).then(|| challenges.join(", "));
         let kind = match (status, &rpc) {
             (401 | 403, _) => {
                 if let Some(challenge) = &challenge {
@@ -69,7 +76,10 @@ impl Wire {
             _ => ErrorKind::Http,
         };
         if let (ErrorKind::Http | ErrorKind::Auth, false) = (kind, text.trim().is_empty()) {
-            message = format!("{message}: {}", Excerpt(self.redact(&text, token).trim()));
+            message = format!(
+                "{message}: {}",
+                Excerpt(self.redact(&text, credentials).trim())
+            );
         }
         let mut error = Error::new(kind, message)
             .sent(true)
@@ -77,18 +87,23 @@ impl Wire {
         if let (ErrorKind::Peer, Some(rpc)) = (kind, rpc) {
             error = error.with_rpc(rpc);
         }
-        error
+        (error, head.headers)
     }
 
     /// What the server says, without the secrets that we told it.
-    fn redact(&self, text: &str, token: Option<&HeaderValue>) -> String {
+    fn redact(&self, text: &str, credentials: &Credentials) -> String {
         let mut text = text.to_owned();
         let session = lock(&self.state).session.clone();
-        let values = self.http.headers.iter().map(|(_, value)| value);
-        let values = values.chain(token).chain(session.as_ref());
+        let fields = self.http.headers.iter().chain(&credentials.fields);
+        let values = fields.map(|(_, value)| value).chain(session.as_ref());
         for secret in values.filter_map(|value| value.to_str().ok()) {
-            // A scheme and its credentials may come apart.
-            for part in secret.split(' ').filter(|part| part.len() > 3) {
+            // A scheme, which is no secret, and its credentials may come apart.
+            let is_scheme = |part: &str| {
+                let names = ["basic", "bearer", "digest", "dpop", "negotiate"];
+                names.iter().any(|name| part.eq_ignore_ascii_case(name))
+            };
+            let parts = secret.split(' ');
+            for part in parts.filter(|part| part.len() > 3 && !is_scheme(part)) {
                 text = text.replace(part, "[…]");
             }
         }

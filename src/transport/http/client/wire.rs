@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::Read;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,7 @@ use super::{Http, shown};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::{Message, TooLong};
 use crate::transport::carrier::{Carried, Carrier, Deliver, Look, Manner, Ticket};
+use crate::transport::http::authorizer::{Credentials, ResponseFields};
 use crate::transport::{Control, Limits, Received, SessionMessage, lock};
 
 const SESSION: &str = "mcp-session-id";
@@ -33,6 +34,8 @@ pub(super) struct Wire {
     pub(super) max_message_bytes: usize,
     /// The server keeps its streams open behind the response: nothing is waited for.
     ends_late: AtomicBool,
+    /// How long people were asked while requests waited, in milliseconds.
+    people: AtomicU64,
     stopped: AtomicBool,
 }
 
@@ -48,7 +51,7 @@ pub(super) struct State {
     pub(super) endpoint: Option<Uri>,
     /// What ends the stream of this session that belongs to no call.
     pub(super) listening: Option<Arc<Ticket>>,
-    closed: bool,
+    pub(super) closed: bool,
 }
 
 /// One HTTP request.
@@ -90,6 +93,7 @@ impl Wire {
             state: Mutex::default(),
             max_message_bytes: limits.max_message_bytes,
             ends_late: AtomicBool::new(false),
+            people: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
             http,
         }
@@ -103,9 +107,10 @@ impl Wire {
         watched: &Watched,
     ) -> Result<Answer> {
         let mut uri = ask.uri.clone();
-        for _ in 0..=MAX_REDIRECTS {
-            let token = self.token()?;
-            let request = self.request(ask, &uri, token.as_ref())?;
+        let (mut redirects, mut attempt) = (0, 0);
+        loop {
+            let credentials = self.credentials(ask, &uri, attempt, ticket)?;
+            let request = self.request(ask, &uri, &credentials)?;
             let deadline = match ticket.look(Instant::now()) {
                 Look::Never => None,
                 Look::At(deadline) => Some(deadline),
@@ -120,6 +125,7 @@ impl Wire {
             let status = response.status();
             if status.is_success() {
                 let (head, body) = response.into_parts();
+                self.was_accepted(ask, &uri, &head, &credentials);
                 return Ok(Answer {
                     lane,
                     status,
@@ -131,34 +137,34 @@ impl Wire {
                 Some(next) if status.is_redirection() => {
                     // The body of a redirect is not worth the connection.
                     ticket.release();
+                    redirects += 1;
+                    if redirects > MAX_REDIRECTS {
+                        let text = format!("'{}' redirects without end", self.peer());
+                        return Err(Error::new(ErrorKind::Http, text).sent(true));
+                    }
                     uri = next;
                 }
-                _ => return Err(self.refusal(lane, ticket, response, token.as_ref())),
+                _ => {
+                    let (error, fields) = self.refusal(lane, ticket, response, &credentials);
+                    let response = ResponseFields {
+                        status: status.as_u16(),
+                        fields: &fields,
+                        mark: credentials.mark(),
+                    };
+                    if !self.tries_again(ask, &uri, attempt, &response, &error, ticket)? {
+                        return Err(error);
+                    }
+                    attempt += 1;
+                }
             }
         }
-        let text = format!("'{}' redirects without end", self.peer());
-        Err(Error::new(ErrorKind::Http, text).sent(true))
-    }
-
-    /// The credentials for one request.
-    fn token(&self) -> Result<Option<HeaderValue>> {
-        let Some(token) = &self.http.token else {
-            return Ok(None);
-        };
-        let token = token().map_err(|error| error.context("no token for the request"))?;
-        let Ok(mut value) = HeaderValue::from_str(&format!("Bearer {token}")) else {
-            let text = "the token has characters that a header field can't have";
-            return Err(Error::new(ErrorKind::Invalid, text));
-        };
-        value.set_sensitive(true);
-        Ok(Some(value))
     }
 
     fn request<'a>(
         &self,
         ask: &Ask<'a>,
         uri: &Uri,
-        token: Option<&HeaderValue>,
+        credentials: &Credentials,
     ) -> Result<Request<&'a [u8]>> {
         let accept = match ask.method {
             Method::GET => "text/event-stream",
@@ -171,11 +177,8 @@ impl Wire {
         if ask.method == Method::POST {
             request = request.header("content-type", "application/json");
         }
-        for (name, value) in &self.http.headers {
+        for (name, value) in self.http.headers.iter().chain(&credentials.fields) {
             request = request.header(name, value);
-        }
-        if let Some(token) = token {
-            request = request.header("authorization", token);
         }
         match ask.manner {
             Manner::OpensSession => {}
@@ -376,10 +379,9 @@ impl Wire {
             }
         }
     }
-}
 
-impl Carrier for Wire {
-    fn exchange(
+    /// Sends a request and delivers what comes for it.
+    fn carry(
         &self,
         request: &SessionMessage,
         ticket: &Arc<Ticket>,
@@ -421,6 +423,20 @@ impl Carrier for Wire {
             ),
         };
         Err(Error::new(ErrorKind::Protocol, text).sent(true))
+    }
+}
+
+impl Carrier for Wire {
+    fn exchange(
+        &self,
+        request: &SessionMessage,
+        ticket: &Arc<Ticket>,
+        deliver: &mut Deliver<'_>,
+    ) -> Result<Carried> {
+        let carried = self.carry(request, ticket, deliver);
+        let millis = u64::try_from(ticket.held_for().as_millis()).unwrap_or(u64::MAX);
+        self.people.fetch_add(millis, Ordering::Relaxed);
+        carried
     }
 
     fn post(&self, message: &SessionMessage, deadline: Option<Instant>) -> Result<()> {
@@ -469,6 +485,10 @@ impl Carrier for Wire {
 
     fn has_stopped(&self) -> bool {
         self.stopped.load(Ordering::Acquire)
+    }
+
+    fn people_took(&self) -> Duration {
+        Duration::from_millis(self.people.load(Ordering::Relaxed))
     }
 }
 

@@ -226,3 +226,17 @@ impl Wake {
         self.polled.as_raw_fd()
     }
 }
+
+/// Waits until one of these has something to read, `wake` fires, or the deadline: which of them have, in order.
+#[cfg_attr(not(feature = "auth"), expect(dead_code, reason = "logins"))]
+pub(crate) fn wait_readable(
+    fds: &[BorrowedFd<'_>],
+    wake: &Wake,
+    deadline: Instant,
+) -> io::Result<Vec<bool>> {
+    let fds = fds.iter().map(|fd| entry(fd.as_raw_fd(), libc::POLLIN));
+    let mut entries: Vec<_> = fds.chain([entry(wake.raw(), libc::POLLIN)]).collect();
+    poll(&mut entries, Some(deadline))?;
+    entries.pop();
+    Ok(entries.iter().map(|entry| entry.revents != 0).collect())
+}

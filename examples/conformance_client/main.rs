@@ -8,6 +8,8 @@
 //! `MCP_CONFORMANCE_PROTOCOL_VERSION` the revision, `MCP_CONFORMANCE_CONTEXT` what the scenario gives along.
 #![allow(clippy::print_stderr, reason = "a program of its own")]
 
+mod auth;
+
 use std::error::Error;
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
@@ -84,6 +86,7 @@ fn run() -> Done {
             let arguments = json!({ "schema": tool.input_schema.read::<Value>()? });
             client.call_tool("json_schema_echo", &arguments)?;
         }
+        authorized if authorized.starts_with("auth/") => auth::run(authorized, &url)?,
         other => return Err(format!("scenario {other} is not known here").into()),
     }
     Ok(())

@@ -1,0 +1,198 @@
+//! A server on this machine for one request: the answer to a login.
+//!
+//! It reads request lines of a bounded number of connections at once, so that one that says nothing, as browsers open them on suspicion,
+//! keeps no other waiting.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::fd::AsFd as _;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use zeroize::Zeroizing;
+
+use crate::auth::login::Login;
+use crate::auth::secret::Secret;
+use crate::error::{Error, ErrorKind, Result};
+use crate::transport::sys::fd::{self, Wake};
+
+const PATH: &str = "/callback";
+/// So many connections are looked after at once; the oldest gives way to the next.
+const MAX_CONNECTIONS: usize = 16;
+/// So long a request may be up to the end of its head.
+const MAX_HEAD: usize = 32 << 10;
+/// How long sending a page may take.
+const SENDING: Duration = Duration::from_secs(1);
+/// A wait without end is looked at so often.
+const LOOK: Duration = Duration::from_secs(3600);
+
+const DONE: &str = "<!doctype html><meta charset=utf-8><title>Done</title>\
+    <body style=\"font:1.2em sans-serif;margin:4em auto;max-width:30em\">\
+    <h1>Done</h1><p>You can close this page and go back to the application.</p>";
+const REFUSED: &str = "<!doctype html><meta charset=utf-8><title>Not allowed</title>\
+    <body style=\"font:1.2em sans-serif;margin:4em auto;max-width:30em\">\
+    <h1>Not allowed</h1><p>The application was not given access. You can close this page.</p>";
+const NOTHING: &str =
+    "<!doctype html><meta charset=utf-8><title>Nothing here</title><p>There is nothing here.</p>";
+const STRAY: &str = "<!doctype html><meta charset=utf-8><title>Not this login</title>\
+    <p>This is not the answer to the login that is waited for.</p>";
+
+pub(super) struct Listener {
+    socket: TcpListener,
+    port: u16,
+}
+
+/// One browser's connection, and what it sent so far.
+struct Connection {
+    stream: TcpStream,
+    head: Zeroizing<Vec<u8>>,
+}
+
+impl Listener {
+    /// Listens at a port, or, for 0, at the one of a redirect URI of ours, or at any.
+    pub(super) fn bind(port: u16, last: Option<&str>) -> Result<Self> {
+        let bind = |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port));
+        let last = last.and_then(port_of).filter(|_| port == 0);
+        let socket = match last.map(bind) {
+            Some(Ok(socket)) => Ok(socket),
+            _ => bind(port),
+        };
+        let set_up = |socket: TcpListener| {
+            socket.set_nonblocking(true)?;
+            let port = socket.local_addr()?.port();
+            Ok(Self { socket, port })
+        };
+        socket.and_then(set_up).map_err(|error| {
+            let doing = format_args!("listening at 127.0.0.1:{port} for the end of the login");
+            Error::io(doing, error)
+        })
+    }
+
+    pub(super) fn redirect_uri(&self) -> String {
+        format!("http://127.0.0.1:{}{PATH}", self.port)
+    }
+
+    /// Waits for the answer to this login.
+    pub(super) fn wait(&self, login: &Login<'_>, page: Option<&str>) -> Result<Secret> {
+        let failed = |error| Error::io("waiting for the end of the login", error);
+        let wake = Arc::new(Wake::new().map_err(failed)?);
+        let waker = Arc::clone(&wake);
+        let _woken = login.waiting().on_over(move || waker.fire());
+        let mut connections: Vec<Connection> = Vec::new();
+        while !login.waiting().is_over() {
+            let deadline = login.waiting().deadline();
+            let until = deadline.unwrap_or_else(|| Instant::now() + LOOK);
+            let streams = connections.iter().map(|one| one.stream.as_fd());
+            let fds: Vec<_> = streams.chain([self.socket.as_fd()]).collect();
+            let ready = fd::wait_readable(&fds, &wake, until).map_err(failed)?;
+            let (is_called, ready) = ready.split_last().expect("the listener is one of them");
+            let mut at = 0;
+            let mut answer = None;
+            // In order, each with what was found of it.
+            connections.retain_mut(|connection| {
+                at += 1;
+                let goes_on = !ready[at - 1] || connection.read();
+                if let Some(target) = connection.target() {
+                    let own = self.answer(connection, &target, login, page);
+                    answer = answer.take().or(own);
+                    return false;
+                }
+                goes_on
+            });
+            if let Some(answer) = answer {
+                return Ok(answer);
+            }
+            if *is_called && let Ok((stream, _)) = self.socket.accept() {
+                if connections.len() >= MAX_CONNECTIONS {
+                    connections.remove(0);
+                }
+                connections.extend(Connection::new(stream));
+            }
+        }
+        let text = "nobody came back from the login";
+        Err(Error::new(ErrorKind::Timeout, text))
+    }
+
+    /// Answers a request; gives the URL if it is what is waited for.
+    fn answer(
+        &self,
+        connection: &mut Connection,
+        target: &Secret,
+        login: &Login<'_>,
+        page: Option<&str>,
+    ) -> Option<Secret> {
+        let target = target.reveal();
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        if path != PATH {
+            connection.respond("404 Not Found", NOTHING);
+            return None;
+        }
+        let url = Secret::new(format!("{}?{query}", self.redirect_uri()));
+        if !login.is_answer(url.reveal()) {
+            connection.respond("400 Bad Request", STRAY);
+            return None;
+        }
+        let is_error = query.split('&').any(|pair| pair.starts_with("error="));
+        let done = page.unwrap_or(DONE);
+        connection.respond("200 OK", if is_error { REFUSED } else { done });
+        Some(url)
+    }
+}
+
+impl Connection {
+    fn new(stream: TcpStream) -> Option<Self> {
+        stream.set_nonblocking(true).ok()?;
+        let head = Zeroizing::new(Vec::with_capacity(MAX_HEAD));
+        Some(Self { stream, head })
+    }
+
+    /// Reads what is there; false when nothing more can come.
+    fn read(&mut self) -> bool {
+        let mut piece = Zeroizing::new([0; 4096]);
+        match self.stream.read(&mut *piece) {
+            Ok(0) => false,
+            Ok(len) if self.head.len() + len > MAX_HEAD => false,
+            Ok(len) => {
+                self.head.extend_from_slice(&piece[..len]);
+                true
+            }
+            Err(error) => matches!(
+                error.kind(),
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+            ),
+        }
+    }
+
+    /// What is asked for, once the whole head is there. Only `GET` asks for anything.
+    fn target(&self) -> Option<Secret> {
+        let has_end = self.head.windows(4).any(|four| four == b"\r\n\r\n");
+        let text = std::str::from_utf8(&self.head).ok().filter(|_| has_end)?;
+        let mut words = text.lines().next()?.split(' ');
+        match (words.next()?, words.next()) {
+            ("GET", Some(target)) => Some(target.into()),
+            _ => Some("/".into()),
+        }
+    }
+
+    fn respond(&mut self, status: &str, page: &str) {
+        let head = format!(
+            "HTTP/1.1 {status}\r\ncontent-type: text/html; charset=utf-8\r\ncontent-length: {}\r\n\
+             cache-control: no-store\r\nreferrer-policy: no-referrer\r\nconnection: close\r\n\
+             content-security-policy: default-src 'none'; style-src 'unsafe-inline'\r\n\r\n",
+            page.len()
+        );
+        // Somebody who does not read it misses a page: the login is none the worse.
+        let sent = self
+            .stream
+            .set_nonblocking(false)
+            .and_then(|()| self.stream.set_write_timeout(Some(SENDING)))
+            .and_then(|()| self.stream.write_all(format!("{head}{page}").as_bytes()));
+        _ = sent;
+    }
+}
+
+/// The port of a redirect URI, if it is one of ours.
+fn port_of(redirect: &str) -> Option<u16> {
+    let rest = redirect.strip_prefix("http://127.0.0.1:")?;
+    rest.strip_suffix(PATH)?.parse().ok()
+}

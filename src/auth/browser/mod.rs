@@ -1,0 +1,128 @@
+//! A login in the system's browser, which ends at a small server of ours on this machine.
+//!
+//! Spec: RFC 8252, sections 6, 7.3 and 8.3; Security Best Practices, "Opening URLs".
+
+mod listener;
+mod opener;
+
+use std::fmt;
+use std::sync::Arc;
+
+use self::listener::Listener;
+use super::login::{Login, UserAgent, Visit};
+use super::secret::Secret;
+use crate::error::Result;
+
+/// What the host does beside, or instead, with the URL to open.
+type ShowHook = Arc<dyn Fn(&Login<'_>) + Send + Sync>;
+
+/// Opens the system's browser, and listens on `127.0.0.1` for where the login leads.
+///
+/// It listens while somebody waits for the login, at a port of its own each time (the last one, where that is free and was registered), and
+/// takes one answer: the one that has the secret of this login in it. Whatever else comes is told that it is none.
+#[derive(Clone, Default)]
+#[must_use]
+pub struct Browser {
+    port: u16,
+    page: Option<Arc<str>>,
+    show: Option<ShowHook>,
+    opener: Opener,
+}
+
+/// How a browser is opened.
+#[derive(Clone, Debug, Default)]
+enum Opener {
+    #[default]
+    System,
+    Program(Arc<str>),
+    None,
+}
+
+impl Browser {
+    /// The system's browser, by `xdg-open` (`open` on macOS).
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Listens at a fixed port, for clients that were registered with one. Defaults to one that is free.
+    pub fn port(mut self, port: u16) -> Self {
+        self.port = port;
+        self
+    }
+
+    /// What the person sees at the end: an HTML page, without scripts. Defaults to a sentence that says that the page can be closed.
+    pub fn page(mut self, html: impl Into<String>) -> Self {
+        self.page = Some(html.into().into());
+        self
+    }
+
+    /// Has `show` run before the browser is opened, so that the host can say what is going on, and where to go by hand. With it a browser
+    /// that can't be opened is no error.
+    pub fn show(mut self, show: impl Fn(&Login<'_>) + Send + Sync + 'static) -> Self {
+        self.show = Some(Arc::new(show));
+        self
+    }
+
+    /// Opens URLs with a program of the host's choice. It is given the URL as its one argument, and no shell reads it.
+    pub fn program(mut self, program: impl Into<String>) -> Self {
+        self.opener = Opener::Program(program.into().into());
+        self
+    }
+
+    /// Opens nothing: what [`show`](Self::show) does is all.
+    pub fn without_opening(mut self) -> Self {
+        self.opener = Opener::None;
+        self
+    }
+}
+
+impl fmt::Debug for Browser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Browser")
+            .field("port", &self.port)
+            .field("opener", &self.opener)
+            .finish_non_exhaustive()
+    }
+}
+
+impl UserAgent for Browser {
+    fn prepare(&self, last: Option<&str>) -> Result<Box<dyn Visit>> {
+        let listener = Listener::bind(self.port, last)?;
+        Ok(Box::new(Listening {
+            redirect: listener.redirect_uri(),
+            listener,
+            browser: self.clone(),
+        }))
+    }
+}
+
+/// A login that is listened for.
+struct Listening {
+    listener: Listener,
+    redirect: String,
+    browser: Browser,
+}
+
+impl Visit for Listening {
+    fn redirect_uri(&self) -> &str {
+        &self.redirect
+    }
+
+    fn visit(self: Box<Self>, login: &Login<'_>) -> Result<Secret> {
+        let Browser {
+            page, show, opener, ..
+        } = &self.browser;
+        if let Some(show) = show {
+            show(login);
+        }
+        let opened = match opener {
+            Opener::System => opener::open_system(login.url()),
+            Opener::Program(program) => opener::open_with(program, login.url()),
+            Opener::None => Ok(()),
+        };
+        if let (Err(error), None) = (opened, show) {
+            return Err(error);
+        }
+        self.listener.wait(login, page.as_deref())
+    }
+}

@@ -1,0 +1,51 @@
+//! Opening a URL in a browser: as one argument of a program, never through a shell.
+
+use std::process::{Child, Command, Stdio};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::transport::sys::thread::{self, Stack};
+
+#[cfg(target_vendor = "apple")]
+const PROGRAM: &str = "open";
+#[cfg(not(target_vendor = "apple"))]
+const PROGRAM: &str = "xdg-open";
+
+/// Opens a URL as the system does.
+pub(super) fn open_system(url: &str) -> Result<()> {
+    open_with(PROGRAM, url)
+}
+
+/// Opens a URL with a program.
+pub(super) fn open_with(program: &str, url: &str) -> Result<()> {
+    // URLs were checked where they were put together; what begins otherwise could be an option to the program.
+    if !url.starts_with("https://") && !url.starts_with("http://") {
+        let text = "only URLs of the web are opened in a browser";
+        return Err(Error::new(ErrorKind::Invalid, text));
+    }
+    let child = Command::new(program)
+        .arg(url)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| {
+            Error::io(
+                format_args!(
+                    "no browser can be opened with '{program}' (Browser::show, Browser::program)"
+                ),
+                error,
+            )
+        })?;
+    reap(child)
+}
+
+/// A program that ended is not left behind. Nobody joins the thread: some openers stay for as long as their browser does, which is the
+/// user's business.
+fn reap(mut child: Child) -> Result<()> {
+    let reaper = thread::start("mcplink-opener", Stack::Small, move || {
+        // Whether a browser came up shows in whether somebody logs in.
+        _ = child.wait();
+    })?;
+    drop(reaper);
+    Ok(())
+}

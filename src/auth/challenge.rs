@@ -1,0 +1,248 @@
+//! What a server asks for: the field `WWW-Authenticate`.
+//!
+//! Spec: RFC 9110, sections 11.2 to 11.6.1; RFC 6750, section 3; RFC 9728, section 5.1; RFC 9449, section 7.1.
+
+use std::collections::BTreeSet;
+
+/// One way to authenticate that a server names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Challenge {
+    /// In lower case.
+    scheme: String,
+    /// Names in lower case.
+    params: Vec<(String, String)>,
+}
+
+impl Challenge {
+    fn param(&self, name: &str) -> Option<&str> {
+        let found = self.params.iter().find(|(other, _)| other == name);
+        found.map(|(_, value)| &**value)
+    }
+}
+
+/// All that a server asks for with one answer, as far as OAuth knows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Demand {
+    /// Where the metadata of the server is.
+    pub(super) resource_metadata: Option<String>,
+    /// The scopes that the operation needs. `None`: not said.
+    pub(super) scopes: Option<BTreeSet<String>>,
+    /// Why the token was refused, for example `insufficient_scope`.
+    pub(super) error: Option<String>,
+    /// Tokens have to be bound to a key.
+    pub(super) wants_dpop: bool,
+    /// The server names a scheme that OAuth knows.
+    pub(super) is_oauth: bool,
+}
+
+impl Demand {
+    /// The token allows too little.
+    pub(super) fn is_for_more(&self) -> bool {
+        self.error.as_deref() == Some("insufficient_scope")
+    }
+
+    /// Reads the values of all fields `WWW-Authenticate`.
+    pub(super) fn read<'a>(values: impl Iterator<Item = &'a str>) -> Self {
+        let mut demand = Self::default();
+        let challenges = values.flat_map(challenges);
+        let mut schemes = BTreeSet::new();
+        for challenge in challenges {
+            if !matches!(&*challenge.scheme, "bearer" | "dpop") {
+                continue;
+            }
+            demand.is_oauth = true;
+            let take = |own: &mut Option<String>, name: &str| {
+                if own.is_none() {
+                    *own = challenge.param(name).map(str::to_owned);
+                }
+            };
+            take(&mut demand.resource_metadata, "resource_metadata");
+            take(&mut demand.error, "error");
+            if let (None, Some(scope)) = (&demand.scopes, challenge.param("scope")) {
+                demand.scopes = Some(scopes(scope));
+            }
+            schemes.insert(challenge.scheme);
+        }
+        demand.wants_dpop = schemes.contains("dpop") && !schemes.contains("bearer");
+        demand
+    }
+}
+
+/// The scopes of a list separated by blanks.
+pub(super) fn scopes(text: &str) -> BTreeSet<String> {
+    text.split_ascii_whitespace().map(str::to_owned).collect()
+}
+
+fn challenges(value: &str) -> Vec<Challenge> {
+    let mut reader = Reader { rest: value };
+    let mut found: Vec<Challenge> = Vec::new();
+    loop {
+        reader.skip(|c| matches!(c, ' ' | '\t' | ','));
+        let word = reader.take(is_token).to_owned();
+        if word.is_empty() {
+            // The end, or what no reader understands: what came before counts.
+            return found;
+        }
+        let Ok(value) = reader.value_behind_equals() else {
+            return found;
+        };
+        match (value, found.last_mut()) {
+            (Some(value), Some(challenge)) => {
+                let name = word.to_ascii_lowercase();
+                if challenge.param(&name).is_none() {
+                    challenge.params.push((name, value));
+                }
+            }
+            // A parameter that belongs to nothing.
+            (Some(_), None) => {}
+            (None, _) => {
+                found.push(Challenge {
+                    scheme: word.to_ascii_lowercase(),
+                    params: Vec::new(),
+                });
+                reader.skip(|c| matches!(c, ' ' | '\t'));
+                reader.skip_token68();
+            }
+        }
+    }
+}
+
+/// A quoted text without an end.
+struct Unfinished;
+
+/// What is left of a field.
+struct Reader<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Reader<'a> {
+    fn skip(&mut self, which: impl Fn(char) -> bool) {
+        self.rest = self.rest.trim_start_matches(which);
+    }
+
+    fn take(&mut self, which: impl Fn(char) -> bool) -> &'a str {
+        let end = self.rest.find(|c| !which(c)).unwrap_or(self.rest.len());
+        let (taken, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        taken
+    }
+
+    /// Blanks, `=`, and a word or a quoted text. Nothing is taken when it is something else.
+    fn value_behind_equals(&mut self) -> Result<Option<String>, Unfinished> {
+        let blank = |c| matches!(c, ' ' | '\t');
+        let Some(rest) = self.rest.trim_start_matches(blank).strip_prefix('=') else {
+            return Ok(None);
+        };
+        let rest = rest.trim_start_matches(blank);
+        let mut reader = Reader { rest };
+        let value = match rest.strip_prefix('"') {
+            Some(quoted) => reader.quoted(quoted).ok_or(Unfinished)?,
+            None => reader.take(is_token).to_owned(),
+        };
+        self.rest = reader.rest;
+        Ok(Some(value))
+    }
+
+    fn quoted(&mut self, text: &'a str) -> Option<String> {
+        let mut value = String::new();
+        let mut chars = text.char_indices();
+        while let Some((at, c)) = chars.next() {
+            match c {
+                '"' => {
+                    self.rest = &text[at + 1..];
+                    return Some(value);
+                }
+                '\\' => value.push(chars.next()?.1),
+                c => value.push(c),
+            }
+        }
+        None
+    }
+
+    /// Credentials in one piece, such as `Negotiate YII=`, stand before a comma or the end.
+    fn skip_token68(&mut self) {
+        let mut ahead = Reader { rest: self.rest };
+        ahead.take(|c| c.is_ascii_alphanumeric() || "-._~+/".contains(c));
+        ahead.skip(|c| c == '=');
+        ahead.skip(|c| matches!(c, ' ' | '\t'));
+        if ahead.rest.is_empty() || ahead.rest.starts_with(',') {
+            self.rest = ahead.rest;
+        }
+    }
+}
+
+fn is_token(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // M-ASD-C-07, L-AUTH-C-18
+    #[test]
+    fn challenges_are_read_in_every_form() {
+        fn check(value: &str, expected: &[(&str, &[(&str, &str)])]) {
+            let read = challenges(value);
+            let read: Vec<_> = read
+                .iter()
+                .map(|challenge| {
+                    let params = challenge.params.iter();
+                    let params: Vec<_> = params.map(|(n, v)| (&**n, &**v)).collect();
+                    (&*challenge.scheme, params)
+                })
+                .collect();
+            let expected: Vec<_> = expected
+                .iter()
+                .map(|(scheme, params)| (*scheme, params.to_vec()))
+                .collect();
+            assert_eq!(read, expected, "{value}");
+        }
+        check("", &[]);
+        check("Bearer", &[("bearer", &[])]);
+        check("BEARER Realm=x", &[("bearer", &[("realm", "x")])]);
+        check(
+            r#"Bearer error="a, \"b\"" , scope = "x y",resource_metadata="https://h/x?a=b""#,
+            &[(
+                "bearer",
+                &[
+                    ("error", "a, \"b\""),
+                    ("scope", "x y"),
+                    ("resource_metadata", "https://h/x?a=b"),
+                ],
+            )],
+        );
+        check(
+            r#"Negotiate YII=, Basic realm="a", Bearer scope="b", Odd"#,
+            &[
+                ("negotiate", &[]),
+                ("basic", &[("realm", "a")]),
+                ("bearer", &[("scope", "b")]),
+                ("odd", &[]),
+            ],
+        );
+        check("Negotiate, Bearer", &[("negotiate", &[]), ("bearer", &[])]);
+        check("Bearer scope=\"never closed", &[("bearer", &[])]);
+        check("Bearer scope=a, scope=b", &[("bearer", &[("scope", "a")])]);
+        check("=x, Bearer", &[]);
+        check("a=b, Bearer x=y", &[("bearer", &[("x", "y")])]);
+        check("Bearer scope=", &[("bearer", &[])]);
+    }
+
+    #[test]
+    fn a_demand_is_put_together_from_all_fields() {
+        let fields = [
+            r#"Basic realm="x", scope="of basic""#,
+            r#"Bearer error="insufficient_scope", scope="b a b""#,
+            r#"Bearer resource_metadata="https://h/m", scope="c""#,
+        ];
+        let demand = Demand::read(fields.into_iter());
+        assert_eq!(demand.error.as_deref(), Some("insufficient_scope"));
+        assert_eq!(demand.scopes, Some(scopes("a b")));
+        assert_eq!(demand.resource_metadata.as_deref(), Some("https://h/m"));
+        assert!(demand.is_oauth && !demand.wants_dpop);
+        assert!(Demand::read(["DPoP algs=\"ES256\""].into_iter()).wants_dpop);
+        assert!(!Demand::read(["DPoP, Bearer"].into_iter()).wants_dpop);
+        assert!(!Demand::read(["Basic realm=x"].into_iter()).is_oauth);
+    }
+}

@@ -1,0 +1,370 @@
+//! Who the client is to an authorization server, and how it proves that.
+//!
+//! Spec: Authorization, "Client Registration" (2025-11-25 and later); OAuth 2.1, section 2; RFC 7523, section 2.2.
+
+use std::fmt;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+use zeroize::Zeroizing;
+
+use super::dpop::now_seconds;
+use super::key::{Signer, sign_jwt};
+use super::metadata::ServerMetadata;
+use super::random;
+use super::secret::Secret;
+use super::token::{Fields, Form};
+use super::url::{Url, form};
+use crate::error::{Error, ErrorKind, Excerpt, Result};
+
+/// How long an assertion of ours is good, in seconds: it is used at once.
+const ASSERTION_LIFE: u64 = 60;
+
+/// A client that was registered with an authorization server beforehand. Its credentials are used with that server only.
+#[derive(Clone)]
+pub struct RegisteredClient {
+    /// `None`: the one that the server names first.
+    pub(super) issuer: Option<String>,
+    pub(super) id: String,
+    proof: Proof,
+    audience: Option<String>,
+}
+
+#[derive(Clone)]
+pub(super) enum Proof {
+    None,
+    Secret(Secret),
+    Key(Arc<dyn Signer>),
+}
+
+impl RegisteredClient {
+    /// Names the client as the authorization server with this issuer identifier knows it.
+    pub fn new(issuer: impl Into<String>, client_id: impl Into<String>) -> Self {
+        Self {
+            issuer: Some(issuer.into()),
+            id: client_id.into(),
+            proof: Proof::None,
+            audience: None,
+        }
+    }
+
+    /// The same for whatever authorization server the server names first; it is remembered, and no other one gets to see the credentials.
+    ///
+    /// The server decides then who sees them. Prefer [`new`](Self::new) wherever the issuer is known.
+    pub fn of_first_issuer(client_id: impl Into<String>) -> Self {
+        Self {
+            issuer: None,
+            ..Self::new("", client_id)
+        }
+    }
+
+    /// The client proves itself by a secret. It is sent the way the authorization server asks for, `client_secret_basic` first.
+    pub fn secret(mut self, secret: impl Into<Secret>) -> Self {
+        self.proof = Proof::Secret(secret.into());
+        self
+    }
+
+    /// The client proves itself by a private key (`private_key_jwt`), which never leaves it: better than a secret.
+    pub fn key(mut self, key: impl Signer + 'static) -> Self {
+        self.proof = Proof::Key(Arc::new(key));
+        self
+    }
+
+    /// Whom the proof by a key is for (`aud`). Defaults to the issuer; some servers want the URL of their token endpoint.
+    pub fn audience(mut self, audience: impl Into<String>) -> Self {
+        self.audience = Some(audience.into());
+        self
+    }
+
+    pub(super) fn identity(&self) -> Identity {
+        Identity {
+            client_id: self.id.clone(),
+            proof: self.proof.clone(),
+            method: None,
+            audience: self.audience.clone(),
+        }
+    }
+
+    pub(super) fn has_proof(&self) -> bool {
+        !matches!(self.proof, Proof::None)
+    }
+}
+
+impl fmt::Debug for RegisteredClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RegisteredClient")
+            .field("issuer", &self.issuer)
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Who the client is to one authorization server.
+#[derive(Clone)]
+pub(super) struct Identity {
+    pub(super) client_id: String,
+    pub(super) proof: Proof,
+    /// How it proves itself, as it was agreed on when it was registered.
+    pub(super) method: Option<String>,
+    pub(super) audience: Option<String>,
+}
+
+impl Identity {
+    /// A client that proves nothing.
+    pub(super) fn public(client_id: &str) -> Self {
+        Self {
+            client_id: client_id.to_owned(),
+            proof: Proof::None,
+            method: None,
+            audience: None,
+        }
+    }
+
+    /// Which of the methods that the authorization server offers is used.
+    fn choose(&self, metadata: &ServerMetadata) -> Result<&'static str> {
+        let offered = metadata.token_endpoint_auth_methods_supported.as_ref();
+        let possible: &[&'static str] = match self.proof {
+            Proof::None => return Ok("none"),
+            // A server that handed out a secret that it does not ask for gets none.
+            Proof::Secret(_) => &["client_secret_basic", "client_secret_post", "none"],
+            Proof::Key(_) => &["private_key_jwt"],
+        };
+        let agreed = possible
+            .iter()
+            .find(|method| self.method.as_deref() == Some(**method));
+        // One that says nothing offers the first (RFC 8414, section 2).
+        let mut methods = agreed.into_iter().chain(possible);
+        methods
+            .find(|method| ServerMetadata::lists(offered, method, true))
+            .copied()
+            .ok_or_else(|| {
+                let offered = offered.map(|list| list.join(", ")).unwrap_or_default();
+                let text = format!(
+                    "the authorization server '{}' offers no way in which this client can prove itself: it takes {}, not {}",
+                    Excerpt(&metadata.issuer),
+                    Excerpt(&offered),
+                    possible[0]
+                );
+                Error::new(ErrorKind::Auth, text)
+            })
+    }
+
+    /// Adds to a token request what proves who asks.
+    pub(super) fn authenticate(
+        &self,
+        metadata: &ServerMetadata,
+        request: &mut Form,
+        fields: &mut Fields,
+    ) -> Result<()> {
+        match (self.choose(metadata)?, &self.proof) {
+            ("client_secret_basic", Proof::Secret(secret)) => {
+                let (id, secret) = (form::encode(&self.client_id), form::encode(secret.reveal()));
+                let pair = Zeroizing::new(format!("{id}:{secret}"));
+                let value = format!("Basic {}", STANDARD.encode(&**pair));
+                fields.push(("authorization", Zeroizing::new(value)));
+            }
+            ("client_secret_post", Proof::Secret(secret)) => {
+                request.add("client_id", &self.client_id);
+                request.add_secret("client_secret", secret.clone());
+            }
+            (_, Proof::Key(signer)) => {
+                let offered = metadata
+                    .token_endpoint_auth_signing_alg_values_supported
+                    .as_ref();
+                let algorithm = signer.algorithm();
+                if !ServerMetadata::lists(offered, algorithm, true) {
+                    let text = format!(
+                        "the authorization server '{}' does not take signatures of {algorithm}",
+                        Excerpt(&metadata.issuer)
+                    );
+                    return Err(Error::new(ErrorKind::Auth, text));
+                }
+                let kind = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+                request.add("client_assertion_type", kind);
+                request.add_secret("client_assertion", self.assertion(&**signer, metadata)?);
+            }
+            _ => request.add("client_id", &self.client_id),
+        }
+        Ok(())
+    }
+
+    fn assertion(&self, signer: &dyn Signer, metadata: &ServerMetadata) -> Result<Secret> {
+        let mut header = json!({ "typ": "JWT" });
+        if let Some(id) = signer.key_id() {
+            header["kid"] = id.into();
+        }
+        let now = now_seconds();
+        let claims = json!({
+            "iss": self.client_id, "sub": self.client_id, "jti": random::text()?,
+            "aud": self.audience.as_deref().unwrap_or(&metadata.issuer),
+            "iat": now, "exp": now + ASSERTION_LIFE,
+        });
+        sign_jwt(signer, header, &claims)
+    }
+}
+
+/// The document in which a client says who it is, at an address that is its id (Client ID Metadata Document).
+///
+/// Serve what [`to_json`](Self::to_json) gives at its URL with the content type `application/json`, and tell
+/// [`OAuthBuilder::client_document`](super::OAuthBuilder::client_document) the URL.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::auth::ClientDocument;
+///
+/// let url = "https://app.example/oauth/client.json";
+/// let document = ClientDocument::new(url, "App", ["http://127.0.0.1/callback"])?;
+/// assert!(document.to_json().contains("\"client_id\":\"https://app.example/oauth/client.json\""));
+/// # Ok::<(), mcplink::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ClientDocument {
+    members: serde_json::Map<String, serde_json::Value>,
+}
+
+impl ClientDocument {
+    /// A document with all that has to be in one: its own URL, the name that people are shown, and where codes may be sent to.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] when the URL can't be an id, the name is empty, or there is no place for codes, or one that is neither on
+    /// this machine nor `https`.
+    pub fn new<'a>(
+        url: &str,
+        client_name: &str,
+        redirect_uris: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self> {
+        check_document_url(url)?;
+        let redirects: Vec<&str> = redirect_uris.into_iter().collect();
+        if client_name.is_empty() || redirects.is_empty() {
+            let text = "a client's document needs a name and at least one redirect URI";
+            return Err(Error::new(ErrorKind::Invalid, text));
+        }
+        for redirect in &redirects {
+            check_redirect(redirect)?;
+        }
+        let members = json!({
+            "client_id": url, "client_name": client_name, "redirect_uris": redirects,
+            "grant_types": ["authorization_code", "refresh_token"], "response_types": ["code"],
+            "token_endpoint_auth_method": "none",
+        });
+        match members {
+            serde_json::Value::Object(members) => Ok(Self { members }),
+            _ => unreachable!("an object was written"),
+        }
+    }
+
+    /// Adds the URL of a page about the client.
+    pub fn client_uri(self, url: &str) -> Self {
+        self.member("client_uri", url)
+    }
+
+    /// Adds the URL of the client's logo.
+    pub fn logo_uri(self, url: &str) -> Self {
+        self.member("logo_uri", url)
+    }
+
+    fn member(mut self, name: &str, value: &str) -> Self {
+        self.members.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// The document.
+    pub fn to_json(&self) -> String {
+        serde_json::Value::Object(self.members.clone()).to_string()
+    }
+}
+
+/// Checks that a URL can be a client's id: `https`, with a path, and spelled in one way only.
+pub(super) fn check_document_url(text: &str) -> Result<()> {
+    let invalid = |why: String| Error::new(ErrorKind::Invalid, why);
+    let url =
+        Url::read("the client's document", text).map_err(|error| invalid(error.to_string()))?;
+    let has_dots = url.path().split('/').any(|part| matches!(part, "." | ".."));
+    if url.is_https() && url.path().len() > 1 && !has_dots {
+        return Ok(());
+    }
+    Err(invalid(format!(
+        "the client's document '{}' has to be at an https URL with a path",
+        Excerpt(&url.shown())
+    )))
+}
+
+/// Checks that codes may be sent to an address: on this machine, or `https`.
+pub(super) fn check_redirect(text: &str) -> Result<Url> {
+    Url::read_secure("the redirect URI", text)
+        .map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // M-REG-C-04, M-REG-C-05, M-REG-C-06, M-REG-C-07, M-ASEC-C-08, L-AUTH-C-25, L-AUTH-C-26, L-AUTH-C-27, L-AUTH-C-28
+    #[test]
+    fn documents_have_what_they_need() {
+        let local = "http://127.0.0.1/callback";
+        for bad in [
+            "http://app.example/client.json",
+            "https://app.example",
+            "https://app.example/",
+            "https://app.example/a/../client.json",
+            "https://user:x@app.example/client.json",
+            "https://app.example/client.json#x",
+        ] {
+            assert!(ClientDocument::new(bad, "App", [local]).is_err(), "{bad}");
+        }
+        let good = "https://app.example/client.json";
+        assert!(ClientDocument::new(good, "", [local]).is_err());
+        assert!(ClientDocument::new(good, "App", []).is_err());
+        for bad in [
+            "http://app.example/callback",
+            "app:callback",
+            "javascript:x",
+        ] {
+            assert!(ClientDocument::new(good, "App", [bad]).is_err(), "{bad}");
+        }
+        let redirects = [local, "https://app.example/callback"];
+        let document = ClientDocument::new(good, "App", redirects).expect("a document");
+        let read: serde_json::Value =
+            serde_json::from_str(&document.client_uri("https://app.example").to_json())
+                .expect("JSON");
+        assert_eq!(read["client_id"], good);
+        assert_eq!(read["client_name"], "App");
+        assert_eq!(read["redirect_uris"], json!(redirects));
+    }
+
+    // E-CC-X-04, AMB-86
+    #[test]
+    fn a_method_is_taken_that_the_server_offers() {
+        let check = |proof: Proof, agreed: Option<&str>, offered: Option<&[&str]>| {
+            let identity = Identity {
+                proof,
+                method: agreed.map(str::to_owned),
+                ..Identity::public("id")
+            };
+            let offered = offered.map(|list| list.iter().map(|m| (*m).to_owned()).collect());
+            let metadata = ServerMetadata {
+                token_endpoint_auth_methods_supported: offered,
+                ..ServerMetadata::default()
+            };
+            identity.choose(&metadata).ok()
+        };
+        let secret = || Proof::Secret(Secret::new("x"));
+        let (basic, post) = ("client_secret_basic", "client_secret_post");
+        assert_eq!(check(Proof::None, None, Some(&[basic])), Some("none"));
+        assert_eq!(check(secret(), None, None), Some(basic));
+        assert_eq!(check(secret(), None, Some(&[post])), Some(post));
+        assert_eq!(check(secret(), None, Some(&[post, basic])), Some(basic));
+        assert_eq!(
+            check(secret(), Some(post), Some(&[post, basic])),
+            Some(post)
+        );
+        assert_eq!(check(secret(), Some(post), Some(&[basic])), Some(basic));
+        assert_eq!(check(secret(), None, Some(&["none"])), Some("none"));
+        assert_eq!(check(secret(), None, Some(&["tls_client_auth"])), None);
+    }
+}

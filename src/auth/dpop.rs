@@ -1,0 +1,105 @@
+//! Tokens that are bound to a key: each request proves that its sender has the key.
+//!
+//! Spec: RFC 9449; DPoP profile of MCP (draft, SEP-1932).
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+
+use super::key::{Signer, SigningKey, sign_jwt};
+use super::secret::Secret;
+use super::url::Url;
+use super::{lock, random};
+use crate::error::Result;
+
+/// So many servers' nonces are remembered.
+const MAX_NONCES: usize = 256;
+
+/// A key that tokens are bound to.
+#[derive(Clone)]
+pub(super) struct Dpop {
+    signer: Arc<dyn Signer>,
+    /// The key itself, if it is ours to keep.
+    kept: Option<Secret>,
+}
+
+impl Dpop {
+    /// A key of ours.
+    pub(super) fn generate() -> Result<Self> {
+        let (key, kept) = SigningKey::generate()?;
+        Ok(Self {
+            signer: Arc::new(key),
+            kept: Some(kept),
+        })
+    }
+
+    pub(super) fn from_kept(kept: &Secret) -> Result<Self> {
+        Ok(Self {
+            signer: Arc::new(SigningKey::from_kept(kept)?),
+            kept: Some(kept.clone()),
+        })
+    }
+
+    pub(super) fn with(signer: Arc<dyn Signer>) -> Self {
+        Self { signer, kept: None }
+    }
+
+    pub(super) fn kept(&self) -> Option<&Secret> {
+        self.kept.as_ref()
+    }
+
+    pub(super) fn algorithm(&self) -> &str {
+        self.signer.algorithm()
+    }
+
+    /// A proof for one request; each is good once.
+    pub(super) fn proof(
+        &self,
+        method: &str,
+        url: &Url,
+        token: Option<&Secret>,
+        nonce: Option<&str>,
+    ) -> Result<Secret> {
+        let jwk: Value = serde_json::from_str(&self.signer.public_jwk()).unwrap_or_default();
+        let header = json!({ "typ": "dpop+jwt", "jwk": jwk });
+        let target = url.text().split(['?', '#']).next().unwrap_or_default();
+        let mut claims = json!({
+            "jti": random::text()?, "htm": method, "htu": target, "iat": now_seconds(),
+        });
+        if let Some(token) = token {
+            claims["ath"] = random::digest(token.reveal()).into();
+        }
+        if let Some(nonce) = nonce {
+            claims["nonce"] = nonce.into();
+        }
+        sign_jwt(&*self.signer, header, &claims)
+    }
+}
+
+/// What servers want to see in the next proof, by origin.
+#[derive(Default)]
+pub(super) struct Nonces(Mutex<HashMap<String, String>>);
+
+impl Nonces {
+    pub(super) fn of(&self, url: &Url) -> Option<String> {
+        lock(&self.0).get(&url.origin()).cloned()
+    }
+
+    /// Returns whether the nonce is another one than before.
+    pub(super) fn note(&self, url: &Url, nonce: &str) -> bool {
+        let mut nonces = lock(&self.0);
+        if nonces.len() >= MAX_NONCES {
+            nonces.clear();
+        }
+        let before = nonces.insert(url.origin(), nonce.to_owned());
+        before.as_deref() != Some(nonce)
+    }
+}
+
+/// Seconds since 1970.
+pub(super) fn now_seconds() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}

@@ -1,0 +1,170 @@
+//! An organisation decides for its people: its identity provider vouches for the user, nobody is sent to a browser.
+//!
+//! ```text
+//!  subject token of the user ──▶ identity provider: token exchange ──▶ ID-JAG ──▶ the server's authorization server ──▶ token
+//! ```
+//!
+//! Spec: `io.modelcontextprotocol/enterprise-managed-authorization` (stable); RFC 8693; RFC 7523.
+
+use std::fmt;
+
+use super::client::RegisteredClient;
+use super::discovery::Discovered;
+use super::errand::{Errand, Grant, Wish};
+use super::machine::JWT_BEARER;
+use super::metadata::ServerMetadata;
+use super::secret::Secret;
+use super::token::{Form, Tokens};
+use super::url::Url;
+use crate::error::{Error, ErrorKind, Excerpt, Result};
+
+const EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
+const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
+const PROFILE: &str = "urn:ietf:params:oauth:grant-profile:id-jag";
+
+/// What the identity provider gave when the user signed on.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum SubjectToken {
+    /// An OpenID Connect ID token.
+    IdToken(Secret),
+    /// A refresh token of the identity provider.
+    RefreshToken(Secret),
+    /// A SAML 2.0 assertion.
+    Saml2(Secret),
+}
+
+impl SubjectToken {
+    fn parts(&self) -> (&Secret, &'static str) {
+        match self {
+            Self::IdToken(token) => (token, "urn:ietf:params:oauth:token-type:id_token"),
+            Self::RefreshToken(token) => (token, "urn:ietf:params:oauth:token-type:refresh_token"),
+            Self::Saml2(token) => (token, "urn:ietf:params:oauth:token-type:saml2"),
+        }
+    }
+}
+
+/// Gives what the user signed on with; asked each time that it is needed.
+type SubjectHook = Box<dyn Fn() -> Result<SubjectToken> + Send + Sync>;
+
+/// The identity provider of an organisation, and who this client is to it.
+pub struct IdentityProvider {
+    token_endpoint: String,
+    client: RegisteredClient,
+    subject: SubjectHook,
+}
+
+impl IdentityProvider {
+    /// Names the provider's token endpoint and this client's registration with it. `subject` gives what the user signed on with: the host
+    /// sees to the signing on, and to `state`, nonce and PKCE in it.
+    pub fn new(
+        token_endpoint: impl Into<String>,
+        client: RegisteredClient,
+        subject: impl Fn() -> Result<SubjectToken> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            token_endpoint: token_endpoint.into(),
+            client,
+            subject: Box::new(subject),
+        }
+    }
+
+    fn endpoint(&self) -> Result<Url> {
+        Url::read_secure(
+            "the identity provider's token endpoint",
+            &self.token_endpoint,
+        )
+    }
+}
+
+impl fmt::Debug for IdentityProvider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IdentityProvider")
+            .field("client", &self.client)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Tokens for a user whom an organisation vouches for.
+pub(super) struct ByEnterprise {
+    pub(super) provider: IdentityProvider,
+    pub(super) client: [RegisteredClient; 1],
+}
+
+impl ByEnterprise {
+    /// What the identity provider says about the user to this authorization server, for this resource.
+    fn statement(&self, errand: &Errand<'_>, wish: &Wish<'_>) -> Result<Secret> {
+        let endpoint = self.provider.endpoint()?;
+        let subject = (self.provider.subject)()?;
+        let identity = self.provider.client.identity();
+        let provider = ServerMetadata {
+            issuer: self.provider.client.issuer.clone().unwrap_or_default(),
+            ..ServerMetadata::default()
+        };
+        let make = || {
+            let (token, kind) = subject.parts();
+            let mut form = Form::of_grant(EXCHANGE);
+            form.add("requested_token_type", ID_JAG);
+            form.add("audience", wish.found.issuer());
+            form.add_target(&wish.found.resource, wish.scopes);
+            form.add_secret("subject_token", token.clone());
+            form.add("subject_token_type", kind);
+            Ok(form)
+        };
+        let authenticate =
+            |form: &mut Form, fields: &mut Vec<_>| identity.authenticate(&provider, form, fields);
+        let response = errand.ask_for_token(&endpoint, &authenticate, &make, None)?;
+        let kind = response.issued_token_type.as_deref().unwrap_or_default();
+        if kind == ID_JAG && response.token_type.eq_ignore_ascii_case("N_A") {
+            return Ok(response.access_token);
+        }
+        let text = format!(
+            "the identity provider gave another thing than was asked for: '{}' instead of '{ID_JAG}'",
+            Excerpt(kind)
+        );
+        Err(Error::new(ErrorKind::Auth, text))
+    }
+}
+
+/// Whether the authorization server takes such statements, as far as it says.
+fn check_support(found: &Discovered) -> Result<()> {
+    let profiles = found
+        .metadata
+        .authorization_grant_profiles_supported
+        .as_ref();
+    if ServerMetadata::lists(profiles, PROFILE, true) {
+        return Ok(());
+    }
+    let text = format!(
+        "the authorization server '{}' does not let an organisation decide (authorization_grant_profiles_supported lacks {PROFILE})",
+        Excerpt(found.issuer())
+    );
+    Err(Error::new(ErrorKind::Auth, text))
+}
+
+impl Grant for ByEnterprise {
+    fn obtain(&self, errand: &Errand<'_>, wish: &Wish<'_>) -> Result<Tokens> {
+        let found = wish.found;
+        check_support(found)?;
+        let Some(client) = errand.registered_client(found.issuer())? else {
+            unreachable!("there is this one");
+        };
+        let identity = client.identity();
+        let statement = self.statement(errand, wish)?;
+        let make = || {
+            let mut form = Form::of_grant(JWT_BEARER);
+            form.add_secret("assertion", statement.clone());
+            Ok(form)
+        };
+        let response = errand.token(found, &identity, &make, wish.dpop)?;
+        Ok(response.into_tokens(found, &identity.client_id, wish.scopes, wish.dpop))
+    }
+
+    fn registered(&self) -> &[RegisteredClient] {
+        &self.client
+    }
+
+    fn trusted_host(&self) -> Option<String> {
+        self.provider.endpoint().ok().map(|url| url.host())
+    }
+}

@@ -1,0 +1,167 @@
+//! One way to an authorization server and back, on behalf of one server.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use ureq::Proxy;
+
+use super::client::RegisteredClient;
+use super::discovery::Discovered;
+use super::dpop::{Dpop, Nonces};
+use super::fetch::Fetcher;
+use super::guard::Reach;
+use super::key::Signer;
+use super::store::Store;
+use super::token::Tokens;
+use super::url::Url;
+use super::{DpopUse, lock};
+use crate::error::{Error, ErrorKind, Result};
+use crate::transport::http::Waiting;
+
+/// How tokens are come by.
+pub(super) trait Grant: Send + Sync {
+    /// Gets tokens that allow `scopes`.
+    fn obtain(&self, errand: &Errand<'_>, wish: &Wish<'_>) -> Result<Tokens>;
+
+    /// The client that renews tokens, or that a machine is.
+    fn registered(&self) -> &[RegisteredClient] {
+        &[]
+    }
+
+    /// A host that secrets are sent to because the user of the library said so.
+    fn trusted_host(&self) -> Option<String> {
+        None
+    }
+
+    /// Whether it acts for a person, and so may ask to act while that one is away.
+    fn is_for_a_person(&self) -> bool {
+        false
+    }
+}
+
+/// The tokens that are wanted.
+pub(super) struct Wish<'a> {
+    pub(super) found: &'a Discovered,
+    pub(super) scopes: &'a BTreeSet<String>,
+    pub(super) dpop: Option<&'a Dpop>,
+}
+
+/// A hook that takes lines for the host's log.
+pub(super) type LogHook = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// What the host set.
+pub(super) struct Settings {
+    pub(super) grant: Box<dyn Grant>,
+    pub(super) client_name: String,
+    pub(super) client_uri: Option<String>,
+    pub(super) registered: Vec<RegisteredClient>,
+    pub(super) document: Option<String>,
+    pub(super) scopes: Option<BTreeSet<String>>,
+    pub(super) asks_offline: bool,
+    pub(super) dpop: DpopUse,
+    pub(super) signer: Option<Arc<dyn Signer>>,
+    pub(super) store: Box<dyn Store>,
+    pub(super) step_timeout: Duration,
+    pub(super) login_timeout: Duration,
+    pub(super) everywhere: bool,
+    pub(super) proxy: Option<Proxy>,
+    pub(super) log: Option<LogHook>,
+    pub(super) nonces: Nonces,
+    /// The issuer to which clients of no fixed one belong, by server.
+    pub(super) first_issuers: Mutex<HashMap<String, String>>,
+}
+
+/// One errand: what it needs to know, and how it fetches.
+pub(super) struct Errand<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) server: &'a Url,
+    pub(super) fetcher: Fetcher,
+    /// When it ends at the latest.
+    pub(super) ends_at: Instant,
+    /// Told when a person is asked, and when no longer.
+    pub(super) on_person: &'a dyn Fn(bool),
+}
+
+impl<'a> Errand<'a> {
+    pub(super) fn new(
+        settings: &'a Settings,
+        server: &'a Url,
+        waiting: Waiting,
+        ends_at: Instant,
+        on_person: &'a dyn Fn(bool),
+    ) -> Self {
+        let reach = Reach::of(server, settings.everywhere, settings.grant.trusted_host());
+        let (proxy, timeout) = (settings.proxy.clone(), settings.step_timeout);
+        Self {
+            settings,
+            server,
+            fetcher: Fetcher::new(reach, proxy, timeout, waiting),
+            ends_at,
+            on_person,
+        }
+    }
+
+    pub(super) fn log(&self, line: &str) {
+        if let Some(log) = &self.settings.log {
+            log(line);
+        }
+    }
+
+    /// All clients that were registered beforehand.
+    fn registered(&self) -> impl Iterator<Item = &RegisteredClient> {
+        let granted = self.settings.grant.registered();
+        self.settings.registered.iter().chain(granted)
+    }
+
+    pub(super) fn is_registered_with(&self, issuer: &str) -> bool {
+        self.registered()
+            .any(|client| client.issuer.as_deref() == Some(issuer))
+    }
+
+    /// The client that was registered with an issuer beforehand, if there is any such client at all.
+    ///
+    /// # Errors
+    ///
+    /// When there are clients, but none for this issuer: another one's credentials are not for it.
+    pub(super) fn registered_client(&self, issuer: &str) -> Result<Option<&RegisteredClient>> {
+        let mut all = self.registered().peekable();
+        if all.peek().is_none() {
+            return Ok(None);
+        }
+        let mut known = Vec::new();
+        for client in all {
+            match client.issuer.as_deref() {
+                Some(own) if own == issuer => return Ok(Some(client)),
+                Some(own) => known.push(own.to_owned()),
+                None => {
+                    let first = self.first_issuer(issuer)?;
+                    if first == issuer {
+                        return Ok(Some(client));
+                    }
+                    known.push(first);
+                }
+            }
+        }
+        let text = format!(
+            "'{}' is authorized by '{issuer}', but the client is registered with {} only: its credentials are not used elsewhere \
+             (RegisteredClient)",
+            self.server.shown(),
+            known.join(", ")
+        );
+        Err(Error::new(ErrorKind::Auth, text))
+    }
+
+    /// The issuer that this server named first.
+    fn first_issuer(&self, named: &str) -> Result<String> {
+        let name = format!("issuer {}", self.server.canonical());
+        if let Some(first) = lock(&self.settings.first_issuers).get(&name) {
+            return Ok(first.clone());
+        }
+        let kept = self.settings.store.load(&name)?;
+        let first = kept.map_or_else(|| named.to_owned(), |kept| kept.reveal().to_owned());
+        self.settings.store.save(&name, &first.as_str().into())?;
+        lock(&self.settings.first_issuers).insert(name, first.clone());
+        Ok(first)
+    }
+}

@@ -1,0 +1,236 @@
+//! Requests for metadata and tokens: guarded, bounded, without redirects.
+
+use std::io::Read as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use ureq::http::{HeaderMap, Request};
+use ureq::{Agent, Proxy};
+use zeroize::Zeroizing;
+
+use super::guard::{Guard, Reach};
+use super::url::Url;
+use crate::auth::lock;
+use crate::error::{Error, ErrorKind, Result, Span};
+use crate::transport::http::Waiting;
+
+/// So long a document of metadata, a registration or the answer of a token endpoint may be.
+const MAX_BODY: usize = 256 << 10;
+
+/// Makes requests on behalf of one server.
+pub(super) struct Fetcher {
+    agent: Agent,
+    guard: Guard,
+    timeout: Duration,
+    /// Ends what is fetched, unless it has to be brought to its end.
+    waiting: Waiting,
+}
+
+/// What came back.
+pub(super) struct Answer {
+    pub(super) status: u16,
+    fields: HeaderMap,
+    body: Zeroizing<Vec<u8>>,
+}
+
+/// Whether a request ends when nobody waits for it any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Patience {
+    WhileAwaited,
+    /// Its answer must not be lost: a token that was handed out takes the place of another.
+    ToTheEnd,
+}
+
+impl Answer {
+    pub(super) fn field(&self, name: &str) -> Option<&str> {
+        self.fields.get(name)?.to_str().ok()
+    }
+
+    pub(super) fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    /// The body as JSON. Its text may hold secrets, so no error quotes it.
+    pub(super) fn json<T: DeserializeOwned>(&self, what: &str, url: &Url) -> Result<T> {
+        serde_json::from_slice(&self.body).map_err(|error| {
+            let why = match error.classify() {
+                serde_json::error::Category::Eof => "it breaks off",
+                serde_json::error::Category::Data => "a member is missing or of another type",
+                _ => "it is no JSON",
+            };
+            let place = format!("line {}, column {}", error.line(), error.column());
+            let text = format!("{what} of '{}' can't be read: {why} ({place})", url.shown());
+            Error::new(ErrorKind::Auth, text)
+        })
+    }
+}
+
+impl Fetcher {
+    pub(super) fn new(
+        reach: Reach,
+        proxy: Option<Proxy>,
+        timeout: Duration,
+        waiting: Waiting,
+    ) -> Self {
+        let guard = Guard {
+            reach: Arc::new(reach),
+            proxy: proxy
+                .as_ref()
+                .and_then(|proxy| Some(proxy.uri().authority()?.to_string())),
+            refused: Arc::default(),
+        };
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .proxy(proxy)
+            .accept_encoding("")
+            .user_agent(concat!(
+                env!("CARGO_PKG_NAME"),
+                "/",
+                env!("CARGO_PKG_VERSION")
+            ))
+            .max_response_header_size(64 << 10)
+            .timeout_global(Some(timeout))
+            .build();
+        Self {
+            agent: Agent::with_parts(
+                config,
+                ureq::unversioned::transport::DefaultConnector::default(),
+                guard.clone(),
+            ),
+            guard,
+            timeout,
+            waiting,
+        }
+    }
+
+    /// Checks that a URL does not lead by itself to where nobody has to be sent on behalf of this server.
+    pub(super) fn check_reach(&self, what: &str, url: &Url) -> Result<()> {
+        if self.guard.reach.allows_literal(url) {
+            return Ok(());
+        }
+        Err(refused(what, url))
+    }
+
+    pub(super) fn waiting(&self) -> &Waiting {
+        &self.waiting
+    }
+
+    /// Fetches a document. `fields` go with the request.
+    pub(super) fn get(&self, what: &str, url: &Url, fields: &[(&str, &str)]) -> Result<Answer> {
+        let mut request = Request::get(url.text()).header("accept", "application/json");
+        for (name, value) in fields {
+            request = request.header(*name, *value);
+        }
+        self.send(what, url, request.body(()), Patience::WhileAwaited)
+    }
+
+    /// Posts a body of a media type.
+    pub(super) fn post(
+        &self,
+        what: &str,
+        url: &Url,
+        media_type: &str,
+        fields: &[(&str, Zeroizing<String>)],
+        body: &[u8],
+        patience: Patience,
+    ) -> Result<Answer> {
+        let mut request = Request::post(url.text())
+            .header("accept", "application/json")
+            .header("content-type", media_type);
+        for (name, value) in fields {
+            let value = ureq::http::HeaderValue::from_str(value).map(|mut value| {
+                value.set_sensitive(true);
+                value
+            });
+            let Ok(value) = value else {
+                let text = format!("credentials for {what} can't be sent in a header field");
+                return Err(Error::new(ErrorKind::Invalid, text));
+            };
+            request = request.header(*name, value);
+        }
+        self.send(what, url, request.body(body), patience)
+    }
+
+    fn send(
+        &self,
+        what: &str,
+        url: &Url,
+        request: Result<Request<impl ureq::AsSendBody>, ureq::http::Error>,
+        patience: Patience,
+    ) -> Result<Answer> {
+        self.check_reach(what, url)?;
+        let request = request.map_err(|_| {
+            let text = format!("{what} can't be asked for at '{}'", url.shown());
+            Error::new(ErrorKind::Auth, text)
+        })?;
+        let agent = self.agent.clone();
+        let _brake = match patience {
+            Patience::WhileAwaited => Some(self.waiting.on_over(move || agent.shutdown())),
+            Patience::ToTheEnd => None,
+        };
+        self.exchange(request)
+            .map_err(|error| self.explain(what, url, error, patience))
+            .and_then(|answer| {
+                if answer.body.len() <= MAX_BODY {
+                    return Ok(answer);
+                }
+                let text = format!("{what} of '{}' exceeds {MAX_BODY} bytes", url.shown());
+                Err(Error::new(ErrorKind::Limit, text))
+            })
+    }
+
+    fn exchange(&self, request: Request<impl ureq::AsSendBody>) -> Result<Answer, ureq::Error> {
+        let (head, body) = self.agent.run(request)?.into_parts();
+        // As large as it can get: what is moved to a larger place is not wiped.
+        let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_BODY + 1));
+        let mut reader = body.into_reader().take(MAX_BODY as u64 + 1);
+        reader.read_to_end(&mut bytes)?;
+        Ok(Answer {
+            status: head.status.as_u16(),
+            fields: head.headers,
+            body: bytes,
+        })
+    }
+
+    fn explain(&self, what: &str, url: &Url, error: ureq::Error, patience: Patience) -> Error {
+        let shown = url.shown();
+        if lock(&self.guard.refused).take().is_some() {
+            return refused(what, url);
+        }
+        if patience == Patience::WhileAwaited && self.waiting.is_over() {
+            return nobody_waits();
+        }
+        match error {
+            ureq::Error::Timeout(_) => {
+                let span = Span(self.timeout);
+                let text =
+                    format!("{what} did not come from '{shown}' within {span} (step_timeout)");
+                Error::new(ErrorKind::Timeout, text)
+            }
+            ureq::Error::Io(error) => Error::io(format_args!("{what} of '{shown}'"), error),
+            error => {
+                let text = format!("{what} can't be had from '{shown}': {error}");
+                Error::new(ErrorKind::Io, text)
+            }
+        }
+    }
+}
+
+fn refused(what: &str, url: &Url) -> Error {
+    let text = format!(
+        "{what} is not asked for at '{}': the server names an address on this machine or in a private network, \
+         where it is not itself (allow_private_addresses)",
+        url.shown()
+    );
+    Error::new(ErrorKind::Auth, text)
+}
+
+pub(super) fn nobody_waits() -> Error {
+    Error::new(
+        ErrorKind::Cancelled,
+        "nobody waits for the authorization any more",
+    )
+}

@@ -1,0 +1,159 @@
+//! Secrets in files that only their owner may read.
+//!
+//! One file a name, which is the hash of the name; replaced as a whole, so that nobody reads half of one; and one that is locked while what
+//! the other holds is renewed, so that processes that share a refresh token take turns.
+
+use std::fmt;
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::random;
+use super::secret::Secret;
+use super::store::Store;
+use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::transport::http::Waiting;
+
+/// How long to wait before another look at a lock.
+const PAUSE: Duration = Duration::from_millis(50);
+/// Nothing that is kept is longer.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// Keeps secrets in a folder, in files with mode 0600, for this user's processes.
+///
+/// They are as safe as the user's account is, like the keys of `ssh`. Where the system has a key chain, a [`Store`] of the host's over that is
+/// safer.
+#[derive(Clone)]
+pub struct FileStore {
+    folder: PathBuf,
+}
+
+impl FileStore {
+    /// Uses a folder, which is made if it is not there, with mode 0700.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`] when it can't be made, [`ErrorKind::Invalid`] when others may write into it.
+    pub fn new(folder: impl Into<PathBuf>) -> Result<Self> {
+        let folder = folder.into();
+        let failed = |error| failed("the folder of the store can't be used", &folder, error);
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&folder)
+            .map_err(failed)?;
+        let mode = fs::metadata(&folder).map_err(failed)?.mode();
+        if mode & 0o022 != 0 {
+            let text = format!(
+                "others may write into '{}' (mode {:o}): expected a folder of the user's own (chmod 700)",
+                folder.display(),
+                mode & 0o777
+            );
+            return Err(Error::new(ErrorKind::Invalid, text));
+        }
+        Ok(Self { folder })
+    }
+
+    fn path(&self, name: &str, ending: &str) -> PathBuf {
+        self.folder
+            .join(format!("{}.{ending}", random::digest(name)))
+    }
+}
+
+impl Store for FileStore {
+    fn load(&self, name: &str) -> Result<Option<Secret>> {
+        let path = self.path(name, "json");
+        match read(&path) {
+            Ok(read) => read.map(Some),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failed("what is kept can't be read", &path, error)),
+        }
+    }
+
+    fn save(&self, name: &str, content: &Secret) -> Result<()> {
+        let path = self.path(name, "json");
+        let new = self.path(name, &format!("{}.new", random::text()?));
+        let saved = write(&new, content).and_then(|()| fs::rename(&new, &path));
+        saved.map_err(|error| {
+            // It may not even be there.
+            _ = fs::remove_file(&new);
+            failed("nothing can be kept", &path, error)
+        })
+    }
+
+    fn remove(&self, name: &str) -> Result<()> {
+        let path = self.path(name, "json");
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(failed("what is kept can't be removed", &path, error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn lock(&self, name: &str, waiting: &Waiting) -> Result<Box<dyn Send>> {
+        let path = self.path(name, "lock");
+        let failed = |error| failed("what is kept can't be locked", &path, error);
+        // It stays there: one that is removed could be locked twice.
+        let file = private().create(true).open(&path).map_err(failed)?;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Box::new(file)),
+                Err(TryLockError::WouldBlock) if waiting.pause(Instant::now() + PAUSE) => {}
+                Err(TryLockError::WouldBlock) => {
+                    let text = format!(
+                        "another process renews the tokens, and was not done in time: '{}' is locked",
+                        path.display()
+                    );
+                    return Err(Error::new(ErrorKind::Timeout, text));
+                }
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
+            }
+        }
+    }
+}
+
+impl fmt::Debug for FileStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FileStore")
+            .field("folder", &self.folder)
+            .finish()
+    }
+}
+
+/// For files that are nobody else's.
+fn private() -> OpenOptions {
+    let mut options = File::options();
+    options.write(true).mode(0o600);
+    options
+}
+
+fn write(path: &Path, content: &Secret) -> io::Result<()> {
+    let mut file = private().create_new(true).open(path)?;
+    file.write_all(content.reveal().as_bytes())?;
+    file.sync_all()
+}
+
+fn read(path: &Path) -> io::Result<Result<Secret>> {
+    let file = File::open(path)?;
+    let mode = file.metadata()?.mode();
+    if mode & 0o077 != 0 {
+        let text = format!(
+            "others may read '{}' (mode {:o}): it is not used (chmod 600, or remove it)",
+            path.display(),
+            mode & 0o777
+        );
+        return Ok(Err(Error::new(ErrorKind::Invalid, text)));
+    }
+    let len = file.metadata()?.len();
+    let mut text = String::with_capacity(usize::try_from(len.min(MAX_BYTES)).unwrap_or(0));
+    file.take(MAX_BYTES).read_to_string(&mut text)?;
+    Ok(Ok(Secret::new(text)))
+}
+
+fn failed(what: &str, path: &Path, error: io::Error) -> Error {
+    let path = path.display().to_string();
+    Error::io(format_args!("{what}: '{}'", Excerpt(&path)), error)
+}

@@ -1,0 +1,250 @@
+//! Which addresses are asked for metadata and tokens: a server must not have its clients knock at doors that only they can reach.
+//!
+//! The addresses that a name is looked up as are checked, and exactly those are connected to, so that no name gets round it.
+//!
+//! Spec: Security Best Practices, "Server-Side Request Forgery"; RFC 9728, section 7.7.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::{Arc, Mutex};
+
+use ureq::config::Config;
+use ureq::http::Uri;
+use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::NextTimeout;
+
+use super::url::Url;
+use crate::auth::lock;
+
+/// Where an address leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Zone {
+    Public,
+    Loopback,
+    Private,
+    LinkLocal,
+    /// Nobody's address: multicast, documentation, reserved.
+    Special,
+}
+
+fn zone(address: IpAddr) -> Zone {
+    match address {
+        IpAddr::V4(address) => zone_v4(address),
+        IpAddr::V6(address) => match embedded(address) {
+            Some(inner) => zone_v4(inner),
+            None => zone_v6(address),
+        },
+    }
+}
+
+fn zone_v4(address: Ipv4Addr) -> Zone {
+    let [a, b, c, _] = address.octets();
+    match (a, b, c) {
+        (127, ..) => Zone::Loopback,
+        (10, ..) | (172, 16..=31, _) | (192, 168, _) | (100, 64..=127, _) => Zone::Private,
+        (169, 254, _) => Zone::LinkLocal,
+        (0 | 224.., ..)
+        | (192, 0, 0 | 2)
+        | (192, 88, 99)
+        | (198, 18 | 19, _)
+        | (198, 51, 100)
+        | (203, 0, 113) => Zone::Special,
+        _ => Zone::Public,
+    }
+}
+
+fn zone_v6(address: Ipv6Addr) -> Zone {
+    let first = address.segments()[0];
+    match first {
+        _ if address.is_loopback() => Zone::Loopback,
+        0xfc00..=0xfdff => Zone::Private,
+        0xfe80..=0xfebf => Zone::LinkLocal,
+        // Site-local addresses are out of use, and routed by some.
+        0xfec0..=0xfeff => Zone::Private,
+        // Teredo hides the address of its end, and the documentation's lead nowhere.
+        0x2001 if matches!(address.segments()[1], 0 | 0xdb8) => Zone::Special,
+        0x2000..=0x3fff => Zone::Public,
+        _ => Zone::Special,
+    }
+}
+
+/// The older kind of address inside one of the newer kind, which some network on the way unpacks.
+fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let last_four =
+        |octets: [u8; 16]| Ipv4Addr::new(octets[12], octets[13], octets[14], octets[15]);
+    let octets = address.octets();
+    match address.segments() {
+        [0, 0, 0, 0, 0, 0xffff, ..] => Some(last_four(octets)),
+        [0, 0, 0, 0, 0xffff, 0, ..] | [0x64, 0xff9b, ..] => Some(last_four(octets)),
+        [0, 0, 0, 0, 0, 0, high, low] if high != 0 || low > 1 => Some(last_four(octets)),
+        [0x2002, ..] => Some(Ipv4Addr::new(octets[2], octets[3], octets[4], octets[5])),
+        _ => None,
+    }
+}
+
+/// Where fetches on behalf of a server may lead.
+#[derive(Clone, Debug)]
+pub(super) struct Reach {
+    /// The host allows everything.
+    everywhere: bool,
+    server_host: String,
+    /// Where the server is, as far as its address says so by itself.
+    server_zone: Option<Zone>,
+    /// A host that nobody but the user of the library named.
+    trusted_host: Option<String>,
+}
+
+impl Reach {
+    pub(super) fn of(server: &Url, everywhere: bool, trusted_host: Option<String>) -> Self {
+        let host = server.host();
+        let server_zone = match host.parse() {
+            Ok(address) => Some(zone(address)),
+            Err(_) => server.is_loopback().then_some(Zone::Loopback),
+        };
+        Self {
+            everywhere,
+            server_host: host,
+            server_zone,
+            trusted_host,
+        }
+    }
+
+    fn allows(&self, host: &str, address: IpAddr) -> bool {
+        let zone = zone(address);
+        // A name of the server's own may lead where the server is: that is where requests go already.
+        let is_own = host == self.server_host && matches!(zone, Zone::Loopback | Zone::Private);
+        let is_trusted = self.trusted_host.as_deref() == Some(host);
+        let is_free = self.everywhere || zone == Zone::Public || is_trusted;
+        is_free || self.server_zone == Some(zone) || is_own
+    }
+
+    /// Whether an address that stands in a URL by itself may be asked; names are checked when they are looked up, but for those that can
+    /// only mean this machine.
+    pub(super) fn allows_literal(&self, url: &Url) -> bool {
+        let host = url.host();
+        let own = || url.is_loopback().then_some(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        let address = host.parse().ok().or_else(own);
+        address.is_none_or(|address| self.allows(&host, address))
+    }
+}
+
+/// Looks names up, and refuses those that lead where they must not.
+#[derive(Clone, Debug)]
+pub(super) struct Guard {
+    pub(super) reach: Arc<Reach>,
+    /// The proxy is the host's choice.
+    pub(super) proxy: Option<String>,
+    /// What was refused.
+    pub(super) refused: Arc<Mutex<Option<IpAddr>>>,
+}
+
+impl Resolver for Guard {
+    fn resolve(
+        &self,
+        uri: &Uri,
+        config: &Config,
+        timeout: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, ureq::Error> {
+        let found = DefaultResolver::default().resolve(uri, config, timeout)?;
+        let place = uri.authority().map(|place| place.as_str());
+        if place.is_some() && place == self.proxy.as_deref() {
+            return Ok(found);
+        }
+        let host = uri.host().unwrap_or_default();
+        let host = host.trim_matches(['[', ']']).to_ascii_lowercase();
+        let mut addresses = found.iter().map(|address| address.ip());
+        match addresses.find(|address| !self.reach.allows(&host, *address)) {
+            None => Ok(found),
+            Some(address) => {
+                *lock(&self.refused) = Some(address);
+                Err(ureq::Error::HostNotFound)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // M-SEC-C-10
+    #[test]
+    fn addresses_lead_where_they_lead_in_every_spelling() {
+        fn check(address: &str, expected: Zone) {
+            let parsed = address.parse().expect("an address");
+            assert_eq!(zone(parsed), expected, "{address}");
+        }
+        for public in ["1.1.1.1", "172.32.0.1", "100.128.0.1", "2606:4700::1111"] {
+            check(public, Zone::Public);
+        }
+        for own in ["127.0.0.1", "127.255.0.1", "::1", "::ffff:127.0.0.1"] {
+            check(own, Zone::Loopback);
+        }
+        for private in [
+            "10.0.0.1",
+            "172.16.0.1",
+            "172.31.255.255",
+            "192.168.1.1",
+            "100.64.0.1",
+            "fc00::1",
+            "fdff::1",
+            "fec0::1",
+            "::ffff:10.0.0.1",
+            "::10.0.0.1",
+            "64:ff9b::10.0.0.1",
+            "2002:a00:1::",
+        ] {
+            check(private, Zone::Private);
+        }
+        for link in ["169.254.169.254", "fe80::1", "::ffff:169.254.169.254"] {
+            check(link, Zone::LinkLocal);
+        }
+        for special in [
+            "0.0.0.0",
+            "0.1.2.3",
+            "255.255.255.255",
+            "224.0.0.1",
+            "240.0.0.1",
+            "192.0.2.1",
+            "198.18.0.1",
+            "::",
+            "ff02::1",
+            "2001:db8::1",
+            "2001::1",
+        ] {
+            check(special, Zone::Special);
+        }
+    }
+
+    // M-SEC-C-08, M-SEC-C-10
+    #[test]
+    fn a_server_opens_no_doors_but_those_where_it_stands() {
+        fn check(server: &str, host: &str, address: &str, expected: bool) {
+            let reach = Reach::of(&Url::read("it", server).expect("a URL"), false, None);
+            let allowed = reach.allows(host, address.parse().expect("an address"));
+            assert_eq!(allowed, expected, "{server} {host} {address}");
+        }
+        check("https://mcp.example/x", "as.example", "93.184.216.34", true);
+        for inside in ["127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "0.0.0.0"] {
+            check("https://mcp.example/x", "as.example", inside, false);
+        }
+        check("https://mcp.example/x", "mcp.example", "10.0.0.1", true);
+        check("https://mcp.example/x", "mcp.example", "169.254.1.1", false);
+        check("http://localhost:1/x", "127.0.0.1", "127.0.0.1", true);
+        check("http://127.0.0.1:1/x", "as.example", "10.0.0.1", false);
+        check("https://10.1.1.1/x", "as.example", "10.0.0.1", true);
+        check("https://10.1.1.1/x", "as.example", "127.0.0.1", false);
+        let remote = Reach::of(&Url::read("it", "https://h/x").expect("a URL"), false, None);
+        for (place, allowed) in [
+            ("https://as.example/authorize", true),
+            ("http://localhost:631/admin", false),
+            ("http://127.0.0.1:631/admin", false),
+            ("https://[::1]/x", false),
+            ("https://192.168.1.1/reboot", false),
+        ] {
+            let url = Url::read("it", place).expect("a URL");
+            assert_eq!(remote.allows_literal(&url), allowed, "{place}");
+        }
+        let reach = Reach::of(&Url::read("it", "https://h/x").expect("a URL"), true, None);
+        assert!(reach.allows("x", IpAddr::from([10, 0, 0, 1])));
+    }
+}

@@ -1,0 +1,176 @@
+//! Coming to be known to an authorization server: as a client registered beforehand, by a document, or by registering now.
+//!
+//! Spec: Authorization, "Client Registration" (2025-11-25 and later); RFC 7591.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::client::{Identity, Proof};
+use super::discovery::Discovered;
+use super::dpop::now_seconds;
+use super::errand::Errand;
+use super::fetch::Patience;
+use super::metadata::ServerMetadata;
+use super::secret::{Secret, revealed_option};
+use super::token::refusal;
+use super::url::Url;
+use crate::error::{Error, ErrorKind, Excerpt, Result};
+
+/// What a registration came to, kept for this authorization server alone.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Registration {
+    client_id: String,
+    #[serde(with = "revealed_option", default)]
+    client_secret: Option<Secret>,
+    /// In seconds since 1970; 0 for never.
+    #[serde(default)]
+    client_secret_expires_at: u64,
+    #[serde(default)]
+    token_endpoint_auth_method: Option<String>,
+    #[serde(default)]
+    redirect_uris: Vec<String>,
+}
+
+impl Registration {
+    fn is_good(&self) -> bool {
+        self.client_secret_expires_at == 0 || self.client_secret_expires_at > now_seconds()
+    }
+
+    fn identity(&self) -> Identity {
+        Identity {
+            proof: self
+                .client_secret
+                .clone()
+                .map_or(Proof::None, Proof::Secret),
+            method: self.token_endpoint_auth_method.clone(),
+            ..Identity::public(&self.client_id)
+        }
+    }
+}
+
+fn name_of(issuer: &str) -> String {
+    format!("client {issuer}")
+}
+
+impl Errand<'_> {
+    /// The registration with an issuer that is kept, if it is still good.
+    fn kept_registration(&self, issuer: &str) -> Result<Option<Registration>> {
+        let kept = self.settings.store.load(&name_of(issuer))?;
+        let registration = kept.and_then(|kept| serde_json::from_str(kept.reveal()).ok());
+        Ok(registration.filter(Registration::is_good))
+    }
+
+    /// Where codes were sent to before, as the registration that is kept has it.
+    pub(super) fn last_redirect(&self, found: &Discovered) -> Result<Option<String>> {
+        let kept = self.kept_registration(found.issuer())?;
+        Ok(kept.and_then(|kept| kept.redirect_uris.into_iter().next()))
+    }
+
+    /// An authorization server knows the client no more, or not well enough.
+    pub(super) fn forget_registration(&self, issuer: &str) -> Result<()> {
+        self.settings.store.remove(&name_of(issuer))
+    }
+
+    fn document(&self, metadata: &ServerMetadata) -> Option<&str> {
+        let supported = metadata.client_id_metadata_document_supported == Some(true);
+        self.settings.document.as_deref().filter(|_| supported)
+    }
+
+    /// Who the client is to this authorization server, for codes that are sent to `redirect`.
+    pub(super) fn identity(&self, found: &Discovered, redirect: &Url) -> Result<Identity> {
+        let metadata = &found.metadata;
+        if let Some(client) = self.registered_client(found.issuer())? {
+            return Ok(client.identity());
+        }
+        if let Some(document) = self.document(metadata) {
+            return Ok(Identity::public(document));
+        }
+        let Some(endpoint) = &metadata.registration_endpoint else {
+            let text = format!(
+                "the authorization server '{}' has to know this client beforehand: register it there, and give its id \
+                 (OAuthBuilder::registered)",
+                Excerpt(found.issuer())
+            );
+            return Err(Error::new(ErrorKind::Auth, text));
+        };
+        if let Some(kept) = self.kept_registration(found.issuer())?
+            && kept.redirect_uris.iter().any(|uri| uri == redirect.text())
+        {
+            return Ok(kept.identity());
+        }
+        let endpoint = Url::read_secure("the registration_endpoint", endpoint)?;
+        self.register(found, &endpoint, redirect)
+            .map(|registration| registration.identity())
+    }
+
+    /// The client that tokens were given to.
+    pub(super) fn identity_of(
+        &self,
+        found: &Discovered,
+        client_id: &str,
+    ) -> Result<Option<Identity>> {
+        if let Some(client) = self.registered_client(found.issuer())? {
+            return Ok((client.id == client_id).then(|| client.identity()));
+        }
+        if self.settings.document.as_deref() == Some(client_id) {
+            return Ok(Some(Identity::public(client_id)));
+        }
+        let kept = self.kept_registration(found.issuer())?;
+        Ok(kept
+            .filter(|kept| kept.client_id == client_id)
+            .map(|kept| kept.identity()))
+    }
+
+    fn register(&self, found: &Discovered, endpoint: &Url, redirect: &Url) -> Result<Registration> {
+        let offered = found
+            .metadata
+            .token_endpoint_auth_methods_supported
+            .as_ref();
+        let methods = ["none", "client_secret_basic", "client_secret_post"];
+        let method = methods
+            .into_iter()
+            .find(|method| ServerMetadata::lists(offered, method, true))
+            .unwrap_or("none");
+        let kind = if redirect.is_loopback() {
+            "native"
+        } else {
+            "web"
+        };
+        let mut body = json!({
+            "client_name": self.settings.client_name, "redirect_uris": [redirect.text()],
+            "grant_types": ["authorization_code", "refresh_token"], "response_types": ["code"],
+            "token_endpoint_auth_method": method, "application_type": kind,
+        });
+        if let Some(uri) = &self.settings.client_uri {
+            body["client_uri"] = uri.as_str().into();
+        }
+        let answer = self.fetcher.post(
+            "the registration",
+            endpoint,
+            "application/json",
+            &[],
+            body.to_string().as_bytes(),
+            Patience::WhileAwaited,
+        )?;
+        if !answer.is_success() {
+            let refusal = refusal(
+                &answer,
+                "does not register this client",
+                endpoint,
+                str::to_owned,
+            );
+            let text = "it may have to be registered there by hand (OAuthBuilder::registered)";
+            return Err(refusal.error.remark(text));
+        }
+        let mut registration: Registration = answer.json("the registration", endpoint)?;
+        // Codes are sent to where this was asked for, whatever else the answer lists.
+        registration.redirect_uris = vec![redirect.text().to_owned()];
+        let text = serde_json::to_string(&registration).expect("a registration is plain data");
+        let kept = Secret::new(text);
+        let saved = self.settings.store.save(&name_of(found.issuer()), &kept);
+        if let Err(error) = saved {
+            self.log(&format!("a registration is not kept: {error}"));
+        }
+        Ok(registration)
+    }
+}

@@ -1,0 +1,235 @@
+//! What an authorization consists of: a look at what others have done meanwhile, a refresh, or new tokens.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::DpopUse;
+use super::challenge::Demand;
+use super::discovery::Discovered;
+use super::dpop::Dpop;
+use super::errand::{Errand, Settings, Wish};
+use super::metadata::ServerMetadata;
+use super::oauth::name_of;
+use super::site::Site;
+use super::token::{Failure, Tokens};
+use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::transport::http::Waiting;
+
+/// Why tokens are needed.
+pub(super) enum Need {
+    /// These expire soon.
+    Fresher,
+    /// The server refused these, or there are none.
+    Others(Demand),
+    /// The server wants more scopes than these have.
+    More(Demand),
+}
+
+/// One authorization.
+pub(super) struct Job {
+    pub(super) settings: Arc<Settings>,
+    pub(super) site: Arc<Site>,
+    pub(super) need: Need,
+    pub(super) ends_at: Instant,
+}
+
+impl Job {
+    /// Does it, on a thread of its own.
+    pub(super) fn run(self, waiting: Waiting, on_person: &dyn Fn(bool)) -> Result<()> {
+        let name = name_of(&self.site.url);
+        let server = self.site.url.shown();
+        let errand = Errand::new(
+            &self.settings,
+            &self.site.url,
+            waiting.clone(),
+            self.ends_at,
+            on_person,
+        );
+        self.work(&errand, &name, &waiting).map_err(|error| {
+            told(error).context(format_args!("authorization for '{server}' failed"))
+        })
+    }
+
+    fn work(&self, errand: &Errand<'_>, name: &str, waiting: &Waiting) -> Result<()> {
+        let _locked = self.settings.store.lock(name, waiting)?;
+        let held = self.site.state().tokens.clone();
+        if self.adopt_others(held.as_deref(), name)? {
+            return Ok(());
+        }
+        match (&self.need, held.as_deref()) {
+            (Need::Fresher, Some(held)) => self.freshen(errand, name, held),
+            (Need::Fresher, None) => Ok(()),
+            (Need::Others(demand), held) => {
+                let found = errand.discover(demand)?;
+                let was_refreshed = self.site.state().is_refreshed;
+                if let Some(held) =
+                    held.filter(|held| held.issuer == found.issuer() && !was_refreshed)
+                    && self.refreshed(errand, name, &found, held)?
+                {
+                    return Ok(());
+                }
+                self.obtain(errand, name, &found, demand, held)
+            }
+            (Need::More(demand), held) => {
+                let found = errand.discover(demand)?;
+                self.obtain(errand, name, &found, demand, held)
+            }
+        }
+    }
+
+    /// Another process may have come before: takes what it got.
+    fn adopt_others(&self, held: Option<&Tokens>, name: &str) -> Result<bool> {
+        let kept = self.settings.store.load(name)?;
+        let Some(kept) = kept.as_ref().and_then(Tokens::read) else {
+            return Ok(false);
+        };
+        let is_other = held.is_none_or(|held| held.access != kept.access);
+        let is_enough = match &self.need {
+            Need::More(demand) => demand
+                .scopes
+                .as_ref()
+                .is_some_and(|scopes| scopes.is_subset(&kept.scopes)),
+            _ => true,
+        };
+        let is_good = is_other && is_enough && !kept.is_stale();
+        if is_good {
+            self.site.adopt(kept, false, true);
+        }
+        Ok(is_good)
+    }
+
+    /// Refreshes tokens that expire. When that is refused the old ones are used to their end, and the server's refusal says how to go on.
+    fn freshen(&self, errand: &Errand<'_>, name: &str, held: &Tokens) -> Result<()> {
+        let place = Demand {
+            resource_metadata: held.resource_metadata.clone(),
+            ..Demand::default()
+        };
+        let found = errand.discover(&place)?;
+        // With another authorization server the server's refusal says how to go on.
+        if found.issuer() != held.issuer || self.refreshed(errand, name, &found, held)? {
+            return Ok(());
+        }
+        let spent = Tokens {
+            refresh: None,
+            ..held.clone()
+        };
+        self.keep(errand, name, &spent);
+        self.site.adopt(spent, false, true);
+        Ok(())
+    }
+
+    /// Whether a refresh gave new tokens.
+    fn refreshed(
+        &self,
+        errand: &Errand<'_>,
+        name: &str,
+        found: &Discovered,
+        held: &Tokens,
+    ) -> Result<bool> {
+        let Some(refresh) = &held.refresh else {
+            return Ok(false);
+        };
+        let Some(identity) = errand.identity_of(found, &held.client_id)? else {
+            return Ok(false);
+        };
+        let dpop = self.key_of(held)?;
+        match errand.refresh(found, &identity, held, refresh, dpop.as_ref()) {
+            Ok(next) => {
+                self.keep(errand, name, &next);
+                self.site.adopt(next, true, false);
+                Ok(true)
+            }
+            Err(Failure::Refused(refusal)) => {
+                if refusal.code == "invalid_client" {
+                    errand.forget_registration(found.issuer())?;
+                }
+                errand.log(&format!("tokens can't be refreshed: {}", refusal.error));
+                Ok(false)
+            }
+            Err(Failure::Other(error)) => Err(error),
+        }
+    }
+
+    /// Gets new tokens.
+    fn obtain(
+        &self,
+        errand: &Errand<'_>,
+        name: &str,
+        found: &Discovered,
+        demand: &Demand,
+        held: Option<&Tokens>,
+    ) -> Result<()> {
+        // What another authorization server granted is none of this one's business.
+        let held = held.filter(|held| held.issuer == found.issuer());
+        let before = held.map_or_else(BTreeSet::new, |held| held.scopes.clone());
+        let grant = &self.settings.grant;
+        let offline = self.settings.asks_offline && grant.is_for_a_person();
+        let scopes = found.scopes(demand, self.settings.scopes.as_ref(), &before, offline);
+        let dpop = self.new_key(found, held)?;
+        let wish = Wish {
+            found,
+            scopes: &scopes,
+            dpop: dpop.as_ref(),
+        };
+        let tokens = grant
+            .obtain(errand, &wish)
+            .map_err(|error| found.explain(error))?;
+        self.keep(errand, name, &tokens);
+        self.site.adopt(tokens, false, false);
+        Ok(())
+    }
+
+    fn keep(&self, errand: &Errand<'_>, name: &str, tokens: &Tokens) {
+        if let Err(error) = self.settings.store.save(name, &tokens.write()) {
+            errand.log(&format!("tokens are kept in memory only: {error}"));
+        }
+    }
+
+    /// The key that tokens are bound to, if they are.
+    fn key_of(&self, held: &Tokens) -> Result<Option<Dpop>> {
+        match (held.is_bound, &held.key, &self.settings.signer) {
+            (false, ..) => Ok(None),
+            (true, Some(kept), _) => Dpop::from_kept(kept).map(Some),
+            (true, None, signer) => Ok(signer.clone().map(Dpop::with)),
+        }
+    }
+
+    /// The key that new tokens are to be bound to, if they are to be.
+    fn new_key(&self, found: &Discovered, held: Option<&Tokens>) -> Result<Option<Dpop>> {
+        let wants = match self.settings.dpop {
+            DpopUse::Never => false,
+            DpopUse::WhenAsked => found.wants_dpop,
+            DpopUse::Always => true,
+        };
+        if !wants {
+            return Ok(None);
+        }
+        let kept = held.map_or(Ok(None), |held| self.key_of(held))?;
+        let dpop = match (kept, &self.settings.signer) {
+            (_, Some(signer)) => Dpop::with(Arc::clone(signer)),
+            (Some(kept), None) => kept,
+            (None, None) => Dpop::generate()?,
+        };
+        let offered = found.metadata.dpop_signing_alg_values_supported.as_ref();
+        if ServerMetadata::lists(offered, dpop.algorithm(), true) {
+            return Ok(Some(dpop));
+        }
+        let text = format!(
+            "the authorization server '{}' takes no proofs of {} (dpop_signing_alg_values_supported)",
+            Excerpt(found.issuer()),
+            dpop.algorithm()
+        );
+        Err(Error::new(ErrorKind::Auth, text))
+    }
+}
+
+/// What goes wrong between client and authorization server says nothing of the MCP server: it is about authorization.
+fn told(error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::Protocol | ErrorKind::Http | ErrorKind::Closed | ErrorKind::Peer => {
+            error.with_kind(ErrorKind::Auth)
+        }
+        _ => error,
+    }
+}

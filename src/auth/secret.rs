@@ -1,0 +1,92 @@
+//! What nobody else may see.
+
+use std::fmt;
+
+use zeroize::Zeroizing;
+
+/// A secret: a token, a password, a key. It is shown nowhere, not by `Debug` either, and wiped from memory when it is dropped.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::auth::Secret;
+///
+/// let secret = Secret::new("hunter2");
+/// assert_eq!(format!("{secret:?}"), "Secret");
+/// assert_eq!(secret.reveal(), "hunter2");
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Zeroizing<String>);
+
+impl Secret {
+    /// Keeps a secret. Whoever has another copy of it sees to that one.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(Zeroizing::new(text.into()))
+    }
+
+    /// The secret itself, for where it has to go.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Secret {
+    fn from(text: &str) -> Self {
+        Self::new(text)
+    }
+}
+
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self::new(text)
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+/// A secret as a JSON string, for what is kept or read: with `#[serde(with = "secret::revealed")]`.
+pub(super) mod revealed {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::Secret;
+
+    pub(in crate::auth) fn serialize<S: Serializer>(
+        secret: &Secret,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(secret.reveal())
+    }
+
+    pub(in crate::auth) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Secret, D::Error> {
+        String::deserialize(deserializer).map(Secret::new)
+    }
+}
+
+/// The same, where there may be none.
+pub(super) mod revealed_option {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::Secret;
+
+    pub(in crate::auth) fn serialize<S: Serializer>(
+        secret: &Option<Secret>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match secret {
+            Some(secret) => serializer.serialize_some(secret.reveal()),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(in crate::auth) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Secret>, D::Error> {
+        Ok(Option::<String>::deserialize(deserializer)?.map(Secret::new))
+    }
+}

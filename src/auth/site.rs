@@ -1,0 +1,266 @@
+//! What is known for one server, and the one authorization that may be on its way: all calls that need it wait for the same.
+//!
+//! ```text
+//!  call ─▶ tokens there? ─▶ sent ─▶ 401/403 ─▶ newer tokens there? ─▶ sent again
+//!                                                 │ no
+//!                                                 ▼
+//!                              join the flow, or start one ─▶ wait ─▶ tokens, or why there are none
+//! ```
+//!
+//! **Threads.** `mcplink-login`, one for a flow: started by the first call that needs it. It is told to end when the last call that waits
+//! has gone; a request for tokens on its way is still brought to its end, so that none are lost. Nobody joins it: each step has a deadline,
+//! and what can't be ended is the host's own code.
+//!
+//! **Locks:** a site's state before a flow's; both are held for moments, never over user code, files or the network.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use super::fetch::nobody_waits;
+use super::token::Tokens;
+use super::url::Url;
+use crate::error::{Error, ErrorKind, Result};
+use crate::sync::{Condvar, Mutex, MutexGuard};
+use crate::transport::carrier::Ticket;
+use crate::transport::http::Waiting;
+use crate::transport::sys::thread::{self, Stack};
+
+/// So many logins in a row whose tokens the server then refuses.
+const MAX_VAIN: u32 = 3;
+/// So often more scopes are asked for in vain for one operation.
+const MAX_STEP_UPS: u32 = 2;
+/// After so long what was in vain is tried again.
+const FORGIVEN_AFTER: Duration = Duration::from_secs(600);
+/// So many operations' failures are remembered.
+const MAX_OPERATIONS: usize = 1024;
+
+/// One server.
+pub(super) struct Site {
+    pub(super) url: Url,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) tokens: Option<Arc<Tokens>>,
+    /// Counts tokens: those of a request are told from newer ones by it. 0 while there never were any.
+    pub(super) number: u64,
+    /// The store was asked.
+    pub(super) was_loaded: bool,
+    /// These tokens come from a login or a grant, not from a refresh or the store, and the server has not taken them yet.
+    pub(super) is_untried: bool,
+    /// Refreshed, and the server has not taken them yet.
+    pub(super) is_refreshed: bool,
+    vain: Budget,
+    step_ups: HashMap<String, Budget>,
+    flow: Option<Arc<Flow>>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Budget {
+    spent: u32,
+    since: Option<Instant>,
+}
+
+impl Budget {
+    /// Takes one of so many; false when none is left.
+    fn spend(&mut self, max: u32) -> bool {
+        let now = Instant::now();
+        let is_old = self
+            .since
+            .is_none_or(|since| now.saturating_duration_since(since) > FORGIVEN_AFTER);
+        if is_old {
+            *self = Self {
+                spent: 0,
+                since: Some(now),
+            };
+        }
+        self.spent += 1;
+        self.spent <= max
+    }
+}
+
+/// An authorization on its way.
+struct Flow {
+    ticket: Arc<Ticket>,
+    progress: Mutex<FlowState>,
+}
+
+#[derive(Default)]
+struct FlowState {
+    waiting: usize,
+    is_ending: bool,
+    asks_person: bool,
+    outcome: Option<Result<()>>,
+}
+
+impl Site {
+    pub(super) fn new(url: Url) -> Self {
+        Self {
+            url,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        }
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
+    }
+
+    /// Takes new tokens into use.
+    pub(super) fn adopt(&self, tokens: Tokens, is_from_refresh: bool, is_from_store: bool) {
+        let mut state = self.state();
+        state.tokens = Some(Arc::new(tokens));
+        state.number += 1;
+        state.was_loaded = true;
+        state.is_refreshed = is_from_refresh;
+        state.is_untried = !is_from_refresh && !is_from_store;
+    }
+
+    /// The server took the tokens with this number.
+    pub(super) fn accept(&self, number: u64, operation: impl FnOnce() -> String) {
+        let mut state = self.state();
+        if state.number != number {
+            return;
+        }
+        state.is_untried = false;
+        state.is_refreshed = false;
+        state.vain = Budget::default();
+        if !state.step_ups.is_empty() {
+            let operation = operation();
+            let begins = format!("{operation} ");
+            state.step_ups.retain(|name, _| !name.starts_with(&begins));
+        }
+    }
+
+    /// Whether one more login may be tried, with a server that refused the tokens of the ones before.
+    pub(super) fn may_log_in(&self) -> bool {
+        self.state().vain.spend(MAX_VAIN)
+    }
+
+    /// Whether more scopes may be asked for, for this operation.
+    pub(super) fn may_step_up(&self, operation: &str) -> bool {
+        let mut state = self.state();
+        if state.step_ups.len() >= MAX_OPERATIONS {
+            state.step_ups.clear();
+        }
+        let budget = state.step_ups.entry(format!("{operation} ")).or_default();
+        budget.spend(MAX_STEP_UPS)
+    }
+
+    /// Waits for the flow that is on its way, or starts one with `work`, which ends at `ends_at` at the latest, unless the tokens are newer than `number` already. `work` is given
+    /// what ends it, and what tells that a person is asked.
+    ///
+    /// # Errors
+    ///
+    /// What the flow came to, and [`ErrorKind::Cancelled`] when `waiting` is over first.
+    pub(super) fn run(
+        self: &Arc<Self>,
+        number: u64,
+        waiting: &Waiting,
+        ends_at: Instant,
+        work: impl FnOnce(Waiting, &dyn Fn(bool)) -> Result<()> + Send + 'static,
+    ) -> Result<()> {
+        let woken = Arc::new(AtomicBool::new(false));
+        let (site, flag) = (Arc::clone(self), Arc::clone(&woken));
+        // What looks at the wait may end it, which runs this: so nobody looks while holding the lock.
+        let _woken = waiting.on_over(move || {
+            let _state = site.state();
+            flag.store(true, Ordering::SeqCst);
+            site.changed.notify_all();
+        });
+        let mut work = Some(work);
+        loop {
+            let deadline = waiting.deadline();
+            let mut state = self.state();
+            if state.number != number {
+                return Ok(());
+            }
+            if woken.load(Ordering::SeqCst) {
+                return Err(nobody_waits());
+            }
+            let flow = match (state.flow.clone(), work.take()) {
+                (Some(flow), again) if flow.progress.lock().is_ending => {
+                    // Its end is near, and two at once could get into each other's way.
+                    work = again;
+                    drop(self.changed.wait_until(state, deadline));
+                    continue;
+                }
+                (Some(flow), _) => flow,
+                (None, Some(work)) => {
+                    let flow = self.start(ends_at, work)?;
+                    state.flow = Some(Arc::clone(&flow));
+                    flow
+                }
+                (None, None) => {
+                    unreachable!("the work is given away once, to a flow that is waited for")
+                }
+            };
+            flow.progress.lock().waiting += 1;
+            drop(state);
+            return self.wait(&flow, waiting, &woken);
+        }
+    }
+
+    fn start(
+        self: &Arc<Self>,
+        ends_at: Instant,
+        work: impl FnOnce(Waiting, &dyn Fn(bool)) -> Result<()> + Send + 'static,
+    ) -> Result<Arc<Flow>> {
+        let flow = Arc::new(Flow {
+            ticket: Ticket::until(Some(ends_at)),
+            progress: Mutex::default(),
+        });
+        let (site, own) = (Arc::clone(self), Arc::clone(&flow));
+        thread::start("mcplink-login", Stack::Large, move || {
+            let waiting = Waiting::new(Arc::clone(&own.ticket));
+            let on_person = |is_asked| {
+                let _state = site.state();
+                own.progress.lock().asks_person = is_asked;
+                site.changed.notify_all();
+            };
+            let outcome = catch_unwind(AssertUnwindSafe(|| work(waiting, &on_person)));
+            let outcome = outcome.unwrap_or_else(|_| {
+                let text = "code of the host's that takes part in the authorization panicked";
+                Err(Error::new(ErrorKind::Auth, text))
+            });
+            let mut state = site.state();
+            own.progress.lock().outcome = Some(outcome);
+            state.flow = None;
+            site.changed.notify_all();
+        })?;
+        Ok(flow)
+    }
+
+    fn wait(&self, flow: &Flow, waiting: &Waiting, woken: &AtomicBool) -> Result<()> {
+        loop {
+            waiting.while_person_is_asked(flow.progress.lock().asks_person);
+            let deadline = waiting.deadline();
+            let state = self.state();
+            let mut progress = flow.progress.lock();
+            if let Some(outcome) = progress.outcome.clone() {
+                drop(progress);
+                drop(state);
+                waiting.while_person_is_asked(false);
+                return outcome;
+            }
+            if woken.load(Ordering::SeqCst) {
+                progress.waiting -= 1;
+                let is_last = progress.waiting == 0;
+                progress.is_ending |= is_last;
+                drop(progress);
+                drop(state);
+                if is_last {
+                    flow.ticket.end();
+                }
+                return Err(nobody_waits());
+            }
+            drop(progress);
+            drop(self.changed.wait_until(state, deadline));
+        }
+    }
+}

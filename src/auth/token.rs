@@ -1,0 +1,353 @@
+//! Asking for tokens: the request to the token endpoint, what comes back, and what is kept of it.
+//!
+//! Spec: OAuth 2.1, sections 3.2 and 4.3; RFC 8707; RFC 9449, section 5.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use zeroize::Zeroizing;
+
+use super::challenge::scopes;
+use super::client::Identity;
+use super::discovery::Discovered;
+use super::dpop::{Dpop, now_seconds};
+use super::errand::Errand;
+use super::fetch::{Answer, Patience};
+use super::secret::{Secret, revealed, revealed_option};
+use super::url::{Url, form};
+use crate::error::{Error, ErrorKind, Excerpt, Result};
+
+/// A token is renewed so long before it expires, in seconds: clocks differ, and requests take time.
+const MARGIN: u64 = 30;
+
+/// Tokens for one server, and what has to be known to use and renew them.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Tokens {
+    /// Who issued them.
+    pub(super) issuer: String,
+    /// Whom they are for.
+    pub(super) resource: String,
+    pub(super) client_id: String,
+    /// Where the server said that its metadata is.
+    #[serde(default)]
+    pub(super) resource_metadata: Option<String>,
+    #[serde(with = "revealed")]
+    pub(super) access: Secret,
+    #[serde(with = "revealed_option", default)]
+    pub(super) refresh: Option<Secret>,
+    /// They are bound to a key.
+    #[serde(default)]
+    pub(super) is_bound: bool,
+    /// The key, if it is ours to keep.
+    #[serde(with = "revealed_option", default)]
+    pub(super) key: Option<Secret>,
+    /// In seconds since 1970.
+    #[serde(default)]
+    pub(super) expires_at: Option<u64>,
+    /// What was asked for, and what was granted.
+    #[serde(default)]
+    pub(super) scopes: BTreeSet<String>,
+}
+
+impl Tokens {
+    pub(super) fn read(kept: &Secret) -> Option<Self> {
+        serde_json::from_str(kept.reveal()).ok()
+    }
+
+    pub(super) fn write(&self) -> Secret {
+        // Large enough for most, so that no copies are left behind while it grows.
+        let mut text = Vec::with_capacity(16 << 10);
+        serde_json::to_writer(&mut text, self).expect("tokens are plain data");
+        Secret::new(String::from_utf8(text).expect("JSON is UTF-8"))
+    }
+
+    /// It expires soon, or has.
+    pub(super) fn is_stale(&self) -> bool {
+        self.expires_at
+            .is_some_and(|at| at <= now_seconds().saturating_add(MARGIN))
+    }
+
+    pub(super) fn has_expired(&self) -> bool {
+        self.expires_at.is_some_and(|at| at <= now_seconds())
+    }
+}
+
+/// What a token endpoint gives.
+#[derive(Deserialize)]
+pub(super) struct TokenResponse {
+    #[serde(with = "revealed")]
+    pub(super) access_token: Secret,
+    pub(super) token_type: String,
+    #[serde(default)]
+    expires_in: Option<Value>,
+    #[serde(default, with = "revealed_option")]
+    refresh_token: Option<Secret>,
+    #[serde(default)]
+    scope: Option<String>,
+    #[serde(default)]
+    pub(super) issued_token_type: Option<String>,
+}
+
+/// A refusal of an authorization server (OAuth 2.1, section 3.2.4).
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub(super) code: String,
+    pub(super) error: Error,
+}
+
+/// Why there is no token.
+pub(super) enum Failure {
+    /// The authorization server says no.
+    Refused(Refusal),
+    Other(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Other(error)
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Refused(refusal) => refusal.error,
+            Failure::Other(error) => error,
+        }
+    }
+}
+
+/// Header fields of a request, with secrets in them.
+pub(super) type Fields = Vec<(&'static str, Zeroizing<String>)>;
+
+/// A form for a token endpoint.
+#[derive(Default)]
+pub(super) struct Form {
+    pairs: Vec<(&'static str, Secret)>,
+    /// Names whose values are no secrets.
+    open: Vec<&'static str>,
+}
+
+impl Form {
+    /// A form for one of the grants.
+    pub(super) fn of_grant(grant: &str) -> Self {
+        let mut form = Self::default();
+        form.add("grant_type", grant);
+        form
+    }
+
+    /// Adds what everybody may know.
+    pub(super) fn add(&mut self, name: &'static str, value: &str) {
+        self.open.push(name);
+        self.add_secret(name, Secret::new(value));
+    }
+
+    pub(super) fn add_secret(&mut self, name: &'static str, value: Secret) {
+        self.pairs.push((name, value));
+    }
+
+    /// What the tokens are for, and what they allow.
+    pub(super) fn add_target(&mut self, resource: &str, scopes: &BTreeSet<String>) {
+        self.add("resource", resource);
+        if !scopes.is_empty() {
+            self.add("scope", &joined(scopes));
+        }
+    }
+
+    fn text(&self) -> Zeroizing<String> {
+        let lens = self.pairs.iter();
+        let room = lens.map(|(name, value)| name.len() + value.reveal().len() * 3 + 2);
+        let mut text = Zeroizing::new(String::with_capacity(room.sum()));
+        for (name, value) in &self.pairs {
+            form::push(&mut text, name, value.reveal());
+        }
+        text
+    }
+
+    /// Foreign text, without the secrets that were sent.
+    fn redact(&self, text: &str, more: &[&str]) -> String {
+        let pairs = self.pairs.iter();
+        let secrets = pairs.filter(|(name, _)| !self.open.contains(name));
+        let secrets = secrets.map(|(_, secret)| secret.reveal());
+        let mut text = text.to_owned();
+        for secret in secrets.chain(more.iter().copied()) {
+            if secret.len() > 3 {
+                text = text.replace(secret, "[…]");
+            }
+        }
+        text
+    }
+}
+
+/// Scopes as they are sent.
+pub(super) fn joined(scopes: &BTreeSet<String>) -> String {
+    let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
+    scopes.join(" ")
+}
+
+impl Errand<'_> {
+    /// Asks a token endpoint, once more if it wants a nonce in the proof of the key.
+    pub(super) fn ask_for_token(
+        &self,
+        endpoint: &Url,
+        authenticate: &dyn Fn(&mut Form, &mut Fields) -> Result<()>,
+        make: &dyn Fn() -> Result<Form>,
+        dpop: Option<&Dpop>,
+    ) -> Result<TokenResponse, Failure> {
+        let what = "the token";
+        let mut tries_left = 2;
+        loop {
+            tries_left -= 1;
+            let mut form = make()?;
+            let mut fields = Vec::new();
+            authenticate(&mut form, &mut fields)?;
+            let nonces = &self.settings.nonces;
+            if let Some(dpop) = dpop {
+                let nonce = nonces.of(endpoint);
+                let proof = dpop.proof("POST", endpoint, None, nonce.as_deref())?;
+                fields.push(("dpop", Zeroizing::new(proof.reveal().to_owned())));
+            }
+            let text = form.text();
+            let media_type = "application/x-www-form-urlencoded";
+            let answer = self.fetcher.post(
+                what,
+                endpoint,
+                media_type,
+                &fields,
+                text.as_bytes(),
+                Patience::ToTheEnd,
+            )?;
+            let has_new_nonce = answer
+                .field("dpop-nonce")
+                .is_some_and(|nonce| nonces.note(endpoint, nonce));
+            if answer.is_success() {
+                let response: TokenResponse =
+                    answer.json("the answer to the token request", endpoint)?;
+                let wanted = if dpop.is_some() { "DPoP" } else { "Bearer" };
+                let got = &response.token_type;
+                if !got.eq_ignore_ascii_case(wanted) && !got.eq_ignore_ascii_case("N_A") {
+                    let got = Excerpt(got);
+                    let text = format!(
+                        "'{}' gave a token of type '{got}': expected {wanted}",
+                        endpoint.shown()
+                    );
+                    return Err(Error::new(ErrorKind::Auth, text).into());
+                }
+                return Ok(response);
+            }
+            let basic: Vec<&str> = fields.iter().map(|(_, value)| value.as_str()).collect();
+            let refusal = refusal(&answer, "gives no token", endpoint, |text| {
+                form.redact(text, &basic)
+            });
+            let wants_nonce = refusal.code == "use_dpop_nonce" && has_new_nonce;
+            if !(wants_nonce && dpop.is_some() && tries_left > 0) {
+                return Err(Failure::Refused(refusal));
+            }
+        }
+    }
+
+    /// Asks for a token in the name of a client.
+    pub(super) fn token(
+        &self,
+        found: &Discovered,
+        identity: &Identity,
+        make: &dyn Fn() -> Result<Form>,
+        dpop: Option<&Dpop>,
+    ) -> Result<TokenResponse, Failure> {
+        let endpoint = found.metadata.token_url()?;
+        self.ask_for_token(
+            &endpoint,
+            &|form, fields| identity.authenticate(&found.metadata, form, fields),
+            make,
+            dpop,
+        )
+    }
+
+    /// Gets the next token for a refresh token, and the next refresh token if there is one.
+    pub(super) fn refresh(
+        &self,
+        found: &Discovered,
+        identity: &Identity,
+        tokens: &Tokens,
+        refresh: &Secret,
+        dpop: Option<&Dpop>,
+    ) -> Result<Tokens, Failure> {
+        let make = || {
+            let mut form = Form::of_grant("refresh_token");
+            form.add_secret("refresh_token", refresh.clone());
+            form.add("resource", &tokens.resource);
+            Ok(form)
+        };
+        let response = self.token(found, identity, &make, dpop)?;
+        let mut next = response.into_tokens(found, &identity.client_id, &tokens.scopes, dpop);
+        next.resource.clone_from(&tokens.resource);
+        if next.refresh.is_none() {
+            next.refresh = Some(refresh.clone());
+        }
+        Ok(next)
+    }
+}
+
+impl TokenResponse {
+    pub(super) fn into_tokens(
+        self,
+        found: &Discovered,
+        client_id: &str,
+        requested: &BTreeSet<String>,
+        dpop: Option<&Dpop>,
+    ) -> Tokens {
+        // Some write it as text.
+        let lifetime = self.expires_in.and_then(|span| match span {
+            Value::String(text) => text.parse().ok(),
+            span => span.as_f64(),
+        });
+        let mut all = requested.clone();
+        all.extend(self.scope.as_deref().map(scopes).unwrap_or_default());
+        Tokens {
+            issuer: found.metadata.issuer.clone(),
+            resource: found.resource.clone(),
+            client_id: client_id.to_owned(),
+            resource_metadata: found.resource_metadata.clone(),
+            access: self.access_token,
+            refresh: self.refresh_token,
+            is_bound: dpop.is_some(),
+            key: dpop.and_then(Dpop::kept).cloned(),
+            expires_at: lifetime.map(|span| now_seconds().saturating_add(span.max(0.0) as u64)),
+            scopes: all,
+        }
+    }
+}
+
+/// What an authorization server says when it says no.
+pub(super) fn refusal(
+    answer: &Answer,
+    what: &str,
+    endpoint: &Url,
+    redact: impl Fn(&str) -> String,
+) -> Refusal {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Said {
+        error: String,
+        error_description: Option<String>,
+    }
+    let said: Said = answer.json("the refusal", endpoint).unwrap_or_default();
+    let mut text = format!(
+        "the authorization server {what}: '{}' answered {}",
+        endpoint.shown(),
+        answer.status
+    );
+    if (300..400).contains(&answer.status) {
+        text.push_str(", a redirect, which is not followed");
+    }
+    for part in [Some(&said.error), said.error_description.as_ref()] {
+        if let Some(part) = part.filter(|part| !part.is_empty()) {
+            text = format!("{text}: {}", Excerpt(&redact(part)));
+        }
+    }
+    Refusal {
+        code: said.error,
+        error: Error::new(ErrorKind::Auth, text),
+    }
+}

@@ -1,0 +1,281 @@
+//! Addresses of servers, authorization servers and clients: checked before they are used, and kept as they were spelled.
+//!
+//! Identifiers are compared as text. Only whether two addresses are on the same server is found out from their parts.
+//!
+//! Spec: Security Best Practices, "SSRF" and "Authorization URLs"; OAuth 2.1, section 1.5.
+
+use ureq::http::Uri;
+
+use crate::error::{Error, ErrorKind, Excerpt, Result};
+
+/// An absolute `http` or `https` URL without credentials and fragment.
+#[derive(Clone, Debug)]
+pub(super) struct Url {
+    text: String,
+    uri: Uri,
+}
+
+impl Url {
+    /// Reads a URL that is called `what` in errors.
+    pub(super) fn read(what: &str, text: &str) -> Result<Self> {
+        let refuse = |why: &str| {
+            // Query and credentials may hold secrets.
+            let shown = text.split(['?', '#']).next().unwrap_or_default();
+            let shown = shown.rsplit('@').next().unwrap_or_default();
+            let text = format!("{what} '{}' {why}", Excerpt(shown));
+            Err(Error::new(ErrorKind::Auth, text))
+        };
+        let odd = |c: char| c.is_control() || c.is_whitespace() || matches!(c, '\\' | '"' | '<');
+        if text.contains(odd) || !text.is_ascii() {
+            return refuse("has characters that no URL has");
+        }
+        let Ok(uri) = text.parse::<Uri>() else {
+            return refuse("is no URL");
+        };
+        if !matches!(uri.scheme_str(), Some("http" | "https")) {
+            return refuse("begins neither with https:// nor with http://");
+        }
+        if text.contains('#') {
+            return refuse("has a fragment ('#')");
+        }
+        if uri
+            .authority()
+            .is_none_or(|place| place.as_str().contains('@'))
+        {
+            return refuse("has credentials in it, or no host");
+        }
+        if uri.host().is_none_or(str::is_empty) {
+            return refuse("names no host");
+        }
+        let text = text.to_owned();
+        Ok(Self { text, uri })
+    }
+
+    /// The same; `http` is refused, except on this machine.
+    pub(super) fn read_secure(what: &str, text: &str) -> Result<Self> {
+        let url = Self::read(what, text)?;
+        if url.is_https() || url.is_loopback() {
+            return Ok(url);
+        }
+        let text = format!(
+            "{what} '{}' is not https: others on the way could read along",
+            Excerpt(&url.shown())
+        );
+        Err(Error::new(ErrorKind::Auth, text))
+    }
+
+    /// As it was spelled.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(super) fn is_https(&self) -> bool {
+        self.uri.scheme_str() == Some("https")
+    }
+
+    /// Without brackets, in lower case.
+    pub(super) fn host(&self) -> String {
+        let host = self.uri.host().unwrap_or_default();
+        host.trim_matches(['[', ']']).to_ascii_lowercase()
+    }
+
+    /// Empty for an address without one.
+    pub(super) fn path(&self) -> &str {
+        match self.uri.path() {
+            // The parser adds a slash where there is none.
+            "/" if !self.has_path() => "",
+            path => path,
+        }
+    }
+
+    fn has_path(&self) -> bool {
+        let rest = self.text.split_once("://").map_or("", |(_, rest)| rest);
+        rest.split('?')
+            .next()
+            .is_some_and(|place| place.contains('/'))
+    }
+
+    pub(super) fn query(&self) -> Option<&str> {
+        self.uri.query()
+    }
+
+    fn port(&self) -> u16 {
+        let usual = if self.is_https() { 443 } else { 80 };
+        self.uri.port_u16().unwrap_or(usual)
+    }
+
+    /// Scheme, host and port, the port only where it is not the usual one.
+    pub(super) fn origin(&self) -> String {
+        let scheme = self.uri.scheme_str().unwrap_or_default();
+        let host = self.uri.host().unwrap_or_default().to_ascii_lowercase();
+        match (self.port(), self.is_https()) {
+            (443, true) | (80, false) => format!("{scheme}://{host}"),
+            (port, _) => format!("{scheme}://{host}:{port}"),
+        }
+    }
+
+    pub(super) fn is_same_origin(&self, other: &Self) -> bool {
+        self.origin() == other.origin()
+    }
+
+    /// Whether the host is this machine by its very name: what a name is looked up as proves nothing.
+    pub(super) fn is_loopback(&self) -> bool {
+        let host = self.host();
+        let is_name = host == "localhost" || host.ends_with(".localhost");
+        is_name
+            || host
+                .parse::<std::net::IpAddr>()
+                .is_ok_and(|address| address.is_loopback())
+    }
+
+    /// Whether this identifies `server`, or a place above it (RFC 9728, section 3.3, and RFC 8707).
+    pub(super) fn covers(&self, server: &Self) -> bool {
+        let (own, other) = (self.path().trim_end_matches('/'), server.path());
+        let rest = other.strip_prefix(own);
+        let is_above = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        let same_query = self.query().is_none() || self.query() == server.query();
+        self.is_same_origin(server) && is_above && same_query
+    }
+
+    /// The canonical form of a server's address: scheme and host in lower case, no fragment and query, no slash at its end that says
+    /// nothing.
+    pub(super) fn canonical(&self) -> String {
+        let path = match self.path() {
+            "/" => "",
+            path => path,
+        };
+        let scheme = self.uri.scheme_str().unwrap_or_default();
+        let place = self.uri.authority().map_or("", |place| place.as_str());
+        let place = place.to_ascii_lowercase();
+        format!("{scheme}://{place}{path}")
+    }
+
+    /// For messages: the query, which may hold secrets, is left out.
+    pub(super) fn shown(&self) -> String {
+        format!("{}{}", self.origin(), self.path())
+    }
+}
+
+/// Names and values as forms and queries have them (`application/x-www-form-urlencoded`).
+pub(super) mod form {
+    use percent_encoding::{
+        AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode, utf8_percent_encode,
+    };
+
+    const KEPT: &AsciiSet = &NON_ALPHANUMERIC
+        .remove(b'-')
+        .remove(b'.')
+        .remove(b'_')
+        .remove(b'~');
+
+    /// Written so that both readers of forms and readers of queries understand it: a blank is `%20`.
+    pub(in crate::auth) fn encode(text: &str) -> String {
+        utf8_percent_encode(text, KEPT).to_string()
+    }
+
+    /// Adds a pair.
+    pub(in crate::auth) fn push(form: &mut String, name: &str, value: &str) {
+        if !form.is_empty() {
+            form.push('&');
+        }
+        form.extend(percent_encode(name.as_bytes(), KEPT));
+        form.push('=');
+        form.extend(percent_encode(value.as_bytes(), KEPT));
+    }
+
+    /// The pairs of a query, decoded; what is no UTF-8 is left out.
+    pub(in crate::auth) fn pairs(query: &str) -> impl Iterator<Item = (String, String)> {
+        query.split('&').filter_map(|pair| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            Some((decode(name)?, decode(value)?))
+        })
+    }
+
+    fn decode(text: &str) -> Option<String> {
+        let spaced = text.replace('+', " ");
+        let decoded = percent_decode_str(&spaced).decode_utf8().ok()?;
+        Some(decoded.into_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> Url {
+        Url::read("it", text).expect("a URL")
+    }
+
+    // M-SEC-C-22, M-SEC-C-24, M-SEC-C-25, M-SEC-C-30, M-ASEC-C-07
+    #[test]
+    fn only_addresses_of_the_web_are_taken() {
+        for bad in [
+            "",
+            "javascript:alert(1)",
+            "data:text/html,x",
+            "file:///etc/passwd",
+            "vbscript:x",
+            "ftp://host/x",
+            "odd://host/x",
+            "https://user:secret@host/",
+            "https://host/#part",
+            "https://host/a b",
+            "https://host\\@evil/",
+            "https:///path",
+            "https://host/\n",
+            "//host/path",
+        ] {
+            let error = Url::read_secure("it", bad).expect_err(bad);
+            assert_eq!(error.kind(), ErrorKind::Auth, "{bad}");
+        }
+        for plain in ["http://host.example/", "http://127.0.0.1.example/x"] {
+            assert!(Url::read_secure("it", plain).is_err(), "{plain}");
+        }
+        for good in [
+            "https://host.example",
+            "http://127.0.0.1:1/x",
+            "http://[::1]:9/",
+            "http://localhost/",
+        ] {
+            assert!(Url::read_secure("it", good).is_ok(), "{good}");
+        }
+    }
+
+    // M-AUTH-C-28, M-AUTH-C-29, M-AUTH-B-30, M-AUTH-B-31, L-AUTH-C-39, L-AUTH-C-40, L-AUTH-B-41, L-AUTH-B-42
+    #[test]
+    fn resources_cover_servers_and_have_one_canonical_form() {
+        fn check(resource: &str, server: &str, expected: bool) {
+            let covers = url(resource).covers(&url(server));
+            assert_eq!(covers, expected, "{resource} {server}");
+        }
+        check("https://h/mcp", "https://h/mcp", true);
+        check("HTTPS://H.example/mcp", "https://h.example:443/mcp", true);
+        check("https://h", "https://h/mcp", true);
+        check("https://h/", "https://h/mcp", true);
+        check("https://h/a", "https://h/a/mcp", true);
+        check("https://h/a", "https://h/ab", false);
+        check("https://h/mcp/more", "https://h/mcp", false);
+        check("http://h/mcp", "https://h/mcp", false);
+        check("https://evil/mcp", "https://h/mcp", false);
+        check("https://h:8443/mcp", "https://h/mcp", false);
+        check("https://h/mcp?tenant=1", "https://h/mcp", false);
+        let canonical = |text| url(text).canonical();
+        assert_eq!(canonical("https://H.example/"), "https://h.example");
+        assert_eq!(
+            canonical("HTTPS://h.example/Server/mcp"),
+            "https://h.example/Server/mcp"
+        );
+        assert_eq!(canonical("https://h:8443/a/"), "https://h:8443/a/");
+    }
+
+    #[test]
+    fn forms_are_written_and_read() {
+        let mut form = String::new();
+        form::push(&mut form, "a b", "c&d=é+");
+        form::push(&mut form, "x", "");
+        assert_eq!(form, "a%20b=c%26d%3D%C3%A9%2B&x=");
+        let read: Vec<_> = form::pairs("a+b=c%26d&iss=https%3A%2F%2Fa&bad=%ff&x").collect();
+        let read: Vec<_> = read.iter().map(|(a, b)| (&**a, &**b)).collect();
+        assert_eq!(read, [("a b", "c&d"), ("iss", "https://a"), ("x", "")]);
+    }
+}

@@ -1,0 +1,94 @@
+//! What goes on between a request and whoever gives it its credentials.
+
+use std::sync::Arc;
+
+use ureq::http::Uri;
+use ureq::http::response::Parts;
+
+use super::wire::{Ask, Wire};
+use crate::error::{Error, Result};
+use crate::transport::carrier::Ticket;
+use crate::transport::http::authorizer::{
+    Authorizer, Credentials, MAX_ATTEMPTS, Next, Outgoing, ResponseFields, Waiting,
+};
+use crate::transport::lock;
+
+impl Wire {
+    /// What an authorizer is told of a request.
+    fn shown_to_authorizer<R>(
+        &self,
+        ask: &Ask<'_>,
+        uri: &Uri,
+        attempt: u32,
+        with: impl FnOnce(&dyn Authorizer, &Outgoing<'_>) -> R,
+    ) -> Option<R> {
+        let authorizer = self.http.authorizer.as_deref()?;
+        let (url, server) = (uri.to_string(), self.http.url.to_string());
+        let request = Outgoing {
+            method: ask.method.as_str(),
+            url: &url,
+            server: &server,
+            body: ask.body,
+            attempt,
+            is_last: lock(&self.state).closed,
+        };
+        Some(with(authorizer, &request))
+    }
+
+    /// The credentials for one request.
+    pub(super) fn credentials(
+        &self,
+        ask: &Ask<'_>,
+        uri: &Uri,
+        attempt: u32,
+        ticket: &Arc<Ticket>,
+    ) -> Result<Credentials> {
+        let waiting = Waiting::new(Arc::clone(ticket));
+        let given = self.shown_to_authorizer(ask, uri, attempt, |authorizer, request| {
+            authorizer.authorize(request, &waiting)
+        });
+        given.unwrap_or_else(|| Ok(Credentials::none()))
+    }
+
+    /// Tells the authorizer, if there is one, that its credentials were good.
+    pub(super) fn was_accepted(
+        &self,
+        ask: &Ask<'_>,
+        uri: &Uri,
+        head: &Parts,
+        credentials: &Credentials,
+    ) {
+        let response = ResponseFields {
+            status: head.status.as_u16(),
+            fields: &head.headers,
+            mark: credentials.mark(),
+        };
+        self.shown_to_authorizer(ask, uri, 0, |authorizer, request| {
+            authorizer.accepted(request, &response);
+        });
+    }
+
+    /// Whether a request that was refused is sent again.
+    pub(super) fn tries_again(
+        &self,
+        ask: &Ask<'_>,
+        uri: &Uri,
+        attempt: u32,
+        response: &ResponseFields<'_>,
+        error: &Error,
+        ticket: &Arc<Ticket>,
+    ) -> Result<bool> {
+        if !matches!(response.status, 401 | 403) || attempt + 1 >= MAX_ATTEMPTS {
+            return Ok(false);
+        }
+        let waiting = Waiting::new(Arc::clone(ticket));
+        let next = self.shown_to_authorizer(ask, uri, attempt, |authorizer, request| {
+            authorizer.refused(request, response, &waiting)
+        });
+        match next {
+            None | Some(Ok(Next::GiveUp)) => Ok(false),
+            Some(Ok(Next::Again)) => Ok(true),
+            Some(Err(other)) => Err(other.sent(true).answered_like(error)),
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! A login that ends at a small server on this machine, and the program that opens the browser.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
+use std::sync::mpsc;
+
+use mcplink::ErrorKind;
+use mcplink::auth::{Browser, Login, OAuth};
+
+use crate::authworld::{World, follow, get};
+use crate::common::{LONG, wait_until};
+use crate::stub::call;
+
+/// Shows the test where to log in.
+fn shown() -> (Browser, mpsc::Receiver<String>) {
+    let (show, urls) = mpsc::channel();
+    let browser = Browser::new()
+        .without_opening()
+        .show(move |login: &Login<'_>| show.send(login.url().to_owned()).unwrap());
+    (browser, urls)
+}
+
+/// Place and target of a URL on this machine.
+fn apart(url: &str) -> (&str, &str) {
+    let rest = url.strip_prefix("http://").unwrap();
+    rest.split_at(rest.find('/').unwrap())
+}
+
+// M-ASEC-C-08, M-ASEC-C-19
+#[test]
+fn the_answer_to_a_login_is_taken_and_nothing_else() {
+    let world = World::start();
+    let (browser, urls) = shown();
+    let oauth = OAuth::login(browser).build().unwrap();
+    std::thread::scope(|scope| {
+        let connecting = scope.spawn(|| world.connect_to(&oauth));
+        let answer = follow(&urls.recv_timeout(LONG).unwrap());
+        let (place, target) = apart(&answer);
+        // Browsers open connections on suspicion, and ask for icons; other pages may try their luck.
+        let mut idle = TcpStream::connect(place).unwrap();
+        let mut half = TcpStream::connect(place).unwrap();
+        half.write_all(b"GET /callback").unwrap();
+        for (stray, status) in [
+            ("/favicon.ico", "404"),
+            ("/callback", "400"),
+            ("/callback?code=x&state=y", "400"),
+            ("/callbacks?code=x", "404"),
+        ] {
+            let answer = get(place, stray);
+            assert!(
+                answer.starts_with(&format!("HTTP/1.1 {status}")),
+                "{answer}"
+            );
+        }
+        let page = get(place, target);
+        assert!(page.starts_with("HTTP/1.1 200"), "{page}");
+        assert!(page.contains("You can close this page"), "{page}");
+        assert!(page.contains("cache-control: no-store"), "{page}");
+        assert!(!page.contains("s3cret"), "{page}");
+        let client = connecting.join().unwrap().unwrap();
+        assert_eq!(call(&client, "x").unwrap(), "done");
+        // It has gone.
+        assert_eq!(idle.read(&mut [0; 8]).unwrap_or(0), 0);
+        assert!(TcpStream::connect(place).is_err());
+    });
+}
+
+#[test]
+fn a_refusal_is_shown_as_one() {
+    let world = World::with(|rules| {
+        rules.redirect = vec![("error", Some("access_denied".to_owned())), ("code", None)];
+    });
+    let (browser, urls) = shown();
+    let oauth = OAuth::login(browser.page("<p>mine</p>")).build().unwrap();
+    std::thread::scope(|scope| {
+        let connecting = scope.spawn(|| world.connect_to(&oauth));
+        let answer = follow(&urls.recv_timeout(LONG).unwrap());
+        let (place, target) = apart(&answer);
+        let page = get(place, target);
+        assert!(
+            page.contains("Not allowed") && !page.contains("mine"),
+            "{page}"
+        );
+        let error = connecting.join().unwrap().unwrap_err();
+        assert!(error.to_string().contains("access_denied"), "{error}");
+    });
+}
+
+// M-ASEC-C-17
+#[test]
+fn the_next_login_comes_back_to_where_the_client_is_registered() {
+    let world = World::start();
+    let (browser, urls) = shown();
+    let oauth = OAuth::login(browser.page("<p>mine</p>")).build().unwrap();
+    let log_in = |again: bool| {
+        std::thread::scope(|scope| {
+            let connecting = scope.spawn(|| world.connect_to(&oauth));
+            let answer = follow(&urls.recv_timeout(LONG).unwrap());
+            let (place, target) = apart(&answer);
+            assert!(get(place, target).contains("mine"), "{again}");
+            connecting.join().unwrap().unwrap();
+            place.to_owned()
+        })
+    };
+    let first = log_in(false);
+    world.revoke_all();
+    assert_eq!(log_in(true), first);
+    assert_eq!(world.record().registrations.len(), 1);
+    // Where that place is taken, another one is registered.
+    world.revoke_all();
+    let _taken = std::net::TcpListener::bind(&first).unwrap();
+    assert_ne!(log_in(true), first);
+    assert_eq!(world.record().registrations.len(), 2);
+}
+
+// M-SEC-C-26, M-SEC-C-27, M-SEC-C-28
+#[test]
+fn no_shell_reads_the_url() {
+    let world = World::start();
+    let odd = "/authorize?x=$(touch%20y)&z=`id`;'|a".replace('`', "%60");
+    let endpoint = format!("{}{odd}", world.issuer());
+    world.set(|rules| {
+        rules.metadata = serde_json::json!({ "authorization_endpoint": endpoint });
+    });
+    let folder = std::env::temp_dir().join(format!("mcplink-opener-{}", std::process::id()));
+    _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir(&folder).unwrap();
+    let (program, seen) = (folder.join("open it"), folder.join("seen"));
+    let script = format!(
+        "#!/bin/sh\nfor one in \"$@\"; do printf '%s\\n' \"$one\"; done > '{0}.new'\nmv '{0}.new' '{0}'\n",
+        seen.display()
+    );
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let (show, urls) = mpsc::channel();
+    let browser = Browser::new()
+        .program(program.display().to_string())
+        .show(move |login: &Login<'_>| show.send(login.url().to_owned()).unwrap());
+    let oauth = OAuth::login(browser).login_timeout(LONG).build().unwrap();
+    std::thread::scope(|scope| {
+        let connecting = scope.spawn(|| world.connect_to(&oauth));
+        let url = urls.recv_timeout(LONG).unwrap();
+        wait_until("the program was run", || seen.exists());
+        let arguments = std::fs::read_to_string(&seen).unwrap();
+        assert_eq!(arguments, format!("{url}\n"), "one argument, as it is");
+        assert!(url.contains("$(touch%20y)&z="), "{url}");
+        let answer = follow(&url);
+        let (place, target) = apart(&answer);
+        get(place, target);
+        connecting.join().unwrap().unwrap();
+    });
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_browser_that_can_not_be_opened_is_an_error_unless_the_host_shows_the_way() {
+    let world = World::start();
+    let browser = Browser::new().program("/nowhere/no-browser");
+    let error = world.connect(OAuth::login(browser)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+    assert!(error.to_string().contains("Browser::show"), "{error}");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let browser = Browser::new().without_opening().port(port);
+    let error = world.connect(OAuth::login(browser)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+}

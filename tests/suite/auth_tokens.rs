@@ -1,0 +1,457 @@
+//! Tokens that expire, are renewed and kept, and calls that wait for them.
+
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, mpsc};
+use std::time::{Duration, Instant};
+
+use mcplink::auth::{FileStore, Login, MemoryStore, OAuth, Secret, Store, Visitor};
+use mcplink::protocol::{CallOptions, CancelToken};
+use mcplink::{Error, ErrorKind};
+use serde_json::json;
+
+use crate::authworld::{REDIRECT, World, follow, refuse};
+use crate::common::{LATE, LONG};
+use crate::stub::{call, call_with};
+
+/// A folder of one test's own, removed at its end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let name = format!("mcplink-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        _ = std::fs::remove_dir_all(&path);
+        Self(path)
+    }
+
+    fn store(&self) -> FileStore {
+        FileStore::new(self.0.clone()).unwrap()
+    }
+
+    fn files(&self, ending: &str) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(&self.0).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        paths
+            .filter(|path| path.extension().is_some_and(|own| own == ending))
+            .collect()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn grants(world: &World) -> Vec<String> {
+    let tokens = world.record().tokens;
+    tokens
+        .iter()
+        .map(|form| form["grant_type"].clone())
+        .collect()
+}
+
+// M-AUTH-C-26, M-ASEC-X-05
+#[test]
+fn tokens_are_renewed_before_they_expire_and_the_refresh_token_with_them() {
+    let world = World::with(|rules| rules.token = json!({ "expires_in": 10 }));
+    let client = world.connect(world.login()).unwrap();
+    for _ in 0..3 {
+        call(&client, "x").unwrap();
+    }
+    let tokens = world.record().tokens;
+    let refreshes = tokens.iter().skip(1);
+    let mut used = Vec::new();
+    for form in refreshes {
+        assert_eq!(form["grant_type"], "refresh_token");
+        assert_eq!(form["resource"], world.mcp.url());
+        used.push(form["refresh_token"].clone());
+    }
+    // The authorization server takes each once.
+    assert_eq!(used.len(), 4, "one before each request but the first");
+    assert_eq!(world.record().authorizations.len(), 1);
+}
+
+#[test]
+fn a_refresh_token_that_is_not_replaced_stays_good() {
+    let world = World::start();
+    let state = Arc::clone(&world.state);
+    world.set(|rules| {
+        rules.token = json!({ "refresh_token": "st4ys" });
+        rules.on_token = Some(Arc::new(move |form, out| {
+            if form["grant_type"] != "refresh_token" {
+                return false;
+            }
+            assert_eq!(form["refresh_token"], "st4ys");
+            _ = &state;
+            state.give(out, &std::collections::BTreeSet::new());
+            true
+        }));
+    });
+    let client = world.connect(world.login()).unwrap();
+    world.set(|rules| rules.token = json!({ "refresh_token": null }));
+    for _ in 0..3 {
+        world.revoke_tokens();
+        call(&client, "x").unwrap();
+    }
+    let refresh = "refresh_token";
+    assert_eq!(
+        grants(&world),
+        ["authorization_code", refresh, refresh, refresh]
+    );
+}
+
+// M-AUTH-C-47
+#[test]
+fn without_a_refresh_token_the_person_is_asked_again() {
+    for refuses in [false, true] {
+        let world = World::with(|rules| {
+            if !refuses {
+                rules.token = json!({ "refresh_token": null });
+            }
+        });
+        let client = world.connect(world.login()).unwrap();
+        world.revoke_all();
+        call(&client, "x").unwrap();
+        assert_eq!(world.record().authorizations.len(), 2);
+        let expected: &[&str] = match refuses {
+            true => &["authorization_code", "refresh_token", "authorization_code"],
+            false => &["authorization_code", "authorization_code"],
+        };
+        assert_eq!(grants(&world), expected);
+    }
+}
+
+#[test]
+fn calls_of_many_threads_share_one_renewal() {
+    let world = World::start();
+    let client = world.connect(world.login()).unwrap();
+    world.revoke_tokens();
+    let barrier = Barrier::new(8);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                barrier.wait();
+                assert_eq!(call(&client, "x").unwrap(), "done");
+            });
+        }
+    });
+    assert_eq!(grants(&world), ["authorization_code", "refresh_token"]);
+    // And one login.
+    world.revoke_all();
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                barrier.wait();
+                assert_eq!(call(&client, "x").unwrap(), "done");
+            });
+        }
+    });
+    assert_eq!(world.record().authorizations.len(), 2);
+}
+
+/// A person who logs in when the test says so; the other end is told when one is asked.
+fn slow_person() -> (Visitor, mpsc::Receiver<mpsc::Sender<()>>) {
+    let (asked, is_asked) = mpsc::channel();
+    let visitor = Visitor::new(REDIRECT, move |login: &Login<'_>| {
+        let (go, going) = mpsc::channel::<()>();
+        asked.send(go.clone()).unwrap();
+        let _woken = login.waiting().on_over(move || _ = go.send(()));
+        going.recv_timeout(LONG).unwrap();
+        if login.waiting().is_over() {
+            return Err(Error::new(ErrorKind::State, "the window was closed"));
+        }
+        Ok(Secret::new(follow(login.url())))
+    });
+    (visitor, is_asked)
+}
+
+#[test]
+fn while_a_person_is_asked_the_time_of_calls_does_not_run() {
+    let world = World::start();
+    let visitor = Visitor::new(REDIRECT, |login: &Login<'_>| {
+        // Longer than any of the calls would wait.
+        assert!(
+            login
+                .waiting()
+                .pause(Instant::now() + Duration::from_millis(700))
+        );
+        Ok(Secret::new(follow(login.url())))
+    });
+    let oauth = OAuth::login(visitor).build().unwrap();
+    let builder = crate::stub::asker().connect_timeout(Duration::from_millis(500));
+    let client = builder.connect(world.mcp.http().authorizer(oauth)).unwrap();
+    world.revoke_all();
+    let options = CallOptions::new().timeout(Duration::from_millis(300));
+    assert_eq!(call_with(&client, "x", options).unwrap(), "done");
+}
+
+#[test]
+fn who_cancels_no_longer_waits_and_others_still_do() {
+    let world = World::start();
+    let (visitor, is_asked) = slow_person();
+    let oauth = OAuth::login(visitor).build().unwrap();
+    let client = std::thread::scope(|scope| {
+        let connecting = scope.spawn(|| world.connect_to(&oauth));
+        is_asked.recv_timeout(LONG).unwrap().send(()).unwrap();
+        connecting.join().unwrap().unwrap()
+    });
+    world.revoke_all();
+    let token = CancelToken::new();
+    std::thread::scope(|scope| {
+        let one = scope.spawn(|| {
+            let options = CallOptions::new().cancel_with(&token);
+            call_with(&client, "x", options)
+        });
+        let go = is_asked.recv_timeout(LONG).unwrap();
+        let other = scope.spawn(|| call(&client, "x"));
+        // The other one has joined once it was refused.
+        crate::common::wait_until("both are refused", || {
+            world.mcp.seen_asking("tools/call").len() == 2
+        });
+        token.trigger();
+        let error = one.join().unwrap().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
+        go.send(()).unwrap();
+        assert_eq!(other.join().unwrap().unwrap(), "done");
+    });
+}
+
+#[test]
+fn a_login_that_nobody_waits_for_is_told_to_end() {
+    let world = World::start();
+    let (visitor, is_asked) = slow_person();
+    let client = {
+        let (first, going) = (world.connect(world.login()).unwrap(), world.login());
+        drop((first, going));
+        let oauth = OAuth::login(visitor).build().unwrap();
+        let store = oauth.clone();
+        let connecting = std::thread::scope(|scope| {
+            let connecting = scope.spawn(|| world.connect_to(&store));
+            is_asked.recv_timeout(LONG).unwrap().send(()).unwrap();
+            connecting.join().unwrap()
+        });
+        connecting.unwrap()
+    };
+    world.revoke_all();
+    std::thread::scope(|scope| {
+        let calling = scope.spawn(|| call(&client, "x"));
+        let _go = is_asked.recv_timeout(LONG).unwrap();
+        client.close();
+        let error = calling.join().unwrap().unwrap_err();
+        let kinds = [ErrorKind::Closed, ErrorKind::Cancelled];
+        assert!(kinds.contains(&error.kind()), "{error:?}");
+    });
+}
+
+#[test]
+fn a_deadline_holds_while_an_authorization_server_is_silent() {
+    let world = World::start();
+    let client = world.connect(world.login()).unwrap();
+    world.revoke_all();
+    world.set(|rules| rules.is_silent = true);
+    let began = Instant::now();
+    let options = CallOptions::new().timeout(Duration::from_millis(300));
+    let error = call_with(&client, "x", options).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+    let took = began.elapsed();
+    assert!(took < Duration::from_millis(300) + LATE * 4, "{took:?}");
+}
+
+#[test]
+fn a_token_endpoint_that_is_silent_is_given_up() {
+    let world = World::with(|rules| {
+        rules.on_token = Some(Arc::new(|_, out| {
+            out.expect_close();
+            true
+        }));
+    });
+    let builder = world.login().step_timeout(Duration::from_millis(200));
+    let error = world.connect(builder).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+    assert!(
+        error.to_string().contains("the token did not come"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_login_ends_at_its_timeout() {
+    let world = World::start();
+    let visitor = Visitor::new(REDIRECT, |login: &Login<'_>| {
+        assert!(!login.waiting().pause(Instant::now() + LONG));
+        Err(Error::new(ErrorKind::State, "the window was closed"))
+    });
+    let builder = OAuth::login(visitor).login_timeout(Duration::from_millis(300));
+    let error = world.connect(builder).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+    assert!(error.to_string().contains("login_timeout"), "{error}");
+}
+
+// M-AUTH-C-44, M-ASEC-B-03, L-AUTH-B-63, E-EMA-B-31
+#[test]
+fn tokens_are_kept_in_files_of_the_owner() {
+    let world = World::start();
+    let folder = Folder::new("kept");
+    for _ in 0..2 {
+        let client = world.connect(world.login().store(folder.store())).unwrap();
+        call(&client, "x").unwrap();
+    }
+    assert_eq!(
+        world.record().authorizations.len(),
+        1,
+        "the second finds the tokens"
+    );
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().mode() & 0o777;
+    assert_eq!(mode(&folder.0), 0o700);
+    let files = folder.files("json");
+    assert_eq!(files.len(), 2, "tokens and a registration: {files:?}");
+    for file in &files {
+        assert_eq!(mode(file), 0o600);
+        assert!(!file.to_string_lossy().contains("127.0.0.1"));
+    }
+    assert!(folder.files("new").is_empty());
+    // A restart with tokens that were revoked meanwhile goes on with the refresh token and the registration.
+    world.revoke_tokens();
+    let client = world.connect(world.login().store(folder.store())).unwrap();
+    call(&client, "x").unwrap();
+    let record = world.record();
+    assert_eq!(
+        (record.authorizations.len(), record.registrations.len()),
+        (1, 1)
+    );
+    // Others could have read it.
+    for file in &files {
+        std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    }
+    let error = world
+        .connect(world.login().store(folder.store()))
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert!(error.to_string().contains("chmod 600"), "{error}");
+    std::fs::set_permissions(&folder.0, std::fs::Permissions::from_mode(0o777)).unwrap();
+    assert_eq!(
+        FileStore::new(folder.0.clone()).unwrap_err().kind(),
+        ErrorKind::Invalid
+    );
+}
+
+#[test]
+fn what_is_kept_and_can_not_be_read_is_as_good_as_none() {
+    let world = World::start();
+    let folder = Folder::new("broken");
+    world.connect(world.login().store(folder.store())).unwrap();
+    for file in folder.files("json") {
+        std::fs::write(file, "{\"access\":").unwrap();
+    }
+    world.connect(world.login().store(folder.store())).unwrap();
+    assert_eq!(world.record().authorizations.len(), 2);
+}
+
+#[test]
+fn processes_that_share_a_store_take_turns() {
+    let world = World::start();
+    let folder = Folder::new("shared");
+    let clients: Vec<_> = (0..4)
+        .map(|_| world.connect(world.login().store(folder.store())).unwrap())
+        .collect();
+    assert_eq!(world.record().authorizations.len(), 1);
+    world.revoke_tokens();
+    let barrier = Barrier::new(clients.len());
+    std::thread::scope(|scope| {
+        for client in &clients {
+            scope.spawn(|| {
+                barrier.wait();
+                assert_eq!(call(client, "x").unwrap(), "done");
+            });
+        }
+    });
+    assert_eq!(grants(&world), ["authorization_code", "refresh_token"]);
+}
+
+// E-EMA-C-29
+#[test]
+fn a_host_keeps_tokens_where_it_likes_and_forgets_them() {
+    let world = World::start();
+    let store = Arc::new(MemoryStore::new());
+    let oauth = world.login().store(Arc::clone(&store)).build().unwrap();
+    let client = world.connect_to(&oauth).unwrap();
+    let name = format!("tokens {}", world.mcp.url());
+    let kept = store.load(&name).unwrap().unwrap();
+    assert!(
+        kept.reveal().contains("access-s3cret"),
+        "the token is in it"
+    );
+    oauth.forget(&world.mcp.url()).unwrap();
+    assert!(store.load(&name).unwrap().is_none());
+    call(&client, "x").unwrap();
+    assert_eq!(world.record().authorizations.len(), 2);
+}
+
+/// Takes nothing.
+struct Full;
+
+impl Store for Full {
+    fn load(&self, _: &str) -> mcplink::Result<Option<Secret>> {
+        Ok(None)
+    }
+
+    fn save(&self, _: &str, _: &Secret) -> mcplink::Result<()> {
+        Err(Error::new(ErrorKind::Io, "there is no room"))
+    }
+
+    fn remove(&self, _: &str) -> mcplink::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_store_that_is_full_is_told_and_does_no_harm() {
+    let world = World::start();
+    let (told, lines) = mpsc::channel();
+    let builder = world.login().store(Full).on_log(move |line| {
+        told.send(line.to_owned()).unwrap();
+    });
+    let client = world.connect(builder).unwrap();
+    call(&client, "x").unwrap();
+    let lines: Vec<String> = lines.try_iter().collect();
+    assert!(
+        lines.iter().any(|line| line.contains("in memory only")),
+        "{lines:?}"
+    );
+    assert!(
+        lines.iter().all(|line| line.contains("there is no room")),
+        "{lines:?}"
+    );
+}
+
+#[test]
+fn a_client_that_the_authorization_server_forgot_registers_again() {
+    let world = World::start();
+    let client = world.connect(world.login()).unwrap();
+    world.revoke_tokens();
+    let refused = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&refused);
+    world.set(|rules| {
+        rules.on_token = Some(Arc::new(move |form, out| {
+            let is_refresh = form["grant_type"] == "refresh_token";
+            if is_refresh {
+                count.fetch_add(1, Ordering::SeqCst);
+                refuse(out, "invalid_client", "never heard of it");
+            }
+            is_refresh
+        }));
+    });
+    call(&client, "x").unwrap();
+    let record = world.record();
+    assert_eq!(
+        (record.registrations.len(), refused.load(Ordering::SeqCst)),
+        (2, 1)
+    );
+    assert_ne!(
+        record.authorizations[0]["client_id"],
+        record.authorizations[1]["client_id"]
+    );
+}
