@@ -335,6 +335,7 @@ pub unsafe extern "C" fn mcplink_responder_progress(
 /// How severe a log message is, after RFC 5424.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(dead_code, reason = "constants of C")]
 pub enum mcplink_log_level {
     /// Details for debugging.
     MCPLINK_LOG_DEBUG = 0,

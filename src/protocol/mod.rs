@@ -25,6 +25,7 @@ mod outbox;
 mod outgoing;
 mod outlet;
 mod peer;
+pub(crate) mod principal;
 mod responder;
 mod stats;
 

@@ -1,5 +1,6 @@
 //! Where a message came from, and so where what answers it goes.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Weak};
 #[cfg(feature = "http-server")]
@@ -8,6 +9,7 @@ use std::time::Instant;
 
 use super::core::Core;
 use super::incoming::{Batch, Exchange};
+use super::principal::Principal;
 use crate::error::{ErrorCode, Result};
 
 /// Takes what belongs to one message of the peer when that is not for the stream of the connection: the response to an HTTP request.
@@ -34,6 +36,9 @@ pub(crate) trait Outlet: Send + Sync + fmt::Debug {
         error: Option<ErrorCode>,
         deadline: Option<Instant>,
     ) -> Result<()>;
+
+    /// What is answered next is refused for want of these scopes, which the reader is told where it looks for that.
+    fn demand(&self, _scopes: &BTreeSet<String>) {}
 
     #[cfg(feature = "http-server")]
     /// Has the reader leave, and come back after a while, where it can do that.
@@ -81,7 +86,7 @@ pub(crate) struct Origin {
     /// Its id means something to who sent it only: others on the connection use the same ones.
     pub(crate) apart: bool,
     /// Who sent it, if that was found out.
-    pub(crate) principal: Option<Arc<str>>,
+    pub(crate) principal: Option<Principal>,
 }
 
 impl Origin {

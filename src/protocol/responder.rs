@@ -1,5 +1,6 @@
 //! The right to answer one request.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,6 +17,7 @@ use super::incoming::Exchange;
 use super::log::LogLevel;
 use super::outlet::{ExchangeHandle, Origin, Outlet};
 use super::peer::Peer;
+use super::principal::Principal;
 use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
 use crate::jsonrpc::{self, RawResult, RequestId};
 use crate::transport::SessionMessage;
@@ -81,7 +83,19 @@ impl Responder {
 
     /// Who sent the request, if that was found out.
     pub fn principal(&self) -> Option<&str> {
-        self.exchange.origin.principal.as_deref()
+        self.identity().map(Principal::name)
+    }
+
+    /// Who sent the request and what that one may do, if that was found out.
+    pub fn identity(&self) -> Option<&Principal> {
+        self.exchange.origin.principal.as_ref()
+    }
+
+    /// What answers the request is a refusal for want of these scopes.
+    pub(crate) fn demand(&self, scopes: &BTreeSet<String>) {
+        if let Some(outlet) = &self.exchange.origin.outlet {
+            outlet.demand(scopes);
+        }
     }
 
     #[cfg(feature = "http-server")]

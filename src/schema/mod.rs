@@ -51,7 +51,7 @@ mod task;
 mod task_extension;
 mod tool;
 mod trace_context;
-mod url;
+pub(crate) mod url;
 mod version;
 
 pub use capabilities::{

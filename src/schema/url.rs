@@ -4,20 +4,20 @@
 
 /// An absolute address, cut where people and servers have to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Url<'a> {
-    pub(super) scheme: &'a str,
+pub(crate) struct Url<'a> {
+    pub(crate) scheme: &'a str,
     /// What stands before an `@`: it names nobody, but can look as if it did.
-    pub(super) user: Option<&'a str>,
+    pub(crate) user: Option<&'a str>,
     /// Without its port. Empty when the address names none.
-    pub(super) host: &'a str,
+    pub(crate) host: &'a str,
     /// What stands behind the host and its port.
-    pub(super) path: &'a str,
+    pub(crate) path: &'a str,
 }
 
 impl<'a> Url<'a> {
     /// `None` when it is not one: no scheme, white space or other characters that no address holds, a bad `%`, or an address of the web
     /// without a host.
-    pub(super) fn read(text: &'a str) -> Option<Self> {
+    pub(crate) fn read(text: &'a str) -> Option<Self> {
         let (scheme, rest) = text.split_once(':')?;
         let named = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
             && scheme
@@ -54,12 +54,12 @@ impl<'a> Url<'a> {
         self.is("https") || self.is("http")
     }
 
-    pub(super) fn is(&self, scheme: &str) -> bool {
+    pub(crate) fn is(&self, scheme: &str) -> bool {
         self.scheme.eq_ignore_ascii_case(scheme)
     }
 
     /// Whether the host is this machine, as in development.
-    pub(super) fn is_loopback(&self) -> bool {
+    pub(crate) fn is_loopback(&self) -> bool {
         let host = self.host.to_ascii_lowercase();
         host == "localhost"
             || host.ends_with(".localhost")
@@ -100,7 +100,7 @@ fn without_port(place: &str) -> Option<&str> {
 }
 
 /// The text with its escapes read; `None` when one is not whole, or the bytes are not UTF-8.
-pub(super) fn unescaped(text: &str) -> Option<String> {
+pub(crate) fn unescaped(text: &str) -> Option<String> {
     if !has_whole_escapes(text) {
         return None;
     }

@@ -17,6 +17,7 @@ use super::output::{self, ToolOutput};
 use super::paging::List;
 use super::prompts::{self, PromptCall, PromptOutput};
 use super::resources::{self, ResourceCall, ResourceOutput, ResourceRead};
+use super::scopes::Requirements;
 use super::state::{KeyRing, StateKey};
 use super::store::StateStore;
 use super::tasks::{TaskOptions, Tasks};
@@ -38,6 +39,7 @@ pub struct ServerBuilder {
     inner: Inner,
     /// Added at the end, when it is known what checks them.
     tools: Vec<(Tool, ToolHandler)>,
+    pub(super) requirements: Requirements,
     fault: Option<Error>,
 }
 
@@ -84,6 +86,7 @@ impl ServerBuilder {
         Self {
             inner,
             tools: Vec::new(),
+            requirements: Requirements::default(),
             fault,
         }
     }
@@ -557,9 +560,13 @@ impl ServerBuilder {
         if let Some(fault) = self.fault {
             return Err(fault);
         }
-        let inner = self.inner;
+        let mut inner = self.inner;
         for (tool, handler) in self.tools {
             inner.add_tool(tool, handler)?;
+        }
+        if !self.requirements.is_empty() {
+            self.requirements.check(&inner)?;
+            inner.guards.insert(0, Arc::new(self.requirements));
         }
         Ok(Server(Arc::new(inner)))
     }

@@ -11,15 +11,17 @@ use super::Inner;
 use super::asking::{self, Asker};
 use super::conversation::Terms;
 use super::dispatch::Link;
-use super::failure::{HandlerError, for_revision};
+use super::failure::{Failure, HandlerError, for_revision};
 use super::guard::Outgoing;
 use super::once::Turns;
 use super::progress::{Budget, Pace};
 use super::questions::Waiting;
 use super::rounds::Rounds;
+use super::scopes;
 use super::tasks::Task;
 use crate::error::{ErrorCode, Excerpt, Result, RpcError};
 use crate::jsonrpc::Request;
+use crate::protocol::principal::{Principal, scope_set};
 use crate::protocol::{Asking, CancelToken, LogLevel, Peer, Progress, Responder};
 use crate::schema::{
     ElicitationMode, FitTo, LoggingLevel, LoggingMessageNotificationParams, NotificationMetaObject,
@@ -209,6 +211,29 @@ impl Context {
         self.link.principal_of(&self.responder)
     }
 
+    /// Who asks and what that one may do, if that was found out: see [`principal`](Self::principal).
+    pub fn identity(&self) -> Option<&Principal> {
+        self.link.identity_of(&self.responder)
+    }
+
+    /// Refuses the call unless all these scopes were granted: to be given on with `?`, by a handler that finds out what it needs only when it
+    /// runs. Do so before anything else: over HTTP the client is told in the head of the response, which has gone when something was said.
+    ///
+    /// Where nothing is known of scopes nothing is refused, except over HTTP, where that is to have none.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorCode::INVALID_REQUEST`], with the scopes that are needed; over HTTP also status 403 and the challenge that has clients ask their
+    /// users for more.
+    pub fn need_scopes(&self, scopes: &[&str]) -> Result<(), RpcError> {
+        let needed = scope_set(scopes);
+        if self.link.grants(&self.responder, &needed) {
+            return Ok(());
+        }
+        self.responder.demand(&needed);
+        Err(scopes::missing(&needed))
+    }
+
     /// The client's side of the connection.
     pub fn peer(&self) -> Peer {
         self.responder.peer()
@@ -330,6 +355,9 @@ impl Context {
 
     /// What the client learns of a failure; the rest is for the host.
     pub(super) fn reveal(&self, error: HandlerError, noun: &str, name: &str) -> RpcError {
+        if let Failure::Scopes(scopes) = &error.0 {
+            self.responder.demand(scopes);
+        }
         self.link.reveal(error.0, noun, name)
     }
 

@@ -18,10 +18,12 @@ use super::guard::{Access, Primitive};
 use super::hub::Audience;
 use super::paging::{List, UNCACHED};
 use super::questions::Waiting;
+use super::scopes;
 use super::tasks::{self, Start};
 use super::tools::{Entry, Promise, Work};
 use crate::error::{ErrorCode, Excerpt, RpcError, without_position};
 use crate::jsonrpc::Request;
+use crate::protocol::principal::Principal;
 use crate::protocol::{Handlers, LogLevel, Peer, Responder, tell};
 use crate::schema::{
     CallToolRequestParams, DiscoverResult, EmptyResult, FitTo, InitializeRequestParams,
@@ -159,7 +161,9 @@ pub(super) fn read<T: DeserializeOwned>(request: &Request) -> Result<T, RpcError
 pub(super) struct Link {
     pub(super) server: Arc<Inner>,
     /// On whose behalf the peer acts, when that is so for all its requests.
-    pub(super) principal: Option<Arc<str>>,
+    pub(super) principal: Option<Principal>,
+    /// Scopes count even where nothing is known of them: then there are none.
+    pub(super) is_over_http: bool,
     /// Tells the conversation from others.
     pub(super) number: u64,
     pub(super) conversation: Conversation,
@@ -169,24 +173,32 @@ pub(super) struct Link {
 
 impl Link {
     /// A conversation that begins.
-    pub(super) fn new(server: &Arc<Inner>, principal: Option<Arc<str>>) -> Arc<Self> {
-        Self::with(server, principal, Conversation::default())
+    pub(super) fn new(server: &Arc<Inner>, principal: Option<Principal>) -> Arc<Self> {
+        Self::with(server, principal, false, Conversation::default())
+    }
+
+    /// A conversation that begins, in which each request says who sends it.
+    #[cfg(feature = "http-server")]
+    pub(super) fn over_http(server: &Arc<Inner>) -> Arc<Self> {
+        Self::with(server, None, true, Conversation::default())
     }
 
     /// The conversation with clients that agreed on a revision elsewhere, and say nothing of themselves.
     #[cfg(feature = "http-server")]
     pub(super) fn agreed(server: &Arc<Inner>, revision: ProtocolVersion) -> Arc<Self> {
-        Self::with(server, None, Conversation::agreed_on(revision))
+        Self::with(server, None, true, Conversation::agreed_on(revision))
     }
 
     fn with(
         server: &Arc<Inner>,
-        principal: Option<Arc<str>>,
+        principal: Option<Principal>,
+        is_over_http: bool,
         conversation: Conversation,
     ) -> Arc<Self> {
         Arc::new(Self {
             server: Arc::clone(server),
             principal,
+            is_over_http,
             number: server.connections.fetch_add(1, Ordering::Relaxed),
             conversation,
             audience: Arc::default(),
@@ -409,7 +421,12 @@ impl Link {
 
     /// On whose behalf the client acts, if that is known.
     pub(super) fn principal_of<'a>(&'a self, responder: &'a Responder) -> Option<&'a str> {
-        responder.principal().or(self.principal.as_deref())
+        self.identity_of(responder).map(Principal::name)
+    }
+
+    /// The same, with what that one may do.
+    pub(super) fn identity_of<'a>(&'a self, responder: &'a Responder) -> Option<&'a Principal> {
+        responder.identity().or(self.principal.as_ref())
     }
 
     /// A method whose capability is not advertised is not there.
@@ -432,6 +449,7 @@ impl Link {
         match failure {
             Failure::Protocol(error) => error,
             Failure::NotFound => RpcError::invalid_params(format!("{noun} not found")),
+            Failure::Scopes(scopes) => scopes::missing(&scopes),
             Failure::Inner(text) => {
                 tell(self.server.log.as_ref(), LogLevel::Error, "server", || {
                     format!("{noun} '{}' failed: {text}", Excerpt(name))

@@ -1,11 +1,13 @@
 //! Why a handler can't give what was asked for.
 
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::error::Error as StdError;
 
 use serde_json::json;
 
 use crate::error::{ErrorCode, RpcError};
+use crate::protocol::principal::scope_set;
 use crate::schema::ProtocolVersion;
 
 /// Why a resource can't be read, a prompt not be given, an argument not be completed or, by a [guard](super::Guard), a request not be
@@ -20,6 +22,8 @@ pub struct HandlerError(pub(super) Failure);
 #[derive(Debug)]
 pub(super) enum Failure {
     NotFound,
+    /// These were not granted, or not all of them.
+    Scopes(BTreeSet<String>),
     Protocol(RpcError),
     Inner(String),
 }
@@ -28,6 +32,12 @@ impl HandlerError {
     /// What was asked for does not exist. For a resource the client is told so in the way of its revision.
     pub fn not_found() -> Self {
         Self(Failure::NotFound)
+    }
+
+    /// What was asked for needs these scopes, all of them: also those that were granted. Over HTTP the client is told so with status 403, and
+    /// can have its user grant them. See [`Access::need_scopes`](super::Access::need_scopes).
+    pub fn insufficient_scope<S: AsRef<str>>(scopes: impl IntoIterator<Item = S>) -> Self {
+        Self(Failure::Scopes(scope_set(scopes)))
     }
 }
 

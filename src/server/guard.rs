@@ -16,6 +16,7 @@ use super::conversation::Terms;
 use super::dispatch::Link;
 use super::failure::{Failure, HandlerError, resource_not_found};
 use crate::error::{Excerpt, RpcError};
+use crate::protocol::principal::{Principal, scope_set};
 use crate::protocol::{Peer, Responder};
 use crate::schema::{
     CallToolResult, CompleteResult, GetPromptResult, LoggingMessageNotificationParams,
@@ -64,7 +65,7 @@ pub trait Guard: Send + Sync {
     fn shows(&self, item: &Access<'_>) -> bool {
         matches!(
             self.admit(item),
-            Ok(()) | Err(HandlerError(Failure::Protocol(_)))
+            Ok(()) | Err(HandlerError(Failure::Protocol(_) | Failure::Scopes(_)))
         )
     }
 
@@ -147,6 +148,27 @@ impl<'a> Access<'a> {
         self.link.principal_of(self.responder)
     }
 
+    /// Who asks and what that one may do, if that was found out.
+    pub fn identity(&self) -> Option<&'a Principal> {
+        self.link.identity_of(self.responder)
+    }
+
+    /// Admits only who was granted all these scopes; see [`ServerBuilder::require_scopes`](super::ServerBuilder::require_scopes) for what is known
+    /// beforehand.
+    ///
+    /// Where nothing is known of scopes everybody is let through, except over HTTP, where that is to have none.
+    ///
+    /// # Errors
+    ///
+    /// [`HandlerError::insufficient_scope`], to be given on with `?`.
+    pub fn need_scopes(&self, scopes: &[&str]) -> Result<(), HandlerError> {
+        let needed = scope_set(scopes);
+        if self.link.grants(self.responder, &needed) {
+            return Ok(());
+        }
+        Err(HandlerError(Failure::Scopes(needed)))
+    }
+
     /// A number that no other connection of this server has. Over HTTP, all clients of the modern era share one.
     pub fn connection(&self) -> u64 {
         self.link.number
@@ -210,7 +232,11 @@ impl Link {
     /// Asks the guards, until one says no.
     pub(super) fn ask_guards(&self, access: &Access<'_>) -> Result<(), HandlerError> {
         let mut guards = self.server.guards.iter();
-        guards.try_for_each(|guard| guard.admit(access))
+        let admitted = guards.try_for_each(|guard| guard.admit(access));
+        if let Err(HandlerError(Failure::Scopes(scopes))) = &admitted {
+            access.responder.demand(scopes);
+        }
+        admitted
     }
 
     /// Asks the guards whether a request may go on; if not, what the client is told.

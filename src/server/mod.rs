@@ -37,6 +37,7 @@ mod questions;
 mod rate;
 mod resources;
 mod rounds;
+mod scopes;
 mod state;
 mod store;
 mod tasks;
@@ -83,6 +84,7 @@ pub use self::tasks::TaskOptions;
 use self::tasks::Tasks;
 use self::tools::{ToolHandler, Tools};
 use crate::error::{Error, ErrorKind, Result};
+pub use crate::protocol::principal::Principal;
 use crate::protocol::{Connection, ConnectionBuilder, Handlers, KeepAlive, LogHook};
 use crate::schema::{
     CacheHint, CompletionReference, Implementation, JsonObject, LoggingLevel,
@@ -417,22 +419,23 @@ impl Server {
 
     /// The same for a peer that acts on behalf of a user whom the host has made sure of: by the credentials of a Unix socket, by a
     /// certificate, or because the user started it. Guards and handlers see the principal, and what the client keeps between the rounds of a call is
-    /// worth nothing in other hands.
+    /// worth nothing in other hands. Scopes that tools need count only for a principal that says what was granted
+    /// ([`Principal::scopes`]).
     ///
     /// # Errors
     ///
     /// As [`open`](Self::open).
     pub fn open_for(
         &self,
-        principal: impl Into<String>,
+        principal: impl Into<Principal>,
         transport: impl Transport + 'static,
     ) -> Result<Connection> {
-        self.open_link(Some(principal.into().into()), transport)
+        self.open_link(Some(principal.into()), transport)
     }
 
     fn open_link(
         &self,
-        principal: Option<Arc<str>>,
+        principal: Option<Principal>,
         transport: impl Transport + 'static,
     ) -> Result<Connection> {
         let link = Link::new(&self.0, principal);

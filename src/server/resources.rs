@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use super::Inner;
 use super::asking::{Again, Asker};
 use super::call::Unanswered;
 use super::catalogue::{Catalogue, Listed, listed};
@@ -337,6 +338,16 @@ impl Link {
             }
         }
         Err(resource_not_found(uri))
+    }
+}
+
+impl Inner {
+    /// The template through which an address is read that no resource has.
+    pub(super) fn template_of(&self, uri: &str) -> Option<String> {
+        let templates = self.templates.entries();
+        let mut templates = templates.iter();
+        let entry = templates.find(|entry| entry.handler.addresses.matches(uri).is_some())?;
+        Some(entry.item.uri_template.clone())
     }
 }
 

@@ -8,8 +8,8 @@ use mcplink::Result;
 use mcplink::schema::{
     ElicitRequestParams, ElicitSchema, ProtocolVersion, TaskSupport, Tool, ToolExecution,
 };
-use mcplink::server::http::{Denied, HttpOptions, Principal};
-use mcplink::server::{Context, Server, TaskOptions, ToolError};
+use mcplink::server::http::{Denied, HttpOptions};
+use mcplink::server::{Context, Principal, Server, TaskOptions, ToolError};
 use mcplink::transport::http::{HttpRequest, ResponseHead, ResponseWriter, Service};
 use serde_json::{Value, json};
 

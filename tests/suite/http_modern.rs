@@ -420,7 +420,7 @@ fn strangers_are_not_let_in() {
         }
     }
     let options = HttpOptions::new().authenticate(|request| match request.value("Authorization") {
-        Some(b"Bearer a") => Ok(mcplink::server::http::Principal::new("a")),
+        Some(b"Bearer a") => Ok(mcplink::server::Principal::new("a")),
         Some(_) => Err(mcplink::server::http::Denied::forbidden()),
         None => Err(mcplink::server::http::Denied::unauthorized("Bearer")),
     });
@@ -452,7 +452,7 @@ fn what_a_call_knows_is_good_for_its_principal_only() {
     let options = HttpOptions::new().authenticate(|request| {
         let token = request.value("Authorization").unwrap_or_default();
         let user = String::from_utf8_lossy(token).into_owned();
-        Ok(mcplink::server::http::Principal::new(user))
+        Ok(mcplink::server::Principal::new(user))
     });
     let ask = |_: Value, context: &Context| -> Result<String, ToolError> {
         let form = ElicitRequestParams::form("Sure?", ElicitSchema::default().to_schema()?);

@@ -729,7 +729,8 @@ fn what_was_sealed_for_one_principal_is_worth_nothing_to_another() {
 #[cfg(feature = "http-server")]
 #[test]
 fn over_http_each_request_has_its_own_principal() {
-    use mcplink::server::http::{HttpOptions, Principal};
+    use mcplink::server::Principal;
+    use mcplink::server::http::HttpOptions;
     let options = HttpOptions::new().authenticate(|request| {
         let token = request.value("Authorization").unwrap_or(b"nobody");
         Ok(Principal::new(String::from_utf8_lossy(token)))

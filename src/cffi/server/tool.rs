@@ -44,6 +44,7 @@ pub enum mcplink_param_type {
 /// Whether an argument of a tool or prompt has to be given.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(dead_code, reason = "constants of C")]
 pub enum mcplink_param_flag {
     /// It may be left out.
     MCPLINK_PARAM_OPTIONAL = 0,

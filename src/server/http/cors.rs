@@ -17,14 +17,14 @@ pub(super) fn reader(options: &HttpOptions, request: &HttpRequest<'_>) -> Option
 }
 
 /// The answer to a browser that asks whether the page may send its request.
-pub(super) fn preflight(request: &HttpRequest<'_>) -> ResponseHead {
+pub(super) fn preflight(request: &HttpRequest<'_>, methods: &'static str) -> ResponseHead {
     let fields = guard::text(request, "Access-Control-Request-Headers").unwrap_or_default();
     let fields: String = fields
         .chars()
         .filter(|char| char.is_ascii_alphanumeric() || "-_, ".contains(*char))
         .collect();
     ResponseHead::new(204)
-        .header("Access-Control-Allow-Methods", "POST, GET, DELETE")
+        .header("Access-Control-Allow-Methods", methods)
         .header("Access-Control-Allow-Headers", fields)
         .header("Access-Control-Max-Age", "600")
 }

@@ -17,7 +17,9 @@
 //! Spec: Transports, "Streamable HTTP" (2025-03-26 and later).
 
 mod cors;
+mod denied;
 mod events;
+mod expiring;
 mod guard;
 mod history;
 mod listening;
@@ -25,11 +27,16 @@ mod modern;
 mod options;
 mod refusal;
 mod reply;
+mod resource_server;
 mod service;
 mod session;
 mod stream;
+mod verifier;
 
+pub use self::denied::Denied;
 pub use self::events::{EventLog, EventStore};
 pub use self::listening::HttpServer;
-pub use self::options::{Denied, HttpOptions, Principal};
+pub use self::options::HttpOptions;
+pub use self::resource_server::ResourceServer;
 pub use self::service::HttpService;
+pub use self::verifier::{Grant, TokenVerifier};

@@ -4,47 +4,24 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::denied::Denied;
 use super::events::EventStore;
+use super::resource_server::ResourceServer;
+use crate::protocol::principal::Principal;
 use crate::transport::http::{HttpLimits, HttpRequest};
 
 /// Looks at a request before anything else is done for it.
-pub(super) type Authenticate =
-    Arc<dyn Fn(&HttpRequest<'_>) -> Result<Principal, Denied> + Send + Sync>;
+type Authenticate = Arc<dyn Fn(&HttpRequest<'_>) -> Result<Principal, Denied> + Send + Sync>;
 
-/// Who sends a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Principal(pub(super) Arc<str>);
-
-impl Principal {
-    /// Somebody who is told from others by this name. Sessions and sealed states are good for the name that they were made for.
-    pub fn new(name: impl Into<Arc<str>>) -> Self {
-        Self(name.into())
-    }
-}
-
-/// Why a request is not served.
-#[derive(Clone, Debug)]
-pub struct Denied {
-    pub(super) status: u16,
-    pub(super) challenge: Option<String>,
-}
-
-impl Denied {
-    /// Nobody known sent it: status 401, with this challenge in `WWW-Authenticate` (RFC 9110, section 11.6.1).
-    pub fn unauthorized(challenge: impl Into<String>) -> Self {
-        Self {
-            status: 401,
-            challenge: Some(challenge.into()),
-        }
-    }
-
-    /// The one who sent it may not: status 403.
-    pub fn forbidden() -> Self {
-        Self {
-            status: 403,
-            challenge: None,
-        }
-    }
+/// How it is found out who sends a request.
+#[derive(Clone)]
+pub(super) enum Access {
+    /// It isn't.
+    Open,
+    /// In a way of the host's.
+    Checked(Authenticate),
+    /// By an access token.
+    Tokens(Arc<ResourceServer>),
 }
 
 /// How a server is served over HTTP. The defaults suit a server for clients on the same machine.
@@ -53,7 +30,7 @@ pub struct HttpOptions {
     pub(super) path: String,
     pub(super) allowed_hosts: Option<Vec<String>>,
     pub(super) allowed_origins: Vec<String>,
-    pub(super) authenticate: Option<Authenticate>,
+    pub(super) access: Access,
     pub(super) sessions: bool,
     pub(super) max_sessions: usize,
     pub(super) session_idle: Duration,
@@ -73,7 +50,7 @@ impl Default for HttpOptions {
             path: "/mcp".to_owned(),
             allowed_hosts: None,
             allowed_origins: Vec::new(),
-            authenticate: None,
+            access: Access::Open,
             sessions: true,
             max_sessions: 10_000,
             session_idle: Duration::from_secs(30 * 60),
@@ -118,14 +95,23 @@ impl HttpOptions {
         self
     }
 
+    /// Serves only requests that carry an access token for this server, checks it before anything else is done, and tells clients where tokens
+    /// are to be had. Takes the place of [`authenticate`](Self::authenticate), which is for anything else than tokens.
+    ///
+    /// Spec: Base Protocol, "Authorization" (2025-06-18 and later).
+    pub fn authorization(mut self, server: ResourceServer) -> Self {
+        self.access = Access::Tokens(Arc::new(server));
+        self
+    }
+
     /// Finds out who sends each request, before anything else is done for it. Handlers learn it from
-    /// [`Context::principal`](crate::server::Context::principal). Runs on the thread that read the request. Defaults to nobody in
-    /// particular.
+    /// [`Context::principal`](crate::server::Context::principal). Runs on the thread that read the request. Takes the place of
+    /// [`authorization`](Self::authorization). Defaults to nobody in particular.
     pub fn authenticate(
         mut self,
         check: impl Fn(&HttpRequest<'_>) -> Result<Principal, Denied> + Send + Sync + 'static,
     ) -> Self {
-        self.authenticate = Some(Arc::new(check));
+        self.access = Access::Checked(Arc::new(check));
         self
     }
 
@@ -205,7 +191,7 @@ impl fmt::Debug for HttpOptions {
             .field("path", &self.path)
             .field("allowed_hosts", &self.allowed_hosts)
             .field("allowed_origins", &self.allowed_origins)
-            .field("authenticate", &self.authenticate.is_some())
+            .field("is_open", &matches!(self.access, Access::Open))
             .field("sessions", &self.sessions)
             .finish_non_exhaustive()
     }

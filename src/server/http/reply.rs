@@ -1,10 +1,12 @@
 //! The response to one modern request: plain JSON, or a stream of events when something has to be said before it.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
+use super::denied::Demand;
 use crate::error::{Error, ErrorCode, ErrorKind, Result};
 use crate::protocol::{ExchangeHandle, Outlet};
 use crate::transport::http::event::{EVENT_STREAM, QUIET, write_event};
@@ -16,6 +18,7 @@ use crate::transport::http::{ResponseHead, ResponseWriter};
 pub(super) struct Reply {
     state: Mutex<State>,
     closed: AtomicBool,
+    demand: Demand,
     status: fn(ErrorCode) -> u16,
     keep_alive: Duration,
 }
@@ -30,6 +33,7 @@ struct State {
 impl Reply {
     pub(super) fn new(
         writer: Box<dyn ResponseWriter>,
+        demand: Demand,
         status: fn(ErrorCode) -> u16,
         keep_alive: Duration,
     ) -> Self {
@@ -40,6 +44,7 @@ impl Reply {
         Self {
             state: Mutex::new(state),
             closed: AtomicBool::new(false),
+            demand,
             status,
             keep_alive,
         }
@@ -115,7 +120,7 @@ impl Outlet for Reply {
         };
         drop(state);
         if !begun {
-            let head = json_head(error.map_or(200, self.status));
+            let head = self.demand.head(error, self.status);
             return writer.respond(&head, &text);
         }
         let mut event = Vec::with_capacity(text.len() + 16);
@@ -124,6 +129,10 @@ impl Outlet for Reply {
             return Err(Error::new(ErrorKind::Timeout, "the client does not read"));
         }
         writer.finish()
+    }
+
+    fn demand(&self, scopes: &BTreeSet<String>) {
+        self.demand.note(scopes);
     }
 
     fn close(&self) {

@@ -8,10 +8,12 @@ use std::time::Instant;
 use super::super::dispatch::Link;
 use super::super::{Inner, Server};
 use super::cors::{self, ForReader};
+use super::denied::{Challenger, Demand};
+use super::expiring::bounded;
 use super::guard;
 use super::history::{EventId, Missing};
 use super::modern::{self, Envelope};
-use super::options::{HttpOptions, Principal};
+use super::options::{Access, HttpOptions};
 use super::refusal::{
     Refusal, accepts, check_media, no_session, refuse_malformed, refuse_request, unknown_version,
 };
@@ -20,6 +22,7 @@ use super::session::{Session, Sessions};
 use super::stream::RequestStream;
 use crate::error::{ErrorCode, Excerpt, Result, RpcError};
 use crate::jsonrpc::{Malformed, Message, Parsed, Request};
+use crate::protocol::principal::Principal;
 use crate::protocol::{Connection, LogLevel, Origin, Outlet, tell};
 use crate::schema::{ProtocolVersion, method};
 use crate::transport::http::event::write_typed;
@@ -39,6 +42,7 @@ struct Served {
     /// Legacy clients without a session, by revision.
     sessionless: Vec<(ProtocolVersion, Connection)>,
     sessions: Arc<Sessions>,
+    challenger: Arc<Challenger>,
     closing: AtomicBool,
 }
 
@@ -57,7 +61,7 @@ impl HttpService {
                 .never_asking()
                 .open_fed(Box::new(Nowhere), Arc::new(Everybody(peer.to_owned())))
         };
-        let modern_link = Link::new(inner, None);
+        let modern_link = Link::over_http(inner);
         let modern = shared(&modern_link, "HTTP clients");
         let legacy = inner
             .revisions
@@ -81,6 +85,7 @@ impl HttpService {
             closing: AtomicBool::new(false),
             sessionless,
             sessions: Arc::new(Sessions::new(&options)),
+            challenger: Arc::new(Challenger::new(options.access.clone())),
             options,
         }))
     }
@@ -132,6 +137,11 @@ impl Served {
             let refusal = Refusal::text(503, "the server is closing").header("Retry-After", "1");
             return Err((refusal, response));
         }
+        if let Access::Tokens(server) = &self.options.access
+            && let Some(answer) = server.serve_metadata(&self.options, &request)
+        {
+            return Err((answer, response));
+        }
         let response = match cors::reader(&self.options, &request) {
             Some(origin) => Box::new(ForReader {
                 inner: response,
@@ -140,7 +150,7 @@ impl Served {
             None => response,
         };
         let principal = match self.let_in(&request) {
-            Ok(principal) => principal.map(|principal| principal.0),
+            Ok(principal) => principal,
             Err(refusal) => return Err((refusal, response)),
         };
         if let Some((stream_path, post_path)) = &self.options.old_paths {
@@ -156,14 +166,14 @@ impl Served {
         }
         match request.method {
             "POST" => self.post(&mut request, principal, response),
-            "GET" => self.get(&request, principal.as_deref(), response),
+            "GET" => self.get(&request, principal.as_ref(), response),
             "DELETE" => {
-                let answer = self.delete(&request, principal.as_deref());
+                let answer = self.delete(&request, principal.as_ref().map(Principal::name));
                 Err((answer.unwrap_or_else(|refusal| refusal), response))
             }
             "OPTIONS" if cors::reader(&self.options, &request).is_some() => {
                 let refusal = Refusal {
-                    head: cors::preflight(&request),
+                    head: cors::preflight(&request, "POST, GET, DELETE"),
                     body: Vec::new(),
                 };
                 Err((refusal, response))
@@ -190,33 +200,34 @@ impl Served {
             });
             Refusal::text(403, why)
         })?;
-        let Some(authenticate) = &self.options.authenticate else {
-            return Ok(None);
-        };
         // A browser sends no credentials when it asks what a page may send.
         if request.method == "OPTIONS" {
             return Ok(None);
         }
-        authenticate(request).map(Some).map_err(|denied| {
-            let refusal = Refusal::text(denied.status, "the request is not authorized");
-            match denied.challenge {
-                Some(challenge) => refusal.header("WWW-Authenticate", challenge),
-                None => refusal,
+        let admitted = match &self.options.access {
+            Access::Open => return Ok(None),
+            Access::Checked(authenticate) => authenticate(request),
+            Access::Tokens(server) => server.admit(request),
+        };
+        admitted.map(Some).map_err(|denied| {
+            if let Some((level, text)) = denied.for_host() {
+                self.log(level, || text);
             }
+            self.challenger.refusal(denied)
         })
     }
 
     fn post(
         &self,
         request: &mut HttpRequest<'_>,
-        principal: Option<Arc<str>>,
+        principal: Option<Principal>,
         response: Box<dyn ResponseWriter>,
     ) -> Handled {
         if let Err(refusal) = check_media(request) {
             return Err((refusal, response));
         }
         let body = std::mem::take(&mut request.body);
-        let session = match self.session_of(request, principal.as_deref()) {
+        let session = match self.session_of(request, principal.as_ref().map(Principal::name)) {
             Ok(session) => session,
             Err(refusal) => return Err((refusal, response)),
         };
@@ -261,13 +272,17 @@ impl Served {
         http: &HttpRequest<'_>,
         request: Request,
         session: Option<Arc<Session>>,
-        principal: Option<Arc<str>>,
+        principal: Option<Principal>,
         response: Box<dyn ResponseWriter>,
     ) -> Handled {
         let header = header_version(http);
         if let Some(checked) = self.check_if_modern(http, &request, &header) {
             return match checked {
                 Ok(()) => {
+                    let response = match request.method() {
+                        method::SUBSCRIPTIONS_LISTEN => bounded(response, principal.as_ref()),
+                        _ => response,
+                    };
                     let reply = self.reply(response, reply::modern_status);
                     feed_apart(&self.modern, Message::Request(request), principal, reply);
                     Ok(())
@@ -279,7 +294,7 @@ impl Served {
             return self.initialize(http, request, session, principal, response);
         }
         if let Some(session) = session {
-            feed_in_session(&session, request, principal, response);
+            self.feed_in_session(&session, request, principal, response);
             return Ok(());
         }
         match self.sessionless(&header) {
@@ -321,7 +336,7 @@ impl Served {
         http: &HttpRequest<'_>,
         request: Request,
         session: Option<Arc<Session>>,
-        principal: Option<Arc<str>>,
+        principal: Option<Principal>,
         response: Box<dyn ResponseWriter>,
     ) -> Handled {
         if session.is_some() {
@@ -331,7 +346,7 @@ impl Served {
         }
         if !self.options.sessions {
             // The revision that is agreed on comes with each later request.
-            let link = Link::new(&self.server, None);
+            let link = Link::over_http(&self.server);
             let connection = Server::connection(&link)
                 .never_asking()
                 .open_fed(Box::new(Nowhere), Arc::new(Everybody(peer_name(http))));
@@ -347,14 +362,14 @@ impl Served {
             Ok(session) => session,
             Err(refusal) => return Err((refusal, response)),
         };
-        feed_in_session(&session, request, principal, response);
+        self.feed_in_session(&session, request, principal, response);
         Ok(())
     }
 
     fn open_session(
         &self,
         http: &HttpRequest<'_>,
-        principal: Option<Arc<str>>,
+        principal: Option<Principal>,
         on_one_stream: bool,
     ) -> std::result::Result<Arc<Session>, Refusal> {
         if !self.sessions.has_room() {
@@ -383,7 +398,7 @@ impl Served {
         &self,
         request: &HttpRequest<'_>,
         post_path: &str,
-        principal: Option<Arc<str>>,
+        principal: Option<Principal>,
         response: Box<dyn ResponseWriter>,
     ) -> Handled {
         if request.method != "GET" {
@@ -394,11 +409,12 @@ impl Served {
             };
             return Err((refusal, response));
         }
-        let session = match self.open_session(request, principal, true) {
+        let session = match self.open_session(request, principal.clone(), true) {
             Ok(session) => session,
             Err(refusal) => return Err((refusal, response)),
         };
         let mut preface = Vec::new();
+        let response = bounded(response, principal.as_ref());
         let place = format!("{post_path}?sessionId={}", session.id);
         write_typed(&mut preface, "endpoint", &place);
         session.enter();
@@ -410,7 +426,7 @@ impl Served {
     fn post_old(
         &self,
         request: &mut HttpRequest<'_>,
-        principal: Option<Arc<str>>,
+        principal: Option<Principal>,
         mut response: Box<dyn ResponseWriter>,
     ) -> Handled {
         if request.method != "POST" {
@@ -424,7 +440,10 @@ impl Served {
         let id = query
             .split('&')
             .find_map(|part| part.strip_prefix("sessionId="));
-        let session = id.and_then(|id| self.sessions.find(id.as_bytes(), principal.as_deref()));
+        let session = id.and_then(|id| {
+            self.sessions
+                .find(id.as_bytes(), principal.as_ref().map(Principal::name))
+        });
         let Some(session) = session else {
             let text = "there is no such stream (any more): open one with GET";
             return Err((Refusal::text(404, text), response));
@@ -456,7 +475,7 @@ impl Served {
         http: &HttpRequest<'_>,
         message: Message,
         session: Option<Arc<Session>>,
-        principal: Option<Arc<str>>,
+        principal: Option<Principal>,
         mut response: Box<dyn ResponseWriter>,
     ) -> Handled {
         if let Some(session) = session {
@@ -480,7 +499,7 @@ impl Served {
         &self,
         members: Vec<std::result::Result<Message, Malformed>>,
         session: Option<Arc<Session>>,
-        principal: Option<Arc<str>>,
+        principal: Option<Principal>,
         mut response: Box<dyn ResponseWriter>,
     ) -> Handled {
         let knows =
@@ -505,7 +524,8 @@ impl Served {
             ..Origin::default()
         };
         if answered {
-            let stream = RequestStream::new(session.stream_for(response));
+            let stream =
+                RequestStream::new(session.stream_for(response), Demand::new(&self.challenger));
             origin.outlet = Some(Arc::new(stream));
             session.connection().feed_batch(members, &origin);
         } else {
@@ -518,7 +538,7 @@ impl Served {
     fn get(
         &self,
         request: &HttpRequest<'_>,
-        principal: Option<&str>,
+        principal: Option<&Principal>,
         response: Box<dyn ResponseWriter>,
     ) -> Handled {
         if !self.options.sessions || !self.serves_legacy() {
@@ -528,10 +548,11 @@ impl Served {
             let text = "GET opens a stream: Accept has to name text/event-stream";
             return Err((Refusal::text(406, text), response));
         }
-        let session = match self.named_session(request, principal) {
+        let session = match self.named_session(request, principal.map(Principal::name)) {
             Ok(session) => session,
             Err(refusal) => return Err((refusal, response)),
         };
+        let response = bounded(response, principal);
         let Some(last) = guard::text(request, "Last-Event-ID") else {
             _ = session.standing.read_from(None, Vec::new(), response);
             return Ok(());
@@ -605,7 +626,12 @@ impl Served {
         response: Box<dyn ResponseWriter>,
         status: fn(ErrorCode) -> u16,
     ) -> Arc<dyn Outlet> {
-        Arc::new(Reply::new(response, status, self.options.keep_alive))
+        Arc::new(Reply::new(
+            response,
+            Demand::new(&self.challenger),
+            status,
+            self.options.keep_alive,
+        ))
     }
 
     /// What a client is told that can't go on where it was.
@@ -628,6 +654,26 @@ impl Served {
         }
     }
 
+    /// Has a request served in its session, on a stream of its own.
+    fn feed_in_session(
+        &self,
+        session: &Arc<Session>,
+        request: Request,
+        principal: Option<Principal>,
+        response: Box<dyn ResponseWriter>,
+    ) {
+        let stream =
+            RequestStream::new(session.stream_for(response), Demand::new(&self.challenger));
+        let origin = Origin {
+            outlet: Some(Arc::new(stream)),
+            principal,
+            ..Origin::default()
+        };
+        session
+            .connection()
+            .feed(Message::Request(request), &origin);
+    }
+
     fn not_allowed(&self) -> Refusal {
         let allowed = if self.options.sessions && self.serves_legacy() {
             "POST, GET, DELETE"
@@ -642,29 +688,11 @@ impl Served {
     }
 }
 
-/// Has a request served in its session, on a stream of its own.
-fn feed_in_session(
-    session: &Arc<Session>,
-    request: Request,
-    principal: Option<Arc<str>>,
-    response: Box<dyn ResponseWriter>,
-) {
-    let stream = RequestStream::new(session.stream_for(response));
-    let origin = Origin {
-        outlet: Some(Arc::new(stream)),
-        principal,
-        ..Origin::default()
-    };
-    session
-        .connection()
-        .feed(Message::Request(request), &origin);
-}
-
 /// Has a request served whose id means something to its client only.
 fn feed_apart(
     connection: &Connection,
     message: Message,
-    principal: Option<Arc<str>>,
+    principal: Option<Principal>,
     outlet: Arc<dyn Outlet>,
 ) {
     let origin = Origin {

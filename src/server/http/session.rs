@@ -22,6 +22,7 @@ use super::options::HttpOptions;
 use super::stream::{self, Stream};
 use crate::error::{ErrorCode, Result};
 use crate::protocol::Connection;
+use crate::protocol::principal::Principal;
 use crate::schema::ProtocolVersion;
 use crate::sync::Mutex;
 use crate::transport::http::{ResponseHead, ResponseWriter};
@@ -35,7 +36,7 @@ const REMEMBERED: usize = 16;
 pub(super) struct Session {
     pub(super) id: String,
     /// Who opened it; the only one who may use it.
-    principal: Option<Arc<str>>,
+    principal: Option<Principal>,
     link: Arc<Link>,
     connection: OnceLock<Connection>,
     pub(super) standing: Arc<Stream>,
@@ -61,7 +62,7 @@ impl Session {
         server: &Arc<Inner>,
         options: &HttpOptions,
         table: &Arc<Sessions>,
-        principal: Option<Arc<str>>,
+        principal: Option<Principal>,
         peer: String,
         on_one_stream: bool,
     ) -> Result<Arc<Self>> {
@@ -74,7 +75,7 @@ impl Session {
             name: URL_SAFE_NO_PAD.encode(name),
             log: server.log.clone(),
         });
-        let link = Link::new(server, None);
+        let link = Link::over_http(server);
         let session = Arc::new_cyclic(|session: &Weak<Self>| Self {
             id: URL_SAFE_NO_PAD.encode(secret),
             principal,
@@ -119,7 +120,7 @@ impl Session {
     }
 
     pub(super) fn belongs_to(&self, principal: Option<&str>) -> bool {
-        self.principal.as_deref() == principal
+        self.principal.as_ref().map(Principal::name) == principal
     }
 
     /// The stream for a request that came in.

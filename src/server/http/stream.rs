@@ -19,13 +19,15 @@
 //!
 //! Spec: Transports, "Streamable HTTP", "Resumability and Redelivery" (2025-03-26 to 2025-11-25).
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::time::{Duration, Instant};
 
+use super::denied::Demand;
 use super::history::{History, Missing};
-use super::reply::{json_head, legacy_status, stream_head};
+use super::reply::{legacy_status, stream_head};
 use super::session::Session;
 use crate::error::{Error, ErrorCode, ErrorKind, Result};
 use crate::protocol::Outlet;
@@ -356,25 +358,27 @@ impl Stream {
 }
 
 /// The outlet of a request on a legacy session.
-#[derive(Debug)]
-pub(super) struct RequestStream(pub(super) Arc<Stream>);
+pub(super) struct RequestStream {
+    stream: Arc<Stream>,
+    demand: Demand,
+}
 
 impl RequestStream {
     /// Watches the reader from the beginning.
-    pub(super) fn new(stream: Arc<Stream>) -> Self {
+    pub(super) fn new(stream: Arc<Stream>, demand: Demand) -> Self {
         let mut state = stream.lock();
         if let Some(writer) = state.writer.take() {
             stream.watch(&mut state, writer);
         }
         drop(state);
         stream.settle();
-        Self(stream)
+        Self { stream, demand }
     }
 }
 
 impl Outlet for RequestStream {
     fn send(&self, text: &[u8], deadline: Option<Instant>) -> Result<bool> {
-        self.0.say(text, deadline)
+        self.stream.say(text, deadline)
     }
 
     fn respond(
@@ -383,43 +387,53 @@ impl Outlet for RequestStream {
         error: Option<ErrorCode>,
         deadline: Option<Instant>,
     ) -> Result<()> {
-        let session = self.0.session()?;
-        let mut state = self.0.lock();
-        if self.0.is_done() {
+        let session = self.stream.session()?;
+        let mut state = self.stream.lock();
+        if self.stream.is_done() {
             return Err(gone());
         }
         if !state.begun {
-            self.0.done.store(true, Ordering::SeqCst);
+            self.stream.done.store(true, Ordering::SeqCst);
             let writer = state.writer.take();
             drop(state);
-            let head = session.head_of_answer(json_head(error.map_or(200, legacy_status)), error);
+            let head = session.head_of_answer(self.demand.head(error, legacy_status), error);
             return match writer {
                 Some(mut writer) => writer.respond(&head, &text),
                 None => Err(gone()),
             };
         }
         drop(state);
-        self.0.say(&text, deadline)?;
-        let mut state = self.0.lock();
-        self.0.done.store(true, Ordering::SeqCst);
+        self.stream.say(&text, deadline)?;
+        let mut state = self.stream.lock();
+        self.stream.done.store(true, Ordering::SeqCst);
         state.hang_up();
         Ok(())
     }
 
+    fn demand(&self, scopes: &BTreeSet<String>) {
+        self.demand.note(scopes);
+    }
+
     fn send_away(&self, retry: Duration) -> Result<()> {
-        self.0.send_away(retry)
+        self.stream.send_away(retry)
     }
 
     fn close(&self) {
-        self.0.close_now();
+        self.stream.close_now();
     }
 }
 
 impl Drop for RequestStream {
     fn drop(&mut self) {
-        if !self.0.is_done() {
-            self.0.close_now();
+        if !self.stream.is_done() {
+            self.stream.close_now();
         }
+    }
+}
+
+impl fmt::Debug for RequestStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RequestStream").field(&self.stream).finish()
     }
 }
 

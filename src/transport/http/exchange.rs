@@ -10,8 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::Result;
 
-/// A request whose body was read.
-#[derive(Debug)]
+/// A request whose body was read. Its `Debug` form shows no credentials.
 #[non_exhaustive]
 pub struct HttpRequest<'a> {
     /// The method, in capitals as it was sent.
@@ -70,6 +69,21 @@ impl<'a> HttpRequest<'a> {
     /// The first value of a field.
     pub fn value(&self, name: &str) -> Option<&'a [u8]> {
         self.values(name).next()
+    }
+}
+
+impl fmt::Debug for HttpRequest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.headers.iter().map(|(name, _)| *name).collect();
+        f.debug_struct("HttpRequest")
+            .field("method", &self.method)
+            // Queries hold secrets too often.
+            .field("target", &self.target.split('?').next())
+            .field("headers", &names)
+            .field("body", &format_args!("{} bytes", self.body.len()))
+            .field("local", &self.local)
+            .field("remote", &self.remote)
+            .finish()
     }
 }
 

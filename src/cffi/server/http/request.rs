@@ -11,7 +11,8 @@ use crate::cffi::stage::Stage;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{self, Text, mcplink_str_t, view_or_empty};
 use crate::cffi::user::{Hook, call_back};
-use crate::server::http::{Denied, Principal};
+use crate::server::Principal;
+use crate::server::http::Denied;
 use crate::transport::http::HttpRequest;
 
 use super::super::serving::Serving;

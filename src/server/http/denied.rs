@@ -1,0 +1,225 @@
+//! Why a request is not let in, and what its sender is told to do about it.
+//!
+//! Spec: Base Protocol, Authorization, "Error Handling" (2025-03-26 and later); RFC 6750, section 3.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::options::Access;
+use super::refusal::Refusal;
+use super::reply::json_head;
+use crate::error::ErrorCode;
+use crate::protocol::LogLevel;
+use crate::protocol::principal::scope_set;
+use crate::sync::Mutex;
+use crate::transport::http::ResponseHead;
+
+/// Why a request is not served.
+#[derive(Clone, Debug)]
+pub struct Denied(pub(super) Why);
+
+#[derive(Clone, Debug)]
+pub(super) enum Why {
+    /// It carries no token.
+    NoToken,
+    /// Nobody can tell what it carries.
+    Malformed(String),
+    InvalidToken(String),
+    Scopes(BTreeSet<String>),
+    Challenge(String),
+    Forbidden,
+    Unavailable(String),
+}
+
+impl Denied {
+    /// Nobody known sent it: status 401, with this challenge in `WWW-Authenticate` (RFC 9110, section 11.6.1).
+    pub fn unauthorized(challenge: impl Into<String>) -> Self {
+        Self(Why::Challenge(challenge.into()))
+    }
+
+    /// The one who sent it may not: status 403.
+    pub fn forbidden() -> Self {
+        Self(Why::Forbidden)
+    }
+
+    /// Its access token is not good: status 401, on which clients come by another one. The reason is shown to the client and to
+    /// [`ServerBuilder::on_log`](crate::server::ServerBuilder::on_log), so it never quotes the token: "it has expired".
+    pub fn invalid_token(why: impl Into<String>) -> Self {
+        Self(Why::InvalidToken(why.into()))
+    }
+
+    /// Whoever sent it needs these scopes, all of them: status 403, on which clients have their users grant more.
+    pub fn insufficient_scope<S: AsRef<str>>(scopes: impl IntoIterator<Item = S>) -> Self {
+        Self(Why::Scopes(scope_set(scopes)))
+    }
+
+    /// Whether it may be served can't be found out at the moment: status 503, so that no client throws a good token away. The reason is for
+    /// the host's log.
+    pub fn unavailable(why: impl Into<String>) -> Self {
+        Self(Why::Unavailable(why.into()))
+    }
+
+    /// What the host is told of it.
+    pub(super) fn for_host(&self) -> Option<(LogLevel, String)> {
+        match &self.0 {
+            Why::InvalidToken(why) => Some((
+                LogLevel::Info,
+                format!("an access token was refused: {why}"),
+            )),
+            Why::Unavailable(why) => {
+                Some((LogLevel::Error, format!("access can't be checked: {why}")))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Says no to requests, in the way of what checks them.
+pub(super) struct Challenger(Access);
+
+impl Challenger {
+    pub(super) fn new(access: Access) -> Self {
+        Self(access)
+    }
+
+    pub(super) fn refusal(&self, denied: Denied) -> Refusal {
+        let challenged = |status, text: &str, challenge| {
+            Refusal::text(status, text).header("WWW-Authenticate", challenge)
+        };
+        match denied.0 {
+            Why::NoToken => challenged(
+                401,
+                "an access token is missing: send it as Authorization: Bearer",
+                self.challenge(None, None),
+            ),
+            Why::Malformed(why) => {
+                let challenge = self.challenge(Some(("invalid_request", Some(&why))), None);
+                challenged(400, &why, challenge)
+            }
+            Why::InvalidToken(why) => {
+                let challenge = self.challenge(Some(("invalid_token", Some(&why))), None);
+                challenged(
+                    401,
+                    &format!("the access token is not good: {why}"),
+                    challenge,
+                )
+            }
+            Why::Scopes(scopes) => {
+                let error = crate::server::scopes::missing(&scopes);
+                Refusal::new(403, &error)
+                    .header("WWW-Authenticate", self.insufficient_scope(&scopes))
+            }
+            Why::Challenge(challenge) => {
+                challenged(401, "the request is not authorized", challenge)
+            }
+            Why::Forbidden => Refusal::text(403, "the request is not authorized"),
+            Why::Unavailable(_) => {
+                let text = "access can't be checked at the moment; try again later";
+                Refusal::text(503, text).header("Retry-After", "5")
+            }
+        }
+    }
+
+    fn insufficient_scope(&self, scopes: &BTreeSet<String>) -> String {
+        self.challenge(Some(("insufficient_scope", None)), Some(scopes))
+    }
+
+    /// The value of `WWW-Authenticate`. Scopes that every request needs are among those of any operation.
+    fn challenge(
+        &self,
+        error: Option<(&str, Option<&str>)>,
+        scopes: Option<&BTreeSet<String>>,
+    ) -> String {
+        let mut challenge = "Bearer".to_owned();
+        let mut add = |name: &str, value: &str| {
+            let comma = if challenge.contains('=') { "," } else { "" };
+            // It can't fail: strings take everything.
+            _ = write!(challenge, "{comma} {name}=\"{}\"", quotable(value));
+        };
+        if let Some((error, description)) = error {
+            add("error", error);
+            if let Some(description) = description {
+                add("error_description", description);
+            }
+        }
+        let server = match &self.0 {
+            Access::Tokens(server) => Some(server),
+            _ => None,
+        };
+        let general = server.map(|server| server.required()).into_iter().flatten();
+        let all: BTreeSet<&str> = general
+            .chain(scopes.into_iter().flatten())
+            .map(String::as_str)
+            .collect();
+        if !all.is_empty() {
+            let all: Vec<&str> = all.into_iter().collect();
+            add("scope", &all.join(" "));
+        }
+        if let Some(server) = server {
+            add("resource_metadata", server.metadata_url());
+        }
+        challenge
+    }
+}
+
+/// The text with what may stand between quotes there; the rest is left out (RFC 6750, section 3).
+fn quotable(text: &str) -> String {
+    let allowed = |c: &char| matches!(c, ' '..='~') && !matches!(c, '"' | '\\');
+    text.chars().filter(allowed).collect()
+}
+
+/// What an answer was refused for want of, if it was: known before the answer is.
+pub(super) struct Demand {
+    challenger: Arc<Challenger>,
+    /// The scopes.
+    wanted: Mutex<Option<BTreeSet<String>>>,
+}
+
+impl Demand {
+    pub(super) fn new(challenger: &Arc<Challenger>) -> Self {
+        Self {
+            challenger: Arc::clone(challenger),
+            wanted: Mutex::new(None),
+        }
+    }
+
+    pub(super) fn note(&self, scopes: &BTreeSet<String>) {
+        *self.wanted.lock() = Some(scopes.clone());
+    }
+
+    /// The head of an answer that is one message.
+    pub(super) fn head(
+        &self,
+        error: Option<ErrorCode>,
+        status: fn(ErrorCode) -> u16,
+    ) -> ResponseHead {
+        let Some(error) = error else {
+            return json_head(200);
+        };
+        match &*self.wanted.lock() {
+            Some(scopes) => {
+                let challenge = self.challenger.insufficient_scope(scopes);
+                json_head(403).header("WWW-Authenticate", challenge)
+            }
+            None => json_head(status(error)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // A name of a scope, or the reason of a verifier, can't end the quotes or the line.
+    #[test]
+    fn challenges_hold_only_what_may_stand_in_them() {
+        let challenger = Challenger::new(Access::Open);
+        let scopes = scope_set(["b a", "a\"x\\", "c\r\nEvil: yes", "ü"]);
+        assert_eq!(
+            challenger.insufficient_scope(&scopes),
+            r#"Bearer error="insufficient_scope", scope="Evil: a ax b c yes ""#
+        );
+        assert_eq!(challenger.challenge(None, None), "Bearer");
+    }
+}

@@ -1,0 +1,59 @@
+//! Streams that are open for as long as their reader likes tell nothing more when the reader's authorization has expired.
+//!
+//! A call is another matter: it was authorized when it came, and gets its answer.
+
+use std::time::{Instant, SystemTime};
+
+use super::verifier::LEEWAY;
+use crate::error::Result;
+use crate::protocol::principal::Principal;
+use crate::transport::http::{ResponseHead, ResponseWriter};
+
+/// Takes nothing after a time, as if there were no room for it: what speaks then ends the stream, and that may be said.
+#[derive(Debug)]
+struct Expiring {
+    inner: Box<dyn ResponseWriter>,
+    until: SystemTime,
+    has_refused: bool,
+}
+
+/// The response to a request for a stream by this principal.
+pub(super) fn bounded(
+    response: Box<dyn ResponseWriter>,
+    principal: Option<&Principal>,
+) -> Box<dyn ResponseWriter> {
+    match principal.and_then(Principal::expiry) {
+        Some(expiry) => Box::new(Expiring {
+            inner: response,
+            until: expiry + LEEWAY,
+            has_refused: false,
+        }),
+        None => response,
+    }
+}
+
+impl ResponseWriter for Expiring {
+    fn respond(&mut self, head: &ResponseHead, body: &[u8]) -> Result<()> {
+        self.inner.respond(head, body)
+    }
+
+    fn begin(&mut self, head: &ResponseHead, first: &[u8]) -> Result<()> {
+        self.inner.begin(head, first)
+    }
+
+    fn write(&mut self, piece: &[u8], deadline: Option<Instant>) -> Result<bool> {
+        if !self.has_refused && self.until <= SystemTime::now() {
+            self.has_refused = true;
+            return Ok(false);
+        }
+        self.inner.write(piece, deadline)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.inner.finish()
+    }
+
+    fn on_gone(&mut self, callback: Box<dyn FnOnce() + Send>) {
+        self.inner.on_gone(callback);
+    }
+}

@@ -1,0 +1,390 @@
+//! A server that takes access tokens: whose, for what, and where clients get them.
+//!
+//! Spec: Base Protocol, "Authorization" (2025-06-18 and later); RFC 9728; RFC 6750.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use serde::Serialize;
+
+use super::cors;
+use super::denied::{Denied, Why};
+use super::options::HttpOptions;
+use super::refusal::Refusal;
+use super::verifier::{LEEWAY, TokenVerifier};
+use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::protocol::principal::{Principal, scope_set};
+use crate::schema::url::Url;
+use crate::transport::http::{HttpRequest, ResponseHead};
+
+/// Under which the metadata of protected resources is found.
+const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
+
+/// A server to which clients authorize themselves with access tokens of an authorization server (OAuth 2.1).
+///
+/// Each request is served only with a token in its `Authorization` field that the verifier takes for good, that was issued for this server and has
+/// not expired. Others are answered with status 401 and a challenge that says where tokens are to be had; what lacks a scope with 403 and the
+/// scopes that are needed. The metadata that this refers to is served to everybody, at the places that RFC 9728 gives it.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::server::Principal;
+/// use mcplink::server::http::{Denied, Grant, HttpOptions, ResourceServer};
+///
+/// // The feature `jwt` has a ready-made verifier for signed tokens.
+/// let verifier = |token: &str| match token {
+///     "k7Zq" => Ok(Grant::new(Principal::new("ada").scopes(["files:read"]), ["https://files.example/mcp"])),
+///     _ => Err(Denied::invalid_token("it is unknown")),
+/// };
+/// let server = ResourceServer::new("https://files.example/mcp", ["https://login.example"], verifier)?
+///     .required_scopes(["files:read"])
+///     .scopes_supported(["files:read", "files:write"])
+///     .implies("files:write", ["files:read"]);
+/// let options = HttpOptions::new().authorization(server);
+/// # Ok::<(), mcplink::Error>(())
+/// ```
+pub struct ResourceServer {
+    /// In canonical form.
+    resource: String,
+    authorization_servers: Vec<String>,
+    verifier: Arc<dyn TokenVerifier>,
+    /// In canonical form.
+    audiences: Vec<String>,
+    required: BTreeSet<String>,
+    supported: BTreeSet<String>,
+    implied: Vec<(String, BTreeSet<String>)>,
+    name: Option<String>,
+    documentation: Option<String>,
+    metadata_url: String,
+}
+
+/// The metadata document (RFC 9728, section 2).
+#[derive(Serialize)]
+struct Metadata<'a> {
+    resource: &'a str,
+    authorization_servers: &'a [String],
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    scopes_supported: &'a BTreeSet<String>,
+    bearer_methods_supported: [&'static str; 1],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource_name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource_documentation: Option<&'a str>,
+}
+
+impl ResourceServer {
+    /// A server that clients reach at the address `resource`, as they write it, with tokens of these authorization servers, named by their
+    /// issuer.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] when there is no authorization server, or an address is none, is not `https` (except on this machine), or has a
+    /// query, a fragment or credentials in it.
+    pub fn new<S: Into<String>>(
+        resource: &str,
+        authorization_servers: impl IntoIterator<Item = S>,
+        verifier: impl TokenVerifier + 'static,
+    ) -> Result<Self> {
+        let resource = canonical(check("the address of the server", resource)?);
+        let authorization_servers: Vec<String> =
+            authorization_servers.into_iter().map(Into::into).collect();
+        if authorization_servers.is_empty() {
+            let text =
+                format!("clients of '{resource}' need an authorization server to get tokens from");
+            return Err(Error::new(ErrorKind::Invalid, text));
+        }
+        for issuer in &authorization_servers {
+            check("the issuer", issuer)?;
+        }
+        Ok(Self {
+            metadata_url: metadata_of(&resource),
+            audiences: vec![resource.clone()],
+            resource,
+            authorization_servers,
+            verifier: Arc::new(verifier),
+            required: BTreeSet::new(),
+            supported: BTreeSet::new(),
+            implied: Vec::new(),
+            name: None,
+            documentation: None,
+        })
+    }
+
+    /// The scopes that every request needs; what one operation needs besides says
+    /// [`ServerBuilder::require_scopes`](crate::server::ServerBuilder::require_scopes). Clients are told with the first challenge. Defaults to
+    /// none.
+    pub fn required_scopes<S: AsRef<str>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
+        self.required = scope_set(scopes);
+        self
+    }
+
+    /// The scopes that there are, as the metadata shows them: those that a client needs for the usual, since some ask for all of them at once.
+    /// `offline_access` is left out: it is between client and authorization server (M-AUTH-S-48). Defaults to
+    /// [`required_scopes`](Self::required_scopes).
+    pub fn scopes_supported<S: AsRef<str>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
+        self.supported = scope_set(scopes);
+        self
+    }
+
+    /// Says that whoever was granted `broad` has these narrower scopes too, and what they imply (M-AUTH-S-60). Defaults to no scope implying
+    /// another.
+    pub fn implies<S: AsRef<str>>(
+        mut self,
+        broad: impl Into<String>,
+        narrow: impl IntoIterator<Item = S>,
+    ) -> Self {
+        self.implied.push((broad.into(), scope_set(narrow)));
+        self
+    }
+
+    /// Another name of this server in the audience of tokens, for authorization servers that don't write its address there. Only the address
+    /// is one by default.
+    pub fn audience(mut self, audience: impl AsRef<str>) -> Self {
+        self.audiences.push(canonical(audience.as_ref()));
+        self
+    }
+
+    /// What the server is called where people are asked to grant something. Defaults to none.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// The address of a page for developers. Defaults to none.
+    pub fn documentation(mut self, url: impl Into<String>) -> Self {
+        self.documentation = Some(url.into());
+        self
+    }
+
+    /// Where clients find the metadata, if a proxy brings only some paths here: it is served there too. Defaults to the place that follows from
+    /// the server's address: `https://host/.well-known/oauth-protected-resource/mcp` for `https://host/mcp`.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn metadata_at(mut self, url: &str) -> Result<Self> {
+        check("the address of the metadata", url)?.clone_into(&mut self.metadata_url);
+        Ok(self)
+    }
+
+    pub(super) fn required(&self) -> &BTreeSet<String> {
+        &self.required
+    }
+
+    pub(super) fn metadata_url(&self) -> &str {
+        &self.metadata_url
+    }
+
+    /// Whether a request may be served, and who sends it.
+    pub(super) fn admit(&self, request: &HttpRequest<'_>) -> Result<Principal, Denied> {
+        let grant = self.verifier.verify(token_of(request)?)?;
+        let mut audience = grant.audience.iter().map(|name| canonical(name));
+        if !audience.any(|name| self.audiences.contains(&name)) {
+            return Err(Denied::invalid_token("it was not issued for this server"));
+        }
+        let principal = grant.principal;
+        let expiry = principal.expiry();
+        if expiry.is_some_and(|expiry| expiry + LEEWAY <= SystemTime::now()) {
+            return Err(Denied::invalid_token("it has expired"));
+        }
+        let principal = self.with_implied(principal);
+        let lacks = |scope: &String| !principal.has_scope(scope);
+        if self.required.iter().any(lacks) {
+            return Err(Denied::insufficient_scope(&self.required));
+        }
+        Ok(principal)
+    }
+
+    fn with_implied(&self, principal: Principal) -> Principal {
+        let Some(granted) = principal.granted().filter(|_| !self.implied.is_empty()) else {
+            return principal;
+        };
+        let mut all = granted.clone();
+        loop {
+            let before = all.len();
+            for (broad, narrow) in &self.implied {
+                if all.contains(broad) {
+                    all.extend(narrow.iter().cloned());
+                }
+            }
+            if all.len() == before {
+                return principal.scopes(all);
+            }
+        }
+    }
+
+    /// The answer to a request for the metadata, if it is one.
+    ///
+    /// Spec: RFC 9728, section 3.
+    pub(super) fn serve_metadata(
+        &self,
+        options: &HttpOptions,
+        request: &HttpRequest<'_>,
+    ) -> Option<Refusal> {
+        let path = request.target.split('?').next().unwrap_or_default();
+        let inserted = path.strip_prefix(WELL_KNOWN);
+        let is_known = inserted.is_some_and(|rest| {
+            rest.is_empty() || rest == path_of(&self.resource) || rest == options.path
+        });
+        if !is_known && path != path_of(&self.metadata_url) {
+            return None;
+        }
+        // Everybody may know, pages of any site too.
+        let answer = match request.method {
+            "GET" => Refusal {
+                head: ResponseHead::new(200)
+                    .header("Content-Type", "application/json")
+                    .header("Cache-Control", "max-age=300"),
+                body: self.metadata(),
+            },
+            "OPTIONS" => Refusal {
+                head: cors::preflight(request, "GET"),
+                body: Vec::new(),
+            },
+            _ => Refusal::text(405, "allowed here: GET").header("Allow", "GET, OPTIONS"),
+        };
+        Some(answer.header("Access-Control-Allow-Origin", "*"))
+    }
+
+    fn metadata(&self) -> Vec<u8> {
+        let shown = if self.supported.is_empty() {
+            &self.required
+        } else {
+            &self.supported
+        };
+        let mut scopes_supported = shown.clone();
+        scopes_supported.remove("offline_access");
+        let metadata = Metadata {
+            resource: &self.resource,
+            authorization_servers: &self.authorization_servers,
+            scopes_supported: &scopes_supported,
+            bearer_methods_supported: ["header"],
+            resource_name: self.name.as_deref(),
+            resource_documentation: self.documentation.as_deref(),
+        };
+        serde_json::to_vec(&metadata).expect("strings are JSON")
+    }
+}
+
+impl fmt::Debug for ResourceServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResourceServer")
+            .field("resource", &self.resource)
+            .field("authorization_servers", &self.authorization_servers)
+            .field("required_scopes", &self.required)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The token that a request carries in its `Authorization` field: nowhere else is looked for one.
+fn token_of<'a>(request: &HttpRequest<'a>) -> Result<&'a str, Denied> {
+    let mut fields = request.values("Authorization");
+    let Some(field) = fields.next() else {
+        return Err(Denied(Why::NoToken));
+    };
+    let malformed = |why: &str| Err(Denied(Why::Malformed(why.to_owned())));
+    if fields.next().is_some() {
+        return malformed("there is more than one Authorization field");
+    }
+    let field = std::str::from_utf8(field).unwrap_or_default();
+    let (scheme, token) = field.split_once(' ').unwrap_or((field, ""));
+    if !scheme.eq_ignore_ascii_case("Bearer") {
+        return Err(Denied(Why::NoToken));
+    }
+    let token = token.trim_ascii();
+    let body = token.trim_end_matches('=');
+    let may_stand = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/".contains(&byte);
+    if body.is_empty() || !body.bytes().all(may_stand) {
+        return malformed("what follows Bearer in the Authorization field is no token");
+    }
+    Ok(token)
+}
+
+fn check<'a>(what: &str, address: &'a str) -> Result<&'a str> {
+    let refuse = |why: &str| {
+        let text = format!("{what} '{}' {why}", Excerpt(address));
+        Err(Error::new(ErrorKind::Invalid, text))
+    };
+    let Some(url) = Url::read(address) else {
+        return refuse("is no URL");
+    };
+    if !(url.is("https") || url.is("http") && url.is_loopback()) {
+        return refuse("is not https, which only an address of this machine need not be");
+    }
+    if url.user.is_some() || url.path.contains(['?', '#']) {
+        return refuse("has credentials, a query or a fragment in it, which has no meaning here");
+    }
+    Ok(address)
+}
+
+/// Scheme and host in lower case, and no slash that stands for nothing. Names that are no addresses stay as they are.
+///
+/// Spec: Base Protocol, Authorization, "Canonical Server URI" (2025-06-18 and later).
+fn canonical(address: &str) -> String {
+    let Some((scheme, rest)) = address.split_once("://") else {
+        return address.to_owned();
+    };
+    let end = rest.find('/').unwrap_or(rest.len());
+    let (place, path) = rest.split_at(end);
+    let path = if path == "/" { "" } else { path };
+    format!(
+        "{}://{}{path}",
+        scheme.to_ascii_lowercase(),
+        place.to_ascii_lowercase()
+    )
+}
+
+/// What stands behind the host.
+fn path_of(address: &str) -> &str {
+    let rest = address.split_once("://").map_or("", |(_, rest)| rest);
+    rest.find('/').map_or("", |at| &rest[at..])
+}
+
+fn metadata_of(resource: &str) -> String {
+    let path = path_of(resource);
+    let origin = &resource[..resource.len() - path.len()];
+    format!("{origin}{WELL_KNOWN}{path}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // M-AUTH-B-30, M-AUTH-B-31, L-AUTH-B-41, L-AUTH-B-42
+    #[test]
+    fn addresses_have_a_canonical_form() {
+        for (address, expected) in [
+            (
+                "HTTPS://MCP.Example.com/Server",
+                "https://mcp.example.com/Server",
+            ),
+            ("https://h/", "https://h"),
+            ("https://h:8443", "https://h:8443"),
+            ("https://h/mcp/", "https://h/mcp/"),
+            ("api://Files", "api://files"),
+            ("My-Client", "My-Client"),
+        ] {
+            assert_eq!(canonical(address), expected);
+        }
+    }
+
+    // M-ASD-S-04
+    #[test]
+    fn the_path_of_a_server_follows_the_well_known_one() {
+        for (resource, expected) in [
+            (
+                "https://h",
+                "https://h/.well-known/oauth-protected-resource",
+            ),
+            (
+                "https://h:1/a/mcp",
+                "https://h:1/.well-known/oauth-protected-resource/a/mcp",
+            ),
+        ] {
+            assert_eq!(metadata_of(resource), expected);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What finds out what an access token is good for.
+
+use std::time::Duration;
+
+use super::denied::Denied;
+use crate::protocol::principal::Principal;
+
+/// So far the clocks of two machines may be apart.
+pub(super) const LEEWAY: Duration = Duration::from_secs(60);
+
+/// Finds out what access tokens are good for. A closure that takes the token is one.
+///
+/// `JwtVerifier` (feature `jwt`) is one for tokens that are signed; for others ask the authorization server (RFC 7662), and remember its answer
+/// for a moment. Whom the token was issued for, and until when it is good, is checked by the [`ResourceServer`](super::ResourceServer).
+///
+/// Never hand the token on: it was issued for this server only. What a server needs elsewhere it gets a token of its own for (M-AUTH-S-43).
+pub trait TokenVerifier: Send + Sync {
+    /// Finds out what a token is good for. Runs on the thread that read the request, many at once.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied::invalid_token`] for one that is not good, [`Denied::unavailable`] when that can't be found out.
+    fn verify(&self, token: &str) -> Result<Grant, Denied>;
+}
+
+impl<F> TokenVerifier for F
+where
+    F: Fn(&str) -> Result<Grant, Denied> + Send + Sync,
+{
+    fn verify(&self, token: &str) -> Result<Grant, Denied> {
+        self(token)
+    }
+}
+
+/// What an access token is good for.
+#[derive(Clone, Debug)]
+pub struct Grant {
+    pub(super) principal: Principal,
+    pub(super) audience: Vec<String>,
+}
+
+impl Grant {
+    /// A token with which `principal` acts, issued for the servers in `audience`: the address of this server is one of them, or else the token
+    /// is refused. A verifier that makes sure of that in another way names that address itself.
+    pub fn new<S: Into<String>>(
+        principal: Principal,
+        audience: impl IntoIterator<Item = S>,
+    ) -> Self {
+        Self {
+            principal,
+            audience: audience.into_iter().map(Into::into).collect(),
+        }
+    }
+
+    /// Who acts with it.
+    pub fn principal(&self) -> &Principal {
+        &self.principal
+    }
+
+    /// For which servers it was issued.
+    pub fn audience(&self) -> &[String] {
+        &self.audience
+    }
+}
