@@ -33,16 +33,22 @@ build_shared() {
   shared=$folder/libmcplink.so
 }
 
-# build_program NAME [FLAG …]: the program of tests/cffi/NAME.c, and of NAME.rs if there is one, which is a Rust library of the host's.
+# build_program NAME [FLAG …]: the program of tests/cffi/NAME.c, or one that is made of the prototypes; and of NAME.rs if there is one, which is
+# a Rust library of the host's.
 build_program() {
-  local name=$1 more=()
+  local name=$1 more=() source=tests/cffi/$1.c
   shift
+  case $name in
+    nulls | triples) source=$out/$name.c && tests/cffi/calls.py "$name" "$source" ;;
+    link) source=$out/link.c && tests/cffi/abi.py link "$source" ;;
+    fuzz) tests/cffi/calls.py cases "$out/cases.h" ;;
+  esac
   if [ -f "tests/cffi/$name.rs" ]; then
     rustc --edition 2021 --crate-type staticlib -C panic=unwind -O "tests/cffi/$name.rs" -o "$out/$name.a"
     more+=("$out/$name.a")
   fi
   # shellcheck disable=SC2086
-  "${CC:-gcc}" "${c_flags[@]}" "tests/cffi/$name.c" "$@" "${more[@]}" "$archive" $native -o "$out/$name"
+  "${CC:-gcc}" "${c_flags[@]}" -Itests/cffi "-I$out" "$source" "$@" "${more[@]}" "$archive" $native -o "$out/$name"
 }
 
 run_program() {
