@@ -4993,9 +4993,11 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_icons(mcplink_server_opt
  *
  * options: the settings.
  * revisions: for example "2025-11-25 2026-07-28"; NULL for all.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_UNSUPPORTED for one that this library does not know. Threads: one at a time. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_revisions(mcplink_server_options_t *options, const char *revisions);
+MCPLINK_API
+mcplink_status_t mcplink_server_options_set_revisions(mcplink_server_options_t *options,
+                                                      const char *revisions);
 
 /**
  * Has all callbacks of the server run where the host dispatches a pump.
