@@ -224,17 +224,18 @@ fn begin(
     }
     client.callers.start(move || {
         let Request { method, work } = request;
-        let outcome = contained(|| {
-            let own = started.token.clone();
+        let (own, here) = (started.token.clone(), Arc::clone(&shared));
+        // What belongs to the options is let go of before the outcome is told.
+        let outcome = contained(move || {
             let _tied = options.cancel.as_ref().map(|token| {
                 let own = own.clone();
                 token.on_trigger(move || own.trigger())
             });
             let on_progress = options.progress.clone().map(|hook| {
-                let (news, shared) = (News::new(hook), Arc::clone(&shared));
+                let (news, shared) = (News::new(hook), Arc::clone(&here));
                 move |progress| news.post(&shared, Kind::Call, progress)
             });
-            let options = options.build(shared.timeouts, Some(&own), on_progress);
+            let options = options.build(here.timeouts, Some(&own), on_progress);
             work(&connected, options).map_err(Failure::from)
         });
         started.end(

@@ -114,15 +114,17 @@ fn elsewhere(
     let slot = Arc::new(Mutex::new(None));
     let (filled, shared) = (Arc::clone(&slot), Arc::clone(&entered.shared));
     entered.callers.start(move || {
-        let outcome = contained(|| {
+        let here = Arc::clone(&shared);
+        // What belongs to the options is let go of before the outcome is there.
+        let outcome = contained(move || {
             let on_progress = options.progress.clone().map(|hook| {
                 let news = News::new(hook);
-                let shared = Arc::clone(&shared);
+                let shared = Arc::clone(&here);
                 // Like what a server asks, it is for the thread that waits.
                 move |progress| news.post(&shared, Kind::Question, progress)
             });
             let cancel = options.cancel.as_ref();
-            let options = options.build(shared.timeouts, cancel, on_progress);
+            let options = options.build(here.timeouts, cancel, on_progress);
             work(&client, options).map_err(Failure::from)
         });
         *filled.lock() = Some(outcome);
