@@ -267,9 +267,11 @@ static void takes_null(void)
 
 int main(void)
 {
+    int fds = count_of("fd");
     tools();
     others();
     logs();
     takes_null();
+    talk_clean(fds);
     return 0;
 }

@@ -87,6 +87,7 @@ static void *use_server(void *user)
 
 int main(void)
 {
+    int fds = count_of("fd");
     pthread_t threads[AT_ONCE];
     talk_t talk, other;
     int i, one = 1;
@@ -157,5 +158,6 @@ int main(void)
     CHECK(destroyed == 1);
     while (talk_line(&talk) != NULL) { }
     talk_end(&talk);
+    talk_clean(fds);
     return 0;
 }

@@ -309,6 +309,7 @@ static void takes_null(mcplink_server_t *server)
 
 int main(void)
 {
+    int fds = count_of("fd");
     mcplink_server_t *server = mcplink_server_new("http", "1");
     mcplink_error_t *err = NULL;
     mcplink_listener_t *listener = NULL;
@@ -323,5 +324,6 @@ int main(void)
     mcplink_server_free(server);
     CHECK(mcplink_listener_close(listener) == MCPLINK_OK);
     mcplink_listener_free(listener);
+    talk_clean(fds);
     return 0;
 }

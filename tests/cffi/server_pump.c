@@ -71,6 +71,7 @@ static mcplink_server_t *pumped(mcplink_pump_t *pump)
 
 int main(void)
 {
+    int fds = count_of("fd");
     mcplink_error_t *err = NULL;
     mcplink_pump_t *pump = NULL;
     talk_t one, two;
@@ -146,5 +147,6 @@ int main(void)
     while (talk_line(&one) != NULL) { }
     talk_end(&one);
     mcplink_pump_free(pump);
+    talk_clean(fds);
     return 0;
 }
