@@ -15,7 +15,7 @@ mod header {
     use std::path::PathBuf;
 
     /// What is exported, in the order of the header.
-    const PARTS: [&str; 39] = [
+    const PARTS: [&str; 40] = [
         "version.rs",
         "text.rs",
         "user.rs",
@@ -33,6 +33,7 @@ mod header {
         "answer.rs",
         "log.rs",
         "client/options.rs",
+        "client/tuning.rs",
         "client/reach.rs",
         "client/endpoint.rs",
         "client/mod.rs",
