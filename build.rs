@@ -15,7 +15,7 @@ mod header {
     use std::path::PathBuf;
 
     /// What is exported, in the order of the header.
-    const PARTS: [&str; 40] = [
+    const PARTS: [&str; 49] = [
         "version.rs",
         "text.rs",
         "user.rs",
@@ -32,6 +32,7 @@ mod header {
         "responder.rs",
         "answer.rs",
         "log.rs",
+        "dump.rs",
         "client/options.rs",
         "client/tuning.rs",
         "client/reach.rs",
@@ -53,9 +54,17 @@ mod header {
         "server/options.rs",
         "server/settings.rs",
         "server/tuning.rs",
-        "server/mod.rs",
+        "server/life.rs",
         "server/registry.rs",
+        "server/looking.rs",
         "server/session.rs",
+        "server/http/options.rs",
+        "server/http/request.rs",
+        "server/http/listener.rs",
+        "server/http/head.rs",
+        "server/http/channel.rs",
+        "server/http/exchange.rs",
+        "server/http/mount.rs",
     ];
 
     /// What compilers differ in. `MCPLINK_NODISCARD` is the compiler's own attribute: the standard one may not follow another.

@@ -592,6 +592,79 @@ typedef int32_t mcplink_completion_of;
 #endif // __cplusplus
 
 /**
+ * An upper bound of a server over HTTP.
+ */
+enum mcplink_http_limit
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * How many sessions there may be: 10000. The next client is refused with status 503.
+     */
+    MCPLINK_HTTP_LIMIT_SESSIONS = 1,
+    /**
+     * How many requests of clients of revisions since 2026-07-28 may be in hand: 1024. The next one is answered with a "busy" error.
+     */
+    MCPLINK_HTTP_LIMIT_REQUESTS = 2,
+    /**
+     * How many streams of change notifications such clients may have: 10000. The next one is refused.
+     */
+    MCPLINK_HTTP_LIMIT_STREAMS = 3,
+    /**
+     * How many connections may be open: 1024. The next one is answered with status 503.
+     */
+    MCPLINK_HTTP_LIMIT_CONNECTIONS = 4,
+    /**
+     * How many requests may be served at once, each on a thread of its own: 64. The next ones wait.
+     */
+    MCPLINK_HTTP_LIMIT_WORKERS = 5,
+    /**
+     * How many connections with something to read may wait for a thread: 256. The next one is answered with status 503.
+     */
+    MCPLINK_HTTP_LIMIT_WAITING = 6,
+    /**
+     * Longest request line with its header fields, in bytes: 16 KiB.
+     */
+    MCPLINK_HTTP_LIMIT_HEAD_BYTES = 7,
+    /**
+     * How many header fields a request may have: 64, at most 256.
+     */
+    MCPLINK_HTTP_LIMIT_FIELDS = 8,
+    /**
+     * How many bytes of a stream may wait for a client that does not read: 256 KiB.
+     */
+    MCPLINK_HTTP_LIMIT_STREAM_BYTES = 9,
+    /**
+     * How long a head may take, in milliseconds: 10000. A slower one is answered with status 408.
+     */
+    MCPLINK_HTTP_LIMIT_HEAD_MS = 10,
+    /**
+     * How long a body may take beside what its length allows, in milliseconds: 10000. A slower one is answered with status 408.
+     */
+    MCPLINK_HTTP_LIMIT_BODY_MS = 11,
+    /**
+     * How fast a body has to come, in bytes a second: 1024.
+     */
+    MCPLINK_HTTP_LIMIT_BODY_RATE = 12,
+    /**
+     * How long a client may read nothing of what waits for it, in milliseconds: 30000. Then its connection is broken off.
+     */
+    MCPLINK_HTTP_LIMIT_WRITE_MS = 13,
+    /**
+     * How long a connection may stay without a request, in milliseconds: 75000.
+     */
+    MCPLINK_HTTP_LIMIT_IDLE_MS = 14,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_http_limit mcplink_http_limit;
+#else
+typedef int32_t mcplink_http_limit;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
  * The era of a server, which is a matter of the revisions that it speaks.
  */
 enum mcplink_era
@@ -797,12 +870,44 @@ typedef struct mcplink_client_t mcplink_client_t;
 typedef struct mcplink_error_t mcplink_error_t;
 
 /**
+ * An HTTP request that came in by the host's own web server, and where its response goes.
+ */
+typedef struct mcplink_exchange_t mcplink_exchange_t;
+
+/**
+ * Status and header fields of a response. The fields of length, connection and date are the host's business. It is borrowed until the
+ * function that got it returns.
+ */
+typedef struct mcplink_http_head_t mcplink_http_head_t;
+
+/**
+ * How a server is served over HTTP. The defaults suit a server for clients on the same machine. One thread at a time uses it; what serves
+ * copies it.
+ */
+typedef struct mcplink_http_options_t mcplink_http_options_t;
+
+/**
+ * An HTTP request, as far as it can say who sends it. It is borrowed until the callback that got it returns.
+ */
+typedef struct mcplink_http_request_t mcplink_http_request_t;
+
+/**
+ * The endpoint of a server, to be mounted in a web server of the host.
+ */
+typedef struct mcplink_http_t mcplink_http_t;
+
+/**
  * A JSON value: a document of the caller's, or a node in one.
  *
  * Every function that looks at a node takes NULL and a node of another type too, and gives the neutral value then, so that chains of calls
  * need no checks in between. A node is valid as long as its document; a document may be read by many threads at once.
  */
 typedef struct mcplink_json_t mcplink_json_t;
+
+/**
+ * A server that listens for HTTP clients.
+ */
+typedef struct mcplink_listener_t mcplink_listener_t;
 
 /**
  * A prompt: messages that a user picks by name. One thread at a time uses it; a server copies it.
@@ -981,6 +1086,32 @@ typedef void (*mcplink_done_fn)(void *user,
  */
 typedef void (*mcplink_handler_fn)(void *user, const mcplink_request_t *request, mcplink_responder_t *responder);
 
+/**
+ * Finds out who sends a request: ends with mcplink_http_request_admit or mcplink_http_request_challenge; without either the request is
+ * refused with status 403.
+ */
+typedef void (*mcplink_authenticate_fn)(void *user, mcplink_http_request_t *request);
+
+/**
+ * Begins a response.
+ *
+ * head: status and header fields, valid until it returns. length: of the whole body in bytes; -1 for one that comes in pieces, of which nobody
+ * knows how many. Returns: MCPLINK_OK, or anything else when the client has gone.
+ */
+typedef mcplink_status_t (*mcplink_http_begin_fn)(void *user, const mcplink_http_head_t *head, int64_t length);
+
+/**
+ * Sends a piece of the body, at once: a client waits for it. bytes: valid until it returns. Returns: MCPLINK_OK, or anything else when the client
+ * has gone.
+ */
+typedef mcplink_status_t (*mcplink_http_write_fn)(void *user, const char *bytes, size_t len);
+
+/**
+ * Ends a response, once, whatever came before. complete: whether all of it was there; if not, break the connection off, so that the client
+ * sees that something is missing.
+ */
+typedef void (*mcplink_http_end_fn)(void *user, bool complete);
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -1007,6 +1138,22 @@ MCPLINK_API uint32_t mcplink_version_number(void);
  * Returns: true if it does. Since 0.1.
  */
 MCPLINK_API bool mcplink_check_version(uint32_t header_version);
+
+/**
+ * Whether this build of the library has a feature. What it lacks returns MCPLINK_E_UNSUPPORTED.
+ *
+ * feature: "http-client", "http-server", "tls" or "validation"; "http" for both halves of HTTP.
+ * Returns: false for NULL and names that it does not know. Threads: any. Since 0.1.
+ */
+MCPLINK_API bool mcplink_has_feature(const char *feature);
+
+/**
+ * The revisions of the protocol that this library speaks, the newest first.
+ *
+ * Returns: a static string that ends in NUL, with blanks in between, for example "2026-07-28 2025-11-25"; never NULL. Threads: any. Since 0.1.
+ */
+MCPLINK_API
+const char *mcplink_revisions(void);
 
 /**
  * The name of a status, for example "MCPLINK_E_TIMEOUT".
@@ -1949,6 +2096,14 @@ MCPLINK_API mcplink_status_t mcplink_responder_fail(mcplink_responder_t *respond
 MCPLINK_API mcplink_status_t mcplink_set_log(int32_t level, mcplink_log_fn callback, void *user, mcplink_destroy_fn destroy);
 
 /**
+ * Writes who waits for whom: all clients and servers of the process, the requests in hand, the threads that run handlers or wait.
+ *
+ * fd: where to; it stays the caller's.
+ * Returns: MCPLINK_OK, MCPLINK_E_INVALID or MCPLINK_E_IO. Threads: any, but no signal handler. Blocks: while fd takes nothing. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_debug_dump(int fd);
+
+/**
  * Makes options with the defaults. They need to be told what to connect to: a command, a URL, two descriptors or a transport.
  *
  * Returns: options, the caller's to free. Threads: any; one at a time uses them. Since 0.1.
@@ -4896,9 +5051,11 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_icons(mcplink_server_opt
  *
  * options: the settings.
  * revisions: for example "2025-11-25 2026-07-28"; NULL for all.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_UNSUPPORTED for one that this library does not know. Threads: one at a time. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_revisions(mcplink_server_options_t *options, const char *revisions);
+MCPLINK_API
+mcplink_status_t mcplink_server_options_set_revisions(mcplink_server_options_t *options,
+                                                      const char *revisions);
 
 /**
  * Has all callbacks of the server run where the host dispatches a pump.
@@ -5177,1162 +5334,712 @@ MCPLINK_API
 mcplink_status_t mcplink_server_stop(mcplink_server_t *server);
 
 /**
- * Describes a server by its name and version. All settings have defaults that suit most servers.
+ * Adds a tool.
  *
- * name: the name, for programs.
- * version: its version.
- * Returns: the settings, the caller's to free; NULL for a bad argument, which the functions that take it refuse in turn. Threads: any. Since 0.1.
+ * server: the server.
+ * tool: the definition, which is copied.
+ * callback: answers; see mcplink_handler_fn. It runs on a thread of the library, several at once, or where the pump of the server is
+ * dispatched.
+ * user, destroy: passed to callback; ended when the tool is taken away and no request for it is left, or with the server.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the name is taken or no name, or a schema can't be used. Threads: any, also while the server serves: clients are told. Blocks: no. Since 0.1.
  */
 MCPLINK_API
-mcplink_server_options_t *mcplink_server_options_new(const char *name,
-                                                     const char *version);
+mcplink_status_t mcplink_server_add_tool(mcplink_server_t *server,
+                                         const mcplink_tool_t *tool,
+                                         mcplink_handler_fn callback,
+                                         void *user,
+                                         mcplink_destroy_fn destroy,
+                                         mcplink_error_t **err);
 
 /**
- * Frees settings. Servers that were made with them keep theirs.
+ * Takes a tool away. Requests for it that are in hand go on.
+ *
+ * server: the server.
+ * tool: its name.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID when there is none like this. Threads: any, also while the server serves: clients are told. Blocks: no. Since
+ * 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_remove_tool(mcplink_server_t *server,
+                                            const char *tool);
+
+/**
+ * Adds a resource.
+ *
+ * server: the server.
+ * resource: the definition, which is copied.
+ * callback: answers; see mcplink_handler_fn. It runs on a thread of the library, several at once, or where the pump of the server is
+ * dispatched.
+ * user, destroy: passed to callback; ended when the resource is taken away and no request for it is left, or with the server.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the address is taken or no address. Threads: any, also while the server serves: clients are told. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_add_resource(mcplink_server_t *server,
+                                             const mcplink_resource_t *resource,
+                                             mcplink_handler_fn callback,
+                                             void *user,
+                                             mcplink_destroy_fn destroy,
+                                             mcplink_error_t **err);
+
+/**
+ * Takes a resource away. Requests for it that are in hand go on.
+ *
+ * server: the server.
+ * uri: its address.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID when there is none like this. Threads: any, also while the server serves: clients are told. Blocks: no. Since
+ * 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_remove_resource(mcplink_server_t *server,
+                                                const char *uri);
+
+/**
+ * Adds resources whose addresses follow a template. mcplink_request_args shows what the variables are in the address that is read.
+ *
+ * server: the server.
+ * template: the definition, which is copied.
+ * callback: answers; see mcplink_handler_fn. It runs on a thread of the library, several at once, or where the pump of the server is
+ * dispatched.
+ * user, destroy: passed to callback; ended when the template is taken away and no request for it is left, or with the server.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the template is there already, or is none. Threads: any, also while the server serves: clients are told. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_add_template(mcplink_server_t *server,
+                                             const mcplink_template_t *template_,
+                                             mcplink_handler_fn callback,
+                                             void *user,
+                                             mcplink_destroy_fn destroy,
+                                             mcplink_error_t **err);
+
+/**
+ * Takes a template away. Requests for it that are in hand go on.
+ *
+ * server: the server.
+ * uri_template: the template, as it was written.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID when there is none like this. Threads: any, also while the server serves: clients are told. Blocks: no. Since
+ * 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_remove_template(mcplink_server_t *server,
+                                                const char *uri_template);
+
+/**
+ * Adds a prompt.
+ *
+ * server: the server.
+ * prompt: the definition, which is copied.
+ * callback: answers; see mcplink_handler_fn. It runs on a thread of the library, several at once, or where the pump of the server is
+ * dispatched.
+ * user, destroy: passed to callback; ended when the prompt is taken away and no request for it is left, or with the server.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the name is taken or empty, or two arguments have the same one. Threads: any, also while the server serves: clients are told. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_add_prompt(mcplink_server_t *server,
+                                           const mcplink_prompt_t *prompt,
+                                           mcplink_handler_fn callback,
+                                           void *user,
+                                           mcplink_destroy_fn destroy,
+                                           mcplink_error_t **err);
+
+/**
+ * Takes a prompt away. Requests for it that are in hand go on.
+ *
+ * server: the server.
+ * prompt: its name.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID when there is none like this. Threads: any, also while the server serves: clients are told. Blocks: no. Since
+ * 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_remove_prompt(mcplink_server_t *server,
+                                              const char *prompt);
+
+/**
+ * Completes an argument of a prompt, or a variable of a template, while the user types it. What has it may be added later.
+ *
+ * The handler finds the argument in mcplink_request_name, what is typed in mcplink_request_typed and the other arguments, as far as they are
+ * known, in mcplink_request_args; it answers with mcplink_responder_values.
+ *
+ * server: the server.
+ * of: one of enum mcplink_completion_of.
+ * target: the name of the prompt, or the template.
+ * argument: the name of the argument or variable.
+ * callback: answers; see mcplink_handler_fn. It runs where other handlers do.
+ * user, destroy: passed to callback; ended with the server.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the argument has a completer already. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_add_completer(mcplink_server_t *server,
+                                              int32_t of,
+                                              const char *target,
+                                              const char *argument,
+                                              mcplink_handler_fn callback,
+                                              void *user,
+                                              mcplink_destroy_fn destroy,
+                                              mcplink_error_t **err);
+
+/**
+ * Tells everybody who subscribed to a resource that it changed.
+ *
+ * server: the server.
+ * uri: the address of the resource.
+ * Returns: MCPLINK_OK, also when nobody subscribed. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_resource_updated(mcplink_server_t *server, const char *uri);
+
+/**
+ * Counts what the server serves: an array of objects, with "kind" ("session", "listener", "http") and what there is to count of it.
+ *
+ * server: the server.
+ * stats: receives a document, NULL after a failure. The caller's to free, with mcplink_json_free.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_stats(const mcplink_server_t *server, mcplink_json_t **stats, mcplink_error_t **err);
+
+/**
+ * Says who waits for whom in what the server serves, for people who look for what hangs.
+ *
+ * server: the server.
+ * activity: receives a document that is one string, read with mcplink_json_str; NULL after a failure. The caller's to free, with
+ * mcplink_json_free.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_activity(const mcplink_server_t *server, mcplink_json_t **activity, mcplink_error_t **err);
+
+/**
+ * Sends a log message that belongs to no call to the clients that want it, if the server was made with logging. Only clients of revisions
+ * before 2026-07-28 can get one: later ones get what mcplink_responder_log sends.
+ *
+ * server: the server.
+ * level: one of enum mcplink_log_level.
+ * logger: names the part of the server that it comes from; NULL for none.
+ * json, len: what there is to say, as JSON; MCPLINK_NUL measures it. Nothing that clients must not know.
+ * Returns: MCPLINK_OK, also when nobody wants it; MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_log(mcplink_server_t *server, int32_t level, const char *logger, const char *json, size_t len);
+
+/**
+ * Serves the process that started this one, over the standard streams, until it closes them or mcplink_server_stop is called.
+ *
+ * Standard output is taken for the protocol meanwhile: what this process and its children print goes to standard error, and standard input is
+ * empty for them. Both are put back at the end. Call it before anything is read of standard input.
+ *
+ * server: the server.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK when the client has gone or the server was stopped; MCPLINK_E_STATE when the standard streams are served already, and
+ * when this thread dispatches the pump of the server; MCPLINK_E_IO; MCPLINK_E_CLOSED when the server is freed. Threads: any. Blocks: until then;
+ * calls in hand may finish then, for a few seconds. With a pump another thread has to dispatch it. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_serve_stdio(mcplink_server_t *server,
+                                            mcplink_error_t **err);
+
+/**
+ * The same without waiting.
+ *
+ * server: the server.
+ * session: receives the session, NULL after a failure. The caller's to free, before or after the server.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: as mcplink_server_serve_stdio; MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_serve_stdio_start(mcplink_server_t *server, mcplink_session_t **session, mcplink_error_t **err);
+
+/**
+ * Serves a client over descriptors, one message a line, until it has gone or mcplink_server_stop is called: pipes, sockets, files.
+ *
+ * server: the server.
+ * input: what the client sends. output: what it is sent; the same one for a socket. Both are duplicated and stay the caller's: who closes them
+ * early closes only his own.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK when the client has gone or the server was stopped; MCPLINK_E_INVALID, MCPLINK_E_IO for descriptors that can't be used;
+ * MCPLINK_E_STATE when this thread dispatches the pump of the server; MCPLINK_E_CLOSED when the server is freed. Threads: any. Blocks: until then.
+ * Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_serve_fds(mcplink_server_t *server,
+                                          int input,
+                                          int output,
+                                          mcplink_error_t **err);
+
+/**
+ * The same without waiting, for a client that may act on behalf of somebody.
+ *
+ * server: the server.
+ * input, output: as for mcplink_server_serve_fds.
+ * principal: on whose behalf the client acts, which the host has made sure of: mcplink_request_principal shows it. NULL when nobody knows.
+ * session: receives the session, NULL after a failure. The caller's to free, before or after the server.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: as mcplink_server_serve_fds; MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_serve_fds_start(mcplink_server_t *server,
+                                                int input,
+                                                int output,
+                                                const char *principal,
+                                                mcplink_session_t **session,
+                                                mcplink_error_t **err);
+
+/**
+ * Serves a client over a transport of the host's own, without waiting.
+ *
+ * server: the server.
+ * transport: the transport, with a send function. It serves one session, stays the caller's, and is freed after the session.
+ * principal: on whose behalf the client acts, which the host has made sure of; NULL when nobody knows.
+ * session: receives the session, NULL after a failure. The caller's to free, before or after the server.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK; MCPLINK_E_STATE when the transport has served before or lacks a send function; MCPLINK_E_CLOSED when the server was
+ * stopped. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_attach(mcplink_server_t *server,
+                                       mcplink_transport_t *transport,
+                                       const char *principal,
+                                       mcplink_session_t **session,
+                                       mcplink_error_t **err);
+
+/**
+ * Waits until the client has gone, or the session was closed.
+ *
+ * session: the session.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK when the client has gone or the session was closed; another status when the transport failed. Threads: any. Blocks:
+ * until then; calls in hand may finish then, for a few seconds. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_session_wait(mcplink_session_t *session, mcplink_error_t **err);
+
+/**
+ * Closes a session: its calls are cancelled, and the transport ends.
+ *
+ * session: the session.
+ * Returns: MCPLINK_OK, also when it is closed already. Threads: any. Blocks: a few seconds at most, for handlers that don't return. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_session_close(mcplink_session_t *session);
+
+/**
+ * Whether the client has gone, or the session was closed.
+ *
+ * session: NULL for true.
+ * Returns: true if so. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API bool mcplink_session_is_closed(const mcplink_session_t *session);
+
+/**
+ * On whose behalf the client acts.
+ *
+ * session: NULL for none.
+ * Returns: what the session was made with, valid as long as the session; empty when nobody knows. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_session_principal(const mcplink_session_t *session);
+
+/**
+ * Frees a session, and closes it before.
+ *
+ * session: NULL is fine. Threads: any. Blocks: as mcplink_session_close. Since 0.1.
+ */
+MCPLINK_API void mcplink_session_free(mcplink_session_t *session);
+
+/**
+ * Makes settings with their defaults.
+ *
+ * Returns: the settings, the caller's to free. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_http_options_t *mcplink_http_options_new(void);
+
+/**
+ * Frees settings. What serves with them keeps its own.
  *
  * options: NULL is fine. Since 0.1.
  */
-MCPLINK_API void mcplink_server_options_free(mcplink_server_options_t *options);
+MCPLINK_API void mcplink_http_options_free(mcplink_http_options_t *options);
 
 /**
- * Says how to use the server, for models.
+ * Sets the path of the endpoint: "/mcp" without this. Others are answered with status 404.
  *
  * options: the settings.
- * instructions: NULL for none.
+ * path: begins with "/".
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_instructions(mcplink_server_options_t *options, const char *instructions);
+MCPLINK_API mcplink_status_t mcplink_http_options_set_path(mcplink_http_options_t *options, const char *path);
 
 /**
- * Sets what people see as its name.
+ * Adds a name under which the server is reached, compared with the field Host without its port. Behind a proxy, name what the proxy sends. Without any, a server on a loopback address is reached as localhost, 127.0.0.1 and [::1], others under all names.
  *
  * options: the settings.
- * title: NULL for none.
+ * host: for example "mcp.example.com".
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_title(mcplink_server_options_t *options, const char *title);
+MCPLINK_API
+mcplink_status_t mcplink_http_options_add_host(mcplink_http_options_t *options,
+                                               const char *host);
 
 /**
- * Says what it is for.
+ * Adds a web site whose pages may call the server. Without any, pages of the server's own host may.
  *
  * options: the settings.
- * description: NULL for none.
+ * origin: scheme, host, and port where it is not the usual one, for example "https://example.com".
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_description(mcplink_server_options_t *options, const char *description);
+MCPLINK_API mcplink_status_t mcplink_http_options_add_origin(mcplink_http_options_t *options, const char *origin);
 
 /**
- * Sets the address of its home page.
+ * Says whether clients of revisions before 2026-07-28 get sessions. Without them any replica can answer any request; but such clients can't be asked anything, nor be told of changes.
  *
  * options: the settings.
- * website: NULL for none.
+ * sessions: whether so; true without this.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_website(mcplink_server_options_t *options, const char *website);
+MCPLINK_API
+mcplink_status_t mcplink_http_options_set_sessions(mcplink_http_options_t *options,
+                                                   bool sessions);
 
 /**
- * Sets its icons.
+ * Sets after how long without a request a session ends that has no open stream: 30 minutes without this.
  *
  * options: the settings.
- * icons, len: a JSON array of objects with "src"; MCPLINK_NUL measures it. NULL for none.
+ * idle_ms: in milliseconds.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_icons(mcplink_server_options_t *options, const char *icons, size_t len);
+MCPLINK_API mcplink_status_t mcplink_http_options_set_session_idle_ms(mcplink_http_options_t *options, uint32_t idle_ms);
 
 /**
- * Sets the revisions of the protocol that are served: all of them without this.
+ * Serves clients of 2024-11-05 too, on the two paths that its HTTP transport has.
  *
  * options: the settings.
- * revisions: for example "2025-11-25 2026-07-28"; NULL for all.
+ * stream: the path of the stream.
+ * post: the path of what the client posts.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_revisions(mcplink_server_options_t *options, const char *revisions);
+MCPLINK_API mcplink_status_t mcplink_http_options_set_old_paths(mcplink_http_options_t *options, const char *stream, const char *post);
 
 /**
- * Has all callbacks of the server run where the host dispatches a pump.
+ * Sets how much of each stream of a session is kept for a client that comes back for it: 256 events and 1 MiB without this.
  *
  * options: the settings.
- * pump: the pump, which has to outlive the server; NULL for threads of the library.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ * events: how many events.
+ * bytes: how many bytes of them.
+ * Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_pump(mcplink_server_options_t *options, mcplink_pump_t *pump);
+MCPLINK_API mcplink_status_t mcplink_http_options_set_kept_events(mcplink_http_options_t *options, size_t events, size_t bytes);
 
 /**
- * Has a function called for what the library has to say of the server, instead of that of mcplink_set_log.
+ * Sets how often something is written on a quiet stream, so that nobody on the way takes it for dead: every 15 seconds without this.
  *
  * options: the settings.
- * level: the least severe level that is wanted, one of enum mcplink_log_level.
- * callback: called on any thread, also with a pump; it has to be quick. NULL for none.
- * user, destroy: passed to callback; ended when another function is set, or when the settings and all servers made with them have ended.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ * interval_ms: in milliseconds, at least 1.
+ * Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
  */
-MCPLINK_API
-mcplink_status_t mcplink_server_options_set_log(mcplink_server_options_t *options,
-                                                int32_t level,
-                                                mcplink_log_fn callback,
-                                                void *user,
-                                                mcplink_destroy_fn destroy);
+MCPLINK_API mcplink_status_t mcplink_http_options_set_keep_alive_ms(mcplink_http_options_t *options, uint32_t interval_ms);
 
 /**
- * Describes a prompt.
- *
- * name: its name, for programs.
- * description: what it is for; NULL for none.
- * Returns: the definition, the caller's to free; NULL for a bad argument, which the functions that take it refuse in turn. Threads: any. Since 0.1.
- */
-MCPLINK_API
-mcplink_prompt_t *mcplink_prompt_new(const char *name,
-                                     const char *description);
-
-/**
- * Adds an argument, which is always text. A prompt without any takes any.
- *
- * prompt: the prompt.
- * argument: its name.
- * flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
- * description: what it is; NULL for none.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_prompt_add_argument(mcplink_prompt_t *prompt,
-                                             const char *argument,
-                                             uint32_t flags,
-                                             const char *description);
-
-/**
- * Sets what people see as its name.
- *
- * prompt: the prompt.
- * title: NULL for none.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_prompt_set_title(mcplink_prompt_t *prompt, const char *title);
-
-/**
- * Sets its icons: an array of objects with "src".
- *
- * prompt: the prompt.
- * icons, len: as JSON; MCPLINK_NUL measures it. NULL for none.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_prompt_set_icons(mcplink_prompt_t *prompt, const char *icons, size_t len);
-
-/**
- * Sets what travels beside it: an object.
- *
- * prompt: the prompt.
- * meta, len: as JSON; MCPLINK_NUL measures it. NULL for none.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_prompt_set_meta(mcplink_prompt_t *prompt, const char *meta, size_t len);
-
-/**
- * Frees the description of a prompt. Servers that have it keep it.
- *
- * prompt: NULL is fine. Since 0.1.
- */
-MCPLINK_API void mcplink_prompt_free(mcplink_prompt_t *prompt);
-
-/**
- * Adds a tool.
- *
- * server: the server.
- * tool: the definition, which is copied.
- * callback: answers; see mcplink_handler_fn. It runs on a thread of the library, several at once, or where the pump of the server is
- * dispatched.
- * user, destroy: passed to callback; ended when the tool is taken away and no request for it is left, or with the server.
- * err: receives what went wrong; NULL is fine.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the name is taken or no name, or a schema can't be used. Threads: any, also while the server serves: clients are told. Blocks: no. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_add_tool(mcplink_server_t *server,
-                                         const mcplink_tool_t *tool,
-                                         mcplink_handler_fn callback,
-                                         void *user,
-                                         mcplink_destroy_fn destroy,
-                                         mcplink_error_t **err);
-
-/**
- * Takes a tool away. Requests for it that are in hand go on.
- *
- * server: the server.
- * tool: its name.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID when there is none like this. Threads: any, also while the server serves: clients are told. Blocks: no. Since
- * 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_remove_tool(mcplink_server_t *server,
-                                            const char *tool);
-
-/**
- * Adds a resource.
- *
- * server: the server.
- * resource: the definition, which is copied.
- * callback: answers; see mcplink_handler_fn. It runs on a thread of the library, several at once, or where the pump of the server is
- * dispatched.
- * user, destroy: passed to callback; ended when the resource is taken away and no request for it is left, or with the server.
- * err: receives what went wrong; NULL is fine.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the address is taken or no address. Threads: any, also while the server serves: clients are told. Blocks: no. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_add_resource(mcplink_server_t *server,
-                                             const mcplink_resource_t *resource,
-                                             mcplink_handler_fn callback,
-                                             void *user,
-                                             mcplink_destroy_fn destroy,
-                                             mcplink_error_t **err);
-
-/**
- * Takes a resource away. Requests for it that are in hand go on.
- *
- * server: the server.
- * uri: its address.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID when there is none like this. Threads: any, also while the server serves: clients are told. Blocks: no. Since
- * 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_remove_resource(mcplink_server_t *server,
-                                                const char *uri);
-
-/**
- * Adds resources whose addresses follow a template. mcplink_request_args shows what the variables are in the address that is read.
- *
- * server: the server.
- * template: the definition, which is copied.
- * callback: answers; see mcplink_handler_fn. It runs on a thread of the library, several at once, or where the pump of the server is
- * dispatched.
- * user, destroy: passed to callback; ended when the template is taken away and no request for it is left, or with the server.
- * err: receives what went wrong; NULL is fine.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the template is there already, or is none. Threads: any, also while the server serves: clients are told. Blocks: no. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_add_template(mcplink_server_t *server,
-                                             const mcplink_template_t *template_,
-                                             mcplink_handler_fn callback,
-                                             void *user,
-                                             mcplink_destroy_fn destroy,
-                                             mcplink_error_t **err);
-
-/**
- * Takes a template away. Requests for it that are in hand go on.
- *
- * server: the server.
- * uri_template: the template, as it was written.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID when there is none like this. Threads: any, also while the server serves: clients are told. Blocks: no. Since
- * 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_remove_template(mcplink_server_t *server,
-                                                const char *uri_template);
-
-/**
- * Adds a prompt.
- *
- * server: the server.
- * prompt: the definition, which is copied.
- * callback: answers; see mcplink_handler_fn. It runs on a thread of the library, several at once, or where the pump of the server is
- * dispatched.
- * user, destroy: passed to callback; ended when the prompt is taken away and no request for it is left, or with the server.
- * err: receives what went wrong; NULL is fine.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the name is taken or empty, or two arguments have the same one. Threads: any, also while the server serves: clients are told. Blocks: no. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_add_prompt(mcplink_server_t *server,
-                                           const mcplink_prompt_t *prompt,
-                                           mcplink_handler_fn callback,
-                                           void *user,
-                                           mcplink_destroy_fn destroy,
-                                           mcplink_error_t **err);
-
-/**
- * Takes a prompt away. Requests for it that are in hand go on.
- *
- * server: the server.
- * prompt: its name.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID when there is none like this. Threads: any, also while the server serves: clients are told. Blocks: no. Since
- * 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_remove_prompt(mcplink_server_t *server,
-                                              const char *prompt);
-
-/**
- * Completes an argument of a prompt, or a variable of a template, while the user types it. What has it may be added later.
- *
- * The handler finds the argument in mcplink_request_name, what is typed in mcplink_request_typed and the other arguments, as far as they are
- * known, in mcplink_request_args; it answers with mcplink_responder_values.
- *
- * server: the server.
- * of: one of enum mcplink_completion_of.
- * target: the name of the prompt, or the template.
- * argument: the name of the argument or variable.
- * callback: answers; see mcplink_handler_fn. It runs where other handlers do.
- * user, destroy: passed to callback; ended with the server.
- * err: receives what went wrong; NULL is fine.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the argument has a completer already. Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_add_completer(mcplink_server_t *server,
-                                              int32_t of,
-                                              const char *target,
-                                              const char *argument,
-                                              mcplink_handler_fn callback,
-                                              void *user,
-                                              mcplink_destroy_fn destroy,
-                                              mcplink_error_t **err);
-
-/**
- * Tells everybody who subscribed to a resource that it changed.
- *
- * server: the server.
- * uri: the address of the resource.
- * Returns: MCPLINK_OK, also when nobody subscribed. Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_resource_updated(mcplink_server_t *server, const char *uri);
-
-/**
- * Describes a resource.
- *
- * uri: its address (RFC 3986), with a scheme that says what kind of thing it is, one of your own if there is none.
- * name: its name, for programs.
- * Returns: the definition, the caller's to free; NULL for a bad argument, which the functions that take it refuse in turn. Threads: any. Since 0.1.
- */
-MCPLINK_API
-mcplink_resource_t *mcplink_resource_new(const char *uri,
-                                         const char *name);
-
-/**
- * Sets what people see as its name.
- *
- * resource: the resource.
- * title: NULL for none.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_resource_set_title(mcplink_resource_t *resource, const char *title);
-
-/**
- * Says what is in it, for models.
- *
- * resource: the resource.
- * description: NULL for none.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_resource_set_description(mcplink_resource_t *resource, const char *description);
-
-/**
- * Says what kind of data it is: what is answered without a MIME type has this one.
- *
- * resource: the resource.
- * mime_type: NULL for none.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_resource_set_mime_type(mcplink_resource_t *resource, const char *mime_type);
-
-/**
- * Says how many bytes it has.
- *
- * resource: the resource.
- * size: in bytes, without any coding.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_resource_set_size(mcplink_resource_t *resource, uint64_t size);
-
-/**
- * Says for whom it is and how important: an object with "audience", "priority", "lastModified".
- *
- * resource: the resource.
- * annotations, len: as JSON; MCPLINK_NUL measures it. NULL for none.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_resource_set_annotations(mcplink_resource_t *resource, const char *annotations, size_t len);
-
-/**
- * Sets its icons: an array of objects with "src".
- *
- * resource: the resource.
- * icons, len: as JSON; MCPLINK_NUL measures it. NULL for none.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_resource_set_icons(mcplink_resource_t *resource, const char *icons, size_t len);
-
-/**
- * Sets what travels beside it: an object.
- *
- * resource: the resource.
- * meta, len: as JSON; MCPLINK_NUL measures it. NULL for none.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_resource_set_meta(mcplink_resource_t *resource, const char *meta, size_t len);
-
-/**
- * Frees the description of a resource. Servers that have it keep it.
- *
- * resource: NULL is fine. Since 0.1.
- */
-MCPLINK_API void mcplink_resource_free(mcplink_resource_t *resource);
-
-/**
- * Serves the process that started this one, over the standard streams, until it closes them or mcplink_server_stop is called.
- *
- * Standard output is taken for the protocol meanwhile: what this process and its children print goes to standard error, and standard input is
- * empty for them. Both are put back at the end. Call it before anything is read of standard input.
- *
- * server: the server.
- * err: receives what went wrong; NULL is fine.
- * Returns: MCPLINK_OK when the client has gone or the server was stopped; MCPLINK_E_STATE when the standard streams are served already, and
- * when this thread dispatches the pump of the server; MCPLINK_E_IO; MCPLINK_E_CLOSED when the server is freed. Threads: any. Blocks: until then;
- * calls in hand may finish then, for a few seconds. With a pump another thread has to dispatch it. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_serve_stdio(mcplink_server_t *server,
-                                            mcplink_error_t **err);
-
-/**
- * The same without waiting.
- *
- * server: the server.
- * session: receives the session, NULL after a failure. The caller's to free, before or after the server.
- * err: receives what went wrong; NULL is fine.
- * Returns: as mcplink_server_serve_stdio; MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_serve_stdio_start(mcplink_server_t *server, mcplink_session_t **session, mcplink_error_t **err);
-
-/**
- * Serves a client over descriptors, one message a line, until it has gone or mcplink_server_stop is called: pipes, sockets, files.
- *
- * server: the server.
- * input: what the client sends. output: what it is sent; the same one for a socket. Both are duplicated and stay the caller's: who closes them
- * early closes only his own.
- * err: receives what went wrong; NULL is fine.
- * Returns: MCPLINK_OK when the client has gone or the server was stopped; MCPLINK_E_INVALID, MCPLINK_E_IO for descriptors that can't be used;
- * MCPLINK_E_STATE when this thread dispatches the pump of the server; MCPLINK_E_CLOSED when the server is freed. Threads: any. Blocks: until then.
- * Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_serve_fds(mcplink_server_t *server,
-                                          int input,
-                                          int output,
-                                          mcplink_error_t **err);
-
-/**
- * The same without waiting, for a client that may act on behalf of somebody.
- *
- * server: the server.
- * input, output: as for mcplink_server_serve_fds.
- * principal: on whose behalf the client acts, which the host has made sure of: mcplink_request_principal shows it. NULL when nobody knows.
- * session: receives the session, NULL after a failure. The caller's to free, before or after the server.
- * err: receives what went wrong; NULL is fine.
- * Returns: as mcplink_server_serve_fds; MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_serve_fds_start(mcplink_server_t *server,
-                                                int input,
-                                                int output,
-                                                const char *principal,
-                                                mcplink_session_t **session,
-                                                mcplink_error_t **err);
-
-/**
- * Waits until the client has gone, or the session was closed.
- *
- * session: the session.
- * err: receives what went wrong; NULL is fine.
- * Returns: MCPLINK_OK when the client has gone or the session was closed; another status when the transport failed. Threads: any. Blocks:
- * until then; calls in hand may finish then, for a few seconds. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_session_wait(mcplink_session_t *session, mcplink_error_t **err);
-
-/**
- * Closes a session: its calls are cancelled, and the transport ends.
- *
- * session: the session.
- * Returns: MCPLINK_OK, also when it is closed already. Threads: any. Blocks: a few seconds at most, for handlers that don't return. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_session_close(mcplink_session_t *session);
-
-/**
- * Whether the client has gone, or the session was closed.
- *
- * session: NULL for true.
- * Returns: true if so. Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_API bool mcplink_session_is_closed(const mcplink_session_t *session);
-
-/**
- * On whose behalf the client acts.
- *
- * session: NULL for none.
- * Returns: what the session was made with, valid as long as the session; empty when nobody knows. Threads: any. Since 0.1.
- */
-MCPLINK_API mcplink_str_t mcplink_session_principal(const mcplink_session_t *session);
-
-/**
- * Frees a session, and closes it before.
- *
- * session: NULL is fine. Threads: any. Blocks: as mcplink_session_close. Since 0.1.
- */
-MCPLINK_API void mcplink_session_free(mcplink_session_t *session);
-
-/**
- * Handles requests of a method of one's own. Methods that the protocol defines stay the library's.
- *
- * What mcplink_responder_json gives is sent as it is: since 2026-07-28 a result has to bring its "resultType" along.
+ * Sets an upper bound. How long a body may be is said by MCPLINK_LIMIT_MESSAGE_BYTES of the server.
  *
  * options: the settings.
- * method: the method, for example "com.example/reindex". A handler that it had before is replaced.
- * callback: answers; see mcplink_handler_fn. It runs where other handlers do.
- * user, destroy: passed to callback; ended when it is replaced, or when the settings and all servers made with them have ended.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_options_on_method(mcplink_server_options_t *options,
-                                                  const char *method,
-                                                  mcplink_handler_fn callback,
-                                                  void *user,
-                                                  mcplink_destroy_fn destroy);
-
-/**
- * Describes resources whose addresses follow a template.
- *
- * uri_template: the template, for example "users://{id}".
- * name: the name of such a resource, for programs.
- * Returns: the definition, the caller's to free; NULL for a bad argument, which the functions that take it refuse in turn. Threads: any. Since 0.1.
- */
-MCPLINK_API
-mcplink_template_t *mcplink_template_new(const char *uri_template,
-                                         const char *name);
-
-/**
- * Sets what people see as its name.
- *
- * template: the template of resources.
- * title: NULL for none.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_template_set_title(mcplink_template_t *template_, const char *title);
-
-/**
- * Says what is in it, for models.
- *
- * template: the template of resources.
- * description: NULL for none.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_template_set_description(mcplink_template_t *template_, const char *description);
-
-/**
- * Says what kind of data it is: what is answered without a MIME type has this one.
- *
- * template: the template of resources.
- * mime_type: NULL for none.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_template_set_mime_type(mcplink_template_t *template_, const char *mime_type);
-
-/**
- * Says for whom it is and how important: an object with "audience", "priority", "lastModified".
- *
- * template: the template of resources.
- * annotations, len: as JSON; MCPLINK_NUL measures it. NULL for none.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_template_set_annotations(mcplink_template_t *template_, const char *annotations, size_t len);
-
-/**
- * Sets its icons: an array of objects with "src".
- *
- * template: the template of resources.
- * icons, len: as JSON; MCPLINK_NUL measures it. NULL for none.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_template_set_icons(mcplink_template_t *template_, const char *icons, size_t len);
-
-/**
- * Sets what travels beside it: an object.
- *
- * template: the template of resources.
- * meta, len: as JSON; MCPLINK_NUL measures it. NULL for none.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_template_set_meta(mcplink_template_t *template_, const char *meta, size_t len);
-
-/**
- * Frees the description of a template of resources. Servers that have it keep it.
- *
- * template: NULL is fine. Since 0.1.
- */
-MCPLINK_API void mcplink_template_free(mcplink_template_t *template_);
-
-/**
- * Describes a tool.
- *
- * name: its name, for programs: letters, digits, "_", "-" and ".".
- * description: what it does, for models; NULL for none.
- * Returns: the definition, the caller's to free; NULL for a bad argument, which the functions that take it refuse in turn. Threads: any. Since 0.1.
- */
-MCPLINK_API
-mcplink_tool_t *mcplink_tool_new(const char *name,
-                                 const char *description);
-
-/**
- * Adds an argument: the input schema of the tool is made of all that are added.
- *
- * tool: the tool.
- * param: the name of the argument.
- * kind: one of enum mcplink_param_type.
- * flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
- * description: what it is, for models; NULL for none.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when there is one of this name already. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_tool_add_param(mcplink_tool_t *tool,
-                                        const char *param,
-                                        int32_t kind,
-                                        uint32_t flags,
-                                        const char *description);
-
-/**
- * Adds an argument that more has to be said of: choices, bounds, items.
- *
- * tool: the tool.
- * param: the name of the argument.
- * flags: MCPLINK_PARAM_REQUIRED or MCPLINK_PARAM_OPTIONAL.
- * schema, len: its JSON Schema, for example {"enum":["red","green"]}; MCPLINK_NUL measures it.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_tool_add_param_schema(mcplink_tool_t *tool,
-                                               const char *param,
-                                               uint32_t flags,
-                                               const char *schema,
-                                               size_t len);
-
-/**
- * Sets the whole input schema: a JSON Schema of an object, carried as it is. It replaces what mcplink_tool_add_param has made, and is replaced
- * by the next one that is added.
- *
- * tool: the tool.
- * schema, len: the schema; MCPLINK_NUL measures it.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_tool_set_input_schema(mcplink_tool_t *tool,
-                                               const char *schema,
-                                               size_t len);
-
-/**
- * Sets the output schema: what mcplink_responder_structured gives has to fit it.
- *
- * tool: the tool.
- * schema, len: a JSON Schema, carried as it is; MCPLINK_NUL measures it. NULL for none.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_tool_set_output_schema(mcplink_tool_t *tool, const char *schema, size_t len);
-
-/**
- * Says what the tool does to the world.
- *
- * tool: the tool.
- * hint: one of enum mcplink_tool_hint.
- * is_so: whether it is so.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_tool_set_annotation(mcplink_tool_t *tool, int32_t hint, bool is_so);
-
-/**
- * Says whether calls may become tasks, on a server with mcplink_server_options_set_tasks.
- *
- * tool: the tool.
- * support: one of enum mcplink_task_support. Forbidden without it.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_tool_set_task_support(mcplink_tool_t *tool, int32_t support);
-
-/**
- * Sets what people see as its name.
- *
- * tool: the tool.
- * title: NULL for none.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_tool_set_title(mcplink_tool_t *tool, const char *title);
-
-/**
- * Sets its icons: an array of objects with "src".
- *
- * tool: the tool.
- * icons, len: as JSON; MCPLINK_NUL measures it. NULL for none.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_tool_set_icons(mcplink_tool_t *tool, const char *icons, size_t len);
-
-/**
- * Sets what travels beside it: an object.
- *
- * tool: the tool.
- * meta, len: as JSON; MCPLINK_NUL measures it. NULL for none.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when it is not what the protocol has there. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_tool_set_meta(mcplink_tool_t *tool, const char *meta, size_t len);
-
-/**
- * Frees the description of a tool. Servers that have it keep it.
- *
- * tool: NULL is fine. Since 0.1.
- */
-MCPLINK_API void mcplink_tool_free(mcplink_tool_t *tool);
-
-/**
- * Sets an upper bound of each connection.
- *
- * options: the settings.
- * which: one of enum mcplink_limit.
+ * which: one of enum mcplink_http_limit.
  * bound: the most there may be.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_limit(mcplink_server_options_t *options, int32_t which, size_t bound);
+MCPLINK_API mcplink_status_t mcplink_http_options_set_limit(mcplink_http_options_t *options, int32_t which, size_t bound);
 
 /**
- * Sets how many handlers may run at once on threads of the library: 64 without this. The same as MCPLINK_LIMIT_WORKERS.
+ * Has a function find out who sends each request, before anything else is done for it: everybody is let in without this.
  *
  * options: the settings.
- * workers: at least 1.
- * Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_workers(mcplink_server_options_t *options, size_t workers);
-
-/**
- * Sets how many items each page of a list has.
- *
- * options: the settings.
- * items: 0 for all of them on one page, as it is without this.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_page_size(mcplink_server_options_t *options, size_t items);
-
-/**
- * Sets how long calls in hand may go on when a client has gone: 5 seconds without this.
- *
- * options: the settings.
- * drain_ms: in milliseconds.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_drain_ms(mcplink_server_options_t *options, uint32_t drain_ms);
-
-/**
- * Sets from when on a handler runs long, which the log hook is told: 30 seconds without this.
- *
- * options: the settings.
- * slow_handler_ms: in milliseconds.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_slow_handler_ms(mcplink_server_options_t *options, uint32_t slow_handler_ms);
-
-/**
- * Has clients of revisions before 2026-07-28 pinged that have said nothing for a while; who does not answer three times is given up.
- *
- * options: the settings.
- * interval_ms: after so many milliseconds of silence; 0 for no pings, as it is without this.
- * timeout_ms: how long a client may take to answer, in milliseconds.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_options_set_keep_alive_ms(mcplink_server_options_t *options,
-                                                          uint32_t interval_ms,
-                                                          uint32_t timeout_ms);
-
-/**
- * Adds a key that seals what calls know between their rounds: the first one seals, all of them open. Replicas that serve the same clients need the same keys; without any, each server makes its own.
- *
- * options: the settings.
- * key, len: 32 secret random bytes.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_options_add_state_key(mcplink_server_options_t *options,
-                                                      const uint8_t *key,
-                                                      size_t len);
-
-/**
- * Sets how long a client may take to answer what a call asks, since 2026-07-28: 10 minutes without this.
- *
- * options: the settings.
- * lifetime_ms: in milliseconds.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_state_lifetime_ms(mcplink_server_options_t *options, uint32_t lifetime_ms);
-
-/**
- * Has each round of a call that asks taken once only, so that what happens there does not happen again when a client repeats it.
- *
- * options: the settings.
- * single_use: whether so; false without this. Remembered in the memory of this process: not for replicas.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_single_use_state(mcplink_server_options_t *options, bool single_use);
-
-/**
- * Lets handlers send log messages to clients.
- *
- * options: the settings.
- * logging: whether so; false without this.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_logging(mcplink_server_options_t *options, bool logging);
-
-/**
- * Lets clients subscribe to changes of single resources.
- *
- * options: the settings.
- * updates: whether so; true without this.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_resource_updates(mcplink_server_options_t *options, bool updates);
-
-/**
- * Has results name the server, since 2026-07-28.
- *
- * options: the settings.
- * names_itself: whether so; true without this.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_names_itself(mcplink_server_options_t *options, bool names_itself);
-
-/**
- * Has arguments and structured results of tools checked against their JSON Schemas, where the build can (mcplink_has_feature("validation")).
- *
- * options: the settings.
- * validation: whether so; true without this.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_options_set_validation(mcplink_server_options_t *options,
-                                                       bool validation);
-
-/**
- * Has standard output taken for the protocol while mcplink_server_serve_stdio runs.
- *
- * options: the settings.
- * claim: true without this. With false, whatever else this process prints there corrupts the protocol.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_claim_stdio(mcplink_server_options_t *options, bool claim);
-
-/**
- * Says that the server has such things although none is there yet, so that clients that connect before the first one is added know that some may come.
- *
- * options: the settings.
- * list: one of enum mcplink_list.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_options_add_offer(mcplink_server_options_t *options,
-                                                  int32_t list);
-
-/**
- * Says how long and by whom the pages of a list may be kept, since 2026-07-28: not at all without this.
- *
- * options: the settings.
- * list: one of enum mcplink_list.
- * ttl_ms: in milliseconds.
- * is_public: whether those who stand between may give them to others too.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_options_set_cache(mcplink_server_options_t *options,
-                                                  int32_t list,
-                                                  uint64_t ttl_ms,
-                                                  bool is_public);
-
-/**
- * Lets calls of tools become tasks, for tools with mcplink_tool_set_task_support: the client gets the task at once, and fetches the result when it is there.
- *
- * options: the settings.
- * max_tasks: how many are kept at once; 0 for no tasks, as it is without this.
- * lifetime_ms: for how long one is kept, in milliseconds, when the client does not say.
+ * callback: see mcplink_authenticate_fn. Called on the thread that read the request, several at once, or where the pump of the server is
+ * dispatched. NULL for none.
+ * user, destroy: passed to callback; ended when another function is set, or when the settings and all that serves with them have ended.
  * Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
  */
 MCPLINK_API
-mcplink_status_t mcplink_server_options_set_tasks(mcplink_server_options_t *options,
-                                                  size_t max_tasks,
-                                                  uint64_t lifetime_ms);
+mcplink_status_t mcplink_http_options_on_authenticate(mcplink_http_options_t *options,
+                                                      mcplink_authenticate_fn callback,
+                                                      void *user,
+                                                      mcplink_destroy_fn destroy);
 
 /**
- * Declares an extension of the protocol; the methods that it adds are handled with mcplink_server_options_on_method.
+ * The method of an HTTP request.
  *
- * options: the settings.
- * id: its id, for example "com.example/maps".
- * settings, len: a JSON object; MCPLINK_NUL measures it. NULL for none.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ * request: NULL for "".
+ * Returns: valid as long as the request. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_http_request_method(const mcplink_http_request_t *request);
+
+/**
+ * The target of an HTTP request: path and query, as they were sent.
+ *
+ * request: NULL for "".
+ * Returns: valid as long as the request. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_http_request_target(const mcplink_http_request_t *request);
+
+/**
+ * The value of a header field of an HTTP request.
+ *
+ * request: NULL for none.
+ * field: the name of the field, in any case.
+ * Returns: the first value, valid as long as the request; empty when there is no such field. Bytes that are no UTF-8 are shown as U+FFFD. Threads:
+ * one at a time. Since 0.1.
  */
 MCPLINK_API
-mcplink_status_t mcplink_server_options_add_extension(mcplink_server_options_t *options,
-                                                      const char *id,
-                                                      const char *settings,
-                                                      size_t len);
+mcplink_str_t mcplink_http_request_header(const mcplink_http_request_t *request,
+                                          const char *field);
 
 /**
- * Adds a tool.
+ * Where an HTTP request came from, as address and port.
+ *
+ * request: NULL for none.
+ * Returns: valid as long as the request; empty when that is not known. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_http_request_remote(const mcplink_http_request_t *request);
+
+/**
+ * Lets a request in.
+ *
+ * request: the request.
+ * principal: who sends it, for mcplink_request_principal. Sessions and what calls keep between their rounds are good for whom they were made.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_http_request_admit(mcplink_http_request_t *request,
+                                            const char *principal);
+
+/**
+ * Refuses a request of nobody known, with status 401.
+ *
+ * request: the request.
+ * challenge: what the sender has to show, for the field WWW-Authenticate (RFC 9110), for example "Bearer".
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_http_request_challenge(mcplink_http_request_t *request, const char *challenge);
+
+/**
+ * Listens for HTTP clients, on threads of the library.
+ *
+ * Whoever can reach the address can send requests: name a port only unless others are meant to, and find out who they are with
+ * mcplink_http_options_on_authenticate then.
  *
  * server: the server.
- * tool: the definition, which is copied.
- * callback: answers; see mcplink_handler_fn. It runs on a thread of the library, several at once, or where the pump of the server is
- * dispatched.
- * user, destroy: passed to callback; ended when the tool is taken away and no request for it is left, or with the server.
+ * options: the settings, which are copied; NULL for the defaults.
+ * bind: an address such as "192.0.2.1:8080", or a port of the loopback address such as "8080"; port 0 is one that the system chooses.
+ * listener: receives the listener, NULL after a failure. The caller's to free, before or after the server.
  * err: receives what went wrong; NULL is fine.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the name is taken or no name, or a schema can't be used. Threads: any, also while the server serves: clients are told. Blocks: no. Since 0.1.
+ * Returns: MCPLINK_OK; MCPLINK_E_IO when the address can't be had; MCPLINK_E_CLOSED when the server was stopped; MCPLINK_E_UNSUPPORTED in a
+ * build without HTTP. Threads: any. Blocks: no. Since 0.1.
  */
 MCPLINK_API
-mcplink_status_t mcplink_server_add_tool(mcplink_server_t *server,
-                                         const mcplink_tool_t *tool,
-                                         mcplink_handler_fn callback,
-                                         void *user,
-                                         mcplink_destroy_fn destroy,
-                                         mcplink_error_t **err);
-
-/**
- * Takes a tool away. Requests for it that are in hand go on.
- *
- * server: the server.
- * tool: its name.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID when there is none like this. Threads: any, also while the server serves: clients are told. Blocks: no. Since
- * 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_remove_tool(mcplink_server_t *server,
-                                            const char *tool);
-
-/**
- * Adds a resource.
- *
- * server: the server.
- * resource: the definition, which is copied.
- * callback: answers; see mcplink_handler_fn. It runs on a thread of the library, several at once, or where the pump of the server is
- * dispatched.
- * user, destroy: passed to callback; ended when the resource is taken away and no request for it is left, or with the server.
- * err: receives what went wrong; NULL is fine.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the address is taken or no address. Threads: any, also while the server serves: clients are told. Blocks: no. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_add_resource(mcplink_server_t *server,
-                                             const mcplink_resource_t *resource,
-                                             mcplink_handler_fn callback,
-                                             void *user,
-                                             mcplink_destroy_fn destroy,
-                                             mcplink_error_t **err);
-
-/**
- * Takes a resource away. Requests for it that are in hand go on.
- *
- * server: the server.
- * uri: its address.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID when there is none like this. Threads: any, also while the server serves: clients are told. Blocks: no. Since
- * 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_remove_resource(mcplink_server_t *server,
-                                                const char *uri);
-
-/**
- * Adds resources whose addresses follow a template. mcplink_request_args shows what the variables are in the address that is read.
- *
- * server: the server.
- * template: the definition, which is copied.
- * callback: answers; see mcplink_handler_fn. It runs on a thread of the library, several at once, or where the pump of the server is
- * dispatched.
- * user, destroy: passed to callback; ended when the template is taken away and no request for it is left, or with the server.
- * err: receives what went wrong; NULL is fine.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the template is there already, or is none. Threads: any, also while the server serves: clients are told. Blocks: no. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_add_template(mcplink_server_t *server,
-                                             const mcplink_template_t *template_,
-                                             mcplink_handler_fn callback,
-                                             void *user,
-                                             mcplink_destroy_fn destroy,
-                                             mcplink_error_t **err);
-
-/**
- * Takes a template away. Requests for it that are in hand go on.
- *
- * server: the server.
- * uri_template: the template, as it was written.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID when there is none like this. Threads: any, also while the server serves: clients are told. Blocks: no. Since
- * 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_remove_template(mcplink_server_t *server,
-                                                const char *uri_template);
-
-/**
- * Adds a prompt.
- *
- * server: the server.
- * prompt: the definition, which is copied.
- * callback: answers; see mcplink_handler_fn. It runs on a thread of the library, several at once, or where the pump of the server is
- * dispatched.
- * user, destroy: passed to callback; ended when the prompt is taken away and no request for it is left, or with the server.
- * err: receives what went wrong; NULL is fine.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the name is taken or empty, or two arguments have the same one. Threads: any, also while the server serves: clients are told. Blocks: no. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_add_prompt(mcplink_server_t *server,
-                                           const mcplink_prompt_t *prompt,
-                                           mcplink_handler_fn callback,
-                                           void *user,
-                                           mcplink_destroy_fn destroy,
-                                           mcplink_error_t **err);
-
-/**
- * Takes a prompt away. Requests for it that are in hand go on.
- *
- * server: the server.
- * prompt: its name.
- * Returns: MCPLINK_OK; MCPLINK_E_INVALID when there is none like this. Threads: any, also while the server serves: clients are told. Blocks: no. Since
- * 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_remove_prompt(mcplink_server_t *server,
-                                              const char *prompt);
-
-/**
- * Completes an argument of a prompt, or a variable of a template, while the user types it. What has it may be added later.
- *
- * The handler finds the argument in mcplink_request_name, what is typed in mcplink_request_typed and the other arguments, as far as they are
- * known, in mcplink_request_args; it answers with mcplink_responder_values.
- *
- * server: the server.
- * of: one of enum mcplink_completion_of.
- * target: the name of the prompt, or the template.
- * argument: the name of the argument or variable.
- * callback: answers; see mcplink_handler_fn. It runs where other handlers do.
- * user, destroy: passed to callback; ended with the server.
- * err: receives what went wrong; NULL is fine.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the argument has a completer already. Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_add_completer(mcplink_server_t *server,
-                                              int32_t of,
-                                              const char *target,
-                                              const char *argument,
-                                              mcplink_handler_fn callback,
-                                              void *user,
-                                              mcplink_destroy_fn destroy,
-                                              mcplink_error_t **err);
-
-/**
- * Tells everybody who subscribed to a resource that it changed.
- *
- * server: the server.
- * uri: the address of the resource.
- * Returns: MCPLINK_OK, also when nobody subscribed. Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_server_resource_updated(mcplink_server_t *server, const char *uri);
-
-/**
- * Serves the process that started this one, over the standard streams, until it closes them or mcplink_server_stop is called.
- *
- * Standard output is taken for the protocol meanwhile: what this process and its children print goes to standard error, and standard input is
- * empty for them. Both are put back at the end. Call it before anything is read of standard input.
- *
- * server: the server.
- * err: receives what went wrong; NULL is fine.
- * Returns: MCPLINK_OK when the client has gone or the server was stopped; MCPLINK_E_STATE when the standard streams are served already, and
- * when this thread dispatches the pump of the server; MCPLINK_E_IO; MCPLINK_E_CLOSED when the server is freed. Threads: any. Blocks: until then;
- * calls in hand may finish then, for a few seconds. With a pump another thread has to dispatch it. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_server_serve_stdio(mcplink_server_t *server,
+mcplink_status_t mcplink_server_listen_http(mcplink_server_t *server,
+                                            const mcplink_http_options_t *options,
+                                            const char *bind,
+                                            mcplink_listener_t **listener,
                                             mcplink_error_t **err);
 
 /**
- * The same without waiting.
+ * The port that a listener has, which the system has chosen if it was asked to.
  *
- * server: the server.
- * session: receives the session, NULL after a failure. The caller's to free, before or after the server.
- * err: receives what went wrong; NULL is fine.
- * Returns: as mcplink_server_serve_stdio; MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no. Since 0.1.
+ * listener: NULL for 0.
+ * Returns: the port. Threads: any. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_server_serve_stdio_start(mcplink_server_t *server, mcplink_session_t **session, mcplink_error_t **err);
+MCPLINK_API uint16_t mcplink_listener_port(const mcplink_listener_t *listener);
 
 /**
- * Serves a client over descriptors, one message a line, until it has gone or mcplink_server_stop is called: pipes, sockets, files.
+ * The address of the endpoint, for clients on the same machine.
+ *
+ * listener: NULL for "".
+ * Returns: valid as long as the listener. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_listener_url(const mcplink_listener_t *listener);
+
+/**
+ * How many sessions of clients of revisions before 2026-07-28 are open.
+ *
+ * listener: NULL for 0.
+ * Returns: the count. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API size_t mcplink_listener_sessions(const mcplink_listener_t *listener);
+
+/**
+ * Closes a listener: nothing more is accepted, calls in hand may finish for as long as the server's drain time says, sessions end.
+ *
+ * listener: the listener.
+ * Returns: MCPLINK_OK, also when it is closed already. Threads: any. Blocks: for that time and a few seconds at most. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_listener_close(mcplink_listener_t *listener);
+
+/**
+ * Frees a listener, and closes it before.
+ *
+ * listener: NULL is fine. Threads: any. Blocks: as mcplink_listener_close. Since 0.1.
+ */
+MCPLINK_API void mcplink_listener_free(mcplink_listener_t *listener);
+
+/**
+ * The status of a response.
+ *
+ * head: NULL for 0.
+ * Returns: for example 200. Threads: any. Since 0.1.
+ */
+MCPLINK_API int32_t mcplink_http_head_status(const mcplink_http_head_t *head);
+
+/**
+ * How many header fields a response has.
+ *
+ * head: NULL for 0.
+ * Returns: the count. Threads: any. Since 0.1.
+ */
+MCPLINK_API size_t mcplink_http_head_count(const mcplink_http_head_t *head);
+
+/**
+ * The name of a header field.
+ *
+ * head: NULL for "".
+ * index: from 0.
+ * Returns: valid as long as the head; empty when there is no such field. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_http_head_name(const mcplink_http_head_t *head, size_t index);
+
+/**
+ * The value of a header field.
+ *
+ * head: NULL for "".
+ * index: from 0.
+ * Returns: valid as long as the head; empty when there is no such field. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_http_head_value(const mcplink_http_head_t *head, size_t index);
+
+/**
+ * How often the host should write mcplink_http_head_quiet_text to a response in pieces that is quiet, so that nobody on the way takes the
+ * connection for dead.
+ *
+ * head: NULL for 0.
+ * Returns: in milliseconds; 0 for never. Threads: any. Since 0.1.
+ */
+MCPLINK_API uint32_t mcplink_http_head_quiet_ms(const mcplink_http_head_t *head);
+
+/**
+ * What to write then.
+ *
+ * head: NULL for "".
+ * Returns: valid as long as the head; empty for nothing. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_http_head_quiet_text(const mcplink_http_head_t *head);
+
+/**
+ * Describes an HTTP request that came in by the host's own web server, and where its response goes.
+ *
+ * method: in capitals, as it was sent.
+ * target: path and query, as they were sent.
+ * begin, write, end: take the response; they run one at a time, on threads of the library, or on the one that calls mcplink_http_serve, or where
+ * the pump of the server is dispatched.
+ * user, destroy: passed to them; ended when the exchange is freed.
+ * Returns: the exchange, the caller's to free when end was called, or when it has no more use for the response; NULL for a bad argument.
+ * Threads: any. Since 0.1.
+ */
+MCPLINK_API
+mcplink_exchange_t *mcplink_exchange_new(const char *method,
+                                         const char *target,
+                                         mcplink_http_begin_fn begin,
+                                         mcplink_http_write_fn write,
+                                         mcplink_http_end_fn end,
+                                         void *user,
+                                         mcplink_destroy_fn destroy);
+
+/**
+ * Adds a header field to the request.
+ *
+ * exchange: the exchange.
+ * field: its name, in any case.
+ * content, len: its value, without white space around it; MCPLINK_NUL measures it.
+ * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_exchange_add_header(mcplink_exchange_t *exchange, const char *field, const char *content, size_t len);
+
+/**
+ * Sets the body of the request.
+ *
+ * exchange: the exchange.
+ * body, len: the whole body, without a transfer coding; MCPLINK_NUL measures it. How long it may be is for the host to see to before.
+ * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_exchange_set_body(mcplink_exchange_t *exchange, const char *body, size_t len);
+
+/**
+ * Says where the request came in, which decides under which names the server is reached, and where it came from.
+ *
+ * exchange: the exchange.
+ * local: address and port, for example "127.0.0.1:8080"; NULL when that is not known.
+ * remote: the same of the client.
+ * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_exchange_set_addresses(mcplink_exchange_t *exchange, const char *local, const char *remote);
+
+/**
+ * Says that the client has gone: who answers stops, and end is still called if the response had not ended.
+ *
+ * exchange: the exchange.
+ * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_exchange_gone(mcplink_exchange_t *exchange);
+
+/**
+ * Frees an exchange: none of its functions runs after this. A response that had not ended is given up, as after mcplink_exchange_gone. Called
+ * in one of its functions it returns at once.
+ *
+ * exchange: NULL is fine. Threads: any. Blocks: while one of its functions runs on another thread. Since 0.1.
+ */
+MCPLINK_API
+void mcplink_exchange_free(mcplink_exchange_t *exchange);
+
+/**
+ * Makes an endpoint that the host mounts in its own web server, which hands it each request with mcplink_http_serve.
  *
  * server: the server.
- * input: what the client sends. output: what it is sent; the same one for a socket. Both are duplicated and stay the caller's: who closes them
- * early closes only his own.
+ * options: the settings, which are copied; NULL for the defaults. Bounds of connections are the host's business.
+ * http: receives the endpoint, NULL after a failure. The caller's to free, before or after the server.
  * err: receives what went wrong; NULL is fine.
- * Returns: MCPLINK_OK when the client has gone or the server was stopped; MCPLINK_E_INVALID, MCPLINK_E_IO for descriptors that can't be used;
- * MCPLINK_E_STATE when this thread dispatches the pump of the server; MCPLINK_E_CLOSED when the server is freed. Threads: any. Blocks: until then.
+ * Returns: MCPLINK_OK; MCPLINK_E_CLOSED when the server was stopped; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any. Blocks: no.
  * Since 0.1.
  */
 MCPLINK_API
-mcplink_status_t mcplink_server_serve_fds(mcplink_server_t *server,
-                                          int input,
-                                          int output,
-                                          mcplink_error_t **err);
+mcplink_status_t mcplink_server_http(mcplink_server_t *server,
+                                     const mcplink_http_options_t *options,
+                                     mcplink_http_t **http,
+                                     mcplink_error_t **err);
 
 /**
- * The same without waiting, for a client that may act on behalf of somebody.
+ * Answers an HTTP request. The response comes by the functions of the exchange, during this call or later.
  *
- * server: the server.
- * input, output: as for mcplink_server_serve_fds.
- * principal: on whose behalf the client acts, which the host has made sure of: mcplink_request_principal shows it. NULL when nobody knows.
- * session: receives the session, NULL after a failure. The caller's to free, before or after the server.
+ * http: the endpoint.
+ * exchange: the request and where its response goes. It serves once, and stays the caller's.
  * err: receives what went wrong; NULL is fine.
- * Returns: as mcplink_server_serve_fds; MCPLINK_E_CLOSED when the server was stopped. Threads: any. Blocks: no. Since 0.1.
+ * Returns: MCPLINK_OK when the response is there or will come, whatever it says; MCPLINK_E_STATE when the exchange has served before or lacks
+ * a request; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any, several at once. Blocks: without a pump as long as the handler
+ * that answers, which runs on this thread. Since 0.1.
  */
 MCPLINK_API
-mcplink_status_t mcplink_server_serve_fds_start(mcplink_server_t *server,
-                                                int input,
-                                                int output,
-                                                const char *principal,
-                                                mcplink_session_t **session,
-                                                mcplink_error_t **err);
+mcplink_status_t mcplink_http_serve(mcplink_http_t *http,
+                                    mcplink_exchange_t *exchange,
+                                    mcplink_error_t **err);
 
 /**
- * Waits until the client has gone, or the session was closed.
+ * Ends an endpoint: its sessions, streams and requests.
  *
- * session: the session.
- * err: receives what went wrong; NULL is fine.
- * Returns: MCPLINK_OK when the client has gone or the session was closed; another status when the transport failed. Threads: any. Blocks:
- * until then; calls in hand may finish then, for a few seconds. Since 0.1.
+ * http: the endpoint.
+ * Returns: MCPLINK_OK, also when it has ended already. Threads: any. Blocks: a few seconds at most. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_session_wait(mcplink_session_t *session, mcplink_error_t **err);
+MCPLINK_API mcplink_status_t mcplink_http_close(mcplink_http_t *http);
 
 /**
- * Closes a session: its calls are cancelled, and the transport ends.
+ * Frees an endpoint, and ends it before.
  *
- * session: the session.
- * Returns: MCPLINK_OK, also when it is closed already. Threads: any. Blocks: a few seconds at most, for handlers that don't return. Since 0.1.
+ * http: NULL is fine. Threads: any. Blocks: as mcplink_http_close. Since 0.1.
  */
-MCPLINK_API
-mcplink_status_t mcplink_session_close(mcplink_session_t *session);
-
-/**
- * Whether the client has gone, or the session was closed.
- *
- * session: NULL for true.
- * Returns: true if so. Threads: any. Blocks: no. Since 0.1.
- */
-MCPLINK_API bool mcplink_session_is_closed(const mcplink_session_t *session);
-
-/**
- * On whose behalf the client acts.
- *
- * session: NULL for none.
- * Returns: what the session was made with, valid as long as the session; empty when nobody knows. Threads: any. Since 0.1.
- */
-MCPLINK_API mcplink_str_t mcplink_session_principal(const mcplink_session_t *session);
-
-/**
- * Frees a session, and closes it before.
- *
- * session: NULL is fine. Threads: any. Blocks: as mcplink_session_close. Since 0.1.
- */
-MCPLINK_API void mcplink_session_free(mcplink_session_t *session);
+MCPLINK_API void mcplink_http_free(mcplink_http_t *http);
 
 #ifdef __cplusplus
 }  // extern "C"

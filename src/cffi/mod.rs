@@ -28,6 +28,7 @@ mod answer;
 mod callers;
 mod cancel;
 mod client;
+mod dump;
 mod entry;
 mod error;
 mod handle;

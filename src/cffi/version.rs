@@ -1,6 +1,10 @@
 //! Which library a program runs with.
 
 use std::ffi::{CStr, c_char};
+use std::sync::OnceLock;
+
+use super::text::{Text, name};
+use crate::schema::ProtocolVersion;
 
 /// The version of this library as text, for example "0.1.0".
 ///
@@ -34,6 +38,39 @@ pub extern "C" fn mcplink_version_number() -> u32 {
 #[unsafe(no_mangle)]
 pub extern "C" fn mcplink_check_version(header_version: u32) -> bool {
     serves(VERSION_NUMBER, header_version)
+}
+
+/// Whether this build of the library has a feature. What it lacks returns MCPLINK_E_UNSUPPORTED.
+///
+/// feature: "http-client", "http-server", "tls" or "validation"; "http" for both halves of HTTP.
+/// Returns: false for NULL and names that it does not know. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_has_feature(feature: *const c_char) -> bool {
+    // SAFETY: the header says that it is text that ends in NUL.
+    match unsafe { name(feature, "feature") } {
+        Ok("http") => cfg!(all(feature = "http-client", feature = "http-server")),
+        Ok("http-client") => cfg!(feature = "http-client"),
+        Ok("http-server") => cfg!(feature = "http-server"),
+        Ok("tls") => cfg!(feature = "tls"),
+        Ok("validation") => cfg!(feature = "validation"),
+        _ => false,
+    }
+}
+
+/// The revisions of the protocol that this library speaks, the newest first.
+///
+/// Returns: a static string that ends in NUL, with blanks in between, for example "2026-07-28 2025-11-25"; never NULL. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub extern "C" fn mcplink_revisions() -> *const c_char {
+    static REVISIONS: OnceLock<Text> = OnceLock::new();
+    let revisions = REVISIONS.get_or_init(|| {
+        let all = ProtocolVersion::ALL.iter().rev();
+        let all: Vec<&str> = all.map(|revision| revision.as_str()).collect();
+        all.join(" ").into()
+    });
+    revisions.as_ptr()
 }
 
 const VERSION_NUMBER: u32 = number_of(env!("CARGO_PKG_VERSION_MAJOR")) << 24

@@ -34,7 +34,7 @@ use crate::schema::{
 pub(super) type Handle = fn(&Arc<Link>, &Request, Responder);
 
 /// The conversation that a connection of a server is.
-fn link_of(peer: &Peer) -> Arc<Link> {
+pub(super) fn link_of(peer: &Peer) -> Arc<Link> {
     let link = peer.core().local();
     link.expect("a server's connections are opened with one")
 }

@@ -26,7 +26,7 @@ use serde::Serialize;
 
 use super::Inner;
 use super::conversation::Terms;
-use super::dispatch::{Link, read, send};
+use super::dispatch::{Link, link_of, read, send};
 use super::failure::{Failure, HandlerError};
 use super::guard::Primitive;
 use super::paging::List;
@@ -36,10 +36,11 @@ use crate::error::{ErrorCode, RpcError};
 use crate::jsonrpc::{self, Request, RequestId};
 use crate::protocol::{OnTrigger, Peer, Responder};
 use crate::schema::{
-    CancelledNotificationParams, EmptyResult, NotificationMetaObject, NotificationParams,
-    ProtocolVersion, ResourceUpdatedNotificationParams, ServerCapabilities, SubscribeRequestParams,
-    SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams,
-    SubscriptionsListenRequestParams, SubscriptionsListenResult, method,
+    CancelledNotificationParams, EmptyResult, LoggingMessageNotificationParams,
+    NotificationMetaObject, NotificationParams, ProtocolVersion, ResourceUpdatedNotificationParams,
+    ServerCapabilities, SubscribeRequestParams, SubscriptionFilter,
+    SubscriptionsAcknowledgedNotificationParams, SubscriptionsListenRequestParams,
+    SubscriptionsListenResult, method,
 };
 use crate::sync::Mutex;
 
@@ -50,6 +51,8 @@ pub(super) enum Event<'a> {
     PromptsChanged,
     ResourcesChanged,
     Updated(&'a str),
+    /// For clients of the legacy era that want to know.
+    Log(&'a LoggingMessageNotificationParams),
 }
 
 impl Event<'_> {
@@ -59,6 +62,7 @@ impl Event<'_> {
             Self::PromptsChanged => method::NOTIFICATIONS_PROMPTS_LIST_CHANGED,
             Self::ResourcesChanged => method::NOTIFICATIONS_RESOURCES_LIST_CHANGED,
             Self::Updated(_) => method::NOTIFICATIONS_RESOURCES_UPDATED,
+            Self::Log(_) => method::NOTIFICATIONS_MESSAGE,
         }
     }
 
@@ -71,6 +75,7 @@ impl Event<'_> {
                 params.meta = meta;
                 notification(self.method(), &params)
             }
+            Self::Log(params) => notification(self.method(), params),
             _ => notification(self.method(), &NotificationParams { meta }),
         }
     }
@@ -96,6 +101,8 @@ impl Wanted {
             Event::PromptsChanged => self.prompts,
             Event::ResourcesChanged => self.resources,
             Event::Updated(uri) => self.uris.contains(uri),
+            // What a client wants of these is known to its conversation.
+            Event::Log(_) => false,
         }
     }
 
@@ -224,11 +231,17 @@ impl Audience {
         };
         let mut posted = false;
         let mut stuck = false;
-        if state.initialized && state.legacy.wants(event) {
+        let wanted = match event {
+            Event::Log(params) => link_of(&peer).conversation.wants_log(&params.level),
+            _ => state.legacy.wants(event),
+        };
+        if state.initialized && wanted {
             let sent = peer
                 .core()
                 .post(None, event.text(None), &state.legacy_backlog);
-            (posted, stuck) = (true, matches!(sent, Ok(false)));
+            // Who misses a log message has not missed a change.
+            let must_know = !matches!(event, Event::Log(_));
+            (posted, stuck) = (true, must_know && matches!(sent, Ok(false)));
         }
         let full = state.streams.extract_if(.., |stream| {
             if !stream.wanted.wants(event) {

@@ -50,6 +50,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use self::asking::AskError;
@@ -81,11 +82,11 @@ pub use self::store::{MemoryStateStore, StateStore};
 pub use self::tasks::TaskOptions;
 use self::tasks::Tasks;
 use self::tools::{ToolHandler, Tools};
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{Connection, ConnectionBuilder, Handlers, KeepAlive, LogHook};
 use crate::schema::{
-    CacheHint, CompletionReference, Implementation, JsonObject, Prompt, ProtocolVersion, Resource,
-    ResourceTemplate, Tool,
+    CacheHint, CompletionReference, Implementation, JsonObject, LoggingLevel,
+    LoggingMessageNotificationParams, Prompt, ProtocolVersion, Resource, ResourceTemplate, Tool,
 };
 use crate::transport::{Limits, Stdio, Transport};
 use crate::validation::Validator;
@@ -369,6 +370,35 @@ impl Server {
     /// [`max_backlog`](crate::transport::Limits::max_backlog).
     pub fn resource_updated(&self, uri: &str) {
         self.0.hub.publish(Event::Updated(uri));
+    }
+
+    /// Sends a log message that belongs to no call to every client of the legacy era that wants it: those at or above the level that it set
+    /// with `logging/setLevel`, or *info*. A modern client gets only those of its calls: see [`Context::log`].
+    ///
+    /// Does nothing unless the server was built with [`logging`](ServerBuilder::logging). Only queues, from any thread; a client that does not
+    /// read misses what is too much.
+    ///
+    /// Spec: Server Features, Utilities, "Logging" (up to 2025-11-25).
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] when `data` can't be written as JSON, or the level is not one of the specification's.
+    pub fn log(
+        &self,
+        level: LoggingLevel,
+        logger: Option<&str>,
+        data: impl Serialize,
+    ) -> Result<()> {
+        if level.severity().is_none() {
+            let text = "there are eight levels of log messages: see LoggingLevel";
+            return Err(Error::new(ErrorKind::Invalid, text));
+        }
+        let mut params = LoggingMessageNotificationParams::new(level, &data)?;
+        params.logger = logger.map(str::to_owned);
+        if self.0.logging {
+            self.0.hub.publish(Event::Log(&params));
+        }
+        Ok(())
     }
 
     /// Ends all `subscriptions/listen` streams in order, so that clients know it was on purpose. Connections and calls go on.

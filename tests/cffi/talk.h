@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 /* How long a test waits for anything, in milliseconds. */
-#define PATIENCE 60000
+#define PATIENCE 6000
 
 typedef struct {
     int fd;

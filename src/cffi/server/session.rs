@@ -5,12 +5,13 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use super::mcplink_server_t;
-use super::serving::{Served, Serving};
+use super::serving::{Line, Served, Serving};
 use crate::cffi::entry::{Outcome, ffi, giving, plain, value};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::{Gate, Handled, enter, free_handle, hand_out};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{Text, mcplink_str_t, optional, view_or_empty};
+use crate::cffi::transport::mcplink_transport_t;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::Connection;
 use crate::transport::sys::fd::duplicate;
@@ -19,7 +20,7 @@ use crate::transport::{Stdio, Stream, Transport};
 /// A client that is served.
 pub struct mcplink_session_t {
     gate: Gate,
-    connection: Connection,
+    line: Arc<Line>,
     principal: Option<Text>,
     serving: Arc<Serving>,
     /// Among all that the server serves.
@@ -32,7 +33,7 @@ impl Handled for mcplink_session_t {
     }
 
     fn close(&self) {
-        self.connection.close();
+        self.line.close();
         self.serving.leave(self.number);
     }
 }
@@ -58,15 +59,15 @@ impl mcplink_server_t {
         if self.serving.is_stopped() {
             return self.served(None);
         }
-        let connection = self.open(None, transport)?;
-        let number = match self.serving.enter(Served::Session(connection.clone())) {
+        let line = Line::new(self.open(None, transport)?);
+        let number = match self.serving.enter(Served::Session(Arc::clone(&line))) {
             Ok(number) => number,
             Err(_) if self.serving.is_stopped() => return self.served(None),
             Err(error) => return Err(error.into()),
         };
-        let error = connection.wait();
+        let error = line.wait();
         self.serving.leave(number);
-        self.served(Some(error))
+        self.served(error)
     }
 
     /// What became of serving.
@@ -82,21 +83,28 @@ impl mcplink_server_t {
         }
     }
 
+    /// Whether anything may still be served.
+    pub(super) fn check_open(&self) -> Result<()> {
+        if self.serving.is_stopped() {
+            let text = "the server was stopped: make another one to serve again";
+            return Err(Error::new(ErrorKind::Closed, text));
+        }
+        Ok(())
+    }
+
     /// Serves a client while the host does something else.
     pub(super) fn start(
         &self,
         principal: Option<&str>,
         transport: impl Transport + 'static,
     ) -> Outcome<*mut mcplink_session_t> {
-        if self.serving.is_stopped() {
-            let text = "the server was stopped: make another one to serve again";
-            return Err(Error::new(ErrorKind::Closed, text).into());
-        }
-        let connection = self.open(principal, transport)?;
-        let number = self.serving.enter(Served::Session(connection.clone()))?;
+        self.check_open()?;
+        let line = Line::new(self.open(principal, transport)?);
+        let served = Served::Session(Arc::clone(&line));
+        let number = self.serving.enter(served)?;
         Ok(hand_out(mcplink_session_t {
             gate: Gate::new(),
-            connection,
+            line,
             principal: principal.map(Text::from),
             serving: Arc::clone(&self.serving),
             number,
@@ -223,6 +231,36 @@ pub unsafe extern "C" fn mcplink_server_serve_fds_start(
     }
 }
 
+/// Serves a client over a transport of the host's own, without waiting.
+///
+/// server: the server.
+/// transport: the transport, with a send function. It serves one session, stays the caller's, and is freed after the session.
+/// principal: on whose behalf the client acts, which the host has made sure of; NULL when nobody knows.
+/// session: receives the session, NULL after a failure. The caller's to free, before or after the server.
+/// err: receives what went wrong; NULL is fine.
+/// Returns: MCPLINK_OK; MCPLINK_E_STATE when the transport has served before or lacks a send function; MCPLINK_E_CLOSED when the server was
+/// stopped. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_attach(
+    server: *mut mcplink_server_t,
+    transport: *mut mcplink_transport_t,
+    principal: *const c_char,
+    session: *mut *mut mcplink_session_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are a server and a transport of ours, text that ends in NUL, and places that can be written to.
+    unsafe {
+        giving(session, err, || {
+            let server = enter(server, "server")?;
+            let transport = enter(transport, "transport")?;
+            let principal = optional(principal, "principal")?;
+            server.check_open()?;
+            server.start(principal, transport.connector().connect()?)
+        })
+    }
+}
+
 /// Waits until the client has gone, or the session was closed.
 ///
 /// session: the session.
@@ -239,12 +277,11 @@ pub unsafe extern "C" fn mcplink_session_wait(
     unsafe {
         ffi(err, || {
             let session = enter(session, "session")?;
-            let error = session.connection.wait();
+            let error = session.line.wait();
             session.serving.leave(session.number);
-            if error.kind() == ErrorKind::Closed {
-                Ok(mcplink_status::MCPLINK_OK)
-            } else {
-                Err(error.into())
+            match error.filter(|error| error.kind() != ErrorKind::Closed) {
+                Some(error) => Err(error.into()),
+                None => Ok(mcplink_status::MCPLINK_OK),
             }
         })
     }
@@ -277,7 +314,8 @@ pub unsafe extern "C" fn mcplink_session_is_closed(session: *const mcplink_sessi
     value(true, || {
         // SAFETY: the header says that it is a session of ours.
         let session = unsafe { enter(session, "session") };
-        session.map_or(true, |session| session.connection.peer().is_closed())
+        let line = session.ok().and_then(|session| session.line.connection());
+        line.is_none_or(|line| line.peer().is_closed())
     })
 }
 

@@ -96,8 +96,9 @@ impl HttpService {
         self.0.sessions.end_streams();
     }
 
-    /// Ends every session, stream and request. Idempotent and bounded in time.
+    /// Ends every session, stream and request; others are refused from then on. Idempotent and bounded in time.
     pub fn close(&self) {
+        self.end_streams();
         self.0.modern.close();
         for (_, connection) in &self.0.sessionless {
             connection.close();

@@ -1,0 +1,70 @@
+//! Who waits for whom in the whole process: for people who look for what hangs.
+
+use std::ffi::c_int;
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::BorrowedFd;
+use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
+
+use super::entry::plain;
+use super::status::{mcplink_status, mcplink_status_t};
+use crate::error::{Error, ErrorKind};
+use crate::transport::sys::fd::duplicate;
+
+/// Something that can say what it is busy with.
+pub(super) trait Dumped: Send + Sync {
+    /// In lines.
+    fn dump(&self) -> String;
+}
+
+/// All there is in this process.
+static ALL: Mutex<Vec<Weak<dyn Dumped>>> = Mutex::new(Vec::new());
+
+fn all() -> MutexGuard<'static, Vec<Weak<dyn Dumped>>> {
+    ALL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Has something shown for as long as it lives.
+pub(super) fn show(dumped: Weak<dyn Dumped>) {
+    let mut all = all();
+    all.retain(|known| known.strong_count() > 0);
+    all.push(dumped);
+}
+
+/// Writes who waits for whom: all clients and servers of the process, the requests in hand, the threads that run handlers or wait.
+///
+/// fd: where to; it stays the caller's.
+/// Returns: MCPLINK_OK, MCPLINK_E_INVALID or MCPLINK_E_IO. Threads: any, but no signal handler. Blocks: while fd takes nothing. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_debug_dump(fd: c_int) -> mcplink_status_t {
+    plain(|| {
+        if fd < 0 {
+            let text = format!("{fd} is no descriptor");
+            return Err(Error::new(ErrorKind::Invalid, text).into());
+        }
+        // SAFETY: it is not -1, and only given to the system, which says what is wrong with it.
+        let own = duplicate(unsafe { BorrowedFd::borrow_raw(fd) });
+        let own = own.map_err(|error| Error::io("duplicating fd", error))?;
+        let known: Vec<_> = all().iter().filter_map(Weak::upgrade).collect();
+        let text: String = known.iter().map(|known| known.dump()).collect();
+        let written = write_quietly(File::from(own), text);
+        written.map_err(|error| Error::io("writing to fd", error))?;
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// Writes on a thread of ours, since a pipe that nobody reads would raise SIGPIPE on one of the host's.
+fn write_quietly(mut file: File, text: String) -> std::io::Result<()> {
+    use crate::transport::sys::thread::{self, Stack};
+    let (sender, outcome) = std::sync::mpsc::sync_channel(1);
+    let thread = thread::start("mcplink-dump", Stack::Small, move || {
+        // It fails when the one who waits has gone, which it never does.
+        _ = sender.send(file.write_all(text.as_bytes()));
+    });
+    let thread = thread.map_err(|error| std::io::Error::other(error.to_string()))?;
+    let outcome = outcome.recv();
+    // It writes and sends, and has no panic to tell.
+    _ = thread.join();
+    outcome.unwrap_or_else(|_| Err(std::io::Error::other("the thread that writes has ended")))
+}

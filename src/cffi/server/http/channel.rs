@@ -1,0 +1,315 @@
+//! The way of a response to the host's own web server.
+//!
+//! **Invariants:** the functions of one exchange run one at a time, in order, and outside of every lock; none runs after the end, nor after the
+//! exchange was freed. A response is broken off when its client has gone, or the host could not send something.
+
+use std::ffi::{c_char, c_void};
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::head::mcplink_http_head_t;
+use crate::cffi::queue::Kind;
+use crate::cffi::stage::Stage;
+use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::user::{UserData, call_back};
+use crate::error::{Error, ErrorKind, Result};
+use crate::sync::{Condvar, Mutex};
+use crate::transport::http::{ResponseHead, ResponseWriter};
+
+/// So many bytes of a response in pieces may wait until the host dispatches.
+const MAX_WAITING: usize = 256 << 10;
+
+/// Begins a response.
+///
+/// head: status and header fields, valid until it returns. length: of the whole body in bytes; -1 for one that comes in pieces, of which nobody
+/// knows how many. Returns: MCPLINK_OK, or anything else when the client has gone.
+pub type mcplink_http_begin_fn = Option<
+    unsafe extern "C-unwind" fn(
+        user: *mut c_void,
+        head: *const mcplink_http_head_t,
+        length: i64,
+    ) -> mcplink_status_t,
+>;
+
+/// Sends a piece of the body, at once: a client waits for it. bytes: valid until it returns. Returns: MCPLINK_OK, or anything else when the client
+/// has gone.
+pub type mcplink_http_write_fn = Option<
+    unsafe extern "C-unwind" fn(
+        user: *mut c_void,
+        bytes: *const c_char,
+        len: usize,
+    ) -> mcplink_status_t,
+>;
+
+/// Ends a response, once, whatever came before. complete: whether all of it was there; if not, break the connection off, so that the client
+/// sees that something is missing.
+pub type mcplink_http_end_fn =
+    Option<unsafe extern "C-unwind" fn(user: *mut c_void, complete: bool)>;
+
+type BeginFn =
+    unsafe extern "C-unwind" fn(*mut c_void, *const mcplink_http_head_t, i64) -> mcplink_status_t;
+type WriteFn = unsafe extern "C-unwind" fn(*mut c_void, *const c_char, usize) -> mcplink_status_t;
+type EndFn = unsafe extern "C-unwind" fn(*mut c_void, bool);
+
+/// What the exchange and the one who answers share.
+pub(super) struct Channel {
+    number: u64,
+    begin: BeginFn,
+    write: WriteFn,
+    end: EndFn,
+    user: Mutex<Option<Arc<UserData>>>,
+    state: Mutex<State>,
+    /// A function of the host has returned.
+    returned: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// What wants to know that the client has gone.
+    on_gone: Option<Box<dyn FnOnce() + Send>>,
+    gone: bool,
+    ended: bool,
+    freed: bool,
+    running: usize,
+    /// Bytes that wait until the host dispatches.
+    waiting: usize,
+}
+
+/// A step of a response.
+enum Step {
+    Begin(ResponseHead, i64),
+    Write(Vec<u8>),
+    End(bool),
+}
+
+impl Channel {
+    pub(super) fn new(
+        number: u64,
+        begin: BeginFn,
+        write: WriteFn,
+        end: EndFn,
+        user: UserData,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            number,
+            begin,
+            write,
+            end,
+            user: Mutex::new(Some(Arc::new(user))),
+            state: Mutex::default(),
+            returned: Condvar::new(),
+        })
+    }
+
+    /// Runs a function of the host for a step, unless there is nobody to run it for.
+    fn run(&self, step: &Step) {
+        let mut state = self.state.lock();
+        let is_end = matches!(step, Step::End(_));
+        if state.freed || state.ended || (state.gone && !is_end) {
+            return;
+        }
+        state.ended = is_end;
+        state.running += 1;
+        drop(state);
+        let user = self.user.lock().clone();
+        let status = user.and_then(|user| {
+            let user = user.ptr();
+            // SAFETY: the header says what the functions are given; head and bytes outlive the call.
+            call_back(self.number, || unsafe {
+                match step {
+                    Step::Begin(head, length) => {
+                        let head = mcplink_http_head_t::of(head);
+                        (self.begin)(user, &raw const head, *length)
+                    }
+                    Step::Write(bytes) => (self.write)(user, bytes.as_ptr().cast(), bytes.len()),
+                    Step::End(complete) => {
+                        (self.end)(user, *complete);
+                        mcplink_status::MCPLINK_OK.code()
+                    }
+                }
+            })
+        });
+        let mut state = self.state.lock();
+        state.running -= 1;
+        self.returned.notify_all();
+        drop(state);
+        if status != Some(mcplink_status::MCPLINK_OK.code()) {
+            self.lose();
+        }
+    }
+
+    /// The client has gone.
+    pub(super) fn lose(&self) {
+        let mut state = self.state.lock();
+        state.gone = true;
+        let callback = state.on_gone.take();
+        self.returned.notify_all();
+        drop(state);
+        if let Some(callback) = callback {
+            callback();
+        }
+    }
+
+    /// The host lets go of the exchange: no function runs after this. Not for a thread that is in one.
+    pub(super) fn leave(&self) {
+        self.state.lock().freed = true;
+        self.lose();
+        let mut state = self.state.lock();
+        while state.running > 0 {
+            state = self.returned.wait(state);
+        }
+        drop(state);
+        let user = self.user.lock().take();
+        drop(user);
+    }
+
+    fn is_lost(&self) -> bool {
+        let state = self.state.lock();
+        state.gone || state.freed
+    }
+}
+
+/// Where a response goes.
+pub(super) struct Writer {
+    channel: Arc<Channel>,
+    /// If the host dispatches a pump.
+    stage: Option<Arc<Stage>>,
+    ended: bool,
+}
+
+impl Writer {
+    pub(super) fn new(channel: Arc<Channel>, stage: Option<Arc<Stage>>) -> Self {
+        Self {
+            channel,
+            stage,
+            ended: false,
+        }
+    }
+
+    fn step(&self, step: Step) -> Result<()> {
+        if self.channel.is_lost() {
+            return Err(gone());
+        }
+        match &self.stage {
+            None => {
+                self.channel.run(&step);
+                if self.channel.is_lost() {
+                    return Err(gone());
+                }
+            }
+            Some(stage) => self.post(stage, step),
+        }
+        Ok(())
+    }
+
+    fn post(&self, stage: &Stage, step: Step) {
+        let channel = Arc::clone(&self.channel);
+        let bytes = match &step {
+            Step::Write(bytes) => bytes.len(),
+            Step::Begin(..) | Step::End(_) => 0,
+        };
+        channel.state.lock().waiting += bytes;
+        stage.post(Kind::Call, move || {
+            channel.run(&step);
+            let mut state = channel.state.lock();
+            state.waiting -= bytes;
+            channel.returned.notify_all();
+        });
+    }
+
+    /// Whether a piece may wait too: at once, or by the deadline.
+    fn has_room(&self, bytes: usize, deadline: Option<Instant>) -> Result<bool> {
+        let mut state = self.channel.state.lock();
+        while state.waiting > 0 && state.waiting + bytes > MAX_WAITING {
+            if state.gone || state.freed {
+                return Err(gone());
+            }
+            match deadline {
+                None => return Ok(false),
+                Some(deadline) if Instant::now() >= deadline => {
+                    let text = "the host has not dispatched its pump for long";
+                    return Err(Error::new(ErrorKind::Timeout, text));
+                }
+                Some(deadline) => {
+                    state = self.channel.returned.wait_until(state, Some(deadline));
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn end(&mut self, complete: bool) {
+        if std::mem::replace(&mut self.ended, true) {
+            return;
+        }
+        let nobody_asks = self.channel.state.lock().on_gone.take();
+        drop(nobody_asks);
+        match &self.stage {
+            None => self.channel.run(&Step::End(complete)),
+            Some(stage) => self.post(stage, Step::End(complete)),
+        }
+    }
+}
+
+fn gone() -> Error {
+    Error::new(ErrorKind::Closed, "the HTTP client has gone")
+}
+
+impl ResponseWriter for Writer {
+    fn respond(&mut self, head: &ResponseHead, body: &[u8]) -> Result<()> {
+        let length = i64::try_from(body.len()).unwrap_or(i64::MAX);
+        self.step(Step::Begin(head.clone(), length))?;
+        if !body.is_empty() {
+            self.step(Step::Write(body.to_owned()))?;
+        }
+        self.finish()
+    }
+
+    fn begin(&mut self, head: &ResponseHead, first: &[u8]) -> Result<()> {
+        self.step(Step::Begin(head.clone(), -1))?;
+        if first.is_empty() {
+            return Ok(());
+        }
+        self.step(Step::Write(first.to_owned()))
+    }
+
+    fn write(&mut self, piece: &[u8], deadline: Option<Instant>) -> Result<bool> {
+        if !self.has_room(piece.len(), deadline)? {
+            return Ok(false);
+        }
+        self.step(Step::Write(piece.to_owned()))?;
+        Ok(true)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        let lost = self.channel.is_lost();
+        self.end(!lost);
+        if lost { Err(gone()) } else { Ok(()) }
+    }
+
+    fn on_gone(&mut self, callback: Box<dyn FnOnce() + Send>) {
+        let mut state = self.channel.state.lock();
+        if state.gone || state.freed {
+            drop(state);
+            return callback();
+        }
+        let before = state.on_gone.replace(callback);
+        drop(state);
+        drop(before);
+    }
+}
+
+impl Drop for Writer {
+    /// What was not ended is broken off.
+    fn drop(&mut self) {
+        self.end(false);
+    }
+}
+
+impl std::fmt::Debug for Writer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Writer")
+            .field("ended", &self.ended)
+            .finish_non_exhaustive()
+    }
+}

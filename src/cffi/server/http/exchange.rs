@@ -1,0 +1,249 @@
+//! A request that came in by the host's own web server, and where its response goes.
+
+use std::ffi::{c_char, c_void};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use super::channel::{
+    Channel, Writer, mcplink_http_begin_fn, mcplink_http_end_fn, mcplink_http_write_fn,
+};
+use crate::cffi::entry::{Outcome, plain, value};
+use crate::cffi::handle::{Gate, Handled, enter, free_handle, hand_out};
+use crate::cffi::stage::Stage;
+use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::text::{bytes, name, optional};
+use crate::cffi::user::{UserData, mcplink_destroy_fn};
+use crate::error::{Error, ErrorKind};
+use crate::sync::Mutex;
+use crate::transport::http::{HttpRequest, ResponseWriter};
+
+/// An HTTP request that came in by the host's own web server, and where its response goes.
+pub struct mcplink_exchange_t {
+    gate: Gate,
+    asked: Mutex<Option<Asked>>,
+    served: Mutex<bool>,
+    channel: Arc<Channel>,
+}
+
+/// What the host says of the request.
+pub(super) struct Asked {
+    method: String,
+    target: String,
+    headers: Vec<(String, Vec<u8>)>,
+    body: Vec<u8>,
+    local: Option<SocketAddr>,
+    remote: Option<SocketAddr>,
+}
+
+impl Asked {
+    pub(super) fn headers(&self) -> Vec<(&str, &[u8])> {
+        let headers = self.headers.iter();
+        headers.map(|(name, value)| (&**name, &**value)).collect()
+    }
+
+    pub(super) fn request<'a>(&'a self, headers: &'a [(&'a str, &'a [u8])]) -> HttpRequest<'a> {
+        HttpRequest::new(&self.method, &self.target)
+            .headers(headers)
+            .body(self.body.clone())
+            .addresses(self.local, self.remote)
+    }
+}
+
+impl Handled for mcplink_exchange_t {
+    fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// Who answers learns that the client has gone, and no function of the host runs any more.
+    fn close(&self) {
+        self.channel.leave();
+    }
+}
+
+impl mcplink_exchange_t {
+    /// The request, the first time.
+    pub(super) fn take_request(&self) -> Outcome<Option<Asked>> {
+        if std::mem::replace(&mut *self.served.lock(), true) {
+            return Ok(None);
+        }
+        Ok(self.asked.lock().take())
+    }
+
+    pub(super) fn writer(&self, stage: &Arc<Stage>) -> impl ResponseWriter + use<> {
+        let stage = stage.is_pumped().then(|| Arc::clone(stage));
+        Writer::new(Arc::clone(&self.channel), stage)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Asked)) -> Outcome {
+        match &mut *self.asked.lock() {
+            Some(asked) => {
+                change(asked);
+                Ok(mcplink_status::MCPLINK_OK)
+            }
+            None => {
+                let text = "the exchange has served its request already";
+                Err(Error::new(ErrorKind::State, text).into())
+            }
+        }
+    }
+}
+
+/// Describes an HTTP request that came in by the host's own web server, and where its response goes.
+///
+/// method: in capitals, as it was sent.
+/// target: path and query, as they were sent.
+/// begin, write, end: take the response; they run one at a time, on threads of the library, or on the one that calls mcplink_http_serve, or where
+/// the pump of the server is dispatched.
+/// user, destroy: passed to them; ended when the exchange is freed.
+/// Returns: the exchange, the caller's to free when end was called, or when it has no more use for the response; NULL for a bad argument.
+/// Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_exchange_new(
+    method: *const c_char,
+    target: *const c_char,
+    begin: mcplink_http_begin_fn,
+    write: mcplink_http_write_fn,
+    end: mcplink_http_end_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+) -> *mut mcplink_exchange_t {
+    let user = UserData::new(user, destroy);
+    value(std::ptr::null_mut(), || {
+        // SAFETY: the header says that they are texts that end in NUL.
+        let (method, target) = unsafe { (name(method, "method"), name(target, "target")) };
+        let (Ok(method), Ok(target)) = (method, target) else {
+            return std::ptr::null_mut();
+        };
+        let (Some(begin), Some(write), Some(end)) = (begin, write, end) else {
+            return std::ptr::null_mut();
+        };
+        let gate = Gate::new();
+        let channel = Channel::new(gate.number(), begin, write, end, user);
+        hand_out(mcplink_exchange_t {
+            gate,
+            asked: Mutex::new(Some(Asked {
+                method: method.to_owned(),
+                target: target.to_owned(),
+                headers: Vec::new(),
+                body: Vec::new(),
+                local: None,
+                remote: None,
+            })),
+            served: Mutex::default(),
+            channel,
+        })
+    })
+}
+
+/// Adds a header field to the request.
+///
+/// exchange: the exchange.
+/// field: its name, in any case.
+/// content, len: its value, without white space around it; MCPLINK_NUL measures it.
+/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_exchange_add_header(
+    exchange: *mut mcplink_exchange_t,
+    field: *const c_char,
+    content: *const c_char,
+    len: usize,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header says that they are an exchange of ours, text that ends in NUL, and bytes with their length.
+        let (exchange, field, content) = unsafe {
+            let exchange = enter(exchange, "exchange")?;
+            (
+                exchange,
+                name(field, "field")?,
+                bytes(content, len, "content")?,
+            )
+        };
+        let header = (field.to_owned(), content.to_owned());
+        exchange.change(|asked| asked.headers.push(header))
+    })
+}
+
+/// Sets the body of the request.
+///
+/// exchange: the exchange.
+/// body, len: the whole body, without a transfer coding; MCPLINK_NUL measures it. How long it may be is for the host to see to before.
+/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_exchange_set_body(
+    exchange: *mut mcplink_exchange_t,
+    body: *const c_char,
+    len: usize,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header says that they are an exchange of ours and bytes with their length.
+        let (exchange, body) = unsafe { (enter(exchange, "exchange")?, bytes(body, len, "body")?) };
+        let body = body.to_owned();
+        exchange.change(|asked| asked.body = body)
+    })
+}
+
+/// Says where the request came in, which decides under which names the server is reached, and where it came from.
+///
+/// exchange: the exchange.
+/// local: address and port, for example "127.0.0.1:8080"; NULL when that is not known.
+/// remote: the same of the client.
+/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_exchange_set_addresses(
+    exchange: *mut mcplink_exchange_t,
+    local: *const c_char,
+    remote: *const c_char,
+) -> mcplink_status_t {
+    fn address(text: Option<&str>) -> Outcome<Option<SocketAddr>> {
+        let address = text.map(|text| {
+            text.parse().map_err(|_| {
+                let text = format!("'{text}' is no address and port, such as 127.0.0.1:8080");
+                Error::new(ErrorKind::Invalid, text)
+            })
+        });
+        Ok(address.transpose()?)
+    }
+    plain(|| {
+        // SAFETY: the header says that they are an exchange of ours and texts that end in NUL.
+        let (exchange, local, remote) = unsafe {
+            let exchange = enter(exchange, "exchange")?;
+            (
+                exchange,
+                address(optional(local, "local")?)?,
+                address(optional(remote, "remote")?)?,
+            )
+        };
+        exchange.change(|asked| (asked.local, asked.remote) = (local, remote))
+    })
+}
+
+/// Says that the client has gone: who answers stops, and end is still called if the response had not ended.
+///
+/// exchange: the exchange.
+/// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_exchange_gone(
+    exchange: *mut mcplink_exchange_t,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header says that it is an exchange of ours.
+        unsafe { enter(exchange, "exchange") }?.channel.lose();
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// Frees an exchange: none of its functions runs after this. A response that had not ended is given up, as after mcplink_exchange_gone. Called
+/// in one of its functions it returns at once.
+///
+/// exchange: NULL is fine. Threads: any. Blocks: while one of its functions runs on another thread. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_exchange_free(exchange: *mut mcplink_exchange_t) {
+    // SAFETY: the header says that it is an exchange of ours, freed once.
+    unsafe { free_handle(exchange) }
+}

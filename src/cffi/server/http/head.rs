@@ -1,0 +1,110 @@
+//! Status and header fields of a response, as the host sees them.
+
+use crate::cffi::entry::get;
+use crate::cffi::text::{Text, mcplink_str_t, view_or_empty};
+use crate::transport::http::ResponseHead;
+
+/// Status and header fields of a response. The fields of length, connection and date are the host's business. It is borrowed until the
+/// function that got it returns.
+pub struct mcplink_http_head_t {
+    status: u16,
+    headers: Vec<(Text, Text)>,
+    while_quiet: Option<(u32, Text)>,
+}
+
+impl mcplink_http_head_t {
+    pub(super) fn of(head: &ResponseHead) -> Self {
+        let headers = head.headers.iter();
+        Self {
+            status: head.status,
+            headers: headers
+                .map(|(name, value)| (Text::from(*name), Text::from(&**value)))
+                .collect(),
+            while_quiet: head.while_quiet.map(|(interval, bytes)| {
+                let interval = interval.as_millis().try_into().unwrap_or(u32::MAX);
+                (interval, String::from_utf8_lossy(bytes).into_owned().into())
+            }),
+        }
+    }
+}
+
+/// The status of a response.
+///
+/// head: NULL for 0.
+/// Returns: for example 200. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_head_status(head: *const mcplink_http_head_t) -> i32 {
+    // SAFETY: the header says that it is a head of ours.
+    unsafe { get(head) }.map_or(0, |head| head.status.into())
+}
+
+/// How many header fields a response has.
+///
+/// head: NULL for 0.
+/// Returns: the count. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_head_count(head: *const mcplink_http_head_t) -> usize {
+    // SAFETY: the header says that it is a head of ours.
+    unsafe { get(head) }.map_or(0, |head| head.headers.len())
+}
+
+/// The name of a header field.
+///
+/// head: NULL for "".
+/// index: from 0.
+/// Returns: valid as long as the head; empty when there is no such field. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_head_name(
+    head: *const mcplink_http_head_t,
+    index: usize,
+) -> mcplink_str_t {
+    // SAFETY: the header says that it is a head of ours.
+    let field = unsafe { get(head) }.and_then(|head| head.headers.get(index));
+    view_or_empty(field.map(|(name, _)| name))
+}
+
+/// The value of a header field.
+///
+/// head: NULL for "".
+/// index: from 0.
+/// Returns: valid as long as the head; empty when there is no such field. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_head_value(
+    head: *const mcplink_http_head_t,
+    index: usize,
+) -> mcplink_str_t {
+    // SAFETY: the header says that it is a head of ours.
+    let field = unsafe { get(head) }.and_then(|head| head.headers.get(index));
+    view_or_empty(field.map(|(_, value)| value))
+}
+
+/// How often the host should write mcplink_http_head_quiet_text to a response in pieces that is quiet, so that nobody on the way takes the
+/// connection for dead.
+///
+/// head: NULL for 0.
+/// Returns: in milliseconds; 0 for never. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_head_quiet_ms(head: *const mcplink_http_head_t) -> u32 {
+    // SAFETY: the header says that it is a head of ours.
+    let quiet = unsafe { get(head) }.and_then(|head| head.while_quiet.as_ref());
+    quiet.map_or(0, |(interval, _)| *interval)
+}
+
+/// What to write then.
+///
+/// head: NULL for "".
+/// Returns: valid as long as the head; empty for nothing. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_head_quiet_text(
+    head: *const mcplink_http_head_t,
+) -> mcplink_str_t {
+    // SAFETY: the header says that it is a head of ours.
+    let quiet = unsafe { get(head) }.and_then(|head| head.while_quiet.as_ref());
+    view_or_empty(quiet.map(|(_, text)| text))
+}

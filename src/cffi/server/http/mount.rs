@@ -1,0 +1,132 @@
+//! The endpoint of a server in a web server of the host.
+
+use std::sync::Arc;
+
+use super::super::mcplink_server_t;
+use super::super::serving::{Served, Serving};
+use super::exchange::mcplink_exchange_t;
+use super::options::mcplink_http_options_t;
+use crate::cffi::entry::{ffi, get, giving, plain};
+use crate::cffi::error::mcplink_error_t;
+use crate::cffi::handle::{Gate, Handled, enter, free_handle, hand_out};
+use crate::cffi::stage::Stage;
+use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::error::{Error, ErrorKind};
+use crate::server::http::HttpService;
+use crate::transport::http::Service;
+
+/// The endpoint of a server, to be mounted in a web server of the host.
+pub struct mcplink_http_t {
+    gate: Gate,
+    service: HttpService,
+    stage: Arc<Stage>,
+    serving: Arc<Serving>,
+    /// Among all that the server serves.
+    number: u64,
+}
+
+impl Handled for mcplink_http_t {
+    fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    fn close(&self) {
+        self.service.close();
+        self.serving.leave(self.number);
+    }
+}
+
+/// Makes an endpoint that the host mounts in its own web server, which hands it each request with mcplink_http_serve.
+///
+/// server: the server.
+/// options: the settings, which are copied; NULL for the defaults. Bounds of connections are the host's business.
+/// http: receives the endpoint, NULL after a failure. The caller's to free, before or after the server.
+/// err: receives what went wrong; NULL is fine.
+/// Returns: MCPLINK_OK; MCPLINK_E_CLOSED when the server was stopped; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any. Blocks: no.
+/// Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_http(
+    server: *mut mcplink_server_t,
+    options: *const mcplink_http_options_t,
+    http: *mut *mut mcplink_http_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are a server and options of ours and places that can be written to.
+    unsafe {
+        giving(http, err, || {
+            let server = enter(server, "server")?;
+            let options = match get(options) {
+                Some(options) => options.for_server(&server),
+                None => mcplink_http_options_t::default().for_server(&server),
+            };
+            server.check_open()?;
+            let service = server.server.http_service(options);
+            let number = server.serving.enter(Served::Mounted(service.clone()))?;
+            Ok(hand_out(mcplink_http_t {
+                gate: Gate::new(),
+                service,
+                stage: Arc::clone(&server.stage),
+                serving: Arc::clone(&server.serving),
+                number,
+            }))
+        })
+    }
+}
+
+/// Answers an HTTP request. The response comes by the functions of the exchange, during this call or later.
+///
+/// http: the endpoint.
+/// exchange: the request and where its response goes. It serves once, and stays the caller's.
+/// err: receives what went wrong; NULL is fine.
+/// Returns: MCPLINK_OK when the response is there or will come, whatever it says; MCPLINK_E_STATE when the exchange has served before or lacks
+/// a request; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any, several at once. Blocks: without a pump as long as the handler
+/// that answers, which runs on this thread. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_serve(
+    http: *mut mcplink_http_t,
+    exchange: *mut mcplink_exchange_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are an endpoint and an exchange of ours and a place that can be written to.
+    unsafe {
+        ffi(err, || {
+            let (http, exchange) = (enter(http, "http")?, enter(exchange, "exchange")?);
+            let Some(asked) = exchange.take_request()? else {
+                let text = "an exchange serves one request: make one for each";
+                return Err(Error::new(ErrorKind::State, text).into());
+            };
+            let headers = asked.headers();
+            let writer = exchange.writer(&http.stage);
+            http.service
+                .serve(asked.request(&headers), Box::new(writer));
+            Ok(mcplink_status::MCPLINK_OK)
+        })
+    }
+}
+
+/// Ends an endpoint: its sessions, streams and requests.
+///
+/// http: the endpoint.
+/// Returns: MCPLINK_OK, also when it has ended already. Threads: any. Blocks: a few seconds at most. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_close(http: *mut mcplink_http_t) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header says that it is an endpoint of ours.
+        let http = unsafe { enter(http, "http") }?;
+        http.close();
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// Frees an endpoint, and ends it before.
+///
+/// http: NULL is fine. Threads: any. Blocks: as mcplink_http_close. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_free(http: *mut mcplink_http_t) {
+    // SAFETY: the header says that it is an endpoint of ours, freed once.
+    unsafe { free_handle(http) }
+}

@@ -1,0 +1,160 @@
+//! What goes on in a server: for people, and for what watches it.
+
+use std::ffi::c_char;
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::mcplink_server_t;
+use super::serving::{Served, Serving};
+use crate::cffi::dump::Dumped;
+use crate::cffi::entry::{giving, plain};
+use crate::cffi::error::mcplink_error_t;
+use crate::cffi::handle::enter;
+use crate::cffi::json::{json_payload, mcplink_json_t};
+use crate::cffi::responder::level_of;
+use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::text::optional;
+
+impl Served {
+    fn stats(&self) -> Value {
+        match self {
+            Self::Session(line) => {
+                let Some(connection) = line.connection() else {
+                    return json!({ "kind": "session", "closed": true });
+                };
+                let (peer, stats) = (connection.peer(), connection.peer().stats());
+                json!({
+                    "kind": "session",
+                    "peer": peer.name(),
+                    "closed": peer.is_closed(),
+                    "requestsInHand": stats.requests_in_hand,
+                    "callsInFlight": stats.calls_in_flight,
+                    "queuedBytes": stats.queued_bytes,
+                    "threads": stats.threads,
+                    "noise": stats.noise,
+                    "malformed": stats.malformed,
+                    "tooLong": stats.too_long,
+                    "refusedBusy": stats.refused_busy,
+                    "droppedNotifications": stats.dropped_notifications,
+                })
+            }
+            #[cfg(feature = "http-server")]
+            Self::Listener(listener) => {
+                let stats = listener.stats();
+                json!({
+                    "kind": "listener",
+                    "url": listener.url(),
+                    "sessions": listener.sessions(),
+                    "connections": stats.connections,
+                    "requestsInHand": stats.in_hand,
+                    "streams": stats.streams,
+                    "waiting": stats.waiting,
+                    "threads": stats.workers,
+                    "accepted": stats.accepted,
+                    "refused": stats.refused,
+                })
+            }
+            #[cfg(feature = "http-server")]
+            Self::Mounted(service) => json!({ "kind": "http", "sessions": service.sessions() }),
+        }
+    }
+}
+
+impl Dumped for Serving {
+    fn dump(&self) -> String {
+        let mut text = String::new();
+        for served in self.all() {
+            // Writing to a string does not fail.
+            _ = match &served {
+                Served::Session(line) => match line.connection() {
+                    Some(connection) => writeln!(text, "{}", connection.activity()),
+                    None => Ok(()),
+                },
+                #[cfg(feature = "http-server")]
+                other => writeln!(text, "{}", other.stats()),
+            };
+        }
+        if text.is_empty() {
+            text.push_str("a server that serves nobody\n");
+        }
+        text
+    }
+}
+
+/// Counts what the server serves: an array of objects, with "kind" ("session", "listener", "http") and what there is to count of it.
+///
+/// server: the server.
+/// stats: receives a document, NULL after a failure. The caller's to free, with mcplink_json_free.
+/// err: receives what went wrong; NULL is fine.
+/// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_stats(
+    server: *const mcplink_server_t,
+    stats: *mut *mut mcplink_json_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are a server of ours and places that can be written to.
+    unsafe {
+        giving(stats, err, || {
+            let server = enter(server, "server")?;
+            let all: Vec<Value> = server.serving.all().iter().map(Served::stats).collect();
+            let document = mcplink_json_t::parse(&Value::from(all).to_string())?;
+            Ok(Box::into_raw(Box::new(document)))
+        })
+    }
+}
+
+/// Says who waits for whom in what the server serves, for people who look for what hangs.
+///
+/// server: the server.
+/// activity: receives a document that is one string, read with mcplink_json_str; NULL after a failure. The caller's to free, with
+/// mcplink_json_free.
+/// err: receives what went wrong; NULL is fine.
+/// Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_activity(
+    server: *const mcplink_server_t,
+    activity: *mut *mut mcplink_json_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are a server of ours and places that can be written to.
+    unsafe {
+        giving(activity, err, || {
+            let server = enter(server, "server")?;
+            let text = Value::from(server.serving.dump()).to_string();
+            Ok(Box::into_raw(Box::new(mcplink_json_t::parse(&text)?)))
+        })
+    }
+}
+
+/// Sends a log message that belongs to no call to the clients that want it, if the server was made with logging. Only clients of revisions
+/// before 2026-07-28 can get one: later ones get what mcplink_responder_log sends.
+///
+/// server: the server.
+/// level: one of enum mcplink_log_level.
+/// logger: names the part of the server that it comes from; NULL for none.
+/// json, len: what there is to say, as JSON; MCPLINK_NUL measures it. Nothing that clients must not know.
+/// Returns: MCPLINK_OK, also when nobody wants it; MCPLINK_E_INVALID. Threads: any. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_log(
+    server: *mut mcplink_server_t,
+    level: i32,
+    logger: *const c_char,
+    json: *const c_char,
+    len: usize,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header says that they are a server of ours, text that ends in NUL, and text with its length.
+        let (server, logger, json) = unsafe {
+            let server = enter(server, "server")?;
+            let json = json_payload(json, len, "json")?;
+            (server, optional(logger, "logger")?, json)
+        };
+        server.server.log(level_of(level)?, logger, json)?;
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}

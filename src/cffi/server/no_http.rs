@@ -1,0 +1,419 @@
+//! Servers over HTTP in a build without them: the functions of [`http`](super) are there, and say so.
+
+use std::ffi::{c_char, c_void};
+
+use super::mcplink_server_t;
+use crate::cffi::entry::{Outcome, ffi, giving, plain};
+use crate::cffi::error::{Failure, mcplink_error_t};
+use crate::cffi::status::mcplink_status_t;
+use crate::cffi::text::mcplink_str_t;
+use crate::cffi::user::{UserData, mcplink_destroy_fn};
+use crate::error::{Error, ErrorKind};
+
+/// Settings that nothing takes.
+pub struct mcplink_http_options_t(());
+
+/// A request that never comes.
+pub struct mcplink_http_request_t(());
+
+/// A listener that can't be made.
+pub struct mcplink_listener_t(());
+
+/// An endpoint that can't be made.
+pub struct mcplink_http_t(());
+
+/// An exchange that can't be made.
+pub struct mcplink_exchange_t(());
+
+/// A head that never comes.
+pub struct mcplink_http_head_t(());
+
+type Callback = Option<unsafe extern "C-unwind" fn()>;
+
+fn unsupported() -> Failure {
+    let text = "this build of the library can't serve HTTP: build it with the feature http-server";
+    Error::new(ErrorKind::Unsupported, text).into()
+}
+
+fn refuse<T>() -> Outcome<T> {
+    Err(unsupported())
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub extern "C" fn mcplink_http_options_new() -> *mut mcplink_http_options_t {
+    std::ptr::null_mut()
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_options_free(_options: *mut mcplink_http_options_t) {}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_options_set_path(
+    _options: *mut mcplink_http_options_t,
+    _path: *const c_char,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_options_add_host(
+    _options: *mut mcplink_http_options_t,
+    _host: *const c_char,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_options_add_origin(
+    _options: *mut mcplink_http_options_t,
+    _origin: *const c_char,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_options_set_sessions(
+    _options: *mut mcplink_http_options_t,
+    _sessions: bool,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_options_set_session_idle_ms(
+    _options: *mut mcplink_http_options_t,
+    _idle_ms: u32,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_options_set_old_paths(
+    _options: *mut mcplink_http_options_t,
+    _stream: *const c_char,
+    _post: *const c_char,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_options_set_kept_events(
+    _options: *mut mcplink_http_options_t,
+    _events: usize,
+    _bytes: usize,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_options_set_keep_alive_ms(
+    _options: *mut mcplink_http_options_t,
+    _interval_ms: u32,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_options_set_limit(
+    _options: *mut mcplink_http_options_t,
+    _which: i32,
+    _bound: usize,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_options_on_authenticate(
+    _options: *mut mcplink_http_options_t,
+    _callback: Callback,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+) -> mcplink_status_t {
+    // Ends what belongs to the callbacks.
+    drop(UserData::new(user, destroy));
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_request_method(
+    _request: *const mcplink_http_request_t,
+) -> mcplink_str_t {
+    mcplink_str_t::EMPTY
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_request_target(
+    _request: *const mcplink_http_request_t,
+) -> mcplink_str_t {
+    mcplink_str_t::EMPTY
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_request_header(
+    _request: *const mcplink_http_request_t,
+    _field: *const c_char,
+) -> mcplink_str_t {
+    mcplink_str_t::EMPTY
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_request_remote(
+    _request: *const mcplink_http_request_t,
+) -> mcplink_str_t {
+    mcplink_str_t::EMPTY
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_request_admit(
+    _request: *mut mcplink_http_request_t,
+    _principal: *const c_char,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_request_challenge(
+    _request: *mut mcplink_http_request_t,
+    _challenge: *const c_char,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_listen_http(
+    _server: *mut mcplink_server_t,
+    _options: *const mcplink_http_options_t,
+    _bind: *const c_char,
+    listener: *mut *mut mcplink_listener_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that both are NULL or can be written to.
+    unsafe { giving(listener, err, refuse) }
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_listener_port(_listener: *const mcplink_listener_t) -> u16 {
+    0
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_listener_url(
+    _listener: *const mcplink_listener_t,
+) -> mcplink_str_t {
+    mcplink_str_t::EMPTY
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_listener_sessions(_listener: *const mcplink_listener_t) -> usize {
+    0
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_listener_close(
+    _listener: *mut mcplink_listener_t,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_listener_free(_listener: *mut mcplink_listener_t) {}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_head_status(_head: *const mcplink_http_head_t) -> i32 {
+    0
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_head_count(_head: *const mcplink_http_head_t) -> usize {
+    0
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_head_name(
+    _head: *const mcplink_http_head_t,
+    _index: usize,
+) -> mcplink_str_t {
+    mcplink_str_t::EMPTY
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_head_value(
+    _head: *const mcplink_http_head_t,
+    _index: usize,
+) -> mcplink_str_t {
+    mcplink_str_t::EMPTY
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_head_quiet_ms(_head: *const mcplink_http_head_t) -> u32 {
+    0
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_head_quiet_text(
+    _head: *const mcplink_http_head_t,
+) -> mcplink_str_t {
+    mcplink_str_t::EMPTY
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_exchange_new(
+    _method: *const c_char,
+    _target: *const c_char,
+    _begin: Callback,
+    _write: Callback,
+    _end: Callback,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+) -> *mut mcplink_exchange_t {
+    // Ends what belongs to the callbacks.
+    drop(UserData::new(user, destroy));
+    std::ptr::null_mut()
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_exchange_add_header(
+    _exchange: *mut mcplink_exchange_t,
+    _field: *const c_char,
+    _content: *const c_char,
+    _len: usize,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_exchange_set_body(
+    _exchange: *mut mcplink_exchange_t,
+    _body: *const c_char,
+    _len: usize,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_exchange_set_addresses(
+    _exchange: *mut mcplink_exchange_t,
+    _local: *const c_char,
+    _remote: *const c_char,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_exchange_gone(
+    _exchange: *mut mcplink_exchange_t,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_exchange_free(_exchange: *mut mcplink_exchange_t) {}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_http(
+    _server: *mut mcplink_server_t,
+    _options: *const mcplink_http_options_t,
+    http: *mut *mut mcplink_http_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that both are NULL or can be written to.
+    unsafe { giving(http, err, refuse) }
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_serve(
+    _http: *mut mcplink_http_t,
+    _exchange: *mut mcplink_exchange_t,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that it is NULL or can be written to.
+    unsafe { ffi(err, refuse) }
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_close(_http: *mut mcplink_http_t) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_free(_http: *mut mcplink_http_t) {}
