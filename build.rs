@@ -15,7 +15,7 @@ mod header {
     use std::path::PathBuf;
 
     /// What is exported, in the order of the header.
-    const PARTS: [&str; 48] = [
+    const PARTS: [&str; 49] = [
         "version.rs",
         "text.rs",
         "user.rs",
@@ -34,6 +34,7 @@ mod header {
         "log.rs",
         "dump.rs",
         "client/options.rs",
+        "client/tuning.rs",
         "client/reach.rs",
         "client/endpoint.rs",
         "client/mod.rs",
