@@ -58,6 +58,7 @@ mod header {
         "log.rs",
         "dump.rs",
         "client/options.rs",
+        "client/tuning.rs",
         "client/reach.rs",
         "client/endpoint.rs",
         "client/mod.rs",

@@ -50,309 +50,68 @@
 #define MCPLINK_FOREVER ((uint32_t)-1)
 
 /**
- * How a call went: 0 is done, negative is failure, positive is "worked, but look".
- *
- * Codes are never given another number, and never used again. Treat a negative one that you don't know as failure.
+ * What has the argument that is completed.
  */
-enum mcplink_status
+enum mcplink_completion_of
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * Done.
+     * A prompt, by its name.
      */
-    MCPLINK_OK = 0,
+    MCPLINK_COMPLETION_OF_PROMPT = 1,
     /**
-     * The tool ran and failed: the result says why, for the model to read.
+     * A template of resources, as it was written: its arguments are its variables.
      */
-    MCPLINK_TOOL_ERROR = 1,
-    /**
-     * The answer is not there yet.
-     */
-    MCPLINK_PENDING = 2,
-    /**
-     * An argument is wrong. The same value fails again.
-     */
-    MCPLINK_E_INVALID = -1,
-    /**
-     * The right call at the wrong moment.
-     */
-    MCPLINK_E_STATE = -2,
-    /**
-     * The connection or the handle is closed, or the peer has gone.
-     */
-    MCPLINK_E_CLOSED = -3,
-    /**
-     * No answer came in time.
-     */
-    MCPLINK_E_TIMEOUT = -4,
-    /**
-     * The call was cancelled.
-     */
-    MCPLINK_E_CANCELLED = -5,
-    /**
-     * The peer answered with an error: see mcplink_error_rpc_code.
-     */
-    MCPLINK_E_PEER = -6,
-    /**
-     * The peer broke the protocol.
-     */
-    MCPLINK_E_PROTOCOL = -7,
-    /**
-     * The operating system refused: see mcplink_error_os_code.
-     */
-    MCPLINK_E_IO = -8,
-    /**
-     * The child process could not be started.
-     */
-    MCPLINK_E_SPAWN = -9,
-    /**
-     * An HTTP status that stands for no JSON-RPC error: see mcplink_error_http_status.
-     */
-    MCPLINK_E_HTTP = -10,
-    /**
-     * The server wants other credentials, or refuses these.
-     */
-    MCPLINK_E_AUTH = -11,
-    /**
-     * The peer, its revision or this build can't do it.
-     */
-    MCPLINK_E_UNSUPPORTED = -12,
-    /**
-     * A size or count limit was hit.
-     */
-    MCPLINK_E_LIMIT = -13,
-    /**
-     * Too many requests are in flight. Nothing was sent.
-     */
-    MCPLINK_E_BUSY = -14,
-    /**
-     * The handle was made before a fork, by the other process.
-     */
-    MCPLINK_E_FORKED = -15,
-    /**
-     * A bug of this library.
-     */
-    MCPLINK_E_PANIC = -16,
-    /**
-     * Never this library's own: for callbacks of the host, passed through.
-     */
-    MCPLINK_E_USER = -17,
+    MCPLINK_COMPLETION_OF_TEMPLATE = 2,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_status mcplink_status;
+typedef enum mcplink_completion_of mcplink_completion_of;
 #else
-typedef int32_t mcplink_status;
+typedef int32_t mcplink_completion_of;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
 /**
- * What a JSON value is.
+ * How it stands with a client.
  */
-enum mcplink_json_type_t
+enum mcplink_connection_state
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * There is no value: NULL was passed.
+     * There is no client: NULL was passed.
      */
-    MCPLINK_JSON_MISSING = 0,
+    MCPLINK_CLIENT_NONE = 0,
     /**
-     * null.
+     * It is being connected: see mcplink_client_start.
      */
-    MCPLINK_JSON_NULL = 1,
+    MCPLINK_CLIENT_CONNECTING = 1,
     /**
-     * true or false.
+     * It is connected.
      */
-    MCPLINK_JSON_BOOLEAN = 2,
+    MCPLINK_CLIENT_READY = 2,
     /**
-     * A number.
+     * Its server was lost and will be started again: see mcplink_client_options_set_restart.
      */
-    MCPLINK_JSON_NUMBER = 3,
+    MCPLINK_CLIENT_LOST = 3,
     /**
-     * A string.
+     * It was closed, or its server has gone for good.
      */
-    MCPLINK_JSON_STRING = 4,
+    MCPLINK_CLIENT_CLOSED = 4,
     /**
-     * An array.
+     * It could not be connected.
      */
-    MCPLINK_JSON_ARRAY = 5,
-    /**
-     * An object.
-     */
-    MCPLINK_JSON_OBJECT = 6,
+    MCPLINK_CLIENT_FAILED = 5,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_json_type_t mcplink_json_type_t;
+typedef enum mcplink_connection_state mcplink_connection_state;
 #else
-typedef int32_t mcplink_json_type_t;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * How severe a log message is, after RFC 5424.
- */
-enum mcplink_log_level
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * Details for debugging.
-     */
-    MCPLINK_LOG_DEBUG = 0,
-    /**
-     * General information.
-     */
-    MCPLINK_LOG_INFO = 1,
-    /**
-     * Normal but significant.
-     */
-    MCPLINK_LOG_NOTICE = 2,
-    /**
-     * Warning conditions.
-     */
-    MCPLINK_LOG_WARNING = 3,
-    /**
-     * Error conditions.
-     */
-    MCPLINK_LOG_ERROR = 4,
-    /**
-     * Critical conditions.
-     */
-    MCPLINK_LOG_CRITICAL = 5,
-    /**
-     * Action must be taken at once.
-     */
-    MCPLINK_LOG_ALERT = 6,
-    /**
-     * The system is unusable.
-     */
-    MCPLINK_LOG_EMERGENCY = 7,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_log_level mcplink_log_level;
-#else
-typedef int32_t mcplink_log_level;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * Codes of errors that the protocol defines. Codes of one's own are outside -32768 to -32000.
- */
-enum mcplink_rpc_code
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * The user said no.
-     */
-    MCPLINK_RPC_USER_REJECTED = -1,
-    /**
-     * The request is not one that can be answered now.
-     */
-    MCPLINK_RPC_INVALID_REQUEST = -32600,
-    /**
-     * There is no such method.
-     */
-    MCPLINK_RPC_METHOD_NOT_FOUND = -32601,
-    /**
-     * The params, or a name in them, are wrong.
-     */
-    MCPLINK_RPC_INVALID_PARAMS = -32602,
-    /**
-     * Something failed in the one who answers.
-     */
-    MCPLINK_RPC_INTERNAL_ERROR = -32603,
-    /**
-     * A resource does not exist; mcplink_responder_not_found says it in the way of the client's revision.
-     */
-    MCPLINK_RPC_RESOURCE_NOT_FOUND = -32002,
-    /**
-     * Pages have to be visited first (2025-11-25 only).
-     */
-    MCPLINK_RPC_URL_ELICITATION_REQUIRED = -32042,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_rpc_code mcplink_rpc_code;
-#else
-typedef int32_t mcplink_rpc_code;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * An upper bound of each connection of a client or server. What happens when it is hit is said of each.
- */
-enum mcplink_limit
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * Longest message, in bytes: 16 MiB. A longer one is dropped: a request is answered with an error, a call fails.
-     */
-    MCPLINK_LIMIT_MESSAGE_BYTES = 1,
-    /**
-     * How deep arrays and objects may be nested in a message: 128. A deeper one is answered with an error.
-     */
-    MCPLINK_LIMIT_DEPTH = 2,
-    /**
-     * How many bytes may wait for a peer that does not read: 16 MiB. Who would exceed it waits.
-     */
-    MCPLINK_LIMIT_QUEUED_BYTES = 3,
-    /**
-     * How many calls may be in flight: 10000. The next one fails with MCPLINK_E_BUSY.
-     */
-    MCPLINK_LIMIT_CALLS = 4,
-    /**
-     * How many requests of the peer may be in hand: 256. The next one is answered with a "busy" error.
-     */
-    MCPLINK_LIMIT_REQUESTS = 5,
-    /**
-     * How many calls may wait for what they ask a client of revisions before 2026-07-28: 1024. The next one fails.
-     */
-    MCPLINK_LIMIT_QUESTIONS = 6,
-    /**
-     * How many handlers may run at once: 64. The next ones wait.
-     */
-    MCPLINK_LIMIT_WORKERS = 7,
-    /**
-     * How many notifications of the peer may wait for the thread that hands them out: 1024. The next one is dropped.
-     */
-    MCPLINK_LIMIT_NOTIFICATIONS = 8,
-    /**
-     * How many subscriptions one client may have: 1024. The next one is refused.
-     */
-    MCPLINK_LIMIT_SUBSCRIPTIONS = 9,
-    /**
-     * How many change notifications may wait for a subscriber that does not read: 1024. The next one ends the subscription.
-     */
-    MCPLINK_LIMIT_BACKLOG = 10,
-    /**
-     * How many progress and log messages of one call may wait for its callback: 1024. Past it progress is merged.
-     */
-    MCPLINK_LIMIT_CALL_EVENTS = 11,
-    /**
-     * How many responses a client keeps, of those that servers let be kept: 1024.
-     */
-    MCPLINK_LIMIT_CACHED_RESPONSES = 12,
-    /**
-     * How many bytes the kept responses may have: 16 MiB.
-     */
-    MCPLINK_LIMIT_CACHED_BYTES = 13,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_limit mcplink_limit;
-#else
-typedef int32_t mcplink_limit;
+typedef int32_t mcplink_connection_state;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
@@ -406,192 +165,6 @@ typedef int32_t mcplink_content_kind;
 #endif // __cplusplus
 
 /**
- * What kind of value an argument of a tool is.
- */
-enum mcplink_param_type
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * Text.
-     */
-    MCPLINK_PARAM_STRING = 1,
-    /**
-     * A whole number.
-     */
-    MCPLINK_PARAM_INTEGER = 2,
-    /**
-     * Any number.
-     */
-    MCPLINK_PARAM_NUMBER = 3,
-    /**
-     * true or false.
-     */
-    MCPLINK_PARAM_BOOLEAN = 4,
-    /**
-     * An array of anything.
-     */
-    MCPLINK_PARAM_ARRAY = 5,
-    /**
-     * An object of anything.
-     */
-    MCPLINK_PARAM_OBJECT = 6,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_param_type mcplink_param_type;
-#else
-typedef int32_t mcplink_param_type;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * Whether an argument of a tool or prompt has to be given.
- */
-enum mcplink_param_flag
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * It may be left out.
-     */
-    MCPLINK_PARAM_OPTIONAL = 0,
-    /**
-     * It has to be there.
-     */
-    MCPLINK_PARAM_REQUIRED = 1,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_param_flag mcplink_param_flag;
-#else
-typedef int32_t mcplink_param_flag;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * What a tool is said to do: hints for the user, not to be relied on.
- */
-enum mcplink_tool_hint
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * It changes nothing. Taken for false.
-     */
-    MCPLINK_HINT_READ_ONLY = 1,
-    /**
-     * It may destroy something. Taken for true.
-     */
-    MCPLINK_HINT_DESTRUCTIVE = 2,
-    /**
-     * Doing it again changes nothing more. Taken for false.
-     */
-    MCPLINK_HINT_IDEMPOTENT = 3,
-    /**
-     * It deals with an open world, such as the web. Taken for true.
-     */
-    MCPLINK_HINT_OPEN_WORLD = 4,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_tool_hint mcplink_tool_hint;
-#else
-typedef int32_t mcplink_tool_hint;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * Whether calls of a tool may become tasks.
- */
-enum mcplink_task_support
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * They may not.
-     */
-    MCPLINK_TASK_FORBIDDEN = 0,
-    /**
-     * They may.
-     */
-    MCPLINK_TASK_OPTIONAL = 1,
-    /**
-     * They have to.
-     */
-    MCPLINK_TASK_REQUIRED = 2,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_task_support mcplink_task_support;
-#else
-typedef int32_t mcplink_task_support;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * A list that a server gives.
- */
-enum mcplink_list
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * tools/list.
-     */
-    MCPLINK_LIST_TOOLS = 1,
-    /**
-     * prompts/list.
-     */
-    MCPLINK_LIST_PROMPTS = 2,
-    /**
-     * resources/list.
-     */
-    MCPLINK_LIST_RESOURCES = 3,
-    /**
-     * resources/templates/list.
-     */
-    MCPLINK_LIST_TEMPLATES = 4,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_list mcplink_list;
-#else
-typedef int32_t mcplink_list;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * What has the argument that is completed.
- */
-enum mcplink_completion_of
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * A prompt, by its name.
-     */
-    MCPLINK_COMPLETION_OF_PROMPT = 1,
-    /**
-     * A template of resources, as it was written: its arguments are its variables.
-     */
-    MCPLINK_COMPLETION_OF_TEMPLATE = 2,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_completion_of mcplink_completion_of;
-#else
-typedef int32_t mcplink_completion_of;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
  * The era of a server, which is a matter of the revisions that it speaks.
  */
 enum mcplink_era
@@ -617,76 +190,6 @@ enum mcplink_era
 typedef enum mcplink_era mcplink_era;
 #else
 typedef int32_t mcplink_era;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * What becomes of a child's standard error.
- */
-enum mcplink_stderr
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * It is read, and the last 64 KiB kept: see mcplink_client_stderr_tail and mcplink_error_peer_stderr. The default.
-     */
-    MCPLINK_STDERR_CAPTURE = 0,
-    /**
-     * It goes where this process's standard error goes.
-     */
-    MCPLINK_STDERR_INHERIT = 1,
-    /**
-     * It goes nowhere.
-     */
-    MCPLINK_STDERR_DISCARD = 2,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_stderr mcplink_stderr;
-#else
-typedef int32_t mcplink_stderr;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * How it stands with a client.
- */
-enum mcplink_client_state
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * There is no client: NULL was passed.
-     */
-    MCPLINK_CLIENT_NONE = 0,
-    /**
-     * It is being connected: see mcplink_client_start.
-     */
-    MCPLINK_CLIENT_CONNECTING = 1,
-    /**
-     * It is connected.
-     */
-    MCPLINK_CLIENT_READY = 2,
-    /**
-     * Its server was lost and will be started again: see mcplink_client_options_set_restart.
-     */
-    MCPLINK_CLIENT_LOST = 3,
-    /**
-     * It was closed, or its server has gone for good.
-     */
-    MCPLINK_CLIENT_CLOSED = 4,
-    /**
-     * It could not be connected.
-     */
-    MCPLINK_CLIENT_FAILED = 5,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_client_state mcplink_client_state;
-#else
-typedef int32_t mcplink_client_state;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
@@ -833,6 +336,503 @@ enum mcplink_http_limit
 typedef enum mcplink_http_limit mcplink_http_limit;
 #else
 typedef int32_t mcplink_http_limit;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What a JSON value is.
+ */
+enum mcplink_json_type_t
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * There is no value: NULL was passed.
+     */
+    MCPLINK_JSON_MISSING = 0,
+    /**
+     * null.
+     */
+    MCPLINK_JSON_NULL = 1,
+    /**
+     * true or false.
+     */
+    MCPLINK_JSON_BOOLEAN = 2,
+    /**
+     * A number.
+     */
+    MCPLINK_JSON_NUMBER = 3,
+    /**
+     * A string.
+     */
+    MCPLINK_JSON_STRING = 4,
+    /**
+     * An array.
+     */
+    MCPLINK_JSON_ARRAY = 5,
+    /**
+     * An object.
+     */
+    MCPLINK_JSON_OBJECT = 6,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_json_type_t mcplink_json_type_t;
+#else
+typedef int32_t mcplink_json_type_t;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * An upper bound of each connection of a client or server. What happens when it is hit is said of each.
+ */
+enum mcplink_limit
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * Longest message, in bytes: 16 MiB. A longer one is dropped: a request is answered with an error, a call fails.
+     */
+    MCPLINK_LIMIT_MESSAGE_BYTES = 1,
+    /**
+     * How deep arrays and objects may be nested in a message: 128. A deeper one is answered with an error.
+     */
+    MCPLINK_LIMIT_DEPTH = 2,
+    /**
+     * How many bytes may wait for a peer that does not read: 16 MiB. Who would exceed it waits.
+     */
+    MCPLINK_LIMIT_QUEUED_BYTES = 3,
+    /**
+     * How many calls may be in flight: 10000. The next one fails with MCPLINK_E_BUSY.
+     */
+    MCPLINK_LIMIT_CALLS = 4,
+    /**
+     * How many requests of the peer may be in hand: 256. The next one is answered with a "busy" error.
+     */
+    MCPLINK_LIMIT_REQUESTS = 5,
+    /**
+     * How many calls may wait for what they ask a client of revisions before 2026-07-28: 1024. The next one fails.
+     */
+    MCPLINK_LIMIT_QUESTIONS = 6,
+    /**
+     * How many handlers may run at once: 64. The next ones wait.
+     */
+    MCPLINK_LIMIT_WORKERS = 7,
+    /**
+     * How many notifications of the peer may wait for the thread that hands them out: 1024. The next one is dropped.
+     */
+    MCPLINK_LIMIT_NOTIFICATIONS = 8,
+    /**
+     * How many subscriptions one client may have: 1024. The next one is refused.
+     */
+    MCPLINK_LIMIT_SUBSCRIPTIONS = 9,
+    /**
+     * How many change notifications may wait for a subscriber that does not read: 1024. The next one ends the subscription.
+     */
+    MCPLINK_LIMIT_BACKLOG = 10,
+    /**
+     * How many progress and log messages of one call may wait for its callback: 1024. Past it progress is merged.
+     */
+    MCPLINK_LIMIT_CALL_EVENTS = 11,
+    /**
+     * How many responses a client keeps, of those that servers let be kept: 1024.
+     */
+    MCPLINK_LIMIT_CACHED_RESPONSES = 12,
+    /**
+     * How many bytes the kept responses may have: 16 MiB.
+     */
+    MCPLINK_LIMIT_CACHED_BYTES = 13,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_limit mcplink_limit;
+#else
+typedef int32_t mcplink_limit;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * A list that a server gives.
+ */
+enum mcplink_list
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * tools/list.
+     */
+    MCPLINK_LIST_TOOLS = 1,
+    /**
+     * prompts/list.
+     */
+    MCPLINK_LIST_PROMPTS = 2,
+    /**
+     * resources/list.
+     */
+    MCPLINK_LIST_RESOURCES = 3,
+    /**
+     * resources/templates/list.
+     */
+    MCPLINK_LIST_TEMPLATES = 4,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_list mcplink_list;
+#else
+typedef int32_t mcplink_list;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * How severe a log message is, after RFC 5424.
+ */
+enum mcplink_log_level
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * Details for debugging.
+     */
+    MCPLINK_LOG_DEBUG = 0,
+    /**
+     * General information.
+     */
+    MCPLINK_LOG_INFO = 1,
+    /**
+     * Normal but significant.
+     */
+    MCPLINK_LOG_NOTICE = 2,
+    /**
+     * Warning conditions.
+     */
+    MCPLINK_LOG_WARNING = 3,
+    /**
+     * Error conditions.
+     */
+    MCPLINK_LOG_ERROR = 4,
+    /**
+     * Critical conditions.
+     */
+    MCPLINK_LOG_CRITICAL = 5,
+    /**
+     * Action must be taken at once.
+     */
+    MCPLINK_LOG_ALERT = 6,
+    /**
+     * The system is unusable.
+     */
+    MCPLINK_LOG_EMERGENCY = 7,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_log_level mcplink_log_level;
+#else
+typedef int32_t mcplink_log_level;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Whether an argument of a tool or prompt has to be given.
+ */
+enum mcplink_param_flag
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * It may be left out.
+     */
+    MCPLINK_PARAM_OPTIONAL = 0,
+    /**
+     * It has to be there.
+     */
+    MCPLINK_PARAM_REQUIRED = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_param_flag mcplink_param_flag;
+#else
+typedef int32_t mcplink_param_flag;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What kind of value an argument of a tool is.
+ */
+enum mcplink_param_type
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * Text.
+     */
+    MCPLINK_PARAM_STRING = 1,
+    /**
+     * A whole number.
+     */
+    MCPLINK_PARAM_INTEGER = 2,
+    /**
+     * Any number.
+     */
+    MCPLINK_PARAM_NUMBER = 3,
+    /**
+     * true or false.
+     */
+    MCPLINK_PARAM_BOOLEAN = 4,
+    /**
+     * An array of anything.
+     */
+    MCPLINK_PARAM_ARRAY = 5,
+    /**
+     * An object of anything.
+     */
+    MCPLINK_PARAM_OBJECT = 6,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_param_type mcplink_param_type;
+#else
+typedef int32_t mcplink_param_type;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Codes of errors that the protocol defines. Codes of one's own are outside -32768 to -32000.
+ */
+enum mcplink_rpc_code
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * The user said no.
+     */
+    MCPLINK_RPC_USER_REJECTED = -1,
+    /**
+     * The request is not one that can be answered now.
+     */
+    MCPLINK_RPC_INVALID_REQUEST = -32600,
+    /**
+     * There is no such method.
+     */
+    MCPLINK_RPC_METHOD_NOT_FOUND = -32601,
+    /**
+     * The params, or a name in them, are wrong.
+     */
+    MCPLINK_RPC_INVALID_PARAMS = -32602,
+    /**
+     * Something failed in the one who answers.
+     */
+    MCPLINK_RPC_INTERNAL_ERROR = -32603,
+    /**
+     * A resource does not exist; mcplink_responder_not_found says it in the way of the client's revision.
+     */
+    MCPLINK_RPC_RESOURCE_NOT_FOUND = -32002,
+    /**
+     * Pages have to be visited first (2025-11-25 only).
+     */
+    MCPLINK_RPC_URL_ELICITATION_REQUIRED = -32042,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_rpc_code mcplink_rpc_code;
+#else
+typedef int32_t mcplink_rpc_code;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * How a call went: 0 is done, negative is failure, positive is "worked, but look".
+ *
+ * Codes are never given another number, and never used again. Treat a negative one that you don't know as failure.
+ */
+enum mcplink_status
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * Done.
+     */
+    MCPLINK_OK = 0,
+    /**
+     * The tool ran and failed: the result says why, for the model to read.
+     */
+    MCPLINK_TOOL_ERROR = 1,
+    /**
+     * The answer is not there yet.
+     */
+    MCPLINK_PENDING = 2,
+    /**
+     * An argument is wrong. The same value fails again.
+     */
+    MCPLINK_E_INVALID = -1,
+    /**
+     * The right call at the wrong moment.
+     */
+    MCPLINK_E_STATE = -2,
+    /**
+     * The connection or the handle is closed, or the peer has gone.
+     */
+    MCPLINK_E_CLOSED = -3,
+    /**
+     * No answer came in time.
+     */
+    MCPLINK_E_TIMEOUT = -4,
+    /**
+     * The call was cancelled.
+     */
+    MCPLINK_E_CANCELLED = -5,
+    /**
+     * The peer answered with an error: see mcplink_error_rpc_code.
+     */
+    MCPLINK_E_PEER = -6,
+    /**
+     * The peer broke the protocol.
+     */
+    MCPLINK_E_PROTOCOL = -7,
+    /**
+     * The operating system refused: see mcplink_error_os_code.
+     */
+    MCPLINK_E_IO = -8,
+    /**
+     * The child process could not be started.
+     */
+    MCPLINK_E_SPAWN = -9,
+    /**
+     * An HTTP status that stands for no JSON-RPC error: see mcplink_error_http_status.
+     */
+    MCPLINK_E_HTTP = -10,
+    /**
+     * The server wants other credentials, or refuses these.
+     */
+    MCPLINK_E_AUTH = -11,
+    /**
+     * The peer, its revision or this build can't do it.
+     */
+    MCPLINK_E_UNSUPPORTED = -12,
+    /**
+     * A size or count limit was hit.
+     */
+    MCPLINK_E_LIMIT = -13,
+    /**
+     * Too many requests are in flight. Nothing was sent.
+     */
+    MCPLINK_E_BUSY = -14,
+    /**
+     * The handle was made before a fork, by the other process.
+     */
+    MCPLINK_E_FORKED = -15,
+    /**
+     * A bug of this library.
+     */
+    MCPLINK_E_PANIC = -16,
+    /**
+     * Never this library's own: for callbacks of the host, passed through.
+     */
+    MCPLINK_E_USER = -17,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_status mcplink_status;
+#else
+typedef int32_t mcplink_status;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What becomes of a child's standard error.
+ */
+enum mcplink_stderr
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * It is read, and the last 64 KiB kept: see mcplink_client_stderr_tail and mcplink_error_peer_stderr. The default.
+     */
+    MCPLINK_STDERR_CAPTURE = 0,
+    /**
+     * It goes where this process's standard error goes.
+     */
+    MCPLINK_STDERR_INHERIT = 1,
+    /**
+     * It goes nowhere.
+     */
+    MCPLINK_STDERR_DISCARD = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_stderr mcplink_stderr;
+#else
+typedef int32_t mcplink_stderr;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Whether calls of a tool may become tasks.
+ */
+enum mcplink_task_support
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * They may not.
+     */
+    MCPLINK_TASK_FORBIDDEN = 0,
+    /**
+     * They may.
+     */
+    MCPLINK_TASK_OPTIONAL = 1,
+    /**
+     * They have to.
+     */
+    MCPLINK_TASK_REQUIRED = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_task_support mcplink_task_support;
+#else
+typedef int32_t mcplink_task_support;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What a tool is said to do: hints for the user, not to be relied on.
+ */
+enum mcplink_tool_hint
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * It changes nothing. Taken for false.
+     */
+    MCPLINK_HINT_READ_ONLY = 1,
+    /**
+     * It may destroy something. Taken for true.
+     */
+    MCPLINK_HINT_DESTRUCTIVE = 2,
+    /**
+     * Doing it again changes nothing more. Taken for false.
+     */
+    MCPLINK_HINT_IDEMPOTENT = 3,
+    /**
+     * It deals with an open world, such as the web. Taken for true.
+     */
+    MCPLINK_HINT_OPEN_WORLD = 4,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_tool_hint mcplink_tool_hint;
+#else
+typedef int32_t mcplink_tool_hint;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
@@ -2161,70 +2161,6 @@ mcplink_status_t mcplink_client_options_set_era(mcplink_client_options_t *option
                                                 int32_t era);
 
 /**
- * Says how long connecting may take in all. Defaults to 60 s.
- *
- * options: the options.
- * milliseconds: MCPLINK_FOREVER for no end.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_client_options_set_connect_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
-
-/**
- * Says how long a server may take to answer the first question before it is taken for a legacy one. Defaults to 5 s.
- *
- * options: the options.
- * milliseconds: not over HTTP, where silence says nothing.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_client_options_set_probe_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
-
-/**
- * Says how long a call waits by default for its result, or for progress, which starts the time anew. Defaults to 60 s.
- *
- * options: the options.
- * milliseconds: MCPLINK_FOREVER for no end.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_client_options_set_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
-
-/**
- * Says how long a call waits by default in all, however much progress there is. Defaults to 10 minutes.
- *
- * options: the options.
- * milliseconds: MCPLINK_FOREVER for no end.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_client_options_set_max_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
-
-/**
- * Says how long a message may be that is accepted. Defaults to 16 MiB. The same as MCPLINK_LIMIT_MESSAGE_BYTES.
- *
- * options: the options.
- * bytes: how many.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_client_options_set_max_message(mcplink_client_options_t *options, size_t bytes);
-
-/**
- * Sets an upper bound of the connection.
- *
- * options: the options.
- * number: one of enum mcplink_limit.
- * limit_value: the bound.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when there is no such limit. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_client_options_set_limit(mcplink_client_options_t *options, int32_t number, size_t limit_value);
-
-/**
- * Says how many started calls may go on at once, each of which has a thread. Defaults to 256; the next one fails with MCPLINK_E_BUSY.
- *
- * options: the options.
- * count: at least 1.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for 0. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_client_options_set_max_started(mcplink_client_options_t *options, size_t count);
-
-/**
  * Has the callbacks of the client run where a pump is dispatched, instead of on a thread of its own.
  *
  * options: the options.
@@ -2243,56 +2179,15 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_pump(mcplink_client_opti
 MCPLINK_API mcplink_status_t mcplink_client_options_set_cancel(mcplink_client_options_t *options, mcplink_cancel_t *cancel);
 
 /**
- * Has the server started again when it was lost. Defaults to not at all. Needs a command or another way that can be made again.
- *
- * Calls that are in flight then fail with MCPLINK_E_CLOSED; calls that were not sent yet wait for the new server, within their deadline.
+ * Lets servers answer calls of tools with tasks, which are followed to their results by themselves. Declares the extension for it. Defaults to no.
  *
  * options: the options.
- * max_attempts: how often to try in a row, for example 10; 0 for not at all.
- * first_delay_ms, max_delay_ms: how long to wait before the first attempt, and at most; in between the time doubles. For example 250 and 30000.
+ * takes: whether.
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
  */
 MCPLINK_API
-mcplink_status_t mcplink_client_options_set_restart(mcplink_client_options_t *options,
-                                                    uint32_t max_attempts,
-                                                    uint32_t first_delay_ms,
-                                                    uint32_t max_delay_ms);
-
-/**
- * Has calls that a lost server may have begun sent again by themselves, when doing them twice does no harm: reading, listing, and tools that
- * say so of themselves, as far as they were listed. Defaults to no. Only with mcplink_client_options_set_restart.
- *
- * options: the options.
- * resends: whether.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_client_options_set_resend_harmless(mcplink_client_options_t *options,
-                                                            bool resends);
-
-/**
- * Has a server pinged that has said nothing for a while, and given up when it does not answer. Defaults to no pings.
- *
- * options: the options.
- * interval_ms: after so much silence.
- * timeout_ms: how long it may take to answer, for example 30000.
- * max_failures: after how many unanswered pings in a row the connection ends, for example 3.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when a time is 0. Blocks: no. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_client_options_set_keep_alive(mcplink_client_options_t *options,
-                                                       uint32_t interval_ms,
-                                                       uint32_t timeout_ms,
-                                                       uint32_t max_failures);
-
-/**
- * Has servers answer calls of tools with tasks, which are followed to their results by themselves. Declares the extension for it. Can't be
- * taken back.
- *
- * options: the options.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_client_options_take_tasks(mcplink_client_options_t *options);
+mcplink_status_t mcplink_client_options_set_tasks(mcplink_client_options_t *options,
+                                                  bool takes);
 
 /**
  * Declares an extension of the protocol.
@@ -2362,6 +2257,140 @@ mcplink_status_t mcplink_client_options_set_log(mcplink_client_options_t *option
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the function. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_token_set(mcplink_token_t *token, const char *text, size_t len);
+
+/**
+ * Says how long connecting may take in all. Defaults to 60 s.
+ *
+ * options: the options.
+ * milliseconds: MCPLINK_FOREVER for no end.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_connect_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
+
+/**
+ * Says how long a server may take to answer the first question before it is taken for a legacy one. Defaults to 5 s.
+ *
+ * options: the options.
+ * milliseconds: not over HTTP, where silence says nothing.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_probe_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
+
+/**
+ * Says how long a call waits by default for its result, or for progress, which starts the time anew. Defaults to 60 s.
+ *
+ * options: the options.
+ * milliseconds: MCPLINK_FOREVER for no end.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
+
+/**
+ * Says how long a call waits by default in all, however much progress there is. Defaults to 10 minutes.
+ *
+ * options: the options.
+ * milliseconds: MCPLINK_FOREVER for no end.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_max_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
+
+/**
+ * Says how long a message may be that is accepted. Defaults to 16 MiB. The same as MCPLINK_LIMIT_MESSAGE_BYTES.
+ *
+ * options: the options.
+ * bytes: how many.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_max_message(mcplink_client_options_t *options, size_t bytes);
+
+/**
+ * Sets an upper bound of the connection.
+ *
+ * options: the options.
+ * number: one of enum mcplink_limit.
+ * limit_value: the bound.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when there is no such limit. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_limit(mcplink_client_options_t *options, int32_t number, size_t limit_value);
+
+/**
+ * Says how many started calls may go on at once, each of which has a thread. Defaults to 256; the next one fails with MCPLINK_E_BUSY.
+ *
+ * options: the options.
+ * count: at least 1.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for 0. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_max_started(mcplink_client_options_t *options, size_t count);
+
+/**
+ * Has the server started again when it was lost. Defaults to not at all. Needs a command or another way that can be made again.
+ *
+ * Calls that are in flight then fail with MCPLINK_E_CLOSED; calls that were not sent yet wait for the new server, within their deadline.
+ *
+ * options: the options.
+ * max_attempts: how often to try in a row, for example 10; 0 for not at all.
+ * first_delay_ms, max_delay_ms: how long to wait before the first attempt, and at most; in between the time doubles. For example 250 and 30000.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_restart(mcplink_client_options_t *options,
+                                                    uint32_t max_attempts,
+                                                    uint32_t first_delay_ms,
+                                                    uint32_t max_delay_ms);
+
+/**
+ * Has calls that a lost server may have begun sent again by themselves, when doing them twice does no harm: reading, listing, and tools that
+ * say so of themselves, as far as they were listed. Defaults to no. Only with mcplink_client_options_set_restart.
+ *
+ * options: the options.
+ * resends: whether.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_resend_harmless(mcplink_client_options_t *options,
+                                                            bool resends);
+
+/**
+ * Has a server pinged that has said nothing for a while, and given up when it does not answer. Defaults to no pings.
+ *
+ * options: the options.
+ * interval_ms: after so much silence.
+ * timeout_ms: how long it may take to answer, for example 30000.
+ * max_failures: after how many unanswered pings in a row the connection ends, for example 3.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when a time is 0. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_keep_alive(mcplink_client_options_t *options,
+                                                       uint32_t interval_ms,
+                                                       uint32_t timeout_ms,
+                                                       uint32_t max_failures);
+
+/**
+ * Says how long lists may be that are read. Defaults to 10 000 pages and 100 000 items. Longer ones fail with MCPLINK_E_LIMIT.
+ *
+ * options: the options.
+ * pages, items: how many at most.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_max_list(mcplink_client_options_t *options, size_t pages, size_t items);
+
+/**
+ * Says from when on a function of the host that answers the server runs long, which is told to the log. Defaults to 30 s.
+ *
+ * options: the options.
+ * milliseconds: MCPLINK_FOREVER for never.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_slow_handler_ms(mcplink_client_options_t *options, uint32_t milliseconds);
+
+/**
+ * Switches off that structured results of tools are checked against the schemas that were listed. Only a library with the feature
+ * "validation" checks them.
+ *
+ * options: the options.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_clear_validation(mcplink_client_options_t *options);
 
 /**
  * Connects to a server that is started as a child process, and ended with the client: messages on its standard input and output.
@@ -2591,9 +2620,9 @@ void mcplink_client_free(mcplink_client_t *client);
  * How it stands with a client.
  *
  * client: NULL for MCPLINK_CLIENT_NONE.
- * Returns: one of enum mcplink_client_state. Threads: any. Blocks: no. Since 0.1.
+ * Returns: one of enum mcplink_connection_state. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API int32_t mcplink_client_get_state(const mcplink_client_t *client);
+MCPLINK_API int32_t mcplink_client_state(const mcplink_client_t *client);
 
 /**
  * The revision of the protocol that is spoken, for example "2025-11-25".
@@ -2609,7 +2638,7 @@ MCPLINK_API mcplink_str_t mcplink_client_revision(const mcplink_client_t *client
  * client: NULL for MCPLINK_ERA_UNKNOWN.
  * Returns: one of enum mcplink_era. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API int32_t mcplink_client_get_era(const mcplink_client_t *client);
+MCPLINK_API int32_t mcplink_client_era(const mcplink_client_t *client);
 
 /**
  * Whether the server can do something.
@@ -3748,9 +3777,11 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_icons(mcplink_server_opt
  *
  * options: the settings.
  * revisions: for example "2025-11-25 2026-07-28"; NULL for all.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_UNSUPPORTED for one that this library does not know. Threads: one at a time. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_revisions(mcplink_server_options_t *options, const char *revisions);
+MCPLINK_API
+mcplink_status_t mcplink_server_options_set_revisions(mcplink_server_options_t *options,
+                                                      const char *revisions);
 
 /**
  * Has all callbacks of the server run where the host dispatches a pump.

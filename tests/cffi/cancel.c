@@ -133,13 +133,13 @@ static void connecting(void)
     CHECK(mcplink_client_options_set_cancel(o, cancel) == MCPLINK_OK);
     CHECK(mcplink_client_options_on_event(o, on_event, NULL, NULL) == MCPLINK_OK);
     CHECK(mcplink_client_start(o, &c, &err) == MCPLINK_OK);
-    CHECK(mcplink_client_get_state(c) == MCPLINK_CLIENT_CONNECTING);
+    CHECK(mcplink_client_state(c) == MCPLINK_CLIENT_CONNECTING);
     CHECK(mcplink_client_ping(c, NULL, &err) == MCPLINK_E_STATE);
     mcplink_error_free(err);
     err = NULL;
     CHECK(mcplink_client_list_tools(c, NULL, &r, NULL) == MCPLINK_E_STATE);
     CHECK(mcplink_cancel_trigger(cancel) == MCPLINK_OK);
-    CHECK(counter_wait(&failed, 1) && mcplink_client_get_state(c) == MCPLINK_CLIENT_FAILED);
+    CHECK(counter_wait(&failed, 1) && mcplink_client_state(c) == MCPLINK_CLIENT_FAILED);
     CHECK(mcplink_client_ping(c, NULL, &err) == MCPLINK_E_CANCELLED);
     mcplink_error_free(err);
     mcplink_client_free(c);

@@ -342,7 +342,7 @@ static void changes(const char *revision)
 
     CHECK(s.connected.count == 0 && s.closed.count == 0);
     CHECK_STATUS(mcplink_client_close(c, MCPLINK_FOREVER, &err), MCPLINK_OK, err);
-    CHECK(counter_wait(&s.closed, 1) && mcplink_client_get_state(c) == MCPLINK_CLIENT_CLOSED);
+    CHECK(counter_wait(&s.closed, 1) && mcplink_client_state(c) == MCPLINK_CLIENT_CLOSED);
     CHECK_TEXT(mcplink_client_revision(c), revision);
     CHECK(mcplink_client_ping(c, NULL, NULL) == MCPLINK_E_CLOSED);
     mcplink_client_free(c);

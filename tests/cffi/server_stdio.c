@@ -286,6 +286,7 @@ static void takes_null(void)
 
 int main(void)
 {
+    int fds = count_of("fd");
     int how;
     children();
     for (how = 0; how < 3; how++) ends_elsewhere(how);
@@ -293,5 +294,6 @@ int main(void)
     stopped_early();
     attaches();
     takes_null();
+    talk_clean(fds);
     return 0;
 }

@@ -6,11 +6,11 @@ use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use super::call_options::{copied, mcplink_call_options_t};
-use super::calling::{News, Request, contained};
+use super::calling::{News, Request, contained, judged};
 use super::options::span;
 use super::{Shared, mcplink_client_t};
 use crate::cffi::entry::{Outcome, ffi, plain, value};
-use crate::cffi::error::{Failure, mcplink_error_t};
+use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::{Gate, Handled, enter, free_handle};
 use crate::cffi::queue::Kind;
 use crate::cffi::result::mcplink_result_t;
@@ -236,7 +236,7 @@ fn begin(
                 move |progress| news.post(&shared, Kind::Call, progress)
             });
             let options = options.build(here.timeouts, Some(&own), on_progress);
-            work(&connected, options).map_err(Failure::from)
+            work(&connected, options).map_err(|error| judged(error, &here, Some(&own)))
         });
         started.end(
             &shared,
