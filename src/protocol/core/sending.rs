@@ -157,6 +157,12 @@ impl Core {
     }
 
     pub(crate) fn send_notification(self: &Arc<Self>, text: Vec<u8>) -> Result<()> {
+        // Who serves may have something left to say to a peer that only asks no more.
+        if !self.settings.serving
+            && let Some(error) = self.ended()
+        {
+            return Err(error);
+        }
         let deadline = self.write_deadline();
         if let Some(carrier) = self.carrier() {
             return carrier.post(&SessionMessage::new(text), deadline);

@@ -1,0 +1,120 @@
+/* fork: handles belong to the process that made them. In the other one they say so, and freeing them disturbs nobody. */
+#include "guest.h"
+
+static mcplink_client_t *client;
+static mcplink_server_t *server;
+static mcplink_session_t *session;
+static mcplink_pump_t *pump;
+static mcplink_cancel_t *cancel;
+static mcplink_call_t *call;
+static volatile int done;
+
+static void on_done(void *user, mcplink_call_t *c, mcplink_status_t st, const mcplink_result_t *r, const mcplink_error_t *e)
+{
+    (void)user, (void)c, (void)st, (void)r, (void)e;
+    done++;
+}
+
+static void ignore(void *user) { (void)user; }
+
+static void in_the_child(void)
+{
+    mcplink_result_t *result = NULL;
+    mcplink_json_t *doc = NULL;
+    mcplink_call_t *another = NULL;
+    mcplink_error_t *err = NULL;
+    mcplink_client_t *own;
+    mcplink_tool_t *tool = mcplink_tool_new("late", "");
+    int64_t begin = now_ms();
+
+    CHECK(mcplink_client_call_tool(client, "greet", NULL, 0, NULL, &result, &err) == MCPLINK_E_FORKED && result == NULL);
+    CHECK(strstr(mcplink_error_message(err), "fork") != NULL);
+    mcplink_error_free(err);
+    CHECK(mcplink_client_call_tool_start(client, "greet", NULL, 0, NULL, on_done, NULL, NULL, &another, NULL) == MCPLINK_E_FORKED);
+    CHECK(mcplink_client_ping(client, NULL, NULL) == MCPLINK_E_FORKED);
+    CHECK(mcplink_client_notify(client, "notifications/x", NULL, 0, NULL) == MCPLINK_E_FORKED);
+    CHECK(mcplink_client_stats(client, &doc, NULL) == MCPLINK_E_FORKED && doc == NULL);
+    CHECK(mcplink_client_close(client, 10, NULL) == MCPLINK_E_FORKED);
+    CHECK(!mcplink_client_has(client, "tools"));
+    CHECK(mcplink_call_wait(call, 10, &result, NULL) == MCPLINK_E_FORKED);
+    CHECK(mcplink_call_cancel(call, NULL) == MCPLINK_E_FORKED);
+    CHECK(mcplink_server_add_tool(server, tool, tool_greet, NULL, NULL, NULL) == MCPLINK_E_FORKED);
+    mcplink_tool_free(tool);
+    CHECK(mcplink_server_remove_tool(server, "greet") == MCPLINK_E_FORKED);
+    CHECK(mcplink_server_serve_stdio(server, NULL) == MCPLINK_E_FORKED);
+    CHECK(mcplink_session_wait(session, NULL) == MCPLINK_E_FORKED);
+    CHECK(mcplink_session_close(session) == MCPLINK_E_FORKED);
+    CHECK(mcplink_pump_wait(pump, 10) == MCPLINK_E_FORKED);
+    CHECK(mcplink_pump_dispatch(pump, 1) == MCPLINK_E_FORKED);
+    CHECK(mcplink_pump_set_notify(pump, ignore, NULL, NULL) == MCPLINK_E_FORKED);
+    CHECK(mcplink_cancel_trigger(cancel) == MCPLINK_E_FORKED);
+    /* What belongs to no process works, and so does a handle of this process's own. */
+    CHECK(mcplink_json_parse("[1]", MCPLINK_NUL, &doc, NULL) == MCPLINK_OK);
+    mcplink_json_free(doc);
+    own = guest_client();
+    guest_greets(own);
+    mcplink_client_free(own);
+
+    mcplink_call_free(call);
+    mcplink_session_free(session);
+    mcplink_client_free(client);
+    mcplink_server_free(server);
+    mcplink_pump_free(pump);
+    mcplink_cancel_free(cancel);
+    CHECK(now_ms() - begin < PATIENCE && !has_children());
+}
+
+/* Each way of going: after freeing all, at once, and by the ordinary end of a program. */
+static int child_that(int way)
+{
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        if (way == 0) in_the_child();
+        if (way == 1) _exit(0);
+        exit(0);
+    }
+    return status_of_child(child);
+}
+
+int main(int argc, char **argv)
+{
+    mcplink_client_options_t *o;
+    mcplink_result_t *result = NULL;
+    mcplink_error_t *err = NULL;
+    state_t before;
+    int ends[2], way;
+    (void)argv;
+    if (argc > 1) return serve();
+
+    state_take(&before);
+    CHECK_STATUS(mcplink_pump_new(&pump, &err), MCPLINK_OK, err);
+    cancel = mcplink_cancel_new();
+    CHECK(cancel != NULL);
+    o = guest_options();
+    CHECK(mcplink_client_options_set_pump(o, pump) == MCPLINK_OK);
+    CHECK_STATUS(mcplink_client_open(o, &client, &err), MCPLINK_OK, err);
+    mcplink_client_options_free(o);
+    server = guest_server();
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+    CHECK_STATUS(mcplink_server_serve_fds_start(server, ends[0], ends[0], NULL, &session, &err), MCPLINK_OK, err);
+    CHECK_STATUS(mcplink_client_call_tool_start(client, "wait", NULL, 0, NULL, on_done, NULL, NULL, &call, &err), MCPLINK_OK, err);
+
+    for (way = 0; way < 3; way++) CHECK(child_that(way) == 0);
+
+    /* The parent goes on as if nothing had been. */
+    guest_greets(client);
+    CHECK(!mcplink_session_is_closed(session) && !mcplink_call_is_done(call));
+    CHECK(mcplink_call_cancel(call, "enough") == MCPLINK_OK);
+    UNTIL(mcplink_pump_dispatch(pump, 64) >= 0 && done == 1);
+    CHECK(mcplink_call_wait(call, PATIENCE, &result, NULL) == MCPLINK_E_CANCELLED);
+    mcplink_call_free(call);
+    mcplink_session_free(session);
+    mcplink_client_free(client);
+    mcplink_server_free(server);
+    mcplink_pump_free(pump);
+    mcplink_cancel_free(cancel);
+    close(ends[0]), close(ends[1]);
+    state_same(&before);
+    return 0;
+}
