@@ -652,7 +652,7 @@ typedef int32_t mcplink_stderr;
 /**
  * How it stands with a client.
  */
-enum mcplink_client_state
+enum mcplink_connection_state
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -684,9 +684,9 @@ enum mcplink_client_state
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
-typedef enum mcplink_client_state mcplink_client_state;
+typedef enum mcplink_connection_state mcplink_connection_state;
 #else
-typedef int32_t mcplink_client_state;
+typedef int32_t mcplink_connection_state;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
@@ -2189,70 +2189,6 @@ mcplink_status_t mcplink_client_options_set_era(mcplink_client_options_t *option
                                                 int32_t era);
 
 /**
- * Says how long connecting may take in all. Defaults to 60 s.
- *
- * options: the options.
- * milliseconds: MCPLINK_FOREVER for no end.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_client_options_set_connect_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
-
-/**
- * Says how long a server may take to answer the first question before it is taken for a legacy one. Defaults to 5 s.
- *
- * options: the options.
- * milliseconds: not over HTTP, where silence says nothing.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_client_options_set_probe_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
-
-/**
- * Says how long a call waits by default for its result, or for progress, which starts the time anew. Defaults to 60 s.
- *
- * options: the options.
- * milliseconds: MCPLINK_FOREVER for no end.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_client_options_set_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
-
-/**
- * Says how long a call waits by default in all, however much progress there is. Defaults to 10 minutes.
- *
- * options: the options.
- * milliseconds: MCPLINK_FOREVER for no end.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_client_options_set_max_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
-
-/**
- * Says how long a message may be that is accepted. Defaults to 16 MiB. The same as MCPLINK_LIMIT_MESSAGE_BYTES.
- *
- * options: the options.
- * bytes: how many.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_client_options_set_max_message(mcplink_client_options_t *options, size_t bytes);
-
-/**
- * Sets an upper bound of the connection.
- *
- * options: the options.
- * number: one of enum mcplink_limit.
- * limit_value: the bound.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when there is no such limit. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_client_options_set_limit(mcplink_client_options_t *options, int32_t number, size_t limit_value);
-
-/**
- * Says how many started calls may go on at once, each of which has a thread. Defaults to 256; the next one fails with MCPLINK_E_BUSY.
- *
- * options: the options.
- * count: at least 1.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for 0. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_client_options_set_max_started(mcplink_client_options_t *options, size_t count);
-
-/**
  * Has the callbacks of the client run where a pump is dispatched, instead of on a thread of its own.
  *
  * options: the options.
@@ -2271,56 +2207,15 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_pump(mcplink_client_opti
 MCPLINK_API mcplink_status_t mcplink_client_options_set_cancel(mcplink_client_options_t *options, mcplink_cancel_t *cancel);
 
 /**
- * Has the server started again when it was lost. Defaults to not at all. Needs a command or another way that can be made again.
- *
- * Calls that are in flight then fail with MCPLINK_E_CLOSED; calls that were not sent yet wait for the new server, within their deadline.
+ * Lets servers answer calls of tools with tasks, which are followed to their results by themselves. Declares the extension for it. Defaults to no.
  *
  * options: the options.
- * max_attempts: how often to try in a row, for example 10; 0 for not at all.
- * first_delay_ms, max_delay_ms: how long to wait before the first attempt, and at most; in between the time doubles. For example 250 and 30000.
+ * takes: whether.
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
  */
 MCPLINK_API
-mcplink_status_t mcplink_client_options_set_restart(mcplink_client_options_t *options,
-                                                    uint32_t max_attempts,
-                                                    uint32_t first_delay_ms,
-                                                    uint32_t max_delay_ms);
-
-/**
- * Has calls that a lost server may have begun sent again by themselves, when doing them twice does no harm: reading, listing, and tools that
- * say so of themselves, as far as they were listed. Defaults to no. Only with mcplink_client_options_set_restart.
- *
- * options: the options.
- * resends: whether.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_client_options_set_resend_harmless(mcplink_client_options_t *options,
-                                                            bool resends);
-
-/**
- * Has a server pinged that has said nothing for a while, and given up when it does not answer. Defaults to no pings.
- *
- * options: the options.
- * interval_ms: after so much silence.
- * timeout_ms: how long it may take to answer, for example 30000.
- * max_failures: after how many unanswered pings in a row the connection ends, for example 3.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when a time is 0. Blocks: no. Since 0.1.
- */
-MCPLINK_API
-mcplink_status_t mcplink_client_options_set_keep_alive(mcplink_client_options_t *options,
-                                                       uint32_t interval_ms,
-                                                       uint32_t timeout_ms,
-                                                       uint32_t max_failures);
-
-/**
- * Has servers answer calls of tools with tasks, which are followed to their results by themselves. Declares the extension for it. Can't be
- * taken back.
- *
- * options: the options.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
- */
-MCPLINK_API mcplink_status_t mcplink_client_options_take_tasks(mcplink_client_options_t *options);
+mcplink_status_t mcplink_client_options_set_tasks(mcplink_client_options_t *options,
+                                                  bool takes);
 
 /**
  * Declares an extension of the protocol.
@@ -2390,6 +2285,140 @@ mcplink_status_t mcplink_client_options_set_log(mcplink_client_options_t *option
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the function. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_token_set(mcplink_token_t *token, const char *text, size_t len);
+
+/**
+ * Says how long connecting may take in all. Defaults to 60 s.
+ *
+ * options: the options.
+ * milliseconds: MCPLINK_FOREVER for no end.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_connect_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
+
+/**
+ * Says how long a server may take to answer the first question before it is taken for a legacy one. Defaults to 5 s.
+ *
+ * options: the options.
+ * milliseconds: not over HTTP, where silence says nothing.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_probe_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
+
+/**
+ * Says how long a call waits by default for its result, or for progress, which starts the time anew. Defaults to 60 s.
+ *
+ * options: the options.
+ * milliseconds: MCPLINK_FOREVER for no end.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
+
+/**
+ * Says how long a call waits by default in all, however much progress there is. Defaults to 10 minutes.
+ *
+ * options: the options.
+ * milliseconds: MCPLINK_FOREVER for no end.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_max_timeout_ms(mcplink_client_options_t *options, uint32_t milliseconds);
+
+/**
+ * Says how long a message may be that is accepted. Defaults to 16 MiB. The same as MCPLINK_LIMIT_MESSAGE_BYTES.
+ *
+ * options: the options.
+ * bytes: how many.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_max_message(mcplink_client_options_t *options, size_t bytes);
+
+/**
+ * Sets an upper bound of the connection.
+ *
+ * options: the options.
+ * number: one of enum mcplink_limit.
+ * limit_value: the bound.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when there is no such limit. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_limit(mcplink_client_options_t *options, int32_t number, size_t limit_value);
+
+/**
+ * Says how many started calls may go on at once, each of which has a thread. Defaults to 256; the next one fails with MCPLINK_E_BUSY.
+ *
+ * options: the options.
+ * count: at least 1.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for 0. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_max_started(mcplink_client_options_t *options, size_t count);
+
+/**
+ * Has the server started again when it was lost. Defaults to not at all. Needs a command or another way that can be made again.
+ *
+ * Calls that are in flight then fail with MCPLINK_E_CLOSED; calls that were not sent yet wait for the new server, within their deadline.
+ *
+ * options: the options.
+ * max_attempts: how often to try in a row, for example 10; 0 for not at all.
+ * first_delay_ms, max_delay_ms: how long to wait before the first attempt, and at most; in between the time doubles. For example 250 and 30000.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_restart(mcplink_client_options_t *options,
+                                                    uint32_t max_attempts,
+                                                    uint32_t first_delay_ms,
+                                                    uint32_t max_delay_ms);
+
+/**
+ * Has calls that a lost server may have begun sent again by themselves, when doing them twice does no harm: reading, listing, and tools that
+ * say so of themselves, as far as they were listed. Defaults to no. Only with mcplink_client_options_set_restart.
+ *
+ * options: the options.
+ * resends: whether.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_resend_harmless(mcplink_client_options_t *options,
+                                                            bool resends);
+
+/**
+ * Has a server pinged that has said nothing for a while, and given up when it does not answer. Defaults to no pings.
+ *
+ * options: the options.
+ * interval_ms: after so much silence.
+ * timeout_ms: how long it may take to answer, for example 30000.
+ * max_failures: after how many unanswered pings in a row the connection ends, for example 3.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when a time is 0. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_keep_alive(mcplink_client_options_t *options,
+                                                       uint32_t interval_ms,
+                                                       uint32_t timeout_ms,
+                                                       uint32_t max_failures);
+
+/**
+ * Says how long lists may be that are read. Defaults to 10 000 pages and 100 000 items. Longer ones fail with MCPLINK_E_LIMIT.
+ *
+ * options: the options.
+ * pages, items: how many at most.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_max_list(mcplink_client_options_t *options, size_t pages, size_t items);
+
+/**
+ * Says from when on a function of the host that answers the server runs long, which is told to the log. Defaults to 30 s.
+ *
+ * options: the options.
+ * milliseconds: MCPLINK_FOREVER for never.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_slow_handler_ms(mcplink_client_options_t *options, uint32_t milliseconds);
+
+/**
+ * Switches off that structured results of tools are checked against the schemas that were listed. Only a library with the feature
+ * "validation" checks them.
+ *
+ * options: the options.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_clear_validation(mcplink_client_options_t *options);
 
 /**
  * Connects to a server that is started as a child process, and ended with the client: messages on its standard input and output.
@@ -2619,9 +2648,9 @@ void mcplink_client_free(mcplink_client_t *client);
  * How it stands with a client.
  *
  * client: NULL for MCPLINK_CLIENT_NONE.
- * Returns: one of enum mcplink_client_state. Threads: any. Blocks: no. Since 0.1.
+ * Returns: one of enum mcplink_connection_state. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API int32_t mcplink_client_get_state(const mcplink_client_t *client);
+MCPLINK_API int32_t mcplink_client_state(const mcplink_client_t *client);
 
 /**
  * The revision of the protocol that is spoken, for example "2025-11-25".
@@ -2637,7 +2666,7 @@ MCPLINK_API mcplink_str_t mcplink_client_revision(const mcplink_client_t *client
  * client: NULL for MCPLINK_ERA_UNKNOWN.
  * Returns: one of enum mcplink_era. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API int32_t mcplink_client_get_era(const mcplink_client_t *client);
+MCPLINK_API int32_t mcplink_client_era(const mcplink_client_t *client);
 
 /**
  * Whether the server can do something.
@@ -3776,9 +3805,11 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_icons(mcplink_server_opt
  *
  * options: the settings.
  * revisions: for example "2025-11-25 2026-07-28"; NULL for all.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_UNSUPPORTED for one that this library does not know. Threads: one at a time. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_server_options_set_revisions(mcplink_server_options_t *options, const char *revisions);
+MCPLINK_API
+mcplink_status_t mcplink_server_options_set_revisions(mcplink_server_options_t *options,
+                                                      const char *revisions);
 
 /**
  * Has all callbacks of the server run where the host dispatches a pump.

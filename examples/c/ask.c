@@ -31,7 +31,6 @@ static bool ask_user(mcplink_responder_t *resp, const char *key, const char *mes
 static int pay(void)
 {
     static atomic_int last_number = 1000;
-    fprintf(stderr, "ask: paid\n");
     return atomic_fetch_add(&last_number, 1) + 1;
 }
 

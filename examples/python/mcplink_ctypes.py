@@ -45,8 +45,6 @@ PROTOTYPES = {
     "mcplink_error_message": (c_char_p, c_void_p),
     "mcplink_status_name": (c_char_p, c_int32),
     "mcplink_json_text": (View, c_void_p),
-    "mcplink_json_str": (View, c_void_p),
-    "mcplink_json_free": (None, c_void_p),
     "mcplink_result_free": (None, c_void_p),
     "mcplink_result_text": (View, c_void_p),
     "mcplink_result_json": (c_void_p, c_void_p),
@@ -66,7 +64,6 @@ PROTOTYPES = {
     "mcplink_client_open": (c_int32, c_void_p, OUT, OUT),
     "mcplink_client_free": (None, c_void_p),
     "mcplink_client_revision": (View, c_void_p),
-    "mcplink_client_stderr_tail": (c_int32, c_void_p, OUT, OUT),
     "mcplink_client_list_tools": (c_int32, c_void_p, c_void_p, OUT, OUT),
     "mcplink_client_call_tool": (c_int32, c_void_p, c_char_p, c_char_p, c_size_t, c_void_p, OUT, OUT),
     "mcplink_client_call_tool_start": (
@@ -290,13 +287,6 @@ class Client:
 
     def read(self, uri):
         return self.result(lib.mcplink_client_read_resource, uri.encode(), None)[1]
-
-    def stderr_tail(self):
-        out, error = c_void_p(), c_void_p()
-        check(lib.mcplink_client_stderr_tail(self.pointer, byref(out), byref(error)), error)
-        text = str(lib.mcplink_json_str(out))
-        lib.mcplink_json_free(out)
-        return text
 
     def close(self):
         lib.mcplink_client_free(self.pointer)

@@ -107,12 +107,6 @@ impl Gate {
 /// A handle that this thread is inside of.
 pub(super) struct Entered<T: Handled>(Arc<T>);
 
-impl<T: Handled> Entered<T> {
-    pub(super) fn shared(&self) -> &Arc<T> {
-        &self.0
-    }
-}
-
 impl<T: Handled> Deref for Entered<T> {
     type Target = T;
 

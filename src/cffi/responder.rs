@@ -96,10 +96,7 @@ impl mcplink_responder_t {
     }
 
     /// Runs a handler of the host. What it neither answers nor keeps is answered when it returns.
-    pub(super) fn run(
-        self: Arc<Self>,
-        handler: impl FnOnce(*const mcplink_request_t, *mut mcplink_responder_t),
-    ) {
+    pub(super) fn run(self: Arc<Self>, handler: impl FnOnce(*const mcplink_request_t, *mut Self)) {
         let responder = Arc::as_ptr(&self).cast_mut();
         // An exception of another language does not come this far, and a panic of a handler in Rust leaves the call unanswered.
         _ = call_back(self.owner, || handler(&raw const self.request, responder));
@@ -356,19 +353,21 @@ pub enum mcplink_log_level {
 
 /// The level of a number that C passes.
 pub(super) fn level_of(level: i32) -> Result<LoggingLevel> {
-    Ok(match level {
-        0 => LoggingLevel::Debug,
-        1 => LoggingLevel::Info,
-        2 => LoggingLevel::Notice,
-        3 => LoggingLevel::Warning,
-        4 => LoggingLevel::Error,
-        5 => LoggingLevel::Critical,
-        6 => LoggingLevel::Alert,
-        7 => LoggingLevel::Emergency,
-        _ => {
-            let text = format!("there is no log level {level}: use one of enum mcplink_log_level");
-            return Err(Error::new(ErrorKind::Invalid, text));
-        }
+    use mcplink_log_level as Level;
+    let known = [
+        (Level::MCPLINK_LOG_DEBUG, LoggingLevel::Debug),
+        (Level::MCPLINK_LOG_INFO, LoggingLevel::Info),
+        (Level::MCPLINK_LOG_NOTICE, LoggingLevel::Notice),
+        (Level::MCPLINK_LOG_WARNING, LoggingLevel::Warning),
+        (Level::MCPLINK_LOG_ERROR, LoggingLevel::Error),
+        (Level::MCPLINK_LOG_CRITICAL, LoggingLevel::Critical),
+        (Level::MCPLINK_LOG_ALERT, LoggingLevel::Alert),
+        (Level::MCPLINK_LOG_EMERGENCY, LoggingLevel::Emergency),
+    ];
+    let found = known.into_iter().find(|(known, _)| *known as i32 == level);
+    found.map(|(_, level)| level).ok_or_else(|| {
+        let text = format!("there is no log level {level}: use one of enum mcplink_log_level");
+        Error::new(ErrorKind::Invalid, text)
     })
 }
 

@@ -49,8 +49,11 @@ struct Body {
     tree: OnceLock<Option<mcplink_json_t>>,
     text: OnceLock<Text>,
     /// Of each content block, as far as it was asked for.
-    bytes: OnceLock<Vec<OnceLock<Option<Box<[u8]>>>>>,
+    bytes: OnceLock<Vec<Decoded>>,
 }
+
+/// The bytes of a content block, if it has any that can be read.
+type Decoded = OnceLock<Option<Box<[u8]>>>;
 
 impl mcplink_result_t {
     /// The result of a request, as JSON.

@@ -25,13 +25,6 @@ impl mcplink_str_t {
         ptr: c"".as_ptr(),
         len: 0,
     };
-
-    pub(super) const fn of_static(text: &'static CStr) -> Self {
-        Self {
-            ptr: text.as_ptr(),
-            len: text.count_bytes(),
-        }
-    }
 }
 
 /// Text of ours that C can look at: what is shown ends in NUL.

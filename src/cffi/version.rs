@@ -47,15 +47,19 @@ pub extern "C" fn mcplink_check_version(header_version: u32) -> bool {
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_has_feature(feature: *const c_char) -> bool {
+    const BUILT: [(&str, bool); 5] = [
+        (
+            "http",
+            cfg!(all(feature = "http-client", feature = "http-server")),
+        ),
+        ("http-client", cfg!(feature = "http-client")),
+        ("http-server", cfg!(feature = "http-server")),
+        ("tls", cfg!(feature = "tls")),
+        ("validation", cfg!(feature = "validation")),
+    ];
     // SAFETY: the header says that it is text that ends in NUL.
-    match unsafe { name(feature, "feature") } {
-        Ok("http") => cfg!(all(feature = "http-client", feature = "http-server")),
-        Ok("http-client") => cfg!(feature = "http-client"),
-        Ok("http-server") => cfg!(feature = "http-server"),
-        Ok("tls") => cfg!(feature = "tls"),
-        Ok("validation") => cfg!(feature = "validation"),
-        _ => false,
-    }
+    let feature = unsafe { name(feature, "feature") };
+    feature.is_ok_and(|feature| BUILT.contains(&(feature, true)))
 }
 
 /// The revisions of the protocol that this library speaks, the newest first.

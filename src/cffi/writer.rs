@@ -57,12 +57,14 @@ impl Writer {
             None if self.whole => return Err(wrong("the value is whole already")),
             None => {}
             Some(open) if open.is_object => {
-                if !std::mem::take(&mut open.has_key) {
+                let has_key = std::mem::take(&mut open.has_key);
+                if !has_key {
                     return Err(wrong("a member of an object needs a key first"));
                 }
             }
             Some(open) => {
-                if !std::mem::replace(&mut open.is_empty, false) {
+                let is_first = std::mem::replace(&mut open.is_empty, false);
+                if !is_first {
                     self.text.push(b',');
                 }
             }

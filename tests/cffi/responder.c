@@ -323,6 +323,7 @@ static void takes_null(void)
 
 int main(void)
 {
+    int fds = count_of("fd");
     mcplink_server_options_t *options = mcplink_server_options_new("t", "1");
     mcplink_server_t *server = NULL;
     mcplink_error_t *err = NULL;
@@ -341,5 +342,6 @@ int main(void)
     mcplink_server_free(server);
     beyond_the_server();
     takes_null();
+    talk_clean(fds);
     return 0;
 }

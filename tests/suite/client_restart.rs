@@ -866,3 +866,41 @@ fn threads_that_restart_alone() {
 fn there_is_no_thread_for_restarting_while_nothing_is_restarted() {
     run_alone("client_restart::threads_that_restart_alone");
 }
+
+/// A client that does not restart its server, and is told of its end.
+fn told_of_the_end(revision: ProtocolVersion) -> (Client, RawServer, Receiver<ConnectionEvent>) {
+    let (tell, events) = mpsc::channel();
+    let (here, there) = memory::pair();
+    let builder = Client::builder("test", "1")
+        .revisions(&[revision])
+        .on_connection_event(move |event| _ = tell.send(event));
+    let connecting = thread::spawn(move || builder.connect(here).unwrap());
+    let mut server = RawServer::open(there);
+    server.open_as(revision, &everything());
+    (connecting.join().unwrap(), server, events)
+}
+
+#[test]
+fn a_client_that_does_not_restart_is_told_once_that_its_server_was_lost() {
+    for revision in [MODERN, LEGACY] {
+        let (client, server, events) = told_of_the_end(revision);
+        drop(server);
+        let event = events.recv_timeout(LONG).unwrap();
+        let ConnectionEvent::GivenUp { error, .. } = event else {
+            panic!("{event}");
+        };
+        assert_eq!(error.kind(), ErrorKind::Closed);
+        client.close();
+        drop(client);
+        // With the client its hook has gone.
+        assert!(events.recv_timeout(LONG).is_err(), "told twice");
+    }
+}
+
+#[test]
+fn a_client_that_closes_its_connection_is_not_told_of_a_loss() {
+    let (client, _server, events) = told_of_the_end(LEGACY);
+    client.close();
+    drop(client);
+    assert!(events.recv_timeout(LONG).is_err(), "nothing was lost");
+}

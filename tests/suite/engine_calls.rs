@@ -128,6 +128,25 @@ fn a_call_that_found_no_room_says_so() {
     }
 }
 
+#[test]
+fn the_peer_is_told_why_a_call_was_cancelled() {
+    let (connection, mut script) = play(Connection::asking());
+    let token = CancelToken::new();
+    let calling = {
+        let (peer, token) = (connection.peer(), token.clone());
+        thread::spawn(move || {
+            let options = CallOptions::new().cancel_with(&token);
+            peer.request("tools/call", &json!({}), options).unwrap_err()
+        })
+    };
+    script.receive_request("tools/call");
+    token.trigger_because("the user pressed Escape");
+    let error = within(Duration::from_secs(2), move || calling.join().unwrap());
+    assert_eq!(error.kind(), ErrorKind::Cancelled);
+    let cancelled = script.receive_request("notifications/cancelled");
+    assert_eq!(cancelled["params"]["reason"], "the user pressed Escape");
+}
+
 // M-CANC-C-05
 #[test]
 fn a_cancelled_call_returns_at_once_and_the_peer_is_told() {

@@ -6,11 +6,11 @@ use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use super::call_options::{copied, mcplink_call_options_t};
-use super::calling::{News, Request, contained};
+use super::calling::{News, Request, contained, judged};
 use super::options::span;
 use super::{Shared, mcplink_client_t};
 use crate::cffi::entry::{Outcome, ffi, plain, value};
-use crate::cffi::error::{Failure, mcplink_error_t};
+use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::{Gate, Handled, enter, free_handle};
 use crate::cffi::queue::Kind;
 use crate::cffi::result::mcplink_result_t;
@@ -224,18 +224,19 @@ fn begin(
     }
     client.callers.start(move || {
         let Request { method, work } = request;
-        let outcome = contained(|| {
-            let own = started.token.clone();
+        let (own, here) = (started.token.clone(), Arc::clone(&shared));
+        // What belongs to the options is let go of before the outcome is told.
+        let outcome = contained(move || {
             let _tied = options.cancel.as_ref().map(|token| {
                 let own = own.clone();
                 token.on_trigger(move || own.trigger())
             });
             let on_progress = options.progress.clone().map(|hook| {
-                let (news, shared) = (News::new(hook), Arc::clone(&shared));
+                let (news, shared) = (News::new(hook), Arc::clone(&here));
                 move |progress| news.post(&shared, Kind::Call, progress)
             });
-            let options = options.build(shared.timeouts, Some(&own), on_progress);
-            work(&connected, options).map_err(Failure::from)
+            let options = options.build(here.timeouts, Some(&own), on_progress);
+            work(&connected, options).map_err(|error| judged(error, &here, Some(&own)))
         });
         started.end(
             &shared,

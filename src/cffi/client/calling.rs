@@ -18,8 +18,8 @@ use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::missing;
 use crate::cffi::user::Hook;
 use crate::client::Client;
-use crate::error::Result;
-use crate::protocol::{CallOptions, Progress};
+use crate::error::{Error, ErrorKind, Result};
+use crate::protocol::{CallOptions, CancelToken, Progress};
 use crate::sync::Mutex;
 
 /// A call as it is to be made.
@@ -98,8 +98,9 @@ pub(super) fn run(
             .progress
             .as_deref()
             .map(|hook| |progress| tell(shared.number, hook, progress));
-        let options = options.build(shared.timeouts, options.cancel.as_ref(), on_progress);
-        work(&client, options).map_err(Failure::from)
+        let cancel = options.cancel.as_ref();
+        let settings = options.build(shared.timeouts, cancel, on_progress);
+        work(&client, settings).map_err(|error| judged(error, shared, cancel))
     };
     outcome.map_err(|failure| failure.of(&method))
 }
@@ -114,16 +115,18 @@ fn elsewhere(
     let slot = Arc::new(Mutex::new(None));
     let (filled, shared) = (Arc::clone(&slot), Arc::clone(&entered.shared));
     entered.callers.start(move || {
-        let outcome = contained(|| {
+        let here = Arc::clone(&shared);
+        // What belongs to the options is let go of before the outcome is there.
+        let outcome = contained(move || {
             let on_progress = options.progress.clone().map(|hook| {
                 let news = News::new(hook);
-                let shared = Arc::clone(&shared);
+                let shared = Arc::clone(&here);
                 // Like what a server asks, it is for the thread that waits.
                 move |progress| news.post(&shared, Kind::Question, progress)
             });
             let cancel = options.cancel.as_ref();
-            let options = options.build(shared.timeouts, cancel, on_progress);
-            work(&client, options).map_err(Failure::from)
+            let settings = options.build(here.timeouts, cancel, on_progress);
+            work(&client, settings).map_err(|error| judged(error, &here, cancel))
         });
         *filled.lock() = Some(outcome);
         shared.stage.look_again();
@@ -132,6 +135,15 @@ fn elsewhere(
     stage.serve_questions(None, || slot.lock().is_some());
     let outcome = slot.lock().take();
     outcome.expect("it was waited for")
+}
+
+/// A call whose question nobody answered since the client was closed was ended by that.
+pub(super) fn judged(error: Error, shared: &Shared, cancel: Option<&CancelToken>) -> Failure {
+    let is_ours = cancel.is_some_and(CancelToken::is_triggered);
+    if error.kind() == ErrorKind::Cancelled && shared.closing.is_triggered() && !is_ours {
+        return error.with_kind(ErrorKind::Closed).into();
+    }
+    error.into()
 }
 
 /// A panic of ours is a failure of the call alone.

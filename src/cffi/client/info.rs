@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use serde_json::{Value, json};
 
 use super::options::mcplink_era;
-use super::{mcplink_client_state, mcplink_client_t};
+use super::{mcplink_client_t, mcplink_connection_state};
 use crate::cffi::entry::{Outcome, giving, value};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::enter;
@@ -19,14 +19,14 @@ use crate::schema::ProtocolVersion;
 /// How it stands with a client.
 ///
 /// client: NULL for MCPLINK_CLIENT_NONE.
-/// Returns: one of enum mcplink_client_state. Threads: any. Blocks: no. Since 0.1.
+/// Returns: one of enum mcplink_connection_state. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_get_state(client: *const mcplink_client_t) -> i32 {
-    value(mcplink_client_state::MCPLINK_CLIENT_NONE, || {
+pub unsafe extern "C" fn mcplink_client_state(client: *const mcplink_client_t) -> i32 {
+    value(mcplink_connection_state::MCPLINK_CLIENT_NONE, || {
         // SAFETY: the header says that it is a client of ours.
         let client = unsafe { enter(client, "client") };
-        client.map_or(mcplink_client_state::MCPLINK_CLIENT_NONE, |client| {
+        client.map_or(mcplink_connection_state::MCPLINK_CLIENT_NONE, |client| {
             client.shared.state()
         })
     }) as i32
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn mcplink_client_revision(client: *const mcplink_client_t
 /// Returns: one of enum mcplink_era. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_get_era(client: *const mcplink_client_t) -> i32 {
+pub unsafe extern "C" fn mcplink_client_era(client: *const mcplink_client_t) -> i32 {
     value(mcplink_era::MCPLINK_ERA_UNKNOWN, || {
         // SAFETY: the header says that it is a client of ours.
         let client = unsafe { enter(client, "client") };

@@ -25,6 +25,7 @@ mod opening;
 mod options;
 mod questions;
 mod reach;
+mod tuning;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -56,7 +57,7 @@ pub struct mcplink_client_t {
 /// How it stands with a client.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum mcplink_client_state {
+pub enum mcplink_connection_state {
     /// There is no client: NULL was passed.
     MCPLINK_CLIENT_NONE = 0,
     /// It is being connected: see mcplink_client_start.
@@ -179,8 +180,8 @@ impl Shared {
         })
     }
 
-    fn state(&self) -> mcplink_client_state {
-        use mcplink_client_state as State;
+    fn state(&self) -> mcplink_connection_state {
+        use mcplink_connection_state as State;
         let is_closed = || self.client.get().is_some_and(Client::is_closed);
         match &*self.phase.lock() {
             Phase::Connecting(_) => State::MCPLINK_CLIENT_CONNECTING,

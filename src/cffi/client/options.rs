@@ -11,7 +11,6 @@ use crate::cffi::cancel::{mcplink_cancel_t, optional_token};
 use crate::cffi::entry::{Outcome, free, need_mut, plain, value};
 use crate::cffi::handle::enter;
 use crate::cffi::json::json_payload;
-use crate::cffi::limit;
 use crate::cffi::log::{self, mcplink_log_fn};
 use crate::cffi::pump::mcplink_pump_t;
 use crate::cffi::queue::Queue;
@@ -20,7 +19,7 @@ use crate::cffi::text::{name, payload};
 use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn, mcplink_event_fn};
 use crate::client::{Client, ClientBuilder, Era, Restart};
 use crate::error::{Error, ErrorKind};
-use crate::protocol::{CancelToken, KeepAlive};
+use crate::protocol::CancelToken;
 use crate::schema::{Implementation, ProtocolVersion};
 use crate::transport::Limits;
 
@@ -35,6 +34,7 @@ pub struct mcplink_client_options_t {
     pub(super) max_started: usize,
     pub(super) restart: Option<Restart>,
     pub(super) resends: bool,
+    takes_tasks: bool,
     /// There but while a setter has it.
     builder: Option<ClientBuilder>,
 }
@@ -70,6 +70,7 @@ impl Options {
             max_started: 256,
             restart: None,
             resends: false,
+            takes_tasks: false,
             builder: Some(Client::builder(
                 env!("CARGO_PKG_NAME"),
                 env!("CARGO_PKG_VERSION"),
@@ -85,7 +86,10 @@ impl Options {
     /// What Rust programs would have, without callbacks.
     pub(super) fn builder(&self) -> ClientBuilder {
         let builder = self.builder.clone().expect("setters give it back");
-        let builder = builder.limits(self.limits.clone());
+        let mut builder = builder.limits(self.limits.clone());
+        if self.takes_tasks {
+            builder = builder.tasks();
+        }
         match self.restart.clone() {
             Some(restart) => builder.restart(restart.resend_harmless_calls(self.resends)),
             None => builder,
@@ -239,151 +243,6 @@ pub unsafe extern "C" fn mcplink_client_options_set_era(
     }
 }
 
-/// Says how long connecting may take in all. Defaults to 60 s.
-///
-/// options: the options.
-/// milliseconds: MCPLINK_FOREVER for no end.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_connect_timeout_ms(
-    options: *mut mcplink_client_options_t,
-    milliseconds: u32,
-) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
-    unsafe {
-        set(options, |options| {
-            options.build(|builder| builder.connect_timeout(span(milliseconds)));
-            Ok(())
-        })
-    }
-}
-
-/// Says how long a server may take to answer the first question before it is taken for a legacy one. Defaults to 5 s.
-///
-/// options: the options.
-/// milliseconds: not over HTTP, where silence says nothing.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_probe_timeout_ms(
-    options: *mut mcplink_client_options_t,
-    milliseconds: u32,
-) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
-    unsafe {
-        set(options, |options| {
-            options.build(|builder| builder.probe_timeout(span(milliseconds)));
-            Ok(())
-        })
-    }
-}
-
-/// Says how long a call waits by default for its result, or for progress, which starts the time anew. Defaults to 60 s.
-///
-/// options: the options.
-/// milliseconds: MCPLINK_FOREVER for no end.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_timeout_ms(
-    options: *mut mcplink_client_options_t,
-    milliseconds: u32,
-) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
-    unsafe {
-        set(options, |options| {
-            options.timeouts.timeout = Some(span(milliseconds));
-            Ok(())
-        })
-    }
-}
-
-/// Says how long a call waits by default in all, however much progress there is. Defaults to 10 minutes.
-///
-/// options: the options.
-/// milliseconds: MCPLINK_FOREVER for no end.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_max_timeout_ms(
-    options: *mut mcplink_client_options_t,
-    milliseconds: u32,
-) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
-    unsafe {
-        set(options, |options| {
-            options.timeouts.max_timeout = Some(span(milliseconds));
-            Ok(())
-        })
-    }
-}
-
-/// Says how long a message may be that is accepted. Defaults to 16 MiB. The same as MCPLINK_LIMIT_MESSAGE_BYTES.
-///
-/// options: the options.
-/// bytes: how many.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_max_message(
-    options: *mut mcplink_client_options_t,
-    bytes: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
-    unsafe {
-        set(options, |options| {
-            options.limits.max_message_bytes = bytes;
-            Ok(())
-        })
-    }
-}
-
-/// Sets an upper bound of the connection.
-///
-/// options: the options.
-/// number: one of enum mcplink_limit.
-/// limit_value: the bound.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when there is no such limit. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_limit(
-    options: *mut mcplink_client_options_t,
-    number: i32,
-    limit_value: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
-    unsafe {
-        set(options, |options| {
-            limit::set(&mut options.limits, number, limit_value)?;
-            Ok(())
-        })
-    }
-}
-
-/// Says how many started calls may go on at once, each of which has a thread. Defaults to 256; the next one fails with MCPLINK_E_BUSY.
-///
-/// options: the options.
-/// count: at least 1.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for 0. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_max_started(
-    options: *mut mcplink_client_options_t,
-    count: usize,
-) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
-    unsafe {
-        set(options, |options| {
-            if count == 0 {
-                return Err(invalid("at least one call has to be possible").into());
-            }
-            options.max_started = count;
-            Ok(())
-        })
-    }
-}
-
 /// Has the callbacks of the client run where a pump is dispatched, instead of on a thread of its own.
 ///
 /// options: the options.
@@ -428,100 +287,21 @@ pub unsafe extern "C" fn mcplink_client_options_set_cancel(
     }
 }
 
-/// Has the server started again when it was lost. Defaults to not at all. Needs a command or another way that can be made again.
-///
-/// Calls that are in flight then fail with MCPLINK_E_CLOSED; calls that were not sent yet wait for the new server, within their deadline.
+/// Lets servers answer calls of tools with tasks, which are followed to their results by themselves. Declares the extension for it. Defaults to no.
 ///
 /// options: the options.
-/// max_attempts: how often to try in a row, for example 10; 0 for not at all.
-/// first_delay_ms, max_delay_ms: how long to wait before the first attempt, and at most; in between the time doubles. For example 250 and 30000.
+/// takes: whether.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_restart(
+pub unsafe extern "C" fn mcplink_client_options_set_tasks(
     options: *mut mcplink_client_options_t,
-    max_attempts: u32,
-    first_delay_ms: u32,
-    max_delay_ms: u32,
+    takes: bool,
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours.
     unsafe {
         set(options, |options| {
-            let restart = Restart::new()
-                .max_attempts(max_attempts)
-                .first_delay(span(first_delay_ms))
-                .max_delay(span(max_delay_ms));
-            options.restart = Some(restart).filter(|_| max_attempts > 0);
-            Ok(())
-        })
-    }
-}
-
-/// Has calls that a lost server may have begun sent again by themselves, when doing them twice does no harm: reading, listing, and tools that
-/// say so of themselves, as far as they were listed. Defaults to no. Only with mcplink_client_options_set_restart.
-///
-/// options: the options.
-/// resends: whether.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_resend_harmless(
-    options: *mut mcplink_client_options_t,
-    resends: bool,
-) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
-    unsafe {
-        set(options, |options| {
-            options.resends = resends;
-            Ok(())
-        })
-    }
-}
-
-/// Has a server pinged that has said nothing for a while, and given up when it does not answer. Defaults to no pings.
-///
-/// options: the options.
-/// interval_ms: after so much silence.
-/// timeout_ms: how long it may take to answer, for example 30000.
-/// max_failures: after how many unanswered pings in a row the connection ends, for example 3.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when a time is 0. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_set_keep_alive(
-    options: *mut mcplink_client_options_t,
-    interval_ms: u32,
-    timeout_ms: u32,
-    max_failures: u32,
-) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
-    unsafe {
-        set(options, |options| {
-            if interval_ms == 0 || timeout_ms == 0 {
-                return Err(invalid("pings need an interval and a timeout").into());
-            }
-            let keep_alive = KeepAlive::every(span(interval_ms))
-                .timeout(span(timeout_ms))
-                .max_failures(max_failures);
-            options.build(|builder| builder.keep_alive(keep_alive));
-            Ok(())
-        })
-    }
-}
-
-/// Has servers answer calls of tools with tasks, which are followed to their results by themselves. Declares the extension for it. Can't be
-/// taken back.
-///
-/// options: the options.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
-// SAFETY: the name begins with the library's prefix, so no other symbol has it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_client_options_take_tasks(
-    options: *mut mcplink_client_options_t,
-) -> mcplink_status_t {
-    // SAFETY: the header says that they are options of ours.
-    unsafe {
-        set(options, |options| {
-            options.build(ClientBuilder::tasks);
+            options.takes_tasks = takes;
             Ok(())
         })
     }

@@ -4,6 +4,7 @@ use std::ffi::c_char;
 
 use serde::de::DeserializeOwned;
 
+use super::tool::mcplink_param_flag;
 use crate::cffi::entry::Outcome;
 use crate::cffi::json::optional_json;
 use crate::error::{Error, ErrorKind, Result};
@@ -31,9 +32,10 @@ pub(super) unsafe fn typed<T: DeserializeOwned>(
 
 /// Whether flags say that an argument has to be there.
 pub(super) fn required(flags: u32) -> Result<bool> {
+    use mcplink_param_flag as Flag;
     match flags {
-        0 => Ok(false),
-        1 => Ok(true),
+        _ if flags == Flag::MCPLINK_PARAM_OPTIONAL as u32 => Ok(false),
+        _ if flags == Flag::MCPLINK_PARAM_REQUIRED as u32 => Ok(true),
         _ => {
             let text = format!("there are no flags {flags:#x}: use enum mcplink_param_flag");
             Err(Error::new(ErrorKind::Invalid, text))

@@ -19,7 +19,10 @@ use crate::cffi::text::optional;
 impl Served {
     fn stats(&self) -> Value {
         match self {
-            Self::Session(connection) => {
+            Self::Session(line) => {
+                let Some(connection) = line.connection() else {
+                    return json!({ "kind": "session", "closed": true });
+                };
                 let (peer, stats) = (connection.peer(), connection.peer().stats());
                 json!({
                     "kind": "session",
@@ -64,7 +67,10 @@ impl Dumped for Serving {
         for served in self.all() {
             // Writing to a string does not fail.
             _ = match &served {
-                Served::Session(connection) => writeln!(text, "{}", connection.activity()),
+                Served::Session(line) => match line.connection() {
+                    Some(connection) => writeln!(text, "{}", connection.activity()),
+                    None => Ok(()),
+                },
                 #[cfg(feature = "http-server")]
                 other => writeln!(text, "{}", other.stats()),
             };

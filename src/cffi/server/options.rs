@@ -160,7 +160,7 @@ pub unsafe extern "C" fn mcplink_server_options_set_icons(
 ///
 /// options: the settings.
 /// revisions: for example "2025-11-25 2026-07-28"; NULL for all.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_UNSUPPORTED for one that this library does not know. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_options_set_revisions(

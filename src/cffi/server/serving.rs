@@ -17,10 +17,39 @@ use crate::transport::sys::thread::{self, Stack};
 /// So many threads at most end what is served side by side.
 const ENDING_AT_ONCE: usize = 64;
 
+/// A connection until it is closed: closing lets go of it, so that what it holds, descriptors above all, is given back.
+pub(super) struct Line(Mutex<Option<Connection>>);
+
+impl Line {
+    pub(super) fn new(connection: Connection) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Some(connection))))
+    }
+
+    /// While it is not closed.
+    pub(super) fn connection(&self) -> Option<Connection> {
+        self.0.lock().clone()
+    }
+
+    /// Waits until the peer has gone, or somebody closes it; says what ended it if it was not closed before.
+    pub(super) fn wait(&self) -> Option<Error> {
+        let error = self.connection()?.wait();
+        self.close();
+        Some(error)
+    }
+
+    pub(super) fn close(&self) {
+        if let Some(connection) = self.connection() {
+            connection.close();
+        }
+        let connection = self.0.lock().take();
+        drop(connection);
+    }
+}
+
 /// Something that is served.
 #[derive(Clone)]
 pub(super) enum Served {
-    Session(Connection),
+    Session(Arc<Line>),
     #[cfg(feature = "http-server")]
     Listener(Arc<crate::server::http::HttpServer>),
     #[cfg(feature = "http-server")]
@@ -30,7 +59,7 @@ pub(super) enum Served {
 impl Served {
     pub(super) fn close(&self) {
         match self {
-            Self::Session(connection) => connection.close(),
+            Self::Session(line) => line.close(),
             #[cfg(feature = "http-server")]
             Self::Listener(listener) => listener.close(),
             #[cfg(feature = "http-server")]

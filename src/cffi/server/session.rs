@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use super::mcplink_server_t;
-use super::serving::{Served, Serving};
+use super::serving::{Line, Served, Serving};
 use crate::cffi::entry::{Outcome, ffi, giving, plain, value};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::{Gate, Handled, enter, free_handle, hand_out};
@@ -20,7 +20,7 @@ use crate::transport::{Stdio, Stream, Transport};
 /// A client that is served.
 pub struct mcplink_session_t {
     gate: Gate,
-    connection: Connection,
+    line: Arc<Line>,
     principal: Option<Text>,
     serving: Arc<Serving>,
     /// Among all that the server serves.
@@ -33,7 +33,7 @@ impl Handled for mcplink_session_t {
     }
 
     fn close(&self) {
-        self.connection.close();
+        self.line.close();
         self.serving.leave(self.number);
     }
 }
@@ -59,15 +59,15 @@ impl mcplink_server_t {
         if self.serving.is_stopped() {
             return self.served(None);
         }
-        let connection = self.open(None, transport)?;
-        let number = match self.serving.enter(Served::Session(connection.clone())) {
+        let line = Line::new(self.open(None, transport)?);
+        let number = match self.serving.enter(Served::Session(Arc::clone(&line))) {
             Ok(number) => number,
             Err(_) if self.serving.is_stopped() => return self.served(None),
             Err(error) => return Err(error.into()),
         };
-        let error = connection.wait();
+        let error = line.wait();
         self.serving.leave(number);
-        self.served(Some(error))
+        self.served(error)
     }
 
     /// What became of serving.
@@ -99,11 +99,12 @@ impl mcplink_server_t {
         transport: impl Transport + 'static,
     ) -> Outcome<*mut mcplink_session_t> {
         self.check_open()?;
-        let connection = self.open(principal, transport)?;
-        let number = self.serving.enter(Served::Session(connection.clone()))?;
+        let line = Line::new(self.open(principal, transport)?);
+        let served = Served::Session(Arc::clone(&line));
+        let number = self.serving.enter(served)?;
         Ok(hand_out(mcplink_session_t {
             gate: Gate::new(),
-            connection,
+            line,
             principal: principal.map(Text::from),
             serving: Arc::clone(&self.serving),
             number,
@@ -276,12 +277,11 @@ pub unsafe extern "C" fn mcplink_session_wait(
     unsafe {
         ffi(err, || {
             let session = enter(session, "session")?;
-            let error = session.connection.wait();
+            let error = session.line.wait();
             session.serving.leave(session.number);
-            if error.kind() == ErrorKind::Closed {
-                Ok(mcplink_status::MCPLINK_OK)
-            } else {
-                Err(error.into())
+            match error.filter(|error| error.kind() != ErrorKind::Closed) {
+                Some(error) => Err(error.into()),
+                None => Ok(mcplink_status::MCPLINK_OK),
             }
         })
     }
@@ -314,7 +314,8 @@ pub unsafe extern "C" fn mcplink_session_is_closed(session: *const mcplink_sessi
     value(true, || {
         // SAFETY: the header says that it is a session of ours.
         let session = unsafe { enter(session, "session") };
-        session.map_or(true, |session| session.connection.peer().is_closed())
+        let line = session.ok().and_then(|session| session.line.connection());
+        line.is_none_or(|line| line.peer().is_closed())
     })
 }
 

@@ -152,9 +152,9 @@ impl Channel {
 
     /// The host lets go of the exchange: no function runs after this. Not for a thread that is in one.
     pub(super) fn leave(&self) {
+        self.state.lock().freed = true;
         self.lose();
         let mut state = self.state.lock();
-        state.freed = true;
         while state.running > 0 {
             state = self.returned.wait(state);
         }
