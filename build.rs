@@ -54,6 +54,7 @@ mod header {
         "transport.rs",
         "request.rs",
         "responder.rs",
+        "long.rs",
         "answer.rs",
         "log.rs",
         "dump.rs",

@@ -1979,6 +1979,34 @@ MCPLINK_API mcplink_status_t mcplink_responder_remember(mcplink_responder_t *res
 MCPLINK_API const mcplink_json_t *mcplink_responder_recall(const mcplink_responder_t *responder, const char *key);
 
 /**
+ * Has the call of a tool become a task here, if the client takes tasks: it gets the task at once, and the handler is run again from its start,
+ * as after an answer. To be called behind the questions that have to be answered before.
+ *
+ * Since 2026-07-28, on a server with mcplink_server_options_set_tasks. Elsewhere, and in a call that is a task already, it does nothing.
+ *
+ * responder: the responder, of a call of a tool.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK to go on; MCPLINK_PENDING when it becomes a task: return without answering. MCPLINK_E_STATE after the answer. Threads:
+ * any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_responder_become_task(mcplink_responder_t *responder,
+                                               mcplink_error_t **err);
+
+/**
+ * Ends the HTTP response that the call is being answered with, and has the client come back for the rest of it: in long work, so that no
+ * connection is kept open meanwhile. What is sent before it comes back is kept for it, up to mcplink_http_options_set_kept_events.
+ *
+ * Does nothing where a client can't come back: on other transports, and in revisions other than 2025-11-25.
+ *
+ * responder: the responder.
+ * retry_ms: after how many milliseconds it should come back.
+ * Returns: MCPLINK_OK; MCPLINK_E_CLOSED or MCPLINK_E_CANCELLED when nobody waits any more; MCPLINK_E_STATE after the answer;
+ * MCPLINK_E_UNSUPPORTED for methods of one's own, and on a client. Threads: any. Blocks: only while a client does not read. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_responder_send_away(mcplink_responder_t *responder, uint32_t retry_ms);
+
+/**
  * Answers with text: what a tool says, what is in a resource (of the MIME type it was added with), a prompt of one message of the user's.
  *
  * All functions that answer return the same: MCPLINK_OK when the answer is on its way; MCPLINK_E_STATE when the request was answered before,

@@ -1,4 +1,4 @@
-/* A server with one tool, over standard input and output: the smallest one there is. */
+/* A server with one tool, over standard input and output: the smallest one there is. ./hello_client starts it, or any other client. */
 #include <mcplink.h>
 #include <stdio.h>
 

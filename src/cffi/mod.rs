@@ -9,7 +9,7 @@
 //!  user     callbacks of the host, and what belongs to them
 //!  queue    callbacks that wait for their thread;  stage  whose queue that is;  pump  the host's
 //!  callers  threads for calls that nobody waits for
-//!  served   the right to answer, of each kind;  request, responder, answer  how C sees it
+//!  served   the right to answer, of each kind;  request, responder, long, answer  how C sees it
 //!  text, json, writer, status, error    what goes over the border
 //! ```
 #![allow(unsafe_code, reason = "exported symbols, and what C passes")]
@@ -35,6 +35,7 @@ mod handle;
 mod json;
 mod limit;
 mod log;
+mod long;
 mod pump;
 mod queue;
 mod request;

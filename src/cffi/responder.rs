@@ -103,7 +103,7 @@ impl mcplink_responder_t {
     }
 
     /// Looks at the call, if it is not answered yet.
-    fn look<R>(&self, look: impl FnOnce(&Call) -> R) -> Outcome<R> {
+    pub(super) fn look<R>(&self, look: impl FnOnce(&Call) -> R) -> Outcome<R> {
         let slot = self.slot.lock();
         let Some(call) = slot.call.clone() else {
             return Err(slot.why_not());
@@ -179,7 +179,7 @@ impl Slot {
     }
 }
 
-fn unsupported() -> Failure {
+pub(super) fn unsupported() -> Failure {
     let text = "only calls of tools, resources, prompts and completions on a server can do this";
     Error::new(ErrorKind::Unsupported, text).into()
 }
@@ -465,7 +465,7 @@ fn question(method: &str, params: Option<&RawValue>) -> Result<InputRequest> {
         })
 }
 
-fn refused(error: &AskError, method: &str) -> Failure {
+pub(super) fn refused(error: &AskError, method: &str) -> Failure {
     let failure = match (error.refusal(), error.failure()) {
         (Some(refusal), _) => Error::peer("client", method, refusal.clone()),
         (None, Some(failure)) => failure.clone(),

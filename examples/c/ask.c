@@ -1,0 +1,68 @@
+/* A server whose tool asks the user twice, and takes the money once. Any client that can show forms starts it: ./ask
+ *
+ * A handler that asks is run again from its start when the answers are there. What must happen once is remembered: here the payment, which
+ * is made behind the first answer and not made again behind the second one. */
+#include <mcplink.h>
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Shows the user a form with one field. False while there is no answer, and when there won't be one: the handler returns then. */
+static bool ask_user(mcplink_responder_t *resp, const char *key, const char *message, const char *field, const mcplink_json_t **filled)
+{
+    const mcplink_json_t *answer;
+    mcplink_error_t *err = NULL;
+    mcplink_status_t st;
+    char form[512];
+    snprintf(form, sizeof form,
+             "{\"message\":\"%s\",\"requestedSchema\":{\"type\":\"object\",\"properties\":{\"%s\":{\"type\":\"%s\"}},\"required\":[\"%s\"]}}",
+             message, field, strcmp(field, "sure") == 0 ? "boolean" : "string", field);
+    st = mcplink_responder_ask(resp, key, "elicitation/create", form, MCPLINK_NUL, &answer, &err);
+    if (st < 0) mcplink_responder_tool_error(resp, mcplink_error_message(err), MCPLINK_NUL);
+    mcplink_error_free(err);
+    if (st != MCPLINK_OK) return false;
+    *filled = mcplink_json_get(mcplink_json_get(answer, "content"), field);
+    if (*filled == NULL) mcplink_responder_tool_error(resp, "the user did not want to", MCPLINK_NUL);
+    return *filled != NULL;
+}
+
+/* Takes the money, and says under which number. */
+static int pay(void)
+{
+    static atomic_int last_number = 1000;
+    return atomic_fetch_add(&last_number, 1) + 1;
+}
+
+static void book(void *user, const mcplink_request_t *req, mcplink_responder_t *resp)
+{
+    const mcplink_json_t *name, *sure;
+    char line[256];
+    int64_t number;
+    (void)user;
+    (void)req;
+    if (!ask_user(resp, "name", "On which name?", "name", &name)) return;
+    if (!mcplink_json_i64(mcplink_responder_recall(resp, "payment"), &number)) {
+        number = pay();
+        snprintf(line, sizeof line, "%lld", (long long)number);
+        mcplink_responder_remember(resp, "payment", line, MCPLINK_NUL);
+    }
+    if (!ask_user(resp, "receipt", "Do you want a receipt?", "sure", &sure)) return;
+    snprintf(line, sizeof line, "Booked for %.100s, payment %lld%s.", mcplink_json_str(name).ptr, (long long)number,
+             mcplink_json_boolean(sure) ? ", with a receipt" : "");
+    mcplink_responder_text(resp, line, MCPLINK_NUL);
+}
+
+int main(void)
+{
+    mcplink_server_t *srv = mcplink_server_new("ask", "1.0");
+    mcplink_tool_t *tool = mcplink_tool_new("book", "Books a seat, and asks what it has to know");
+    mcplink_error_t *err = NULL;
+    mcplink_status_t st = mcplink_server_add_tool(srv, tool, book, NULL, NULL, &err);
+    mcplink_tool_free(tool);
+    if (st == MCPLINK_OK) st = mcplink_server_serve_stdio(srv, &err);
+    if (st < 0) fprintf(stderr, "ask: %s\n", mcplink_error_message(err));
+    mcplink_error_free(err);
+    mcplink_server_free(srv);
+    return st < 0;
+}
