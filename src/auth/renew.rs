@@ -145,7 +145,8 @@ impl Job {
                     errand.forget_registration(found.issuer())?;
                 }
                 errand.log(&format!("tokens can't be refreshed: {}", refusal.error));
-                Ok(false)
+                // Where the store can't be locked another process may just have used the same one.
+                self.adopt_others(Some(held), name)
             }
             Err(Failure::Other(error)) => Err(error),
         }
