@@ -390,6 +390,31 @@ fn a_host_keeps_tokens_where_it_likes_and_forgets_them() {
     assert_eq!(world.record().authorizations.len(), 2);
 }
 
+// M-CACHE-C-13
+#[test]
+fn what_was_kept_for_one_login_is_not_given_to_the_next() {
+    let world = World::start();
+    world.set(|rules| rules.ttl = 3_600_000);
+    let oauth = world.login().build().unwrap();
+    let client = world.connect_to(&oauth).unwrap();
+    let lists = || world.mcp.seen_asking("tools/list").len();
+    client.list_tools().unwrap();
+    client.list_tools().unwrap();
+    assert_eq!(lists(), 1);
+    // A renewal changes nothing about who it is.
+    world.revoke_tokens();
+    call(&client, "x").unwrap();
+    client.list_tools().unwrap();
+    assert_eq!(lists(), 1);
+    oauth.forget(&world.mcp.url()).unwrap();
+    client.list_tools().unwrap();
+    assert_eq!(lists(), 3, "refused, and asked for again");
+    client.list_tools().unwrap();
+    assert_eq!(lists(), 4, "which was asked before it was known for whom");
+    client.list_tools().unwrap();
+    assert_eq!(lists(), 4);
+}
+
 /// Takes nothing.
 struct Full;
 
