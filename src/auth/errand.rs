@@ -160,7 +160,9 @@ impl<'a> Errand<'a> {
         }
         let kept = self.settings.store.load(&name)?;
         let first = kept.map_or_else(|| named.to_owned(), |kept| kept.reveal().to_owned());
-        self.settings.store.save(&name, &first.as_str().into())?;
+        if let Err(error) = self.settings.store.save(&name, &first.as_str().into()) {
+            self.log(&format!("the issuer is remembered in memory only: {error}"));
+        }
         lock(&self.settings.first_issuers).insert(name, first.clone());
         Ok(first)
     }

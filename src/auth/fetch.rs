@@ -92,7 +92,7 @@ impl Fetcher {
                 env!("CARGO_PKG_VERSION")
             ))
             .max_response_header_size(64 << 10)
-            .timeout_global(Some(timeout))
+            .timeout_global(Some(timeout.min(Duration::from_secs(86_400))))
             .build();
         Self {
             agent: Agent::with_parts(

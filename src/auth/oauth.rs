@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
@@ -18,6 +18,8 @@ use super::{lock, random};
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::http::{Authorizer, Credentials, Next, Outgoing, ResponseFields, Waiting};
 
+/// No login takes longer, whatever the setting says.
+const DAY: Duration = Duration::from_secs(86_400);
 /// So many servers one value looks after.
 const MAX_SITES: usize = 1024;
 
@@ -70,6 +72,7 @@ impl OAuth {
         let mut state = site.state();
         state.tokens = None;
         state.number += 1;
+        state.logins += 1;
         state.was_loaded = true;
         Ok(())
     }
@@ -113,7 +116,7 @@ impl OAuth {
     }
 
     fn run(&self, site: &Arc<Site>, number: u64, need: Need, waiting: &Waiting) -> Result<()> {
-        let ends_at = Instant::now() + self.0.settings.login_timeout;
+        let ends_at = Instant::now() + self.0.settings.login_timeout.min(DAY);
         let job = Job {
             settings: Arc::clone(&self.0.settings),
             site: Arc::clone(site),
@@ -250,6 +253,11 @@ impl Authorizer for OAuth {
             401 => self.unauthorized(&site, request, response, demand, waiting),
             _ => self.forbidden(&site, request, response, demand, waiting),
         }
+    }
+
+    /// Counts logins: with each of them another user may have come.
+    fn generation(&self, server: &str) -> u64 {
+        self.site(server).map_or(0, |site| site.state().logins)
     }
 
     fn accepted(&self, request: &Outgoing<'_>, response: &ResponseFields<'_>) {

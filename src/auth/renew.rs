@@ -13,7 +13,7 @@ use super::metadata::ServerMetadata;
 use super::oauth::name_of;
 use super::site::Site;
 use super::token::{Failure, Tokens};
-use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::error::{Error, ErrorKind, Excerpt, Result, Span};
 use crate::transport::http::Waiting;
 
 /// Why tokens are needed.
@@ -46,8 +46,17 @@ impl Job {
             self.ends_at,
             on_person,
         );
-        self.work(&errand, &name, &waiting).map_err(|error| {
-            told(error).context(format_args!("authorization for '{server}' failed"))
+        let worked = self.work(&errand, &name, &waiting);
+        worked.map_err(|error| {
+            let is_late = error.kind() == ErrorKind::Cancelled && Instant::now() >= self.ends_at;
+            let error = if is_late {
+                let span = Span(self.settings.login_timeout);
+                let text = format!("it was not done within {span} (login_timeout)");
+                Error::new(ErrorKind::Timeout, text)
+            } else {
+                told(error)
+            };
+            error.context(format_args!("authorization for '{server}' failed"))
         })
     }
 
@@ -145,7 +154,8 @@ impl Job {
                     errand.forget_registration(found.issuer())?;
                 }
                 errand.log(&format!("tokens can't be refreshed: {}", refusal.error));
-                Ok(false)
+                // Where the store can't be locked another process may just have used the same one.
+                self.adopt_others(Some(held), name)
             }
             Err(Failure::Other(error)) => Err(error),
         }

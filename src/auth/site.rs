@@ -49,6 +49,8 @@ pub(super) struct State {
     pub(super) tokens: Option<Arc<Tokens>>,
     /// Counts tokens: those of a request are told from newer ones by it. 0 while there never were any.
     pub(super) number: u64,
+    /// Counts those that were not come by with a refresh.
+    pub(super) logins: u64,
     /// The store was asked.
     pub(super) was_loaded: bool,
     /// These tokens come from a login or a grant, not from a refresh or the store, and the server has not taken them yet.
@@ -116,6 +118,7 @@ impl Site {
         let mut state = self.state();
         state.tokens = Some(Arc::new(tokens));
         state.number += 1;
+        state.logins += u64::from(!is_from_refresh);
         state.was_loaded = true;
         state.is_refreshed = is_from_refresh;
         state.is_untried = !is_from_refresh && !is_from_store;

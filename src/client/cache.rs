@@ -6,7 +6,8 @@
 //!                                   ╰── a change is told meanwhile: struck out
 //! ```
 //!
-//! **Key.** A response belongs to a server, a request (method and params, a page's cursor too) and, unless it is public, to one principal.
+//! **Key.** A response belongs to a server, a request (method and params, a page's cursor too) and, unless it is public, to one principal,
+//! as the server lets it in at the time.
 //! A server is the same when it is reached at the same address, speaks the same revision and says the same of itself: what was kept of one
 //! is not given for its successor.
 //!
@@ -35,6 +36,7 @@ use crate::protocol::{Handlers, Stats};
 use crate::schema::{CacheHint, JsonObject, ResourceUpdatedNotificationParams, meta_key, method};
 use crate::sync::Mutex;
 use crate::transport::Limits;
+use crate::transport::carrier::Carrier;
 
 /// Keeps the responses that servers let be kept, for one client or for several.
 ///
@@ -116,6 +118,19 @@ pub(super) struct ClientCache {
 struct Place {
     server: Arc<str>,
     realm: Arc<str>,
+    /// Who knows as whom requests are let in, where that can change.
+    carrier: Option<Arc<dyn Carrier>>,
+}
+
+impl Place {
+    /// Whom private responses are for.
+    fn realm(&self) -> Arc<str> {
+        let carrier = self.carrier.as_ref();
+        match carrier.map_or(0, |carrier| carrier.authorization()) {
+            0 => Arc::clone(&self.realm),
+            number => format!("{}\nlet in {number}", self.realm).into(),
+        }
+    }
 }
 
 /// What was found for a request.
@@ -172,6 +187,7 @@ impl ClientCache {
         address: Option<&str>,
         server: &ServerDescription,
         envelope: &Envelope,
+        carrier: Option<Arc<dyn Carrier>>,
     ) {
         let who = serde_json::to_string(&server.info).unwrap_or_default();
         let server = match address {
@@ -187,6 +203,7 @@ impl ClientCache {
         *self.place.lock() = Some(Place {
             server: server.into(),
             realm: realm.into(),
+            carrier,
         });
     }
 
@@ -218,9 +235,18 @@ impl ClientCache {
     /// Looks for the response to a request, or notes that it is fetched.
     pub(super) fn look_up(&self, request: String, topic: Topic, bypass: bool) -> Looked {
         let store = Arc::clone(&self.cache.store);
+        // Who lets requests in is code of the host's, maybe: it is asked before anything is locked.
+        let before = self.place.lock().clone();
+        let realm = before.as_ref().map(Place::realm);
         let mut open = store.lock();
         let place = self.place.lock().clone();
-        let (Some(Place { server, realm }), false) = (place, open.is_off()) else {
+        let is_same = |place: &Place| {
+            let before = before.as_ref();
+            before.is_some_and(|before| Arc::ptr_eq(&before.server, &place.server))
+        };
+        let (Some(Place { server, .. }), Some(realm), false) =
+            (place.filter(is_same), realm, open.is_off())
+        else {
             drop(open);
             return Looked::Missing(Fetch { store, noted: None });
         };

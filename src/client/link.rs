@@ -449,8 +449,9 @@ impl Link {
             connection.close();
             return Err(error);
         }
+        let (address, carrier) = (self.address.as_deref(), peer.core().carrier());
         self.cache
-            .settle(self.address.as_deref(), self.description(), &envelope);
+            .settle(address, self.description(), &envelope, carrier.cloned());
         state.phase = Phase::Up;
         state.since = Instant::now();
         state.generation = Some(Arc::new(Generation {

@@ -94,6 +94,9 @@ pub(crate) trait Carrier: Send + Sync + fmt::Debug {
     /// Whether that was asked for: the connection ends.
     fn has_stopped(&self) -> bool;
 
+    /// Another number whenever requests may be let in as somebody else, or to something else, than before.
+    fn authorization(&self) -> u64;
+
     /// How long people were asked in all while requests waited, for example to log in: nobody else's time is to be counted by that.
     fn people_took(&self) -> Duration;
 }

@@ -317,6 +317,10 @@ impl Carrier for TapCarrier {
         self.inner.has_stopped()
     }
 
+    fn authorization(&self) -> u64 {
+        self.inner.authorization()
+    }
+
     fn people_took(&self) -> Duration {
         self.inner.people_took()
     }

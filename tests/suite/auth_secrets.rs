@@ -1,7 +1,7 @@
 //! Nothing that is secret is shown anywhere.
 
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use mcplink::auth::{
     Browser, ClientDocument, FileStore, IdentityProvider, Login, MemoryStore, OAuth,
@@ -16,7 +16,30 @@ use crate::stub::call;
 #[derive(Clone, Default)]
 struct Shown(Arc<Mutex<Vec<String>>>);
 
+/// What the crates below us write to a host's log.
+static LOGGED: LazyLock<Shown> = LazyLock::new(Shown::default);
+
+struct Logger;
+
+impl log::Log for Logger {
+    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        LOGGED.text(format!("{}: {}", record.target(), record.args()));
+    }
+
+    fn flush(&self) {}
+}
+
 impl Shown {
+    /// Writes down what goes to the host's log, of all tests that run meanwhile.
+    fn take_logs(&self) {
+        log::set_logger(&Logger).unwrap();
+        log::set_max_level(log::LevelFilter::Debug);
+    }
+
     fn text(&self, text: impl Into<String>) {
         self.0.lock().unwrap().push(text.into());
     }
@@ -52,6 +75,7 @@ impl Shown {
 #[test]
 fn no_error_log_line_or_debug_output_has_a_secret_in_it() {
     let shown = Shown::default();
+    shown.take_logs();
     let world = World::start();
     // The authorization server repeats what it was told, which is the worst it can do.
     let echo = |world: &World, status: u16| {
@@ -165,4 +189,6 @@ fn no_error_log_line_or_debug_output_has_a_secret_in_it() {
     secrets.extend(key.lines().skip(1).map(str::to_owned));
     assert!(secrets.len() > 10);
     shown.is_free_of(&secrets);
+    log::set_max_level(log::LevelFilter::Off);
+    LOGGED.is_free_of(&secrets);
 }

@@ -12,7 +12,7 @@ use mcplink::{Error, ErrorKind};
 use serde_json::json;
 
 use crate::authworld::{REDIRECT, World, follow, refuse};
-use crate::common::{LATE, LONG};
+use crate::common::LONG;
 use crate::stub::{call, call_with};
 
 /// A folder of one test's own, removed at its end.
@@ -176,15 +176,15 @@ fn while_a_person_is_asked_the_time_of_calls_does_not_run() {
         assert!(
             login
                 .waiting()
-                .pause(Instant::now() + Duration::from_millis(700))
+                .pause(Instant::now() + Duration::from_millis(2500))
         );
         Ok(Secret::new(follow(login.url())))
     });
     let oauth = OAuth::login(visitor).build().unwrap();
-    let builder = crate::stub::asker().connect_timeout(Duration::from_millis(500));
+    let builder = crate::stub::asker().connect_timeout(Duration::from_millis(1500));
     let client = builder.connect(world.mcp.http().authorizer(oauth)).unwrap();
     world.revoke_all();
-    let options = CallOptions::new().timeout(Duration::from_millis(300));
+    let options = CallOptions::new().timeout(Duration::from_millis(1500));
     assert_eq!(call_with(&client, "x", options).unwrap(), "done");
 }
 
@@ -256,8 +256,9 @@ fn a_deadline_holds_while_an_authorization_server_is_silent() {
     let options = CallOptions::new().timeout(Duration::from_millis(300));
     let error = call_with(&client, "x", options).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+    // Long before the authorization server is given up.
     let took = began.elapsed();
-    assert!(took < Duration::from_millis(300) + LATE * 4, "{took:?}");
+    assert!(took < Duration::from_secs(5), "{took:?}");
 }
 
 #[test]
@@ -268,7 +269,7 @@ fn a_token_endpoint_that_is_silent_is_given_up() {
             true
         }));
     });
-    let builder = world.login().step_timeout(Duration::from_millis(200));
+    let builder = world.login().step_timeout(Duration::from_millis(1500));
     let error = world.connect(builder).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
     assert!(
@@ -284,7 +285,7 @@ fn a_login_ends_at_its_timeout() {
         assert!(!login.waiting().pause(Instant::now() + LONG));
         Err(Error::new(ErrorKind::State, "the window was closed"))
     });
-    let builder = OAuth::login(visitor).login_timeout(Duration::from_millis(300));
+    let builder = OAuth::login(visitor).login_timeout(Duration::from_millis(1500));
     let error = world.connect(builder).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
     assert!(error.to_string().contains("login_timeout"), "{error}");
@@ -388,6 +389,31 @@ fn a_host_keeps_tokens_where_it_likes_and_forgets_them() {
     assert!(store.load(&name).unwrap().is_none());
     call(&client, "x").unwrap();
     assert_eq!(world.record().authorizations.len(), 2);
+}
+
+// M-CACHE-C-13
+#[test]
+fn what_was_kept_for_one_login_is_not_given_to_the_next() {
+    let world = World::start();
+    world.set(|rules| rules.ttl = 3_600_000);
+    let oauth = world.login().build().unwrap();
+    let client = world.connect_to(&oauth).unwrap();
+    let lists = || world.mcp.seen_asking("tools/list").len();
+    client.list_tools().unwrap();
+    client.list_tools().unwrap();
+    assert_eq!(lists(), 1);
+    // A renewal changes nothing about who it is.
+    world.revoke_tokens();
+    call(&client, "x").unwrap();
+    client.list_tools().unwrap();
+    assert_eq!(lists(), 1);
+    oauth.forget(&world.mcp.url()).unwrap();
+    client.list_tools().unwrap();
+    assert_eq!(lists(), 3, "refused, and asked for again");
+    client.list_tools().unwrap();
+    assert_eq!(lists(), 4, "which was asked before it was known for whom");
+    client.list_tools().unwrap();
+    assert_eq!(lists(), 4);
 }
 
 /// Takes nothing.

@@ -9,7 +9,6 @@ use mcplink::transport::http::{
 };
 use mcplink::{Error, ErrorKind, Result};
 
-use crate::common::LATE;
 use crate::stub::{Out, Seen, Stub, asker, call, call_with, text};
 
 type Hook = dyn Fn(u32, &Waiting) -> Result<Next> + Send + Sync;
@@ -151,7 +150,7 @@ fn an_authorizer_that_waits_is_told_when_nobody_does() {
     let error = call_with(&client, "x", options).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
     let took = began.elapsed();
-    assert!(took < Duration::from_millis(200) + LATE * 4, "{took:?}");
+    assert!(took < Duration::from_secs(5), "{took:?}");
     assert_eq!(stub.seen_asking("tools/call").len(), 1);
 }
 

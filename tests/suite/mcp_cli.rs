@@ -360,6 +360,22 @@ fn it_logs_in_when_the_server_wants_it_and_remembers_that() {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    assert_eq!(world.record().authorizations.len(), 1);
+    // Processes that share a login take turns in renewing it.
+    world.revoke_tokens();
+    let many = ["tools", "--login", "--tokens", &tokens];
+    let children: Vec<_> = (0..4).map(|_| run(&many)).collect();
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+    }
+    let record = world.record();
+    let grants: Vec<&str> = record
+        .tokens
+        .iter()
+        .map(|form| &*form["grant_type"])
+        .collect();
+    assert_eq!(grants, ["authorization_code", "refresh_token"]);
+    assert_eq!(record.authorizations.len(), 1);
     std::fs::remove_dir_all(&folder).unwrap();
 }

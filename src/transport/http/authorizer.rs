@@ -46,9 +46,39 @@ pub trait Authorizer: Send + Sync {
         Ok(Next::GiveUp)
     }
 
+    /// Another number whenever requests to this server may be let in as somebody else, or to something else, than before: what was kept of
+    /// earlier answers is not used then. Always 0 unless implemented. Must not block.
+    fn generation(&self, server: &str) -> u64 {
+        _ = server;
+        0
+    }
+
     /// The server took the credentials. Does nothing unless implemented. Must not block.
     fn accepted(&self, request: &Outgoing<'_>, response: &ResponseFields<'_>) {
         _ = (request, response);
+    }
+}
+
+impl<A: Authorizer + ?Sized> Authorizer for Arc<A> {
+    fn authorize(&self, request: &Outgoing<'_>, waiting: &Waiting) -> Result<Credentials> {
+        (**self).authorize(request, waiting)
+    }
+
+    fn refused(
+        &self,
+        request: &Outgoing<'_>,
+        response: &ResponseFields<'_>,
+        waiting: &Waiting,
+    ) -> Result<Next> {
+        (**self).refused(request, response, waiting)
+    }
+
+    fn generation(&self, server: &str) -> u64 {
+        (**self).generation(server)
+    }
+
+    fn accepted(&self, request: &Outgoing<'_>, response: &ResponseFields<'_>) {
+        (**self).accepted(request, response);
     }
 }
 

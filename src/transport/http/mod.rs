@@ -2,6 +2,8 @@
 //!
 //! `Http` (feature `http-client`) is the transport of a client: see `docs/http-client.md`.
 //!
+//! An `Authorizer` gives its requests their credentials.
+//!
 //! `Service` and `ResponseWriter` are the seam between what is served and who owns the sockets: a host with a web server of its own
 //! implements the writer, and hands over the requests that it read. Others have an `HttpListener` do both.
 //!

@@ -73,6 +73,8 @@ pub(crate) struct Rules {
     pub(crate) resource_body: Option<String>,
     /// The server's metadata never comes.
     pub(crate) is_silent: bool,
+    /// How long lists may be kept, in milliseconds.
+    pub(crate) ttl: u64,
     /// Tokens are bound to keys, and the two want these nonces in proofs.
     pub(crate) dpop: Option<(&'static str, &'static str)>,
     /// The server is one of 2025-03-26, with metadata or without.
@@ -97,6 +99,7 @@ impl Default for Rules {
             metadata_redirect: None,
             resource_body: None,
             is_silent: false,
+            ttl: 0,
             dpop: None,
             is_old: None,
         }
@@ -363,13 +366,14 @@ impl State {
                 format!("Bearer error=\"insufficient_scope\", scope=\"{needed}\"{place}");
             return out.respond("403 Forbidden", &[("www-authenticate", &challenge)], "");
         }
+        let ttl = rules.ttl;
         drop(rules);
         match &*seen.asks() {
             "server/discover" => out.result(seen, discovered()),
             "tools/list" => out.result(
                 seen,
                 json!({
-                    "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
+                    "resultType": "complete", "ttlMs": ttl, "cacheScope": "private",
                     "tools": [{ "name": "x", "inputSchema": { "type": "object" } }],
                 }),
             ),

@@ -487,6 +487,13 @@ impl Carrier for Wire {
         self.stopped.load(Ordering::Acquire)
     }
 
+    fn authorization(&self) -> u64 {
+        let authorizer = self.http.authorizer.as_ref();
+        authorizer.map_or(0, |authorizer| {
+            authorizer.generation(&self.http.url.to_string())
+        })
+    }
+
     fn people_took(&self) -> Duration {
         Duration::from_millis(self.people.load(Ordering::Relaxed))
     }
