@@ -10,6 +10,10 @@ mod asking_ends;
 mod asking_pages;
 mod asking_rules;
 mod asking_state;
+#[cfg(feature = "jwt")]
+mod auth_jwt;
+#[cfg(feature = "http-server")]
+mod auth_server;
 mod client_asked;
 mod client_cache;
 mod client_calls;
