@@ -81,6 +81,10 @@ struct Readme;
 #[doc = include_str!("../docs/http.md")]
 struct GuideToHttp;
 
+#[cfg(all(doctest, feature = "jwt"))]
+#[doc = include_str!("../docs/authorization.md")]
+struct GuideToAuthorization;
+
 #[cfg(all(doctest, feature = "tls"))]
 #[doc = include_str!("../docs/http-client.md")]
 struct GuideToHttpClients;

@@ -465,7 +465,7 @@ impl Server {
     /// that the system chooses.
     ///
     /// Whoever can reach the address can send requests: name a port only unless others are meant to, and find out who they are with
-    /// [`HttpOptions::authenticate`](http::HttpOptions::authenticate) then.
+    /// [`HttpOptions::authorization`](http::HttpOptions::authorization) or [`HttpOptions::authenticate`](http::HttpOptions::authenticate) then.
     ///
     /// # Errors
     ///

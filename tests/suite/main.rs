@@ -24,6 +24,10 @@ mod auth_secrets;
 mod auth_tokens;
 #[cfg(feature = "auth")]
 mod authworld;
+#[cfg(feature = "jwt")]
+mod auth_jwt;
+#[cfg(feature = "http-server")]
+mod auth_server;
 mod client_asked;
 mod client_cache;
 mod client_calls;

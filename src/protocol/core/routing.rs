@@ -470,7 +470,10 @@ impl Core {
         let text = origin.completed_by(Some(jsonrpc::write_error(id, error)));
         let Some(text) = text else { return };
         let sent = match &origin.outlet {
-            Some(outlet) => outlet.respond(text, Some(error.code), self.write_deadline()),
+            Some(outlet) => {
+                let code = origin.batch.is_none().then_some(error.code);
+                outlet.respond(text, code, self.write_deadline())
+            }
             None => {
                 let mut message = SessionMessage::new(text);
                 message.related = id.cloned();

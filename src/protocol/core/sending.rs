@@ -29,7 +29,11 @@ impl Core {
             return Ok(());
         };
         match &exchange.origin.outlet {
-            Some(outlet) => outlet.respond(text, error, self.write_deadline()),
+            Some(outlet) => {
+                // Of many answers none speaks for all of them.
+                let error = error.filter(|_| exchange.origin.batch.is_none());
+                outlet.respond(text, error, self.write_deadline())
+            }
             None => self.queue(response_of(exchange, text)),
         }
     }

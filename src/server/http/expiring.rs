@@ -4,7 +4,7 @@
 
 use std::time::{Instant, SystemTime};
 
-use super::verifier::LEEWAY;
+use super::verifier::has_passed;
 use crate::error::Result;
 use crate::protocol::principal::Principal;
 use crate::transport::http::{ResponseHead, ResponseWriter};
@@ -13,7 +13,7 @@ use crate::transport::http::{ResponseHead, ResponseWriter};
 #[derive(Debug)]
 struct Expiring {
     inner: Box<dyn ResponseWriter>,
-    until: SystemTime,
+    expiry: SystemTime,
     has_refused: bool,
 }
 
@@ -25,7 +25,7 @@ pub(super) fn bounded(
     match principal.and_then(Principal::expiry) {
         Some(expiry) => Box::new(Expiring {
             inner: response,
-            until: expiry + LEEWAY,
+            expiry,
             has_refused: false,
         }),
         None => response,
@@ -42,7 +42,7 @@ impl ResponseWriter for Expiring {
     }
 
     fn write(&mut self, piece: &[u8], deadline: Option<Instant>) -> Result<bool> {
-        if !self.has_refused && self.until <= SystemTime::now() {
+        if !self.has_refused && has_passed(self.expiry) {
             self.has_refused = true;
             return Ok(false);
         }

@@ -22,6 +22,8 @@ mod events;
 mod expiring;
 mod guard;
 mod history;
+#[cfg(feature = "jwt")]
+mod jwt;
 mod listening;
 mod modern;
 mod options;
@@ -35,6 +37,8 @@ mod verifier;
 
 pub use self::denied::Denied;
 pub use self::events::{EventLog, EventStore};
+#[cfg(feature = "jwt")]
+pub use self::jwt::JwtVerifier;
 pub use self::listening::HttpServer;
 pub use self::options::HttpOptions;
 pub use self::resource_server::ResourceServer;

@@ -5,7 +5,6 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use serde::Serialize;
 
@@ -13,7 +12,7 @@ use super::cors;
 use super::denied::{Denied, Why};
 use super::options::HttpOptions;
 use super::refusal::Refusal;
-use super::verifier::{LEEWAY, TokenVerifier};
+use super::verifier::{TokenVerifier, has_passed};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::protocol::principal::{Principal, scope_set};
 use crate::schema::url::Url;
@@ -187,7 +186,7 @@ impl ResourceServer {
         }
         let principal = grant.principal;
         let expiry = principal.expiry();
-        if expiry.is_some_and(|expiry| expiry + LEEWAY <= SystemTime::now()) {
+        if expiry.is_some_and(has_passed) {
             return Err(Denied::invalid_token("it has expired"));
         }
         let principal = self.with_implied(principal);
@@ -295,9 +294,9 @@ fn token_of<'a>(request: &HttpRequest<'a>) -> Result<&'a str, Denied> {
         return Err(Denied(Why::NoToken));
     }
     let token = token.trim_ascii();
-    let body = token.trim_end_matches('=');
-    let may_stand = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/".contains(&byte);
-    if body.is_empty() || !body.bytes().all(may_stand) {
+    // Some have other characters than RFC 6750 gives them. A comma or blank stands between things.
+    let may_stand = |byte: u8| byte.is_ascii_graphic() && byte != b',';
+    if token.trim_end_matches('=').is_empty() || !token.bytes().all(may_stand) {
         return malformed("what follows Bearer in the Authorization field is no token");
     }
     Ok(token)

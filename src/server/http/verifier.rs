@@ -1,12 +1,18 @@
 //! What finds out what an access token is good for.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::denied::Denied;
 use crate::protocol::principal::Principal;
 
 /// So far the clocks of two machines may be apart.
 pub(super) const LEEWAY: Duration = Duration::from_secs(60);
+
+/// Whether a time has passed, by a clock that may be slow.
+pub(super) fn has_passed(when: SystemTime) -> bool {
+    when.checked_add(LEEWAY)
+        .is_some_and(|latest| latest <= SystemTime::now())
+}
 
 /// Finds out what access tokens are good for. A closure that takes the token is one.
 ///

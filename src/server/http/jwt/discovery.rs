@@ -1,0 +1,132 @@
+//! Where an issuer keeps its keys, and getting them.
+//!
+//! Spec: RFC 8414, section 3; OpenID Connect Discovery 1.0, section 4.
+
+use std::io::Read as _;
+use std::time::Duration;
+
+use serde::Deserialize;
+use ureq::Agent;
+
+use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::schema::url::Url;
+
+/// So long one document may take.
+const TIMEOUT: Duration = Duration::from_secs(5);
+const MAX_BYTES: u64 = 256 << 10;
+
+#[derive(Deserialize)]
+struct Metadata {
+    issuer: String,
+    jwks_uri: Option<String>,
+}
+
+/// The key set of an issuer whose metadata says where it is.
+pub(super) fn discover(issuer: &str) -> Result<String> {
+    let mut failure = None;
+    for place in places(issuer) {
+        match fetch(&place) {
+            Ok(text) => return fetch(&key_place(issuer, &place, &text)?),
+            Err(error) => failure = Some(error),
+        }
+    }
+    Err(failure.unwrap_or_else(|| {
+        let text = format!("the issuer '{}' is no URL", Excerpt(issuer));
+        Error::new(ErrorKind::Invalid, text)
+    }))
+}
+
+fn key_place(issuer: &str, place: &str, text: &str) -> Result<String> {
+    let bad = |why: &str| {
+        let text = format!("the metadata at '{}' {why}", Excerpt(place));
+        Error::new(ErrorKind::Auth, text)
+    };
+    let metadata: Metadata =
+        serde_json::from_str(text).map_err(|error| bad(&format!("can't be read: {error}")))?;
+    if metadata.issuer != issuer {
+        let other = Excerpt(&metadata.issuer);
+        return Err(bad(&format!("is that of another issuer, '{other}'")));
+    }
+    metadata
+        .jwks_uri
+        .ok_or_else(|| bad("names no keys (jwks_uri)"))
+}
+
+/// Where the metadata may be.
+fn places(issuer: &str) -> Vec<String> {
+    let Some((scheme, rest)) = issuer.split_once("://") else {
+        return Vec::new();
+    };
+    let rest = rest.trim_end_matches('/');
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let mut places = ["oauth-authorization-server", "openid-configuration"]
+        .map(|name| format!("{scheme}://{host}/.well-known/{name}{path}"))
+        .to_vec();
+    if !path.is_empty() {
+        places.push(format!(
+            "{scheme}://{host}{path}/.well-known/openid-configuration"
+        ));
+    }
+    places
+}
+
+/// Fetches a document, over HTTPS or on this machine. Redirects are not followed.
+pub(super) fn fetch(place: &str) -> Result<String> {
+    let failed = |kind, why: &dyn std::fmt::Display| {
+        Error::new(kind, format!("'{}' can't be had: {why}", Excerpt(place)))
+    };
+    let is_safe = Url::read(place).is_some_and(|url| {
+        url.user.is_none() && (url.is("https") || url.is("http") && url.is_loopback())
+    });
+    if !is_safe {
+        return Err(failed(ErrorKind::Auth, &"it is no https URL"));
+    }
+    let config = Agent::config_builder()
+        .max_redirects(0)
+        .max_redirects_will_error(true)
+        .timeout_global(Some(TIMEOUT))
+        .user_agent(concat!(
+            env!("CARGO_PKG_NAME"),
+            "/",
+            env!("CARGO_PKG_VERSION")
+        ))
+        .build();
+    let answer = Agent::from(config)
+        .get(place)
+        .header("Accept", "application/json")
+        .call()
+        .map_err(|error| failed(ErrorKind::Io, &error))?;
+    let mut text = String::new();
+    let mut body = answer.into_body().into_reader().take(MAX_BYTES + 1);
+    body.read_to_string(&mut text)
+        .map_err(|error| failed(ErrorKind::Io, &error))?;
+    if text.len() as u64 > MAX_BYTES {
+        let why = format!("it exceeds {MAX_BYTES} bytes");
+        return Err(failed(ErrorKind::Limit, &why));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metadata_is_looked_for_where_issuers_have_it() {
+        assert_eq!(
+            places("https://as/"),
+            [
+                "https://as/.well-known/oauth-authorization-server",
+                "https://as/.well-known/openid-configuration",
+            ]
+        );
+        assert_eq!(
+            places("https://as/t/1"),
+            [
+                "https://as/.well-known/oauth-authorization-server/t/1",
+                "https://as/.well-known/openid-configuration/t/1",
+                "https://as/t/1/.well-known/openid-configuration",
+            ]
+        );
+    }
+}

@@ -1,0 +1,155 @@
+//! Public keys, and the signatures that they confirm.
+//!
+//! Spec: RFC 7517; RFC 7518; RFC 8037.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::signature::{
+    self as algorithms, EcdsaVerificationAlgorithm, RsaParameters, RsaPublicKeyComponents,
+    UnparsedPublicKey,
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// So many keys of an issuer are looked at.
+const MAX_KEYS: usize = 100;
+
+/// A key with which an issuer's signatures are checked.
+#[derive(Debug)]
+pub(super) struct Key {
+    pub(super) id: Option<String>,
+    /// The only algorithm that it is for, if it says so.
+    algorithm: Option<String>,
+    point: Point,
+}
+
+#[derive(Debug)]
+enum Point {
+    Rsa { n: Vec<u8>, e: Vec<u8> },
+    P256(Vec<u8>),
+    P384(Vec<u8>),
+    Ed25519(Vec<u8>),
+}
+
+#[derive(Deserialize)]
+struct Jwk {
+    kty: String,
+    kid: Option<String>,
+    alg: Option<String>,
+    #[serde(rename = "use")]
+    used_for: Option<String>,
+    crv: Option<String>,
+    n: Option<String>,
+    e: Option<String>,
+    x: Option<String>,
+    y: Option<String>,
+}
+
+/// Reads a key set. Keys of kinds that nobody knows here, or for something else than signatures, are left out.
+pub(super) fn read_keys(text: &str) -> Result<Vec<Key>> {
+    #[derive(Deserialize)]
+    struct Set<'a> {
+        #[serde(borrow)]
+        keys: Vec<&'a RawValue>,
+    }
+    let set: Set<'_> = serde_json::from_str(text).map_err(|error| {
+        let text = format!("the issuer's keys are no key set (RFC 7517): {error}");
+        Error::new(ErrorKind::Invalid, text)
+    })?;
+    let keys = set.keys.iter().take(MAX_KEYS);
+    Ok(keys
+        .filter_map(|key| Key::of(serde_json::from_str(key.get()).ok()?))
+        .collect())
+}
+
+impl Key {
+    fn of(jwk: Jwk) -> Option<Self> {
+        if jwk.used_for.is_some_and(|used_for| used_for != "sig") {
+            return None;
+        }
+        let bytes = |text: Option<String>| URL_SAFE_NO_PAD.decode(text?).ok();
+        let point = match (&*jwk.kty, jwk.crv.as_deref()) {
+            ("RSA", _) => Point::Rsa {
+                n: bytes(jwk.n)?,
+                e: bytes(jwk.e)?,
+            },
+            ("EC", Some("P-256")) => Point::P256(uncompressed(bytes(jwk.x)?, bytes(jwk.y)?, 32)?),
+            ("EC", Some("P-384")) => Point::P384(uncompressed(bytes(jwk.x)?, bytes(jwk.y)?, 48)?),
+            ("OKP", Some("Ed25519")) => Point::Ed25519(bytes(jwk.x)?),
+            _ => return None,
+        };
+        Some(Self {
+            id: jwk.kid,
+            algorithm: jwk.alg,
+            point,
+        })
+    }
+
+    /// Whether this key has made the signature with this algorithm. One that is not asymmetric never has.
+    pub(super) fn confirms(&self, algorithm: &str, signed: &[u8], signature: &[u8]) -> bool {
+        if self
+            .algorithm
+            .as_deref()
+            .is_some_and(|own| own != algorithm)
+        {
+            return false;
+        }
+        match &self.point {
+            Point::Rsa { n, e } => rsa(algorithm).is_some_and(|parameters| {
+                let key = RsaPublicKeyComponents { n, e };
+                key.verify(parameters, signed, signature).is_ok()
+            }),
+            Point::P256(point) if algorithm == "ES256" => ecdsa(
+                &algorithms::ECDSA_P256_SHA256_FIXED,
+                point,
+                signed,
+                signature,
+            ),
+            Point::P384(point) if algorithm == "ES384" => ecdsa(
+                &algorithms::ECDSA_P384_SHA384_FIXED,
+                point,
+                signed,
+                signature,
+            ),
+            Point::Ed25519(point) if matches!(algorithm, "EdDSA" | "Ed25519") => {
+                let key = UnparsedPublicKey::new(&algorithms::ED25519, point);
+                key.verify(signed, signature).is_ok()
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The algorithms that are known.
+pub(super) fn is_known(algorithm: &str) -> bool {
+    rsa(algorithm).is_some() || matches!(algorithm, "ES256" | "ES384" | "EdDSA" | "Ed25519")
+}
+
+fn rsa(algorithm: &str) -> Option<&'static RsaParameters> {
+    Some(match algorithm {
+        "RS256" => &algorithms::RSA_PKCS1_2048_8192_SHA256,
+        "RS384" => &algorithms::RSA_PKCS1_2048_8192_SHA384,
+        "RS512" => &algorithms::RSA_PKCS1_2048_8192_SHA512,
+        "PS256" => &algorithms::RSA_PSS_2048_8192_SHA256,
+        "PS384" => &algorithms::RSA_PSS_2048_8192_SHA384,
+        "PS512" => &algorithms::RSA_PSS_2048_8192_SHA512,
+        _ => return None,
+    })
+}
+
+fn ecdsa(
+    algorithm: &'static EcdsaVerificationAlgorithm,
+    point: &[u8],
+    signed: &[u8],
+    signature: &[u8],
+) -> bool {
+    let key = UnparsedPublicKey::new(algorithm, point);
+    key.verify(signed, signature).is_ok()
+}
+
+/// A point of a curve whose coordinates have this length.
+fn uncompressed(x: Vec<u8>, y: Vec<u8>, length: usize) -> Option<Vec<u8>> {
+    (x.len() == length && y.len() == length).then(|| [vec![4], x, y].concat())
+}

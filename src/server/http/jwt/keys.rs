@@ -1,0 +1,138 @@
+//! The keys of an issuer, fetched when they are needed and kept for a while.
+//!
+//! **Threads.** One thread fetches at a time, without a lock. Whoever knows the key that it needs goes on meanwhile; others wait, at most for
+//! [`PATIENCE`].
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::jwk::{Key, read_keys};
+use crate::error::Result;
+use crate::sync::{Condvar, Mutex};
+
+/// So long a request waits for keys that another one fetches.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// So long keys are used when no newer ones can be had: their issuer may have taken one back since.
+const TOO_OLD: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Gives the text of a key set.
+pub(super) type Source = Box<dyn Fn() -> Result<String> + Send + Sync>;
+
+pub(super) struct Keys {
+    source: Source,
+    pub(super) max_age: Duration,
+    /// So often keys are fetched at most, whatever tokens name.
+    pub(super) min_interval: Duration,
+    state: Mutex<State>,
+    fetched: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    keys: Arc<Vec<Key>>,
+    /// When these keys came.
+    since: Option<Instant>,
+    /// When the last try ended, and what came of it.
+    tried: Option<Instant>,
+    failure: Option<String>,
+    is_fetching: bool,
+}
+
+/// What there is to check a signature with.
+pub(super) enum Found {
+    Keys(Arc<Vec<Key>>),
+    /// The issuer has no such key.
+    Unknown,
+    /// Its keys can't be had.
+    Unavailable(String),
+}
+
+impl Keys {
+    pub(super) fn new(source: Source) -> Self {
+        Self {
+            source,
+            max_age: Duration::from_secs(60 * 60),
+            min_interval: Duration::from_secs(10),
+            state: Mutex::default(),
+            fetched: Condvar::new(),
+        }
+    }
+
+    /// The keys among which the one of this id is, or among which all have to be tried.
+    pub(super) fn find(&self, id: Option<&str>) -> Found {
+        let deadline = Instant::now() + PATIENCE;
+        let mut may_fetch = true;
+        loop {
+            let mut state = self.state.lock();
+            let is_known = state.knows(id);
+            let age = state.since.map(|since| since.elapsed());
+            let is_fresh = age.is_some_and(|age| age < self.max_age);
+            let rests = state
+                .tried
+                .is_some_and(|tried| tried.elapsed() < self.min_interval);
+            let may_try = may_fetch && !rests;
+            if is_known && (is_fresh || state.is_fetching || !may_try) {
+                return Found::Keys(Arc::clone(&state.keys));
+            }
+            if state.is_fetching && Instant::now() < deadline {
+                // What comes is as new as what this thread would fetch.
+                may_fetch = false;
+                drop(self.fetched.wait_until(state, Some(deadline)));
+                continue;
+            }
+            if state.is_fetching || !may_try {
+                return match &state.failure {
+                    Some(why) => Found::Unavailable(why.clone()),
+                    None => Found::Unknown,
+                };
+            }
+            state.is_fetching = true;
+            // Until they are there, or when the source panics.
+            state.failure = Some("the issuer's keys did not come".to_owned());
+            drop(state);
+            self.fetch();
+            may_fetch = false;
+        }
+    }
+
+    fn fetch(&self) {
+        // The source may be the host's, and panic.
+        let over = Over(self);
+        let came = (self.source)().and_then(|text| read_keys(&text));
+        let mut state = self.state.lock();
+        match came {
+            Ok(keys) => {
+                state.keys = Arc::new(keys);
+                state.since = Some(Instant::now());
+                state.failure = None;
+            }
+            Err(error) => state.failure = Some(error.to_string()),
+        }
+        drop(state);
+        drop(over);
+    }
+}
+
+impl State {
+    fn knows(&self, id: Option<&str>) -> bool {
+        let is_too_old = self.since.is_none_or(|since| since.elapsed() >= TOO_OLD);
+        !is_too_old
+            && match id {
+                Some(id) => self.keys.iter().any(|key| key.id.as_deref() == Some(id)),
+                None => !self.keys.is_empty(),
+            }
+    }
+}
+
+/// Whatever became of it, the fetching is over.
+struct Over<'a>(&'a Keys);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock();
+        state.is_fetching = false;
+        state.tried = Some(Instant::now());
+        drop(state);
+        self.0.fetched.notify_all();
+    }
+}

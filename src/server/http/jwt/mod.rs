@@ -1,0 +1,272 @@
+//! Access tokens that are signed: checked here, with the keys of their issuer.
+//!
+//! Spec: RFC 7519; RFC 9068; RFC 8725.
+
+mod discovery;
+mod jwk;
+mod keys;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use self::keys::{Found, Keys, Source};
+use super::denied::Denied;
+use super::verifier::{Grant, LEEWAY, TokenVerifier, has_passed};
+use crate::error::Result;
+use crate::protocol::principal::{Principal, scope_set};
+use crate::schema::JsonObject;
+
+/// So long a token may be.
+const MAX_TOKEN: usize = 16 << 10;
+
+/// A [`TokenVerifier`] for access tokens that are JWTs, as most authorization servers issue them.
+///
+/// A token is good when a key of the issuer has signed it (`RS256` to `RS512`, `PS256` to `PS512`, `ES256`, `ES384`, `EdDSA`), `iss` is that
+/// issuer to the letter, and the present is between `nbf` and `exp`, give or take a minute. The principal is `sub`, scopes are those of `scope` or
+/// `scp`. Tokens that are bound to a key of the client (`cnf`) are refused: that the client has it would have to be proved.
+///
+/// The issuer's keys are fetched when they are first needed, again after an hour, and when a token names one that is not there; one
+/// request at a time waits for it, for at most 5 s a document. When they can't be had, those from before go on being used for a day.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::server::http::{HttpOptions, JwtVerifier, ResourceServer};
+///
+/// let issuer = "https://login.example";
+/// let server = ResourceServer::new("https://files.example/mcp", [issuer], JwtVerifier::new(issuer))?;
+/// let options = HttpOptions::new().authorization(server);
+/// # Ok::<(), mcplink::Error>(())
+/// ```
+pub struct JwtVerifier {
+    issuer: String,
+    keys: Keys,
+}
+
+#[derive(Deserialize)]
+struct Header {
+    alg: String,
+    kid: Option<String>,
+    typ: Option<String>,
+    crit: Option<IgnoredAny>,
+}
+
+/// What is looked at of what a token says.
+#[derive(Deserialize)]
+struct Claims {
+    iss: Option<String>,
+    sub: Option<String>,
+    #[serde(default)]
+    aud: Many,
+    exp: Option<f64>,
+    nbf: Option<f64>,
+    #[serde(default)]
+    scope: Many,
+    #[serde(default)]
+    scp: Many,
+    cnf: Option<IgnoredAny>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(untagged)]
+enum Many {
+    #[default]
+    None,
+    One(String),
+    Some(Vec<String>),
+}
+
+impl Many {
+    fn into_vec(self) -> Vec<String> {
+        match self {
+            Self::None => Vec::new(),
+            Self::One(one) => vec![one],
+            Self::Some(some) => some,
+        }
+    }
+}
+
+impl JwtVerifier {
+    /// Takes tokens of this issuer, whose metadata says where its keys are.
+    pub fn new(issuer: impl Into<String>) -> Self {
+        let issuer = issuer.into();
+        let own = issuer.clone();
+        Self::with_keys(issuer, move || discovery::discover(&own))
+    }
+
+    /// Takes tokens of this issuer, whose keys are at this address: `https`, except on this machine.
+    pub fn with_jwks_url(issuer: impl Into<String>, url: impl Into<String>) -> Self {
+        let url = url.into();
+        Self::with_keys(issuer, move || discovery::fetch(&url))
+    }
+
+    /// Takes tokens of this issuer; `source` gives the text of its key set (RFC 7517), and is asked for it again and again: for keys from a
+    /// file, or fetched in a way of one's own.
+    pub fn with_keys(
+        issuer: impl Into<String>,
+        source: impl Fn() -> Result<String> + Send + Sync + 'static,
+    ) -> Self {
+        let source: Source = Box::new(source);
+        Self {
+            issuer: issuer.into(),
+            keys: Keys::new(source),
+        }
+    }
+
+    /// After how long the keys are fetched again. Defaults to 1 h.
+    pub fn max_age(mut self, age: Duration) -> Self {
+        self.keys.max_age = age;
+        self
+    }
+
+    /// How much time is between two fetches at least, so that made-up tokens can't have keys fetched without end. Defaults to 10 s.
+    pub fn min_interval(mut self, interval: Duration) -> Self {
+        self.keys.min_interval = interval;
+        self
+    }
+
+    /// All that a token says, if it is good: for a verifier of one's own on top of this one, which looks at more. Whom the token was issued for
+    /// (`aud`) is not checked here.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied::invalid_token`] when it is not, [`Denied::unavailable`] when the issuer's keys can't be had.
+    pub fn claims(&self, token: &str) -> Result<JsonObject, Denied> {
+        let (_, text) = self.check(token)?;
+        serde_json::from_slice(&text).map_err(|_| malformed())
+    }
+
+    fn check(&self, token: &str) -> Result<(Claims, Vec<u8>), Denied> {
+        let mut parts = token.split('.');
+        let (Some(header), Some(claims), Some(signature), None) =
+            (parts.next(), parts.next(), parts.next(), parts.next())
+        else {
+            return Err(malformed());
+        };
+        if token.len() > MAX_TOKEN {
+            return Err(malformed());
+        }
+        let signed = &token[..header.len() + 1 + claims.len()];
+        let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).map_err(|_| malformed());
+        let header: Header = serde_json::from_slice(&decode(header)?).map_err(|_| malformed())?;
+        self.check_signature(&header, signed.as_bytes(), &decode(signature)?)?;
+        let text = decode(claims)?;
+        let claims: Claims = serde_json::from_slice(&text).map_err(|_| malformed())?;
+        self.check_claims(&claims)?;
+        Ok((claims, text))
+    }
+
+    fn check_signature(
+        &self,
+        header: &Header,
+        signed: &[u8],
+        signature: &[u8],
+    ) -> Result<(), Denied> {
+        if !jwk::is_known(&header.alg) || header.crit.is_some() || !is_of_token(header) {
+            return Err(Denied::invalid_token(
+                "it is signed in a way that is not taken here",
+            ));
+        }
+        let id = header.kid.as_deref();
+        let keys = match self.keys.find(id) {
+            Found::Keys(keys) => keys,
+            Found::Unknown => return Err(Denied::invalid_token("its key is none of the issuer's")),
+            Found::Unavailable(why) => return Err(Denied::unavailable(why)),
+        };
+        let mut keys = keys
+            .iter()
+            .filter(|key| id.is_none() || key.id.as_deref() == id);
+        if keys.any(|key| key.confirms(&header.alg, signed, signature)) {
+            return Ok(());
+        }
+        Err(Denied::invalid_token("its signature is wrong"))
+    }
+
+    fn check_claims(&self, claims: &Claims) -> Result<(), Denied> {
+        if claims.iss.as_deref() != Some(&self.issuer) {
+            return Err(Denied::invalid_token("it is of another issuer"));
+        }
+        if claims.cnf.is_some() {
+            return Err(Denied::invalid_token("it is bound to a key"));
+        }
+        let Some(expiry) = claims.exp.and_then(time_of) else {
+            return Err(Denied::invalid_token(
+                "it does not say until when it is good",
+            ));
+        };
+        if has_passed(expiry) {
+            return Err(Denied::invalid_token("it has expired"));
+        }
+        let begins = claims.nbf.map(time_of);
+        let is_early = begins.is_some_and(|begins| {
+            begins.is_none_or(|begins| {
+                begins
+                    .duration_since(SystemTime::now())
+                    .is_ok_and(|ahead| ahead > LEEWAY)
+            })
+        });
+        if is_early {
+            return Err(Denied::invalid_token("it is not good yet"));
+        }
+        Ok(())
+    }
+}
+
+impl TokenVerifier for JwtVerifier {
+    fn verify(&self, token: &str) -> Result<Grant, Denied> {
+        let (claims, _) = self.check(token)?;
+        let name = claims.sub.filter(|name| !name.is_empty());
+        let Some(name) = name else {
+            return Err(Denied::invalid_token("it does not say whose it is (sub)"));
+        };
+        let mut principal = Principal::new(name);
+        principal = match (claims.scope, claims.scp) {
+            (Many::None, scp) => principal.scopes(scope_set(scp.into_vec())),
+            (scope, _) => principal.scopes(scope_set(scope.into_vec())),
+        };
+        if let Some(expiry) = claims.exp.and_then(time_of) {
+            principal = principal.expires_at(expiry);
+        }
+        Ok(Grant::new(principal, claims.aud.into_vec()))
+    }
+}
+
+/// One verifier for several servers.
+impl TokenVerifier for Arc<JwtVerifier> {
+    fn verify(&self, token: &str) -> Result<Grant, Denied> {
+        (**self).verify(token)
+    }
+}
+
+impl fmt::Debug for JwtVerifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JwtVerifier")
+            .field("issuer", &self.issuer)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Whether a header is that of an access token, or says nothing of it: other things are signed with the same keys.
+fn is_of_token(header: &Header) -> bool {
+    header.typ.as_deref().is_none_or(|typ| {
+        let typ = typ.to_ascii_lowercase();
+        let typ = typ.strip_prefix("application/").unwrap_or(&typ);
+        matches!(typ, "jwt" | "at+jwt")
+    })
+}
+
+/// A time in seconds since 1970.
+fn time_of(seconds: f64) -> Option<SystemTime> {
+    let since = Duration::try_from_secs_f64(seconds).ok()?;
+    UNIX_EPOCH.checked_add(since)
+}
+
+fn malformed() -> Denied {
+    Denied::invalid_token("it is no JWT of an access token")
+}
