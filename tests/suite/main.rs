@@ -14,20 +14,20 @@ mod asking_state;
 mod auth_browser;
 #[cfg(feature = "auth")]
 mod auth_discovery;
+#[cfg(feature = "jwt")]
+mod auth_jwt;
 #[cfg(feature = "auth")]
 mod auth_login;
 #[cfg(feature = "auth")]
 mod auth_machine;
 #[cfg(feature = "auth")]
 mod auth_secrets;
+#[cfg(feature = "http-server")]
+mod auth_server;
 #[cfg(feature = "auth")]
 mod auth_tokens;
 #[cfg(feature = "auth")]
 mod authworld;
-#[cfg(feature = "jwt")]
-mod auth_jwt;
-#[cfg(feature = "http-server")]
-mod auth_server;
 mod client_asked;
 mod client_cache;
 mod client_calls;
