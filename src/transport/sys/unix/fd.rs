@@ -167,6 +167,25 @@ fn millis_until(deadline: Instant) -> c_int {
     c_int::try_from(millis).unwrap_or(c_int::MAX)
 }
 
+/// Where this thread's `errno` is.
+fn errno() -> *mut c_int {
+    #[cfg(any(
+        target_os = "linux",
+        target_os = "hurd",
+        target_os = "redox",
+        target_os = "emscripten"
+    ))]
+    // SAFETY: it only tells an address.
+    let place = unsafe { libc::__errno_location() };
+    #[cfg(any(target_vendor = "apple", target_os = "freebsd"))]
+    // SAFETY: it only tells an address.
+    let place = unsafe { libc::__error() };
+    #[cfg(any(target_os = "android", target_os = "netbsd", target_os = "openbsd"))]
+    // SAFETY: it only tells an address.
+    let place = unsafe { libc::__errno() };
+    place
+}
+
 /// Wakes whoever polls it. Once fired it stays so until it is cleared.
 #[derive(Debug)]
 pub(crate) struct Wake {
@@ -194,16 +213,21 @@ impl Wake {
         Ok(Self { polled, written })
     }
 
-    /// Safe to call in a signal handler.
+    /// Safe to call in a signal handler: it allocates nothing, takes no lock, and leaves `errno` as it was.
     pub(crate) fn fire(&self) {
         #[cfg(target_os = "linux")]
         let fd = self.polled.as_raw_fd();
         #[cfg(not(target_os = "linux"))]
         let fd = self.written.as_raw_fd();
         let one = 1u64.to_ne_bytes();
+        let errno = errno();
+        // SAFETY: `errno` is this thread's own, and readable and writable.
+        let before = unsafe { errno.read() };
         // SAFETY: the descriptor is open and the eight bytes are there. It fails only when it is full, hence has fired. Its reader is
         // ours, so it raises no SIGPIPE.
         unsafe { libc::write(fd, one.as_ptr().cast(), one.len()) };
+        // SAFETY: as above.
+        unsafe { errno.write(before) };
     }
 
     /// Takes back that it was fired.
