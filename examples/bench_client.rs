@@ -4,6 +4,7 @@
 //! the median and the 99th percentile, the processor's time a call, calls a second, memory in kilobytes.
 //!
 //! With `--legacy` in front, the server is spoken to as one of before 2026-07-28, without finding out.
+#![allow(clippy::print_stdout, reason = "a program of its own")]
 
 use std::error::Error;
 use std::sync::atomic::{AtomicU64, Ordering};
