@@ -28,9 +28,9 @@ fn shared_library() {
     } else {
         major
     };
-    println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libmcplink.so.{version}");
+    println!("cargo::rustc-link-arg=-Wl,-soname,libmcplink.so.{version}");
     // A thread of ours may be on its way out when a host unloads its plug-in.
-    println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
+    println!("cargo::rustc-link-arg=-Wl,-z,nodelete");
 }
 
 #[cfg(feature = "cffi")]

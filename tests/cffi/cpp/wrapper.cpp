@@ -1,0 +1,132 @@
+/* The C++ wrapper: owners, results, exceptions in every callback, a server and a client that talk over descriptors. */
+#include <mcplink.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <sys/socket.h>
+#include <thread>
+#include <unistd.h>
+
+#define CHECK(condition)                                                                       \
+    do {                                                                                       \
+        if (!(condition)) {                                                                    \
+            std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);       \
+            std::exit(1);                                                                      \
+        }                                                                                      \
+    } while (0)
+
+using namespace std::chrono_literals;
+
+static void json_works()
+{
+    auto parsed = mcplink::json::parse(R"({"list":[1,2.5,"three"],"yes":true})");
+    CHECK(parsed);
+    auto list = (*parsed)["list"];
+    CHECK(list.size() == 3 && list[0].i64() == 1 && list[1].f64() == 2.5 && list[2].str() == "three" && list[3].is_missing());
+    CHECK(!list[1].i64() && (*parsed)["yes"].boolean() && (*parsed)["no"]["deeper"].str().empty());
+    auto moved = std::move(parsed);
+    CHECK((*moved)["yes"].text() == "true");
+
+    auto broken = mcplink::json::parse("{");
+    CHECK(!broken && broken.error().status() == MCPLINK_E_INVALID && broken.error().message().find("not JSON") != std::string_view::npos);
+
+    mcplink::writer writer;
+    auto text = writer.begin_object().key("a").begin_array().i64(-1).u64(2).f64(1.5).boolean(false).null().str("x").end().end().finish();
+    CHECK(text && *text == R"({"a":[-1,2,1.5,false,null,"x"]})");
+    writer.reset();
+    CHECK(!writer.end().finish());
+#ifdef MCPLINK_EXCEPTIONS
+    try {
+        mcplink::json::parse("nul").value();
+        CHECK(false);
+    } catch (const mcplink::exception &thrown) {
+        CHECK(thrown.error().status() == MCPLINK_E_INVALID && *thrown.what() != 0);
+        auto copy = thrown;
+        CHECK(copy.error().message() == thrown.error().message());
+    }
+#endif
+}
+
+/* Counts how many handlers live. */
+struct alive {
+    static inline int count = 0;
+    alive() { count++; }
+    alive(const alive &) { count++; }
+    alive(alive &&) noexcept { count++; }
+    ~alive() { count--; }
+};
+
+static void talks()
+{
+    int there[2], back[2];
+    CHECK(pipe(there) == 0 && pipe(back) == 0);
+    {
+        mcplink::server server("cpp", "1.0");
+        alive marker;
+        mcplink::tool greet("greet", "Greets");
+        greet.param("name", MCPLINK_PARAM_STRING, MCPLINK_PARAM_REQUIRED, "who");
+        CHECK(server.add_tool(greet, [marker](const mcplink::request &asked, mcplink::responder &) {
+            return "Hello, " + std::string(asked.args()["name"].str()) + "!";
+        }));
+        /* A second one of the name is refused, and its callable is gone. */
+        int before = alive::count;
+        auto twice = server.add_tool(greet, [marker](const mcplink::request &, mcplink::responder &) { return std::string(); });
+        CHECK(!twice && twice.error().status() == MCPLINK_E_INVALID && alive::count == before);
+        mcplink::tool kept("kept", "Is answered later");
+        std::thread later;
+        CHECK(server.add_tool(kept, [&later](const mcplink::request &, mcplink::responder &answer) {
+            auto responder = std::make_shared<mcplink::kept_responder>(answer);
+            later = std::thread([responder] { CHECK((**responder).text("later")); });
+        }));
+#ifdef MCPLINK_EXCEPTIONS
+        CHECK(server.add_tool(mcplink::tool("fails", "Throws"), [](const mcplink::request &, mcplink::responder &) -> std::string {
+            throw mcplink::tool_failure("no paper left");
+        }));
+        CHECK(server.add_tool(mcplink::tool("throws", "Throws"), [](const mcplink::request &, mcplink::responder &) { throw 42; }));
+#endif
+        std::thread serving([&] { CHECK(server.serve_fds(there[0], back[1])); });
+        {
+            mcplink::client_options options;
+            CHECK(mcplink_client_options_set_fds(options.get(), back[0], there[1]) == MCPLINK_OK);
+            auto client = mcplink::client::open(options);
+            if (!client) std::fprintf(stderr, "%s\n", std::string(client.error().message()).c_str());
+            CHECK(client);
+            /* The client has copies of its own. */
+            close(there[1]);
+            auto result = client->call_tool("greet", R"({"name":"C++"})");
+            CHECK(result && !result->is_tool_error() && result->text() == "Hello, C++!");
+            CHECK(client->call_tool("kept")->text() == "later");
+            auto unknown = client->call_tool("unknown");
+            CHECK(!unknown && unknown.error().status() == MCPLINK_E_PEER && unknown.error().rpc_code() == -32602);
+#ifdef MCPLINK_EXCEPTIONS
+            auto failed = client->call_tool("fails");
+            CHECK(failed && failed->is_tool_error() && failed->text() == "no paper left");
+            auto thrown = client->call_tool("throws");
+            CHECK(!thrown && thrown.error().rpc_code() == -32603);
+#endif
+            mcplink::cancel token;
+            token.trigger();
+            mcplink::call_options cancelled;
+            cancelled.cancel_with(token).timeout(1s);
+            auto given_up = client->call_tool("greet", "{}", &cancelled);
+            CHECK(!given_up && given_up.error().status() == MCPLINK_E_CANCELLED);
+            mcplink::client moved = std::move(*client);
+            CHECK(moved.list_tools()->json().size() > 0 && moved.ping() && moved.has("tools"));
+            CHECK(moved.close(5s));
+        }
+        serving.join();
+        if (later.joinable()) later.join();
+        for (int fd : {there[0], back[0], back[1]}) close(fd);
+    }
+    CHECK(alive::count == 0);
+}
+
+int main()
+{
+    json_works();
+    talks();
+    std::puts("the wrapper works");
+    return 0;
+}
