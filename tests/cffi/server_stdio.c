@@ -123,6 +123,17 @@ static void children(void)
     child_end(&talk, pid, 0);
 }
 
+/* The two smallest programs talk to each other. */
+static void hello(void)
+{
+    char command[4096], line[64] = "";
+    FILE *client;
+    snprintf(command, sizeof command, "cd '%s' && ./hello_client", getenv("MCPLINK_TEST_FOLDER"));
+    client = popen(command, "r");
+    CHECK(client != NULL && fgets(line, sizeof line, client) != NULL && strcmp(line, "Hello, C!\n") == 0);
+    CHECK(pclose(client) == 0);
+}
+
 typedef struct {
     int fd;
     mcplink_status_t status;
@@ -289,6 +300,7 @@ int main(void)
     int fds = count_of("fd");
     int how;
     children();
+    hello();
     for (how = 0; how < 3; how++) ends_elsewhere(how);
     sessions();
     stopped_early();

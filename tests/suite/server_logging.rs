@@ -182,3 +182,41 @@ fn a_message_goes_to_nobody_but_the_call_that_wants_it() {
         client.expect_silence();
     }
 }
+
+#[test]
+fn messages_without_a_call_reach_legacy_clients_that_want_them() {
+    for &revision in ProtocolVersion::LEGACY {
+        let server = server(true);
+        let mut usual = Raw::open(&server, revision);
+        let mut quiet = Raw::open(&server, revision);
+        quiet.result("logging/setLevel", json!({ "level": "error" }));
+        server.log(LoggingLevel::Debug, None, "fine").unwrap();
+        server
+            .log(LoggingLevel::Warning, Some("disk"), json!({ "left": 7 }))
+            .unwrap();
+        server.log(LoggingLevel::Alert, None, "full").unwrap();
+        let heard = usual.next();
+        assert_eq!(heard["method"], "notifications/message");
+        let expected = json!({ "level": "warning", "logger": "disk", "data": { "left": 7 } });
+        assert_eq!(heard["params"], expected, "{revision}");
+        for client in [&mut usual, &mut quiet] {
+            assert_eq!(client.next()["params"]["level"], "alert");
+        }
+        let unknown = server.log("loud".into(), None, 1).unwrap_err();
+        assert_eq!(unknown.kind(), mcplink::ErrorKind::Invalid);
+    }
+}
+
+#[test]
+fn messages_without_a_call_reach_nobody_who_did_not_ask() {
+    let silent = server(false);
+    let mut legacy = Raw::open(&silent, ProtocolVersion::LATEST_LEGACY);
+    silent.log(LoggingLevel::Error, None, "unheard").unwrap();
+    let server = server(true);
+    let mut modern = Raw::open(&server, ProtocolVersion::LATEST);
+    server.log(LoggingLevel::Error, None, "unheard").unwrap();
+    for client in [&mut legacy, &mut modern] {
+        client.result("tools/list", json!({}));
+        assert_eq!(client.heard(), 0);
+    }
+}
