@@ -215,8 +215,8 @@ int main(int argc, char **argv)
     }
     if (st < 0) fprintf(stderr, "editor: %s\n", mcplink_error_message(err));
     mcplink_error_free(err);
-    mcplink_responder_free(editor.question);
-    mcplink_client_free(editor.client); /* Calls that go on get their outcome here. */
+    mcplink_client_free(editor.client);      /* Calls that go on get their outcome here. */
+    mcplink_responder_free(editor.question); /* Behind it: a question that is let go of is answered, and its call would go on. */
     mcplink_pump_free(pump);
     printf("bye, %d calls left\n", editor.calls);
     return st < 0;
