@@ -155,8 +155,8 @@ impl Site {
         budget.spend(MAX_STEP_UPS)
     }
 
-    /// Waits for the flow that is on its way, or starts one with `work`, which ends at `ends_at` at the latest, unless the tokens are newer than `number` already. `work` is given
-    /// what ends it, and what tells that a person is asked.
+    /// Waits for the flow that is on its way, or starts one with `work`, which ends at `ends_at` at the latest, unless the tokens are newer
+    /// than `number` already. `work` is given what ends it, and what tells that a person is asked.
     ///
     /// # Errors
     ///
@@ -233,7 +233,13 @@ impl Site {
             });
             let mut state = site.state();
             own.progress.lock().outcome = Some(outcome);
-            state.flow = None;
+            if state
+                .flow
+                .as_ref()
+                .is_some_and(|flow| Arc::ptr_eq(flow, &own))
+            {
+                state.flow = None;
+            }
             site.changed.notify_all();
         })?;
         Ok(flow)
@@ -243,7 +249,7 @@ impl Site {
         loop {
             waiting.while_person_is_asked(flow.progress.lock().asks_person);
             let deadline = waiting.deadline();
-            let state = self.state();
+            let mut state = self.state();
             let mut progress = flow.progress.lock();
             if let Some(outcome) = progress.outcome.clone() {
                 drop(progress);
@@ -255,7 +261,12 @@ impl Site {
                 progress.waiting -= 1;
                 let is_last = progress.waiting == 0;
                 progress.is_ending |= is_last;
+                // The host shows a page to a person, and may take its time to end that: nothing else is on its way then.
+                let is_let_go = is_last && progress.asks_person;
                 drop(progress);
+                if is_let_go {
+                    state.flow = None;
+                }
                 drop(state);
                 if is_last {
                     flow.ticket.end();

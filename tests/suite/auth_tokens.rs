@@ -3,7 +3,7 @@
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier, mpsc};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use mcplink::auth::{FileStore, Login, MemoryStore, OAuth, Secret, Store, Visitor};
@@ -201,13 +201,13 @@ fn who_cancels_no_longer_waits_and_others_still_do() {
     world.revoke_all();
     let token = CancelToken::new();
     std::thread::scope(|scope| {
+        // This one starts the login, and waits for it all the time.
+        let other = scope.spawn(|| call(&client, "x"));
+        let go = is_asked.recv_timeout(LONG).unwrap();
         let one = scope.spawn(|| {
             let options = CallOptions::new().cancel_with(&token);
             call_with(&client, "x", options)
         });
-        let go = is_asked.recv_timeout(LONG).unwrap();
-        let other = scope.spawn(|| call(&client, "x"));
-        // The other one has joined once it was refused.
         crate::common::wait_until("both are refused", || {
             world.mcp.seen_asking("tools/call").len() == 2
         });
@@ -244,6 +244,39 @@ fn a_login_that_nobody_waits_for_is_told_to_end() {
         let kinds = [ErrorKind::Closed, ErrorKind::Cancelled];
         assert!(kinds.contains(&error.kind()), "{error:?}");
     });
+}
+
+#[test]
+fn a_host_that_does_not_end_a_login_stops_no_other() {
+    let world = World::start();
+    let (stuck, is_stuck) = mpsc::channel();
+    let (end, ending) = mpsc::channel::<()>();
+    let ending = Mutex::new(ending);
+    let number = AtomicUsize::new(0);
+    let visitor = Visitor::new(REDIRECT, move |login: &Login<'_>| {
+        if number.fetch_add(1, Ordering::SeqCst) == 1 {
+            stuck.send(()).unwrap();
+            ending.lock().unwrap().recv_timeout(LONG).unwrap();
+        }
+        Ok(Secret::new(follow(login.url())))
+    });
+    let client = world.connect(OAuth::login(visitor)).unwrap();
+    world.revoke_all();
+    let token = CancelToken::new();
+    std::thread::scope(|scope| {
+        let calling = scope.spawn(|| {
+            let options = CallOptions::new().cancel_with(&token);
+            call_with(&client, "x", options)
+        });
+        is_stuck.recv_timeout(LONG).unwrap();
+        token.trigger();
+        let error = calling.join().unwrap().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
+    });
+    assert_eq!(call(&client, "x").unwrap(), "done");
+    // What it comes to in the end is for nobody.
+    end.send(()).unwrap();
+    assert_eq!(call(&client, "x").unwrap(), "done");
 }
 
 #[test]
