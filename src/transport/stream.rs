@@ -9,8 +9,8 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -212,24 +212,25 @@ fn descriptors(
 ) -> Result<Halves> {
     let (reader, writer) =
         ends.map_err(|error| Error::io(format_args!("preparing the stream to '{peer}'"), error))?;
+    let reader = Arc::new(reader);
     let ends = Arc::new(Ends {
-        reader,
+        reader: Arc::downgrade(&reader),
         writer,
         peer,
         origin: Origin::here(),
     });
-    Ok(halves(
-        EndsHalf(Arc::clone(&ends)),
-        EndsHalf(Arc::clone(&ends)),
-        ends,
-        limits,
-    ))
+    let reading = Reading {
+        reader,
+        ends: Arc::clone(&ends),
+    };
+    Ok(halves(reading, Writing(Arc::clone(&ends)), ends, limits))
 }
 
-/// Two descriptors, shared by the halves; closed with the last of them.
+/// Two descriptors, which may be the same socket twice. The one that is read belongs to who reads: a closed connection that somebody still has
+/// a handle of keeps neither open, so that the peer finds the end.
 #[derive(Debug)]
 struct Ends {
-    reader: read::ReadEnd,
+    reader: Weak<read::ReadEnd>,
     writer: write::WriteEnd,
     peer: String,
     origin: Origin,
@@ -242,7 +243,9 @@ impl Control for Ends {
 
     fn close(&self) {
         self.writer.end();
-        self.reader.end();
+        if let Some(reader) = self.reader.upgrade() {
+            reader.end();
+        }
     }
 }
 
@@ -256,11 +259,17 @@ impl Drop for Ends {
 }
 
 #[derive(Debug)]
-struct EndsHalf(Arc<Ends>);
+struct Reading {
+    reader: Arc<read::ReadEnd>,
+    ends: Arc<Ends>,
+}
 
-impl Input for EndsHalf {
+#[derive(Debug)]
+struct Writing(Arc<Ends>);
+
+impl Input for Reading {
     fn read(&mut self, room: &mut [u8], patience: Option<Duration>) -> io::Result<Piece> {
-        self.0.reader.read(room, patience, None).map(Piece::from)
+        self.reader.read(room, patience, None).map(Piece::from)
     }
 
     fn is_patient(&self) -> bool {
@@ -268,11 +277,11 @@ impl Input for EndsHalf {
     }
 
     fn farewell(&mut self, failure: Option<io::Error>) -> Error {
-        farewell(&self.0.peer, self.0.reader.has_ended(), failure)
+        farewell(&self.ends.peer, self.reader.has_ended(), failure)
     }
 }
 
-impl Output for EndsHalf {
+impl Output for Writing {
     fn write(&mut self, bytes: &[u8], deadline: Instant) -> io::Result<usize> {
         self.0.writer.write(bytes, deadline)
     }

@@ -6,7 +6,10 @@ target=${CARGO_TARGET_DIR:-$PWD/target}
 folder=$target/$([ "$profile" = dev ] && echo debug || echo "$profile")
 out=$folder/cffi${MCPLINK_SANITIZE:+-sanitized}
 archive=$folder/libmcplink.a
-mkdir -p "$out/guests"
+shared=$folder/libmcplink.so
+# On Linux; asked of rustc where the archive is built.
+native=${native:--lgcc_s -lutil -lrt -lpthread -lm -ldl -lc}
+mkdir -p "$out/guests" "$out/parts"
 
 c_flags=(-std=c11 -D_GNU_SOURCE -g -Wall -Wextra -Werror -pedantic -Wstrict-prototypes -Iinclude)
 check=()
@@ -20,17 +23,16 @@ fi
 
 # The static library, and what has to be linked with it, in `native`.
 build_archive() {
-  local features=${MCPLINK_FEATURES:-cffi}
-  native=$(cargo rustc --locked --lib --profile "$profile" --features "$features" --crate-type staticlib -- --print native-static-libs 2>&1 \
+  local features=${MCPLINK_FEATURES:-cffi} asked
+  asked=$(cargo rustc --locked --lib --profile "$profile" --features "$features" --crate-type staticlib -- --print native-static-libs 2>&1 \
     | tee /dev/stderr | sed -n 's/.*native-static-libs: //p' | tail -1)
   # What cargo has built before it prints no more.
-  native=${native:--lgcc_s -lutil -lrt -lpthread -lm -ldl -lc}
+  native=${asked:-$native}
 }
 
-# The shared library, in `shared`. Cargo links it with what build.rs asks for.
+# The shared library. Cargo links it with what build.rs asks for.
 build_shared() {
   cargo rustc --locked --lib --profile "$profile" --features "${MCPLINK_FEATURES:-cffi}" --crate-type cdylib
-  shared=$folder/libmcplink.so
 }
 
 # build_program NAME [FLAG …]: the program of tests/cffi/NAME.c, or one that is made of the prototypes; and of NAME.rs if there is one, which is

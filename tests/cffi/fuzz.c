@@ -227,6 +227,7 @@ static void new_pair(void)
     mcplink_client_options_t *o = mcplink_client_options_new();
     mcplink_session_t *session = NULL;
     mcplink_client_t *client = NULL;
+    mcplink_result_t *result = NULL;
     int ends[2];
     CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
     CHECK(mcplink_server_add_tool(server, tool, on_handler, registered(), destroyed, NULL) == MCPLINK_OK);
@@ -235,6 +236,8 @@ static void new_pair(void)
     CHECK(mcplink_client_options_set_timeout_ms(o, 100) == MCPLINK_OK);
     CHECK(mcplink_client_open(o, &client, NULL) == MCPLINK_OK);
     close(ends[0]), close(ends[1]);
+    mcplink_client_call_tool(client, "greet", NULL, 0, NULL, &result, NULL);
+    mcplink_result_free(result);
     mcplink_tool_free(tool);
     keep(KIND_client_options, o);
     keep(KIND_server, server), keep(KIND_session, session), keep(KIND_client, client);

@@ -362,6 +362,15 @@ static void in_own_callbacks(void)
     mcplink_tool_free(tool);
 }
 
+/* A session that was closed is over for its client, also while somebody still holds the handle of it. */
+static void closed_but_held(void)
+{
+    open_both(NULL);
+    CHECK(mcplink_session_close(session) == MCPLINK_OK);
+    UNTIL(mcplink_client_get_state(client) == MCPLINK_CLIENT_CLOSED);
+    close_both();
+}
+
 /* Many threads wait inside of a client when it is freed: each is told. */
 enum { CROWD = 100 };
 static atomic_int told;
@@ -487,6 +496,7 @@ int main(void)
     of_open_handles();
     of_calls();
     in_own_callbacks();
+    closed_but_held();
     with_a_crowd_inside();
     a_responder_alone();
     races();
