@@ -7,7 +7,7 @@ folder=$target/$([ "$profile" = dev ] && echo debug || echo "$profile")
 out=$folder/cffi${MCPLINK_SANITIZE:+-sanitized}
 archive=$folder/libmcplink.a
 shared=$folder/libmcplink.so
-# On Linux; asked of rustc where the archive is built.
+# On Linux; compared with what rustc says.
 native=${native:--lgcc_s -lutil -lrt -lpthread -lm -ldl -lc}
 mkdir -p "$out/guests" "$out/parts"
 
@@ -21,18 +21,23 @@ if [ -n "${MCPLINK_VALGRIND:-}" ]; then
     --errors-for-leak-kinds=definite,indirect,possible --child-silent-after-fork=yes --suppressions=tests/cffi/valgrind.supp)
 fi
 
-# The static library, and what has to be linked with it, in `native`.
-build_archive() {
-  local features=${MCPLINK_FEATURES:-cffi} asked
-  asked=$(cargo rustc --locked --lib --profile "$profile" --features "$features" --crate-type staticlib -- --print native-static-libs 2>&1 \
-    | tee /dev/stderr | sed -n 's/.*native-static-libs: //p' | tail -1)
-  # What cargo has built before it prints no more.
-  native=${asked:-$native}
+# The one command that builds a library, as CMakeLists.txt has it too.
+features=${MCPLINK_FEATURES:-http-client,http-server,tls}
+build_library() {
+  CARGO_TARGET_DIR=$target cargo rustc --locked --profile "$profile" --lib --no-default-features --features "cffi,$features" --crate-type "$1"
 }
 
-# The shared library. Cargo links it with what build.rs asks for.
+build_archive() {
+  build_library staticlib
+}
+
 build_shared() {
-  cargo rustc --locked --lib --profile "$profile" --features "${MCPLINK_FEATURES:-cffi}" --crate-type cdylib
+  build_library cdylib
+}
+
+# What rustc says that a static library has to be linked with. That ours needs no more is seen when programs are linked.
+native_libraries() {
+  rustc --crate-type staticlib --print native-static-libs -o "$out/empty.a" - </dev/null 2>&1 | sed -n 's/.*native-static-libs: //p'
 }
 
 # build_program NAME [FLAG …]: the program of tests/cffi/NAME.c, or one that is made of the prototypes; and of NAME.rs if there is one, which is
