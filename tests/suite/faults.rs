@@ -1,5 +1,6 @@
 //! A client and a server whose connection goes wrong: every call ends in time, with the kind that says what happened.
 
+use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -127,11 +128,25 @@ fn a_lost_connection_fails_its_calls_at_once() {
 
 #[test]
 fn a_connection_that_is_lost_behind_a_request_leaves_no_call_waiting() {
-    let (client, _serving) = connect(&[MODERN], false, |faults| {
-        faults.at(Outgoing, 2, Fault::CloseAfter)
-    })
-    .unwrap();
-    let error = call(&client).unwrap_err();
+    // The request arrives, and is not answered before the connection is lost.
+    let kept = Mutex::new(Vec::new());
+    let server = Server::builder("frail", "1.0")
+        .drain(TIMEOUT)
+        .deferred_tool(Tool::new("work"), move |call| {
+            kept.lock().unwrap().push(call);
+        })
+        .build()
+        .unwrap();
+    let (here, there) = memory::pair();
+    let _serving = server.open(there).unwrap();
+    let client = Client::builder("test", "1.0").revisions(&[MODERN]);
+    let client = client
+        .connect(Faults::new(here).at(Outgoing, 2, Fault::CloseAfter))
+        .unwrap();
+    let options = CallOptions::new().timeout(LONG);
+    let error = client
+        .call_tool_with("work", &json!({}), options)
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Closed);
     assert!(error.to_string().contains("an injected fault"), "{error}");
     // It may have had an effect.
