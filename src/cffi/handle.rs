@@ -31,6 +31,9 @@ const FREEING: usize = 1 << (usize::BITS - 1);
 pub(super) trait Handled: Send + Sync + 'static {
     fn gate(&self) -> &Gate;
 
+    /// The part of closing that waits for nothing: what is freed within a callback of its own has ended for who comes out of that callback.
+    fn begin_close(&self) {}
+
     /// Ends the handle, so that whoever is inside returns soon and no callback of it runs any more. Bounded in time.
     fn close(&self);
 }
@@ -170,6 +173,7 @@ pub(super) unsafe fn free_handle<T: Handled>(handle: *mut T) {
     };
     value((), || {
         if is_inside(shared.gate().number) {
+            shared.begin_close();
             let elsewhere = Arc::clone(&shared);
             // Without a thread to be had, it ends with the last of those who are inside.
             _ = thread::start("mcplink-free", Stack::Large, move || end(elsewhere));

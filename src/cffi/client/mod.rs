@@ -133,6 +133,10 @@ impl Handled for mcplink_client_t {
         &self.gate
     }
 
+    fn begin_close(&self) {
+        self.shared.closing.trigger();
+    }
+
     fn close(&self) {
         self.shared.close();
         let thread = self.shared.closer.lock().thread.take();
