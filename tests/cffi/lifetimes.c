@@ -367,7 +367,7 @@ static void closed_but_held(void)
 {
     open_both(NULL);
     CHECK(mcplink_session_close(session) == MCPLINK_OK);
-    UNTIL(mcplink_client_get_state(client) == MCPLINK_CLIENT_CLOSED);
+    UNTIL(mcplink_client_state(client) == MCPLINK_CLIENT_CLOSED);
     close_both();
 }
 

@@ -236,7 +236,7 @@ fn begin(
                 move |progress| news.post(&shared, Kind::Call, progress)
             });
             let options = options.build(here.timeouts, Some(&own), on_progress);
-            work(&connected, options).map_err(|error| judged(error, &here, Some(&own)))
+            judged(work(&connected, options), &here, Some(&own))
         });
         started.end(
             &shared,

@@ -100,7 +100,7 @@ pub(super) fn run(
             .map(|hook| |progress| tell(shared.number, hook, progress));
         let cancel = options.cancel.as_ref();
         let settings = options.build(shared.timeouts, cancel, on_progress);
-        work(&client, settings).map_err(|error| judged(error, shared, cancel))
+        judged(work(&client, settings), shared, cancel)
     };
     outcome.map_err(|failure| failure.of(&method))
 }
@@ -126,7 +126,7 @@ fn elsewhere(
             });
             let cancel = options.cancel.as_ref();
             let settings = options.build(here.timeouts, cancel, on_progress);
-            work(&client, settings).map_err(|error| judged(error, &here, cancel))
+            judged(work(&client, settings), &here, cancel)
         });
         *filled.lock() = Some(outcome);
         shared.stage.look_again();
@@ -137,13 +137,25 @@ fn elsewhere(
     outcome.expect("it was waited for")
 }
 
-/// A call whose question nobody answered since the client was closed was ended by that.
-pub(super) fn judged(error: Error, shared: &Shared, cancel: Option<&CancelToken>) -> Failure {
+/// What a call comes to. One of a client that answers questions has ended with its client, whatever a question that nobody wanted to answer any
+/// more has led to.
+pub(super) fn judged<T>(
+    outcome: Result<T>,
+    shared: &Shared,
+    cancel: Option<&CancelToken>,
+) -> Outcome<T> {
     let is_ours = cancel.is_some_and(CancelToken::is_triggered);
-    if error.kind() == ErrorKind::Cancelled && shared.closing.is_triggered() && !is_ours {
-        return error.with_kind(ErrorKind::Closed).into();
+    if is_ours || !shared.closing.is_triggered() {
+        return outcome.map_err(Failure::from);
     }
-    error.into()
+    let closed = "the client was closed during the call";
+    match outcome {
+        Ok(_) if shared.hooks.has_questions() => Err(Error::new(ErrorKind::Closed, closed).into()),
+        Err(error) if error.kind() == ErrorKind::Cancelled || shared.hooks.has_questions() => {
+            Err(error.with_kind(ErrorKind::Closed).into())
+        }
+        outcome => outcome.map_err(Failure::from),
+    }
 }
 
 /// A panic of ours is a failure of the call alone.
