@@ -12,7 +12,6 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use self::carrying::Posting;
@@ -28,6 +27,7 @@ use super::stats::{Counters, Stats};
 use crate::error::Error;
 use crate::sync::{Condvar, Mutex};
 use crate::transport::carrier::Carrier;
+use crate::transport::sys::thread::Started;
 use crate::transport::{Control, Limits, Receiver, Sender};
 
 const CANCELLED: &str = "notifications/cancelled";
@@ -76,7 +76,7 @@ pub(crate) struct Core {
     ending: AtomicBool,
     life: Mutex<Life>,
     life_changed: Condvar,
-    threads: Mutex<Vec<JoinHandle<()>>>,
+    threads: Started,
 }
 
 /// What makes a connection a client's or a server's.
@@ -104,6 +104,7 @@ struct Life {
     ended: Option<Error>,
     closing: bool,
     closed: bool,
+    closed_by_own_thread: bool,
 }
 
 /// How much time the peer gets at the end.
@@ -213,7 +214,7 @@ impl Core {
             ending: AtomicBool::new(false),
             life: Mutex::new(Life::default()),
             life_changed: Condvar::new(),
-            threads: Mutex::new(Vec::new()),
+            threads: Started::default(),
         })
     }
 

@@ -154,8 +154,8 @@ impl HttpListener {
     /// connections are broken off, and who asked for it is told that the client has gone. Responses that are kept count as in hand, so
     /// end streams first.
     ///
-    /// When it returns, the threads have ended, except for those that are still in the service one second after `drain`: they end when the
-    /// service returns. May be called again, also from several threads and from within the service, whose own thread is not waited for.
+    /// When it returns, the threads have ended and let go of the service, except for those that are still in the service one second after
+    /// `drain`: they end when the service returns. May be called again, also from several threads and from within the service, whose own thread is not waited for.
     pub fn shutdown(&self, drain: Duration) {
         let now = Instant::now();
         let deadline = now.checked_add(drain.min(LONGEST)).unwrap_or(now);
@@ -170,9 +170,10 @@ impl HttpListener {
             _ = thread.join();
         }
         drop(poller);
-        self.shared
-            .crew
-            .wait_for_threads(own, Instant::now() + LAST);
+        let last = Instant::now() + LAST;
+        if self.shared.crew.wait_for_threads(own, last) {
+            self.shared.workers.join();
+        }
     }
 }
 

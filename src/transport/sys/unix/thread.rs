@@ -8,6 +8,7 @@ use std::thread::{Builder, JoinHandle};
 
 use super::signal;
 use crate::error::{Error, Result};
+use crate::sync::Mutex;
 
 /// How much stack a thread gets. It is address space, not memory: untouched pages cost nothing.
 #[derive(Clone, Copy, Debug)]
@@ -52,4 +53,42 @@ pub(crate) fn start(
 pub(crate) fn is_ours() -> bool {
     // While thread-locals are being torn down nobody knows; "no" is the careful answer.
     OURS.try_with(Cell::get).unwrap_or(false)
+}
+
+/// Threads that come and go with the work, and that are joined when it ends.
+///
+/// **Invariant:** the lock is held while a thread is started, so whoever has seen what it did finds it in the list.
+#[derive(Debug, Default)]
+pub(crate) struct Started(Mutex<Vec<JoinHandle<()>>>);
+
+impl Started {
+    /// The same as [`start`], for a thread that [`join`](Self::join) waits for.
+    pub(crate) fn start(
+        &self,
+        name: &str,
+        stack: Stack,
+        work: impl FnOnce() + Send + 'static,
+    ) -> Result<()> {
+        let mut threads = self.0.lock();
+        let thread = start(name, stack, work)?;
+        threads.retain(|thread| !thread.is_finished());
+        threads.push(thread);
+        Ok(())
+    }
+
+    /// Waits until all have ended, and with them what they were given. The calling thread, if it is one of them, is left for the next who
+    /// calls.
+    pub(crate) fn join(&self) {
+        let here = std::thread::current().id();
+        let mut threads = self.0.lock();
+        let (own, others) = std::mem::take(&mut *threads)
+            .into_iter()
+            .partition(|thread| thread.thread().id() == here);
+        *threads = own;
+        drop(threads);
+        for thread in others {
+            // Its panics were caught and told; it has nothing else to say.
+            _ = thread.join();
+        }
+    }
 }
