@@ -28,6 +28,7 @@ SOON_OVER = ["--really", str(GOOD_FOR - 60)]
 # Clients renew a token that has less than half a minute to live before each request.
 DUE_AT_ONCE = ["--life", "20"]
 NATIVE = {"application_type": "native", "redirect_uris": ["http://127.0.0.1/callback"]}
+MACHINE = {"grant_types": ["client_credentials"], "redirect_uris": [], "response_types": []}
 
 
 @dataclass
@@ -243,13 +244,12 @@ def refuses_others(check: Check, folder: Path, programs: Programs) -> str:
 def known_beforehand(check: Check, folder: Path, programs: Programs) -> str:
     """A public client, one with a secret, and machines with a secret and a key."""
     secret = "a secret of a client, not of a person"
-    machine = {"grant_types": ["client_credentials"], "redirect_uris": [], "response_types": []}
     by_key = {"token_endpoint_auth_method": "private_key_jwt", "key": str(KEY)}
     clients = [
         {"client_id": "public", "token_endpoint_auth_method": "none", **NATIVE},
         {"client_id": "confidential", "client_secret": secret, **NATIVE},
-        {"client_id": "machine", "client_secret": secret, **machine},
-        {"client_id": "keyed", **by_key, **machine},
+        {"client_id": "machine", "client_secret": secret, **MACHINE},
+        {"client_id": "keyed", **by_key, **MACHINE},
     ]
     with world(check, folder, programs, clients=clients) as it:
         for name, proof, who, grant in (
@@ -273,6 +273,29 @@ def known_beforehand(check: Check, folder: Path, programs: Programs) -> str:
         return f"{len(clients)} clients"
 
 
+def binds_to_keys(check: Check, folder: Path, programs: Programs) -> str:
+    """Both servers want proofs of the key that tokens are bound to, with nonces of theirs; a token alone is of no use."""
+    clients = [{"client_id": "machine", "client_secret": "a secret", **MACHINE}]
+    with world(check, folder, programs, "--dpop", *DUE_AT_ONCE, clients=clients) as it:
+        expect_said(it.mcp("call", "whoami"), "ada")
+        tokens = it.kept()
+        expect((tokens["is_bound"], bool(tokens["key"])), (True, True), "what is kept is bound, and the key kept")
+        expect_said(it.mcp("call", "whoami"), "ada")
+        expect(it.pages(), ["login", "consent", "the end"], "pages")
+        status, challenge = it.ask(f"Bearer {tokens['access']}")
+        expect(status, 401, "status of a bound token that is sent as any other")
+        expect_in('DPoP error="invalid_token"', challenge, "the challenge")
+        status, challenge = it.ask(f"DPoP {tokens['access']}")
+        expect(status, 401, "status of a bound token without a proof")
+        expect_in('DPoP error="invalid_dpop_proof"', challenge, "the challenge")
+        shutil.rmtree(it.store)
+        machine = ["--machine", "--client", it.issuer, "machine", "--secret", "a secret", it.server, "whoami"]
+        expect_said(it.login("--dpop", *machine), "machine")
+        expect({each["type"] for each in it.told() if "type" in each}, {"DPoP"}, "types of tokens")
+        expect([each for each in it.done() if "revoked" in each], [], "taken back")
+        return f"{it.done().count('refresh_token')} renewals"
+
+
 def checks(programs: Programs) -> list[Check]:
     def named(name: str, body) -> Check:
         return Check(f"authorization: {name}", lambda check, folder: body(check, folder, programs))
@@ -283,4 +306,5 @@ def checks(programs: Programs) -> list[Check]:
         named("more scopes", asks_for_more),
         named("tokens of others", refuses_others),
         named("clients known beforehand", known_beforehand),
+        named("tokens bound to keys", binds_to_keys),
     ]
