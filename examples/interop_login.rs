@@ -45,7 +45,7 @@ struct Options {
 fn read(mut words: impl Iterator<Item = String>) -> Result<Options, String> {
     let mut options = Options::default();
     while let Some(word) = words.next() {
-        let mut value = || words.next().ok_or(format!("{word} takes a value"));
+        let mut value = || words.next().ok_or_else(|| format!("{word} takes a value"));
         match &*word {
             "--person" => options.person = Some(value()?),
             "--tokens" => options.tokens = Some(value()?),

@@ -637,7 +637,7 @@ mod with_our_client {
         let key = StateKey::random().unwrap();
         let nonces = || {
             Dpop::new()
-                .nonces(&[key.clone()], Duration::from_secs(600))
+                .nonces(std::slice::from_ref(&key), Duration::from_secs(600))
                 .unwrap()
         };
         for dpop in [Dpop::new().required(), nonces().required()] {
