@@ -152,7 +152,7 @@ def expect_said(done: tuple[int, str, str], *lines: str) -> None:
 
 
 def logs_in(check: Check, folder: Path, programs: Programs) -> str:
-    """Registers by itself, logs in, and renews the tokens before each of the next requests, the second time in another process."""
+    """Registers by itself, logs in, and renews the tokens before each of the next requests, in other processes and in both eras."""
     with world(check, folder, programs, *DUE_AT_ONCE) as it:
         expect_said(it.mcp("call", "whoami"), "ada")
         expect(it.pages(), ["login", "consent", "the end"], "pages")
@@ -165,6 +165,8 @@ def logs_in(check: Check, folder: Path, programs: Programs) -> str:
         expect_said(it.mcp("call", "whoami"), "ada")
         if it.kept()["refresh"] == before:
             raise Failed("the refresh token was not rotated")
+        # Its session has a stream of its own, so that two may want new tokens at once.
+        expect_said(it.mcp("--era", "legacy", "call", "whoami"), "ada")
         rest = it.done()[3:]
         # One for each request but the first; a refused one would show.
         expect(rest, ["rotated", "refresh_token"] * (len(rest) // 2), "the authorization server did")
