@@ -60,7 +60,7 @@ fn call(client: &Client, name: &str) -> mcplink::Result<String> {
     Ok(result.content[0].as_text().unwrap().to_owned())
 }
 
-// M-VER-B-06
+// M-VER-B-06, E-EXT-S-06
 #[test]
 fn what_one_side_lacks_is_done_without_or_refused() {
     for revision in [ProtocolVersion::V2025_11_25, ProtocolVersion::LATEST] {
