@@ -93,7 +93,7 @@ impl Discovered {
 }
 
 /// Leave to act while the user is away: what servers want to see before they hand out a refresh token.
-const OFFLINE: &str = "offline_access";
+pub(super) const OFFLINE: &str = "offline_access";
 
 /// What may be at a place.
 enum Found<T> {

@@ -13,6 +13,7 @@ use std::fmt;
 use std::time::Instant;
 
 use super::client::{Identity, check_redirect};
+use super::discovery::OFFLINE;
 use super::errand::{Errand, Grant, Wish};
 use super::fetch::nobody_waits;
 use super::random::{self, Verifier};
@@ -153,6 +154,11 @@ impl Attempt<'_> {
         )?;
         let mut query = endpoint.query().unwrap_or_default().to_owned();
         let scope = joined(self.wish.scopes);
+        // Leave to act while the user is away is ignored, unless the user is asked for it (OpenID Connect Core 1.0, section 11).
+        let prompt = match self.wish.scopes.contains(OFFLINE) {
+            true => "consent",
+            false => "",
+        };
         let challenge = self.verifier.challenge();
         let pairs = [
             ("response_type", "code"),
@@ -163,6 +169,7 @@ impl Attempt<'_> {
             ("code_challenge_method", "S256"),
             ("resource", &found.resource),
             ("scope", &scope),
+            ("prompt", prompt),
         ];
         for (name, value) in pairs.into_iter().filter(|(_, value)| !value.is_empty()) {
             form::push(&mut query, name, value);

@@ -488,7 +488,10 @@ impl ServerBuilder {
     ///
     /// A client may not know it: look with [`ClientCapabilities::extension`](crate::schema::ClientCapabilities::extension) at the
     /// [terms](Context::terms) of a call, and do without it, or refuse with [`Context::need_extension`]. Say in the documentation of an
-    /// extension what happens without it (M-VER-B-07).
+    /// extension what happens without it (M-VER-B-07, E-EXT-X-08), and have it fall back to that where it can (E-EXT-X-10).
+    ///
+    /// Ids begin with a domain of yours, reversed (E-EXT-B-03). What would break clients of an extension is another one, with another id
+    /// (E-EXT-X-04); lesser changes show in the settings (E-EXT-X-05).
     ///
     /// Spec: Base Protocol, "Versioning", "Extensions" (2026-07-28; earlier clients are told too).
     pub fn extension(mut self, id: impl Into<String>, settings: JsonObject) -> Self {

@@ -27,19 +27,19 @@ use crate::web::{Web, field};
 const RESOURCE: &str = "https://files.example/mcp";
 const ISSUER: &str = "https://login.example/realm";
 
-fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap()
         .as_secs()
 }
 
-fn text(bytes: &[u8]) -> String {
+pub(crate) fn text(bytes: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
 /// A private key that is good for this test only.
-enum Signer {
+pub(crate) enum Signer {
     P256(EcdsaKeyPair),
     P384(EcdsaKeyPair),
     Ed25519(Ed25519KeyPair),
@@ -47,26 +47,26 @@ enum Signer {
 }
 
 impl Signer {
-    fn p256() -> Self {
+    pub(crate) fn p256() -> Self {
         let random = SystemRandom::new();
         let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
         let pkcs8 = EcdsaKeyPair::generate_pkcs8(algorithm, &random).unwrap();
         Self::P256(EcdsaKeyPair::from_pkcs8(algorithm, pkcs8.as_ref(), &random).unwrap())
     }
 
-    fn p384() -> Self {
+    pub(crate) fn p384() -> Self {
         let random = SystemRandom::new();
         let algorithm = &ECDSA_P384_SHA384_FIXED_SIGNING;
         let pkcs8 = EcdsaKeyPair::generate_pkcs8(algorithm, &random).unwrap();
         Self::P384(EcdsaKeyPair::from_pkcs8(algorithm, pkcs8.as_ref(), &random).unwrap())
     }
 
-    fn ed25519() -> Self {
+    pub(crate) fn ed25519() -> Self {
         let pkcs8 = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
         Self::Ed25519(Ed25519KeyPair::from_pkcs8(pkcs8.as_ref()).unwrap())
     }
 
-    fn rsa(encoding: &'static dyn RsaEncoding) -> Self {
+    pub(crate) fn rsa(encoding: &'static dyn RsaEncoding) -> Self {
         let packed: String = include_str!("../data/jwt/rsa.pkcs8.base64")
             .split_ascii_whitespace()
             .collect();
@@ -74,7 +74,7 @@ impl Signer {
         Self::Rsa(Box::new(RsaKeyPair::from_pkcs8(&der).unwrap()), encoding)
     }
 
-    fn jwk(&self, id: &str) -> Value {
+    pub(crate) fn jwk(&self, id: &str) -> Value {
         let curve = |name: &str, point: &[u8]| {
             let (x, y) = point[1..].split_at((point.len() - 1) / 2);
             json!({"kty": "EC", "crv": name, "x": text(x), "y": text(y), "kid": id})
@@ -93,7 +93,7 @@ impl Signer {
         }
     }
 
-    fn sign(&self, data: &[u8]) -> Vec<u8> {
+    pub(crate) fn sign(&self, data: &[u8]) -> Vec<u8> {
         let random = SystemRandom::new();
         match self {
             Self::P256(pair) | Self::P384(pair) => {
@@ -108,11 +108,11 @@ impl Signer {
         }
     }
 
-    fn token(&self, header: &Value, claims: &Value) -> String {
+    pub(crate) fn token(&self, header: &Value, claims: &Value) -> String {
         self.token_of(&header.to_string(), &claims.to_string())
     }
 
-    fn token_of(&self, header: &str, claims: &str) -> String {
+    pub(crate) fn token_of(&self, header: &str, claims: &str) -> String {
         let signed = format!("{}.{}", text(header.as_bytes()), text(claims.as_bytes()));
         format!("{signed}.{}", text(&self.sign(signed.as_bytes())))
     }
@@ -216,7 +216,14 @@ fn what_is_no_good_token_is_refused() {
         (json!({"iss": null}), "another issuer"),
         (json!({"sub": null}), "whose it is"),
         (json!({"sub": ""}), "whose it is"),
-        (json!({"cnf": {"jkt": "x"}}), "bound to a key"),
+        (json!({"cnf": {}}), "not taken here (cnf)"),
+        (json!({"cnf": {"jkt": 5}}), "not taken here (cnf)"),
+        (json!({"cnf": {"x5t#S256": "x"}}), "not taken here (cnf)"),
+        (
+            json!({"cnf": {"jkt": "x", "x5t#S256": "x"}}),
+            "not taken here (cnf)",
+        ),
+        (json!({"cnf": "x"}), "no JWT"),
     ] {
         let told = refusal(verify(&good, changes.clone()));
         assert!(
@@ -277,6 +284,10 @@ fn what_is_no_good_token_is_refused() {
         .claims(&signer.token(&good, &claims(json!({"tenant": "t"}))))
         .unwrap();
     assert_eq!(said["tenant"], "t");
+    // What is made of these has to know that they are bound.
+    let bound = signer.token(&good, &claims(json!({"cnf": {"jkt": "x"}})));
+    assert_eq!(verifier.verify(&bound).unwrap().key(), Some("x"));
+    assert!(refusal(verifier.claims(&bound)).contains("bound to a key"));
 }
 
 /// A source that counts, and gives what it is told to.

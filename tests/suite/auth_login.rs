@@ -217,8 +217,12 @@ fn scopes_are_those_of_the_challenge_or_else_all_or_none() {
             rules.metadata = json!({ "scopes_supported": issuers });
         });
         world.connect(world.login()).unwrap();
-        let asked = world.record().authorizations[0].get("scope").cloned();
-        assert_eq!(asked.as_deref(), expected);
+        let asked = &world.record().authorizations[0];
+        assert_eq!(asked.get("scope").map(|scope| &**scope), expected);
+        // OpenID providers give no leave to act while the user is away unless the user is asked (OpenID Connect Core 1.0, section 11).
+        let is_offline = expected.is_some_and(|scope| scope.contains("offline_access"));
+        let prompt = is_offline.then_some("consent");
+        assert_eq!(asked.get("prompt").map(|prompt| &**prompt), prompt);
     };
     let none = json!(null);
     check(

@@ -71,7 +71,7 @@ impl Shown {
     }
 }
 
-// M-AUTH-C-44, M-ASEC-B-03, L-AUTH-B-63, E-CC-C-10, E-EMA-B-17, E-EMA-B-18, E-EMA-B-20, E-EMA-C-27, E-EMA-C-28, E-EMA-B-13
+// M-AUTH-C-44, M-ASEC-B-03, L-AUTH-B-63, E-CC-C-10, E-EMA-B-17, E-EMA-B-18, E-EMA-B-20, E-EMA-B-21, E-EMA-C-27, E-EMA-C-28, E-EMA-B-13
 #[test]
 fn no_error_log_line_or_debug_output_has_a_secret_in_it() {
     let shown = Shown::default();

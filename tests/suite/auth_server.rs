@@ -415,7 +415,7 @@ fn what_lacks_scopes_is_told_all_that_it_needs() {
     );
 }
 
-// L-AUTH-S-55, L-AUTH-S-56, L-SESS-S-16
+// L-AUTH-S-55, L-AUTH-S-56, L-SESS-S-16, M-SEC-S-14, M-SEC-S-16
 #[test]
 fn legacy_sessions_are_bound_to_who_opened_them_and_tell_of_scopes() {
     for revision in LEGACY {
@@ -610,7 +610,7 @@ fn scopes_of_what_is_not_there_are_a_mistake() {
     }
 }
 
-// M-MRTR-S-11: what a call knows is good for its user, whichever token is shown.
+// M-MRTR-S-11, M-SEC-S-14, M-SEC-S-16: what a call knows is good for its user, whichever token is shown.
 #[test]
 fn sealed_states_are_bound_to_the_user() {
     use mcplink::schema::{ElicitRequestParams, ElicitSchema};
@@ -723,6 +723,7 @@ fn tokens_are_told_to_nobody() {
     );
 }
 
+// M-SEC-S-20
 /// Over sockets, with a client of ours.
 #[cfg(feature = "http-client")]
 #[test]
@@ -745,4 +746,74 @@ fn a_client_with_a_token_is_served_over_sockets() {
         ErrorKind::Auth
     );
     listening.close();
+}
+
+// L-AUTH3-S-03, L-AUTH3-S-05
+/// A server of 2025-03-26 is its own authorization server, at its own endpoints or the usual ones: the host serves them beside this library.
+#[cfg(feature = "auth")]
+#[test]
+fn an_authorization_server_can_stand_beside_the_server() {
+    use mcplink::auth::{Login, OAuth, Secret, Visitor};
+    use mcplink::client::Client;
+    use mcplink::transport::http::{Http, HttpLimits, HttpListener, ResponseHead, Service as _};
+
+    use crate::authworld::{REDIRECT, follow};
+
+    for (has_metadata, at) in [(true, "/login"), (false, "")] {
+        let options =
+            HttpOptions::new().authenticate(|request| match request.value("Authorization") {
+                Some(b"Bearer ada-1") => Ok(Principal::new("ada").scopes(["x"])),
+                _ => Err(Denied::unauthorized("Bearer")),
+            });
+        let served = files(&Arc::default())
+            .build()
+            .unwrap()
+            .http_service(options);
+        let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+        let seen = Arc::clone(&asked);
+        let service = crate::listening::service(move |request, mut response| {
+            let own = format!("http://{}", request.local.unwrap());
+            let (path, query) = request
+                .target
+                .split_once('?')
+                .unwrap_or((request.target, ""));
+            let (head, text) = match path.strip_prefix(at).unwrap_or(path) {
+                "/.well-known/oauth-authorization-server" if has_metadata => {
+                    let metadata = json!({
+                        "issuer": own, "authorization_endpoint": format!("{own}{at}/authorize"),
+                        "token_endpoint": format!("{own}{at}/token"),
+                        "registration_endpoint": format!("{own}{at}/register"),
+                        "code_challenge_methods_supported": ["S256"],
+                    });
+                    (ResponseHead::new(200), metadata)
+                }
+                "/register" => (ResponseHead::new(201), json!({ "client_id": "c" })),
+                "/authorize" => {
+                    let state = query.split('&').find(|pair| pair.starts_with("state="));
+                    let target = format!("{REDIRECT}?code=1&{}", state.unwrap_or_default());
+                    (ResponseHead::new(302).header("location", target), json!({}))
+                }
+                "/token" => {
+                    let token = json!({ "access_token": "ada-1", "token_type": "Bearer" });
+                    (ResponseHead::new(200), token)
+                }
+                _ => return served.serve(request, response),
+            };
+            seen.lock().unwrap().push(path.to_owned());
+            // The client may have given up.
+            _ = response.respond(&head, text.to_string().as_bytes());
+        });
+        let listener = HttpListener::bind("127.0.0.1:0", service, HttpLimits::default()).unwrap();
+        let visitor = Visitor::new(REDIRECT, |login: &Login<'_>| {
+            Ok(Secret::new(follow(login.url())))
+        });
+        let oauth = OAuth::login(visitor).build().unwrap();
+        let url = format!("http://{}/mcp", listener.local_addr());
+        let client = Client::connect(Http::new(&url).unwrap().authorizer(oauth)).unwrap();
+        let said = client.call_tool("who", &json!({})).unwrap();
+        assert_eq!(said.content[0].as_text(), Some("ada may x"));
+        let asked = asked.lock().unwrap();
+        let steps = ["register", "authorize", "token"].map(|step| format!("{at}/{step}"));
+        assert!(asked.ends_with(&steps), "{asked:?}");
+    }
 }

@@ -2,8 +2,11 @@
 
 use mcplink::client::Client;
 use mcplink::protocol::CallOptions;
-use mcplink::schema::{JsonObject, ProtocolVersion, Tool};
-use mcplink::server::{Context, Server, ToolError};
+use mcplink::schema::{
+    JsonObject, ProtocolVersion, Resource, ResourceContents, ResourceTemplate,
+    TextResourceContents, Tool,
+};
+use mcplink::server::{Context, HandlerError, ResourceRead, Server, ToolError};
 use mcplink::transport::memory;
 use mcplink::{ErrorCode, ErrorKind};
 use serde_json::{Value, json};
@@ -57,7 +60,7 @@ fn call(client: &Client, name: &str) -> mcplink::Result<String> {
     Ok(result.content[0].as_text().unwrap().to_owned())
 }
 
-// M-VER-B-06
+// M-VER-B-06, E-EXT-S-06
 #[test]
 fn what_one_side_lacks_is_done_without_or_refused() {
     for revision in [ProtocolVersion::V2025_11_25, ProtocolVersion::LATEST] {
@@ -108,5 +111,112 @@ fn an_extension_without_a_valid_id_is_not_declared() {
         let client = Client::builder("c", "1").extension(id, JsonObject::new());
         let error = client.connect(memory::pair().0).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{id}: {error}");
+    }
+}
+
+/// The extension of tools that have a page to show (MCP Apps).
+const APPS: &str = "io.modelcontextprotocol/ui";
+const PAGE: &str = "text/html;profile=mcp-app";
+
+fn object(value: &Value) -> JsonObject {
+    value.as_object().unwrap().clone()
+}
+
+/// A server with a tool that has a page, as this library has it: with what goes beside tools and resources.
+fn server_with_a_page() -> Server {
+    let shown_with =
+        json!({ "ui": { "resourceUri": "ui://charts/view", "visibility": ["app", "model"] } });
+    let rules = json!({ "ui": { "csp": { "connectDomains": ["https://charts.example"] }, "prefersBorder": true } });
+    let chart = Tool::new("chart").meta(object(&shown_with));
+    let page = move |read: &ResourceRead, _: &Context| {
+        let html = TextResourceContents::new(read.uri(), "<!doctype html><title>Chart</title>");
+        let html = html.mime_type(PAGE).meta(object(&rules));
+        Ok::<_, HandlerError>(ResourceContents::from(html))
+    };
+    Server::builder("s", "1")
+        .extension(APPS, JsonObject::new())
+        .tool_with(chart, |_: Value, context: &Context| {
+            let app = context.terms().capabilities.extension(APPS);
+            let kinds = app.and_then(|app| app["mimeTypes"].as_array());
+            match kinds.is_some_and(|kinds| kinds.contains(&json!(PAGE))) {
+                true => "three bars, see the chart",
+                false => "three bars: 1, 2, 3",
+            }
+        })
+        .resource(
+            Resource::new("ui://charts/view", "view").mime_type(PAGE),
+            page,
+        )
+        .template(
+            ResourceTemplate::new("ui://charts/{id}", "part"),
+            |read: &ResourceRead, _: &Context| {
+                let bytes =
+                    ResourceContents::blob(read.uri(), b"<!doctype html><title>Part</title>");
+                Ok::<_, HandlerError>(bytes.mime_type(PAGE))
+            },
+        )
+        .build()
+        .unwrap()
+}
+
+// E-APP-C-01, E-APP-S-02, E-APP-S-03, E-APP-S-04, E-APP-S-05, E-APP-S-06, E-APP-S-07, E-APP-S-08, E-APP-S-10, E-APP-C-11, E-APP-B-12, E-APP-B-16,
+// E-APP-B-25, E-APP-B-26
+#[test]
+fn what_apps_consist_of_goes_through_as_it_is() {
+    for revision in [ProtocolVersion::V2025_11_25, ProtocolVersion::LATEST] {
+        let server = server_with_a_page();
+        let connect = |settings: Option<Value>| {
+            let (here, there) = memory::pair();
+            let serving = server.open(there).unwrap();
+            // It lasts as long as the client.
+            std::thread::spawn(move || serving.wait());
+            let builder = Client::builder("c", "1").revisions(&[revision]);
+            let builder = match settings {
+                Some(settings) => builder.extension(APPS, object(&settings)),
+                None => builder,
+            };
+            builder.connect(here).unwrap()
+        };
+        let host = connect(Some(json!({ "mimeTypes": [PAGE] })));
+        host.need_extension(APPS).unwrap();
+        assert_eq!(call(&host, "chart").unwrap(), "three bars, see the chart");
+        for settings in [None, Some(json!({ "mimeTypes": ["text/plain"] }))] {
+            let other = connect(settings);
+            assert_eq!(call(&other, "chart").unwrap(), "three bars: 1, 2, 3");
+        }
+        let tools = host.list_tools().unwrap();
+        let ui = &tools[0].meta.as_ref().unwrap()["ui"];
+        assert_eq!(ui["visibility"], json!(["app", "model"]));
+        let place = ui["resourceUri"].as_str().unwrap();
+        let listed = host.list_resources().unwrap();
+        assert_eq!(
+            (&*listed[0].uri, listed[0].mime_type.as_deref()),
+            (place, Some(PAGE))
+        );
+        let read = host.read_resource(place).unwrap();
+        let ResourceContents::Text(page) = &read.contents[0] else {
+            panic!("{read:?}");
+        };
+        assert_eq!((&*page.uri, page.mime_type.as_deref()), (place, Some(PAGE)));
+        assert!(page.text.starts_with("<!doctype html>"));
+        let ui = &page.meta.as_ref().unwrap()["ui"];
+        assert_eq!(
+            ui["csp"]["connectDomains"],
+            json!(["https://charts.example"])
+        );
+        assert_eq!(ui["prefersBorder"], true);
+        // What only the page asks for is in no list.
+        let read = host.read_resource("ui://charts/legend").unwrap();
+        let ResourceContents::Blob(part) = &read.contents[0] else {
+            panic!("{read:?}");
+        };
+        assert_eq!(part.mime_type.as_deref(), Some(PAGE));
+        assert!(part.bytes().unwrap().starts_with(b"<!doctype html>"));
+        // What pages and hosts tell each other is no business of servers.
+        let refused = host.request("ui/open-link", &(), CallOptions::new());
+        assert_eq!(
+            refused.unwrap_err().rpc().unwrap().code,
+            ErrorCode::METHOD_NOT_FOUND
+        );
     }
 }

@@ -15,6 +15,8 @@ mod auth_browser;
 #[cfg(feature = "auth")]
 mod auth_discovery;
 #[cfg(feature = "jwt")]
+mod auth_dpop;
+#[cfg(feature = "jwt")]
 mod auth_jwt;
 #[cfg(feature = "auth")]
 mod auth_login;

@@ -477,7 +477,7 @@ fn a_modern_call_becomes_a_task_for_who_declares_the_extension() {
     assert_eq!(created["status"], "working");
     assert!(created["ttlMs"].as_u64().unwrap() > 0);
     let id = created["taskId"].as_str().unwrap().to_owned();
-    // E-TASK-S-10: on another connection too
+    // E-TASK-S-10, E-TASK-S-11: it is there once the answer is, on another connection too
     let mut other = Player::modern(&server);
     let task = other.get(&id);
     // E-TASK-S-16, E-TASK-S-17, E-TASK-S-24, E-TASK-S-07

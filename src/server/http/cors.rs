@@ -45,7 +45,7 @@ impl ForReader {
             )
             .header(
                 "Access-Control-Expose-Headers",
-                "Mcp-Session-Id, WWW-Authenticate",
+                "Mcp-Session-Id, WWW-Authenticate, DPoP-Nonce",
             )
             .header("Vary", "Origin")
     }

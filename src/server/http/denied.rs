@@ -1,6 +1,6 @@
 //! Why a request is not let in, and what its sender is told to do about it.
 //!
-//! Spec: Base Protocol, Authorization, "Error Handling" (2025-03-26 and later); RFC 6750, section 3.
+//! Spec: Base Protocol, Authorization, "Error Handling" (2025-03-26 and later); RFC 6750, section 3; RFC 9449, section 7.1.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -9,11 +9,16 @@ use std::sync::Arc;
 use super::options::Access;
 use super::refusal::Refusal;
 use super::reply::json_head;
+use super::resource_server::ResourceServer;
 use crate::error::ErrorCode;
 use crate::protocol::LogLevel;
 use crate::protocol::principal::scope_set;
 use crate::sync::Mutex;
 use crate::transport::http::ResponseHead;
+
+/// The ways in which tokens are sent: by whoever has them, or with a proof of the key that they are bound to.
+pub(super) const BEARER: &str = "Bearer";
+pub(super) const DPOP: &str = "DPoP";
 
 /// Why a request is not served.
 #[derive(Clone, Debug)]
@@ -26,6 +31,12 @@ pub(super) enum Why {
     /// Nobody can tell what it carries.
     Malformed(String),
     InvalidToken(String),
+    /// What was to prove that its sender has the key of the token does not.
+    #[cfg_attr(not(feature = "jwt"), expect(dead_code, reason = "proofs"))]
+    Proof(String),
+    /// The next proof has to have this nonce.
+    #[cfg_attr(not(feature = "jwt"), expect(dead_code, reason = "proofs"))]
+    Nonce(String),
     Scopes(BTreeSet<String>),
     Challenge(String),
     Forbidden,
@@ -67,6 +78,10 @@ impl Denied {
                 LogLevel::Info,
                 format!("an access token was refused: {why}"),
             )),
+            Why::Proof(why) => Some((
+                LogLevel::Info,
+                format!("a proof of a token's key was refused: {why}"),
+            )),
             Why::Unavailable(why) => {
                 Some((LogLevel::Error, format!("access can't be checked: {why}")))
             }
@@ -88,11 +103,22 @@ impl Challenger {
             Refusal::text(status, text).header("WWW-Authenticate", challenge)
         };
         match denied.0 {
-            Why::NoToken => challenged(
-                401,
-                "an access token is missing: send it as Authorization: Bearer",
-                self.challenge(None, None),
-            ),
+            Why::NoToken => {
+                let scheme = self.schemes()[0];
+                let text =
+                    format!("an access token is missing: send it as Authorization: {scheme}");
+                challenged(401, &text, self.challenge(None, None))
+            }
+            Why::Proof(why) => {
+                let error = ("invalid_dpop_proof", Some(&*why));
+                let text = format!("the proof of the token's key is not good: {why}");
+                challenged(401, &text, self.challenge_of(DPOP, Some(error), None))
+            }
+            Why::Nonce(nonce) => {
+                let text = "the proof of the token's key has to have the nonce that comes with this answer";
+                let challenge = self.challenge_of(DPOP, Some(("use_dpop_nonce", Some(text))), None);
+                challenged(401, text, challenge).header("DPoP-Nonce", nonce)
+            }
             Why::Malformed(why) => {
                 let challenge = self.challenge(Some(("invalid_request", Some(&why))), None);
                 challenged(400, &why, challenge)
@@ -125,13 +151,43 @@ impl Challenger {
         self.challenge(Some(("insufficient_scope", None)), Some(scopes))
     }
 
-    /// The value of `WWW-Authenticate`. Scopes that every request needs are among those of any operation.
+    fn server(&self) -> Option<&ResourceServer> {
+        match &self.0 {
+            Access::Tokens(server) => Some(server),
+            _ => None,
+        }
+    }
+
+    /// The ways in which tokens are taken, with the usual one first.
+    fn schemes(&self) -> &'static [&'static str] {
+        match self.server().and_then(ResourceServer::proofs) {
+            Some(proofs) if proofs.is_required() => &[DPOP],
+            Some(_) => &[BEARER, DPOP],
+            None => &[BEARER],
+        }
+    }
+
+    /// The value of `WWW-Authenticate`: a challenge for each way in which tokens are taken.
     fn challenge(
         &self,
         error: Option<(&str, Option<&str>)>,
         scopes: Option<&BTreeSet<String>>,
     ) -> String {
-        let mut challenge = "Bearer".to_owned();
+        let schemes = self.schemes().iter();
+        let all: Vec<String> = schemes
+            .map(|scheme| self.challenge_of(scheme, error, scopes))
+            .collect();
+        all.join(", ")
+    }
+
+    /// Scopes that every request needs are among those of any operation.
+    fn challenge_of(
+        &self,
+        scheme: &str,
+        error: Option<(&str, Option<&str>)>,
+        scopes: Option<&BTreeSet<String>>,
+    ) -> String {
+        let mut challenge = scheme.to_owned();
         let mut add = |name: &str, value: &str| {
             let comma = if challenge.contains('=') { "," } else { "" };
             // It can't fail: strings take everything.
@@ -143,10 +199,7 @@ impl Challenger {
                 add("error_description", description);
             }
         }
-        let server = match &self.0 {
-            Access::Tokens(server) => Some(server),
-            _ => None,
-        };
+        let server = self.server();
         let general = server.map(|server| server.required()).into_iter().flatten();
         let all: BTreeSet<&str> = general
             .chain(scopes.into_iter().flatten())
@@ -158,6 +211,9 @@ impl Challenger {
         }
         if let Some(server) = server {
             add("resource_metadata", server.metadata_url());
+        }
+        if let (DPOP, Some(proofs)) = (scheme, server.and_then(ResourceServer::proofs)) {
+            add("algs", &proofs.algorithms().join(" "));
         }
         challenge
     }

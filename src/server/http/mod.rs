@@ -38,7 +38,7 @@ mod verifier;
 pub use self::denied::Denied;
 pub use self::events::{EventLog, EventStore};
 #[cfg(feature = "jwt")]
-pub use self::jwt::JwtVerifier;
+pub use self::jwt::{Dpop, JwtVerifier};
 pub use self::listening::HttpServer;
 pub use self::options::HttpOptions;
 pub use self::resource_server::ResourceServer;

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::cors;
-use super::denied::{Denied, Why};
+use super::denied::{BEARER, DPOP, Denied, Why};
 use super::options::HttpOptions;
 use super::refusal::Refusal;
-use super::verifier::{TokenVerifier, has_passed};
+use super::verifier::{Grant, TokenVerifier, has_passed};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::protocol::principal::{Principal, scope_set};
 use crate::schema::url::Url;
@@ -58,6 +58,25 @@ pub struct ResourceServer {
     name: Option<String>,
     documentation: Option<String>,
     metadata_url: String,
+    proofs: Option<Arc<dyn ProofCheck>>,
+}
+
+/// Finds out whether whoever sends a token has the key that it is bound to.
+pub(super) trait ProofCheck: Send + Sync {
+    /// Whether tokens that are bound to no key are refused.
+    fn is_required(&self) -> bool;
+
+    /// The algorithms that proofs may be signed with.
+    fn algorithms(&self) -> &'static [&'static str];
+
+    /// Checks that a request to the address `target` carries a proof of the key with this thumbprint, made for it and for this token.
+    fn check(
+        &self,
+        request: &HttpRequest<'_>,
+        target: &str,
+        token: &str,
+        thumbprint: &str,
+    ) -> Result<(), Denied>;
 }
 
 /// The metadata document (RFC 9728, section 2).
@@ -72,6 +91,10 @@ struct Metadata<'a> {
     resource_name: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     resource_documentation: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dpop_signing_alg_values_supported: Option<&'static [&'static str]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dpop_bound_access_tokens_required: Option<bool>,
 }
 
 impl ResourceServer {
@@ -109,6 +132,7 @@ impl ResourceServer {
             implied: Vec::new(),
             name: None,
             documentation: None,
+            proofs: None,
         })
     }
 
@@ -169,6 +193,20 @@ impl ResourceServer {
         Ok(self)
     }
 
+    /// Takes tokens that are bound to a key of the client, together with a proof of it (`Authorization: DPoP`), and shows in challenges and
+    /// metadata that it does. Defaults to no: tokens that are bound to a key are refused.
+    ///
+    /// Spec: RFC 9449, section 7; DPoP profile of MCP (draft, SEP-1932).
+    #[cfg(feature = "jwt")]
+    pub fn dpop(mut self, dpop: super::Dpop) -> Self {
+        self.proofs = Some(Arc::new(dpop));
+        self
+    }
+
+    pub(super) fn proofs(&self) -> Option<&dyn ProofCheck> {
+        self.proofs.as_deref()
+    }
+
     pub(super) fn required(&self) -> &BTreeSet<String> {
         &self.required
     }
@@ -178,23 +216,92 @@ impl ResourceServer {
     }
 
     /// Whether a request may be served, and who sends it.
-    pub(super) fn admit(&self, request: &HttpRequest<'_>) -> Result<Principal, Denied> {
-        let grant = self.verifier.verify(token_of(request)?)?;
+    pub(super) fn admit(
+        &self,
+        options: &HttpOptions,
+        request: &HttpRequest<'_>,
+    ) -> Result<Principal, Denied> {
+        let (way, token) = self.token_of(request)?;
+        let grant = self.verifier.verify(token)?;
         let mut audience = grant.audience.iter().map(|name| canonical(name));
         if !audience.any(|name| self.audiences.contains(&name)) {
             return Err(Denied::invalid_token("it was not issued for this server"));
         }
-        let principal = grant.principal;
-        let expiry = principal.expiry();
+        let expiry = grant.principal.expiry();
         if expiry.is_some_and(has_passed) {
             return Err(Denied::invalid_token("it has expired"));
         }
+        self.check_key(options, request, way, token, &grant)?;
+        let principal = grant.principal;
         let principal = self.with_implied(principal);
         let lacks = |scope: &String| !principal.has_scope(scope);
         if self.required.iter().any(lacks) {
             return Err(Denied::insufficient_scope(&self.required));
         }
         Ok(principal)
+    }
+
+    /// The token that a request carries in its `Authorization` field, and in which way: nowhere else is looked for one.
+    fn token_of<'a>(&self, request: &HttpRequest<'a>) -> Result<(Way, &'a str), Denied> {
+        let mut fields = request.values("Authorization");
+        let Some(field) = fields.next() else {
+            return Err(Denied(Why::NoToken));
+        };
+        let malformed = |why: String| Err(Denied(Why::Malformed(why)));
+        if fields.next().is_some() {
+            return malformed("there is more than one Authorization field".to_owned());
+        }
+        let field = std::str::from_utf8(field).unwrap_or_default();
+        let (scheme, token) = field.split_once(' ').unwrap_or((field, ""));
+        let (way, name) = if scheme.eq_ignore_ascii_case(BEARER) {
+            (Way::Bearer, BEARER)
+        } else if scheme.eq_ignore_ascii_case(DPOP) && self.proofs.is_some() {
+            (Way::Proved, DPOP)
+        } else {
+            return Err(Denied(Why::NoToken));
+        };
+        let token = token.trim_ascii();
+        // Some have other characters than RFC 6750 gives them. A comma or blank stands between things.
+        let may_stand = |byte: u8| byte.is_ascii_graphic() && byte != b',';
+        if token.trim_end_matches('=').is_empty() || !token.bytes().all(may_stand) {
+            return malformed(format!(
+                "what follows {name} in the Authorization field is no token"
+            ));
+        }
+        Ok((way, token))
+    }
+
+    /// Whether whoever sends a token has the key that it is bound to, if it is bound to one.
+    fn check_key(
+        &self,
+        options: &HttpOptions,
+        request: &HttpRequest<'_>,
+        way: Way,
+        token: &str,
+        grant: &Grant,
+    ) -> Result<(), Denied> {
+        let why = match (way, &grant.key, self.proofs()) {
+            (Way::Proved, Some(key), Some(proofs)) => {
+                return proofs.check(request, &self.target_of(options, request), token, key);
+            }
+            (Way::Bearer, None, Some(proofs)) if proofs.is_required() => "it is bound to no key",
+            (Way::Bearer, None, _) => return Ok(()),
+            (Way::Bearer, Some(_), Some(_)) => {
+                "it is bound to a key, and comes without a proof of that: send it as Authorization: DPoP"
+            }
+            (_, Some(_), None) => "it is bound to a key",
+            (Way::Proved, None, _) => "it is bound to no key: send it as Authorization: Bearer",
+        };
+        Err(Denied::invalid_token(why))
+    }
+
+    /// The address that a request was sent to, as its client wrote it.
+    fn target_of(&self, options: &HttpOptions, request: &HttpRequest<'_>) -> String {
+        let path = request.target.split('?').next().unwrap_or_default();
+        match path == options.path {
+            true => self.resource.clone(),
+            false => format!("{}{path}", origin_of(&self.resource)),
+        }
     }
 
     fn with_implied(&self, principal: Principal) -> Principal {
@@ -263,6 +370,8 @@ impl ResourceServer {
             bearer_methods_supported: ["header"],
             resource_name: self.name.as_deref(),
             resource_documentation: self.documentation.as_deref(),
+            dpop_signing_alg_values_supported: self.proofs().map(|proofs| proofs.algorithms()),
+            dpop_bound_access_tokens_required: self.proofs().map(|proofs| proofs.is_required()),
         };
         serde_json::to_vec(&metadata).expect("strings are JSON")
     }
@@ -278,28 +387,13 @@ impl fmt::Debug for ResourceServer {
     }
 }
 
-/// The token that a request carries in its `Authorization` field: nowhere else is looked for one.
-fn token_of<'a>(request: &HttpRequest<'a>) -> Result<&'a str, Denied> {
-    let mut fields = request.values("Authorization");
-    let Some(field) = fields.next() else {
-        return Err(Denied(Why::NoToken));
-    };
-    let malformed = |why: &str| Err(Denied(Why::Malformed(why.to_owned())));
-    if fields.next().is_some() {
-        return malformed("there is more than one Authorization field");
-    }
-    let field = std::str::from_utf8(field).unwrap_or_default();
-    let (scheme, token) = field.split_once(' ').unwrap_or((field, ""));
-    if !scheme.eq_ignore_ascii_case("Bearer") {
-        return Err(Denied(Why::NoToken));
-    }
-    let token = token.trim_ascii();
-    // Some have other characters than RFC 6750 gives them. A comma or blank stands between things.
-    let may_stand = |byte: u8| byte.is_ascii_graphic() && byte != b',';
-    if token.trim_end_matches('=').is_empty() || !token.bytes().all(may_stand) {
-        return malformed("what follows Bearer in the Authorization field is no token");
-    }
-    Ok(token)
+/// How a token is sent.
+#[derive(Clone, Copy)]
+enum Way {
+    /// It is all that is sent.
+    Bearer,
+    /// With a proof of the key that it is bound to.
+    Proved,
 }
 
 fn check<'a>(what: &str, address: &'a str) -> Result<&'a str> {
@@ -342,10 +436,13 @@ fn path_of(address: &str) -> &str {
     rest.find('/').map_or("", |at| &rest[at..])
 }
 
+/// What stands before the path.
+fn origin_of(address: &str) -> &str {
+    &address[..address.len() - path_of(address).len()]
+}
+
 fn metadata_of(resource: &str) -> String {
-    let path = path_of(resource);
-    let origin = &resource[..resource.len() - path.len()];
-    format!("{origin}{WELL_KNOWN}{path}")
+    format!("{}{WELL_KNOWN}{}", origin_of(resource), path_of(resource))
 }
 
 #[cfg(test)]

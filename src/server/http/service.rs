@@ -207,7 +207,7 @@ impl Served {
         let admitted = match &self.options.access {
             Access::Open => return Ok(None),
             Access::Checked(authenticate) => authenticate(request),
-            Access::Tokens(server) => server.admit(request),
+            Access::Tokens(server) => server.admit(&self.options, request),
         };
         admitted.map(Some).map_err(|denied| {
             if let Some((level, text)) = denied.for_host() {

@@ -43,6 +43,8 @@ where
 pub struct Grant {
     pub(super) principal: Principal,
     pub(super) audience: Vec<String>,
+    /// The thumbprint of the key that it is bound to.
+    pub(super) key: Option<String>,
 }
 
 impl Grant {
@@ -55,7 +57,19 @@ impl Grant {
         Self {
             principal,
             audience: audience.into_iter().map(Into::into).collect(),
+            key: None,
         }
+    }
+
+    /// A token that is bound to a key of the client, by the thumbprint that the token, or the authorization server, gives (`cnf.jkt`; RFC 7638).
+    /// It is good only together with a proof of that key: see `ResourceServer::dpop` (feature `jwt`), without which it is refused.
+    ///
+    /// A verifier that leaves this out lets whoever stole such a token use it.
+    ///
+    /// Spec: RFC 9449, section 6.
+    pub fn bound_to(mut self, thumbprint: impl Into<String>) -> Self {
+        self.key = Some(thumbprint.into());
+        self
     }
 
     /// Who acts with it.
@@ -66,5 +80,10 @@ impl Grant {
     /// For which servers it was issued.
     pub fn audience(&self) -> &[String] {
         &self.audience
+    }
+
+    /// The thumbprint of the key that it is bound to, if it is.
+    pub fn key(&self) -> Option<&str> {
+        self.key.as_deref()
     }
 }

@@ -186,13 +186,17 @@ pub(crate) fn follow(url: &str) -> String {
     let rest = url.strip_prefix("http://").unwrap();
     let (place, path) = rest.split_once('/').unwrap();
     let answer = get(place, &format!("/{path}"));
-    let location = answer
-        .lines()
-        .find_map(|line| line.strip_prefix("location: "));
+    let location = value(&answer, "location");
     location
         .unwrap_or_else(|| panic!("no redirect: {answer}"))
-        .trim()
         .to_owned()
+}
+
+/// The value of a field in the head of an answer.
+fn value<'a>(answer: &'a str, name: &str) -> Option<&'a str> {
+    let mut fields = answer.lines().filter_map(|line| line.split_once(':'));
+    let found = fields.find(|(other, _)| other.eq_ignore_ascii_case(name));
+    found.map(|(_, value)| value.trim())
 }
 
 /// The whole answer to a request.
@@ -206,10 +210,8 @@ pub(crate) fn get(place: &str, target: &str) -> String {
     while !answer.ends_with("\r\n\r\n") {
         assert!(reader.read_line(&mut answer).unwrap() > 0, "{answer}");
     }
-    let length = answer
-        .lines()
-        .find_map(|line| line.strip_prefix("content-length: "));
-    let mut body = vec![0; length.unwrap().parse().unwrap()];
+    let length = value(&answer, "content-length").unwrap();
+    let mut body = vec![0; length.parse().unwrap()];
     reader.read_exact(&mut body).unwrap();
     answer + &String::from_utf8(body).unwrap()
 }

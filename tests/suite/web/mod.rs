@@ -62,8 +62,6 @@ impl Web {
         fields: &[(&str, &str)],
         body: impl Into<Vec<u8>>,
     ) -> Answer {
-        let answer = Answer::default();
-        let writer: Box<dyn ResponseWriter> = Box::new(Recorder(Arc::clone(&answer.0)));
         let mut all: Vec<(String, String)> = Vec::new();
         for (name, value) in USUAL.iter().chain(fields) {
             all.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
@@ -71,6 +69,19 @@ impl Web {
                 all.push(((*name).to_owned(), (*value).to_owned()));
             }
         }
+        self.send_exactly(method, target, all, body)
+    }
+
+    /// The same with these fields and no others, in their order.
+    pub(crate) fn send_exactly(
+        &self,
+        method: &str,
+        target: &str,
+        all: Vec<(String, String)>,
+        body: impl Into<Vec<u8>>,
+    ) -> Answer {
+        let answer = Answer::default();
+        let writer: Box<dyn ResponseWriter> = Box::new(Recorder(Arc::clone(&answer.0)));
         let (method, target, body) = (method.to_owned(), target.to_owned(), body.into());
         let service = self.service.clone();
         let call = thread::spawn(move || {

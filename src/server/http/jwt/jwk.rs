@@ -4,11 +4,13 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use orion::hazardous::hash::sha2::sha256::Sha256;
 use ring::signature::{
     self as algorithms, EcdsaVerificationAlgorithm, RsaParameters, RsaPublicKeyComponents,
     UnparsedPublicKey,
 };
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -33,8 +35,9 @@ enum Point {
     Ed25519(Vec<u8>),
 }
 
+/// A key as it is written.
 #[derive(Deserialize)]
-struct Jwk {
+pub(super) struct Jwk {
     kty: String,
     kid: Option<String>,
     alg: Option<String>,
@@ -45,6 +48,41 @@ struct Jwk {
     e: Option<String>,
     x: Option<String>,
     y: Option<String>,
+    /// The private half.
+    d: Option<IgnoredAny>,
+}
+
+impl Jwk {
+    /// Whether more of it is there than anybody may know.
+    pub(super) fn is_private(&self) -> bool {
+        self.d.is_some()
+    }
+
+    /// What names the key wherever it turns up, of one that [`Key::of`] can read (RFC 7638).
+    pub(super) fn thumbprint(&self) -> Option<String> {
+        let text = |value: &Option<String>| value.clone();
+        let members = match &*self.kty {
+            "EC" => format!(
+                r#"{{"crv":"{}","kty":"EC","x":"{}","y":"{}"}}"#,
+                text(&self.crv)?,
+                text(&self.x)?,
+                text(&self.y)?
+            ),
+            "OKP" => format!(
+                r#"{{"crv":"{}","kty":"OKP","x":"{}"}}"#,
+                text(&self.crv)?,
+                text(&self.x)?
+            ),
+            "RSA" => format!(
+                r#"{{"e":"{}","kty":"RSA","n":"{}"}}"#,
+                text(&self.e)?,
+                text(&self.n)?
+            ),
+            _ => return None,
+        };
+        let digest = Sha256::digest(members.as_bytes()).ok()?;
+        Some(URL_SAFE_NO_PAD.encode(digest.as_ref()))
+    }
 }
 
 /// Reads a key set. Keys of kinds that nobody knows here, or for something else than signatures, are left out.
@@ -65,7 +103,7 @@ pub(super) fn read_keys(text: &str) -> Result<Vec<Key>> {
 }
 
 impl Key {
-    fn of(jwk: Jwk) -> Option<Self> {
+    pub(super) fn of(jwk: Jwk) -> Option<Self> {
         if jwk.used_for.is_some_and(|used_for| used_for != "sig") {
             return None;
         }
@@ -122,9 +160,13 @@ impl Key {
     }
 }
 
-/// The algorithms that are known.
+/// The algorithms that are known, all of them asymmetric.
+pub(super) const ALGORITHMS: [&str; 10] = [
+    "ES256", "ES384", "EdDSA", "Ed25519", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512",
+];
+
 pub(super) fn is_known(algorithm: &str) -> bool {
-    rsa(algorithm).is_some() || matches!(algorithm, "ES256" | "ES384" | "EdDSA" | "Ed25519")
+    ALGORITHMS.contains(&algorithm)
 }
 
 fn rsa(algorithm: &str) -> Option<&'static RsaParameters> {

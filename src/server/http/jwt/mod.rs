@@ -3,8 +3,11 @@
 //! Spec: RFC 7519; RFC 9068; RFC 8725.
 
 mod discovery;
+mod dpop;
 mod jwk;
 mod keys;
+mod proof;
+mod seen;
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,6 +18,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+pub use self::dpop::Dpop;
 use self::keys::{Found, Keys, Source};
 use super::denied::Denied;
 use super::verifier::{Grant, LEEWAY, TokenVerifier, has_passed};
@@ -29,7 +33,8 @@ const MAX_TOKEN: usize = 16 << 10;
 ///
 /// A token is good when a key of the issuer has signed it (`RS256` to `RS512`, `PS256` to `PS512`, `ES256`, `ES384`, `EdDSA`), `iss` is that
 /// issuer to the letter, and the present is between `nbf` and `exp`, give or take a minute. The principal is `sub`, scopes are those of `scope` or
-/// `scp`. Tokens that are bound to a key of the client (`cnf`) are refused: that the client has it would have to be proved.
+/// `scp`. Tokens that are bound to a key of the client (`cnf.jkt`) are good together with a proof of that key, where the server takes such
+/// ([`ResourceServer::dpop`](super::ResourceServer::dpop)); those that are bound in another way are refused.
 ///
 /// The issuer's keys are fetched when they are first needed, again after an hour, and when a token names one that is not there; one
 /// request at a time waits for it, for at most 5 s a document. When they can't be had, those from before go on being used for a day.
@@ -70,7 +75,7 @@ struct Claims {
     scope: Many,
     #[serde(default)]
     scp: Many,
-    cnf: Option<IgnoredAny>,
+    cnf: Option<JsonObject>,
 }
 
 #[derive(Default, Deserialize)]
@@ -132,34 +137,29 @@ impl JwtVerifier {
     }
 
     /// All that a token says, if it is good: for a verifier of one's own on top of this one, which looks at more. Whom the token was issued for
-    /// (`aud`) is not checked here.
+    /// (`aud`) is not checked here. Tokens that are bound to a key are refused, so that nothing is made of them without a proof of that.
     ///
     /// # Errors
     ///
     /// [`Denied::invalid_token`] when it is not, [`Denied::unavailable`] when the issuer's keys can't be had.
     pub fn claims(&self, token: &str) -> Result<JsonObject, Denied> {
-        let (_, text) = self.check(token)?;
+        let (claims, text) = self.check(token)?;
+        if claims.cnf.is_some() {
+            return Err(Denied::invalid_token("it is bound to a key"));
+        }
         serde_json::from_slice(&text).map_err(|_| malformed())
     }
 
     fn check(&self, token: &str) -> Result<(Claims, Vec<u8>), Denied> {
-        let mut parts = token.split('.');
-        let (Some(header), Some(claims), Some(signature), None) =
-            (parts.next(), parts.next(), parts.next(), parts.next())
-        else {
-            return Err(malformed());
-        };
         if token.len() > MAX_TOKEN {
             return Err(malformed());
         }
-        let signed = &token[..header.len() + 1 + claims.len()];
-        let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).map_err(|_| malformed());
-        let header: Header = serde_json::from_slice(&decode(header)?).map_err(|_| malformed())?;
-        self.check_signature(&header, signed.as_bytes(), &decode(signature)?)?;
-        let text = decode(claims)?;
-        let claims: Claims = serde_json::from_slice(&text).map_err(|_| malformed())?;
+        let parts = Parts::of(token).ok_or_else(malformed)?;
+        let header: Header = serde_json::from_slice(&parts.header).map_err(|_| malformed())?;
+        self.check_signature(&header, parts.signed, &parts.signature)?;
+        let claims: Claims = serde_json::from_slice(&parts.claims).map_err(|_| malformed())?;
         self.check_claims(&claims)?;
-        Ok((claims, text))
+        Ok((claims, parts.claims))
     }
 
     fn check_signature(
@@ -191,9 +191,6 @@ impl JwtVerifier {
     fn check_claims(&self, claims: &Claims) -> Result<(), Denied> {
         if claims.iss.as_deref() != Some(&self.issuer) {
             return Err(Denied::invalid_token("it is of another issuer"));
-        }
-        if claims.cnf.is_some() {
-            return Err(Denied::invalid_token("it is bound to a key"));
         }
         let Some(expiry) = claims.exp.and_then(time_of) else {
             return Err(Denied::invalid_token(
@@ -233,7 +230,11 @@ impl TokenVerifier for JwtVerifier {
         if let Some(expiry) = claims.exp.and_then(time_of) {
             principal = principal.expires_at(expiry);
         }
-        Ok(Grant::new(principal, claims.aud.into_vec()))
+        let grant = Grant::new(principal, claims.aud.into_vec());
+        match claims.cnf {
+            None => Ok(grant),
+            Some(cnf) => Ok(grant.bound_to(thumbprint_in(&cnf)?)),
+        }
     }
 }
 
@@ -259,6 +260,36 @@ fn is_of_token(header: &Header) -> bool {
         let typ = typ.strip_prefix("application/").unwrap_or(&typ);
         matches!(typ, "jwt" | "at+jwt")
     })
+}
+
+/// The key that a token is bound to (RFC 9449, section 6.1). What is bound to something else besides would be checked by half only.
+fn thumbprint_in(cnf: &JsonObject) -> Result<&str, Denied> {
+    let thumbprint = cnf.get("jkt").and_then(|value| value.as_str());
+    thumbprint.filter(|_| cnf.len() == 1).ok_or_else(|| {
+        Denied::invalid_token("it is bound to a key in a way that is not taken here (cnf)")
+    })
+}
+
+/// A JWT in parts: its header and claims, decoded, what was signed of it, and the signature.
+struct Parts<'a> {
+    header: Vec<u8>,
+    claims: Vec<u8>,
+    signed: &'a [u8],
+    signature: Vec<u8>,
+}
+
+impl<'a> Parts<'a> {
+    fn of(jwt: &'a str) -> Option<Self> {
+        let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).ok();
+        let (signed, signature) = jwt.rsplit_once('.')?;
+        let (header, claims) = signed.split_once('.')?;
+        Some(Self {
+            header: decode(header)?,
+            claims: decode(claims)?,
+            signed: signed.as_bytes(),
+            signature: decode(signature)?,
+        })
+    }
 }
 
 /// A time in seconds since 1970.
