@@ -43,6 +43,7 @@ mod header {
         "version.rs",
         "text.rs",
         "user.rs",
+        "threads.rs",
         "status.rs",
         "error.rs",
         "json.rs",

@@ -1054,6 +1054,14 @@ typedef void (*mcplink_log_fn)(void *user, int32_t level, mcplink_str_t target, 
 typedef void (*mcplink_event_fn)(void *user, int32_t event, const mcplink_json_t *params);
 
 /**
+ * Runs on a thread of the library: first of all that the host has running there, or last.
+ *
+ * name: the thread's name, such as "mcplink-crew"; valid until it returns.
+ * It should be quick. It may set things up for the thread, and must not wait for the client or server whose thread it is.
+ */
+typedef void (*mcplink_thread_fn)(void *user, mcplink_str_t name);
+
+/**
  * Takes a line that a child wrote to its standard error, without its newline; valid until it returns.
  */
 typedef void (*mcplink_line_fn)(void *user, mcplink_str_t line);
@@ -2419,6 +2427,53 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_slow_handler_ms(mcplink_
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_clear_validation(mcplink_client_options_t *options);
+
+/**
+ * Says how much stack threads of the client have that may run code of the host. Defaults to 8 MiB. It is reserved, not used, until something is
+ * put there.
+ *
+ * options: the options.
+ * bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds it up to whole pages. What it has no room for is found out when a thread starts.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another size. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_thread_stack_size(mcplink_client_options_t *options,
+                                                              size_t bytes);
+
+/**
+ * Says what the names of the threads of the client begin with. Defaults to "mcplink". A dash and the role of the thread follow, such as
+ * "mcplink-crew"; Linux shows 15 bytes in all.
+ *
+ * options: the options.
+ * prefix: 1 to 15 bytes, without control characters.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another prefix. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_thread_prefix(mcplink_client_options_t *options, const char *prefix);
+
+/**
+ * Sets what runs first and last on each thread that the library starts for the client, on that thread: as a virtual machine needs it that
+ * has to know the threads which enter it, or a profiler.
+ *
+ * Where start was called, stop is called before the thread ends. When mcplink_client_free has returned, all threads have ended but for those
+ * whose callback does not return; called in a callback of the client, it ends them behind that. A thread that connects or logs in may be
+ * on its way out for a moment longer, where that can't be interrupted.
+ *
+ * Threads with these callbacks have the stack of those that run code of the host. Threads of the host itself, such as those that dispatch a
+ * pump, are not told of.
+ *
+ * options: the options.
+ * start: called before any other callback on the thread; NULL for none.
+ * stop: called behind all others; NULL for none.
+ * user, destroy: passed to both; ended when others are set, or when the options, all clients made with them and what was kept of those have
+ * been freed, and their threads have ended.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_on_thread(mcplink_client_options_t *options,
+                                                  mcplink_thread_fn start,
+                                                  mcplink_thread_fn stop,
+                                                  void *user,
+                                                  mcplink_destroy_fn destroy);
 
 /**
  * Connects to a server that is started as a child process, and ended with the client: messages on its standard input and output.
@@ -4042,6 +4097,52 @@ mcplink_status_t mcplink_server_options_add_extension(mcplink_server_options_t *
                                                       const char *id,
                                                       const char *settings,
                                                       size_t len);
+
+/**
+ * Says how much stack threads of the server have that may run code of the host. Defaults to 8 MiB. It is reserved, not used, until something is
+ * put there.
+ *
+ * options: the settings.
+ * bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds it up to whole pages. What it has no room for is found out when a thread starts.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another size. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_set_thread_stack_size(mcplink_server_options_t *options,
+                                                              size_t bytes);
+
+/**
+ * Says what the names of the threads of the server begin with. Defaults to "mcplink". A dash and the role of the thread follow, such as
+ * "mcplink-crew"; Linux shows 15 bytes in all.
+ *
+ * options: the settings.
+ * prefix: 1 to 15 bytes, without control characters.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another prefix. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_thread_prefix(mcplink_server_options_t *options, const char *prefix);
+
+/**
+ * Sets what runs first and last on each thread that the library starts for the server, on that thread: as a virtual machine needs it that
+ * has to know the threads which enter it, or a profiler.
+ *
+ * Where start was called, stop is called before the thread ends. When mcplink_server_free has returned, all threads have ended but for those
+ * whose callback does not return; called in a callback of the server, it ends them behind that.
+ *
+ * Threads with these callbacks have the stack of those that run code of the host. Threads of the host itself, such as those that dispatch a
+ * pump, are not told of.
+ *
+ * options: the settings.
+ * start: called before any other callback on the thread; NULL for none.
+ * stop: called behind all others; NULL for none.
+ * user, destroy: passed to both; ended when others are set, or when the settings, all servers made with them and what was kept of those have
+ * been freed, and their threads have ended.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_on_thread(mcplink_server_options_t *options,
+                                                  mcplink_thread_fn start,
+                                                  mcplink_thread_fn stop,
+                                                  void *user,
+                                                  mcplink_destroy_fn destroy);
 
 /**
  * Makes a server with the usual settings.

@@ -28,7 +28,7 @@ use super::stats::{Counters, Stats};
 use crate::error::Error;
 use crate::sync::{Condvar, Mutex};
 use crate::transport::carrier::Carrier;
-use crate::transport::{Control, Limits, Receiver, Sender};
+use crate::transport::{Control, Limits, Receiver, Sender, Threads};
 
 const CANCELLED: &str = "notifications/cancelled";
 const PROGRESS: &str = "notifications/progress";
@@ -96,6 +96,7 @@ pub(crate) struct Settings {
     pub(crate) slow_handler: Duration,
     pub(crate) keep_alive: Option<KeepAlive>,
     pub(crate) log: Option<LogHook>,
+    pub(crate) threads: Threads,
 }
 
 #[derive(Debug, Default)]

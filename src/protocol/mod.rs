@@ -55,7 +55,7 @@ use crate::error::{Error, ErrorKind, Result};
 #[cfg(feature = "http-server")]
 use crate::jsonrpc::{Malformed, Message};
 use crate::transport::carrier::Carrier;
-use crate::transport::{Control, Halves, Limits, Sender, Transport};
+use crate::transport::{Control, Halves, Limits, Sender, Threads, Transport};
 
 /// From when on a handler runs long.
 const SLOW_HANDLER: Duration = Duration::from_secs(30);
@@ -94,6 +94,7 @@ impl Connection {
             slow_handler: SLOW_HANDLER,
             keep_alive: None,
             log: None,
+            threads: Threads::default(),
         })
     }
 
@@ -109,6 +110,7 @@ impl Connection {
             slow_handler: SLOW_HANDLER,
             keep_alive: None,
             log: None,
+            threads: Threads::default(),
         })
     }
 
@@ -226,6 +228,12 @@ impl ConnectionBuilder {
         self
     }
 
+    /// What the threads of the connection are like, and of its transport.
+    pub fn threads(mut self, threads: &Threads) -> Self {
+        self.settings.threads = threads.clone();
+        self
+    }
+
     /// Opens the transport and starts to read.
     ///
     /// # Errors
@@ -240,7 +248,8 @@ impl ConnectionBuilder {
     /// # Errors
     ///
     /// What [`Transport::open`] says.
-    pub fn open_boxed(self, transport: Box<dyn Transport>) -> Result<Connection> {
+    pub fn open_boxed(mut self, transport: Box<dyn Transport>) -> Result<Connection> {
+        self.limits.threads = self.settings.threads.clone();
         let halves = transport.open(&self.limits)?;
         if self.settings.keep_alive.is_some() && !halves.receiver.is_patient() {
             halves.control.close_at_once();

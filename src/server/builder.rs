@@ -30,7 +30,7 @@ use crate::schema::{
     CacheHint, CompletionReference, Implementation, JsonObject, Prompt, ProtocolVersion, Resource,
     ResourceTemplate, Tool, check_extension_id,
 };
-use crate::transport::Limits;
+use crate::transport::{Limits, Threads};
 use crate::validation::Validator;
 
 /// Describes a server. What is wrong is said at the end, by [`build`](Self::build) or [`serve_stdio`](Self::serve_stdio).
@@ -70,6 +70,7 @@ impl ServerBuilder {
             methods: Handlers::new(),
             handlers: Default::default(),
             limits: Limits::default(),
+            threads: Threads::default(),
             drain: Duration::from_secs(5),
             slow_handler: Duration::from_secs(30),
             keep_alive: None,
@@ -128,6 +129,12 @@ impl ServerBuilder {
     /// Upper bounds of each connection.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.inner.limits = limits;
+        self
+    }
+
+    /// What the threads of the server are like: those of its connections and of its listeners. Defaults to [`Threads::new`].
+    pub fn threads(mut self, threads: &Threads) -> Self {
+        self.inner.threads = threads.clone();
         self
     }
 

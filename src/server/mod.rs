@@ -90,7 +90,7 @@ use crate::schema::{
     CacheHint, CompletionReference, Implementation, JsonObject, LoggingLevel,
     LoggingMessageNotificationParams, Prompt, ProtocolVersion, Resource, ResourceTemplate, Tool,
 };
-use crate::transport::{Limits, Stdio, Transport};
+use crate::transport::{Limits, Stdio, Threads, Transport};
 use crate::validation::Validator;
 
 /// A server. Cheap to clone; clones share what it has.
@@ -121,6 +121,7 @@ struct Inner {
     /// All that is handled, made for the first connection.
     handlers: OnceLock<Arc<Handlers>>,
     limits: Limits,
+    threads: Threads,
     drain: Duration,
     slow_handler: Duration,
     keep_alive: Option<KeepAlive>,
@@ -452,6 +453,7 @@ impl Server {
         let connection = Connection::serving()
             .shared_handlers(handlers, link)
             .limits(inner.limits.clone())
+            .threads(&inner.threads)
             .drain(inner.drain)
             .slow_handler(inner.slow_handler)
             .keep_alive(inner.keep_alive);

@@ -131,6 +131,7 @@ mod stub;
 mod tap;
 mod tasks_client;
 mod tasks_server;
+mod threads;
 mod trace;
 mod trace_context;
 mod transport;

@@ -27,22 +27,29 @@ struct Prepared {
 
 fn prepare(options: &mcplink_client_options_t) -> Outcome<Prepared> {
     let gate = Gate::new();
-    let stage = Stage::new(gate.number(), options.pump.clone());
+    let threads = options.threads.of(gate.number());
+    let stage = Stage::new(gate.number(), options.pump.clone(), threads.clone());
     let hooks = options.hooks.clone();
     let (has_lines, has_bearer) = (hooks.stderr.is_some(), hooks.bearer.is_some());
-    let shared = Arc::new(Shared::new(gate.number(), stage, hooks, options.timeouts));
+    let shared = Arc::new(Shared::new(
+        gate.number(),
+        stage,
+        hooks,
+        options.timeouts,
+        threads.clone(),
+    ));
     let weak = Arc::downgrade(&shared);
     let Ready { transport, tail } = options.endpoint.transport(&weak, has_lines, has_bearer)?;
     if let Some(tail) = tail {
         _ = shared.tail.set(tail);
     }
-    let builder = events::attach(options.builder(), &shared);
+    let builder = events::attach(options.builder().threads(&threads), &shared);
     let builder = questions::attach(builder, &shared);
     Ok(Prepared {
         client: mcplink_client_t {
             gate,
             shared,
-            callers: Callers::new(options.max_started),
+            callers: Callers::new(options.max_started, threads),
         },
         builder,
         transport,

@@ -10,8 +10,7 @@ use super::super::log::LogLevel;
 use super::super::outgoing::Slot;
 use super::routing::Taken;
 use super::{CREW_OF, Core, HANDLER_OF, STANDING, Standing, Stint, WRITE_TURN};
-use crate::transport::Receiver;
-use crate::transport::sys::thread::{self, Stack};
+use crate::transport::{Receiver, Stack};
 
 impl Core {
     /// Starts the thread that the crew asked for.
@@ -20,13 +19,16 @@ impl Core {
             return;
         }
         let core = Arc::clone(self);
-        match thread::start("mcplink-crew", Stack::Large, move || core.serve_duties()) {
+        // Held while it starts, so that whoever joins them all finds it.
+        let mut threads = self.threads.lock();
+        let kind = &self.settings.threads;
+        match kind.start("crew", Stack::Large, move || core.serve_duties()) {
             Ok(handle) => {
-                let mut threads = self.threads.lock();
                 threads.retain(|thread| !thread.is_finished());
                 threads.push(handle);
             }
             Err(error) => {
+                drop(threads);
                 self.crew.thread_failed();
                 self.log(LogLevel::Error, || {
                     format!("a thread could not be started: {error}")

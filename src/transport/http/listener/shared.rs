@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use polling::Poller;
@@ -12,8 +13,8 @@ use super::conn::{Conn, Doing, Gone};
 use super::crew::Crew;
 use super::{HttpLimits, HttpStats, worker};
 use crate::sync::Mutex;
+use crate::transport::Stack;
 use crate::transport::http::Service;
-use crate::transport::sys::thread::{self, Stack};
 
 /// The key of the listening socket among those of the connections.
 pub(super) const LISTENER: usize = 0;
@@ -33,6 +34,8 @@ pub(super) struct Shared {
     deadline: Mutex<Option<Instant>>,
     pub(super) accepted: AtomicU64,
     refused: AtomicU64,
+    /// The workers. No other lock is taken inside.
+    workers: Mutex<Vec<JoinHandle<()>>>,
 }
 
 /// What the poller is asked to do.
@@ -66,17 +69,47 @@ impl Shared {
             deadline: Mutex::default(),
             accepted: AtomicU64::new(0),
             refused: AtomicU64::new(0),
+            workers: Mutex::default(),
         }
     }
 
     /// Starts a worker, which the crew has counted.
     pub(super) fn start_worker(self: &Arc<Self>) {
         let shared = Arc::clone(self);
-        let started = thread::start("mcplink-http", Stack::Large, move || worker::work(&shared));
-        if started.is_err() {
-            for conn in self.crew.failed() {
-                conn.turn_away("no thread can be started to serve the request: try again later");
+        // Held while it starts, so that whoever joins them all finds it.
+        let mut workers = self.workers.lock();
+        let threads = &self.limits.threads;
+        match threads.start("http", Stack::Large, move || worker::work(&shared)) {
+            Ok(worker) => {
+                workers.retain(|worker| !worker.is_finished());
+                workers.push(worker);
             }
+            Err(_) => {
+                drop(workers);
+                for conn in self.crew.failed() {
+                    conn.turn_away(
+                        "no thread can be started to serve the request: try again later",
+                    );
+                }
+            }
+        }
+    }
+
+    /// Waits for the workers that were told to leave, all but `own`, which is the thread that asks. Those that have not left at the deadline
+    /// are left behind.
+    pub(super) fn finish_workers(&self, own: usize, deadline: Instant) {
+        if !self.crew.wait_for_threads(own, deadline) {
+            return;
+        }
+        let here = thread::current().id();
+        let mut workers = self.workers.lock();
+        let all = std::mem::take(&mut *workers).into_iter();
+        let (mine, others): (Vec<_>, Vec<_>) = all.partition(|worker| worker.thread().id() == here);
+        *workers = mine;
+        drop(workers);
+        for worker in others {
+            // The panics of the service were caught; it has nothing else to say.
+            _ = worker.join();
         }
     }
 
