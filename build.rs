@@ -80,6 +80,7 @@ mod header {
         "server/options.rs",
         "server/settings.rs",
         "server/tuning.rs",
+        "server/events.rs",
         "server/life.rs",
         "server/registry.rs",
         "server/looking.rs",

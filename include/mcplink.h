@@ -647,6 +647,52 @@ typedef int32_t mcplink_rpc_code;
 #endif // __cplusplus
 
 /**
+ * What an event of a server tells. Ignore those that you don't know: there will be more.
+ */
+enum mcplink_server_event
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * A client has said who it is: {"session":1,"transport":"stream","peer":"...","revision":"2025-11-25","client":{"name":"...","version":"..."},
+     * "principal":"..."}. The transport is "stream" or "http"; client and principal only where they are known. See mcplink_request_session.
+     */
+    MCPLINK_SERVER_SESSION_BEGAN = 1,
+    /**
+     * Nothing is served in it any more: the same, with "status":-3,"message":"..." unless it was closed here.
+     */
+    MCPLINK_SERVER_SESSION_ENDED = 2,
+    /**
+     * A message was none, and was refused: {"session":1,"peer":"...","message":"..."}. Without a session for an HTTP request that came to none.
+     */
+    MCPLINK_SERVER_MALFORMED = 3,
+    /**
+     * A message was longer than MCPLINK_LIMIT_MESSAGE_BYTES, and was refused. As above; not over HTTP.
+     */
+    MCPLINK_SERVER_TOO_LONG = 4,
+    /**
+     * A request was refused since too many are in hand, or a session since too many are open. As above, with "method":"tools/call" for a request.
+     */
+    MCPLINK_SERVER_BUSY = 5,
+    /**
+     * A handler gave no answer, or one that it must not give: the client got an internal error. As above, with "method" where it is known.
+     */
+    MCPLINK_SERVER_HANDLER_FAILED = 6,
+    /**
+     * A request over HTTP was not let in, since its host, its origin or its credentials were refused. As above.
+     */
+    MCPLINK_SERVER_DENIED = 7,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_server_event mcplink_server_event;
+#else
+typedef int32_t mcplink_server_event;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
  * How a call went: 0 is done, negative is failure, positive is "worked, but look".
  *
  * Codes are never given another number, and never used again. Treat a negative one that you don't know as failure.
@@ -4143,6 +4189,39 @@ mcplink_status_t mcplink_server_options_on_thread(mcplink_server_options_t *opti
                                                   mcplink_thread_fn stop,
                                                   void *user,
                                                   mcplink_destroy_fn destroy);
+
+/**
+ * Sets what is told who comes and who goes: each client that has said who it is, by "initialize" or by its first request since 2026-07-28, and
+ * the end of its connection, or of its session over HTTP. Clients over HTTP that keep no session, as all since 2026-07-28, are not told.
+ *
+ * options: the settings.
+ * callback: gets MCPLINK_SERVER_SESSION_BEGAN and MCPLINK_SERVER_SESSION_ENDED. NULL for none. Runs one at a time and in order, on a thread of the
+ * server's or where its pump is dispatched, maybe beside the first requests. None is dropped, and mcplink_server_free tells the last of them.
+ * user, destroy: passed to callback; ended when another function is set, or when the settings and all servers made with them have ended.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_on_session(mcplink_server_options_t *options,
+                                                   mcplink_event_fn callback,
+                                                   void *user,
+                                                   mcplink_destroy_fn destroy);
+
+/**
+ * Sets what is told of trouble with clients, for hosts that count it, raise an alarm or shut somebody out: what is refused because it is
+ * malformed, too long, too much or not allowed, and handlers that fail. These are few kinds, to be told apart without reading text; the log has a
+ * line for most of them too, and for much else.
+ *
+ * options: the settings.
+ * callback: gets the other events of enum mcplink_server_event. NULL for none. Runs one at a time and in order, on a thread of the server's or where
+ * its pump is dispatched. 1024 wait at most; more are dropped.
+ * user, destroy: passed to callback; ended when another function is set, or when the settings and all servers made with them have ended.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_on_event(mcplink_server_options_t *options,
+                                                 mcplink_event_fn callback,
+                                                 void *user,
+                                                 mcplink_destroy_fn destroy);
 
 /**
  * Makes a server with the usual settings.

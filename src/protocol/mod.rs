@@ -28,6 +28,7 @@ mod peer;
 pub(crate) mod principal;
 mod responder;
 mod stats;
+pub(crate) mod trouble;
 
 use std::any::Any;
 use std::fmt;
@@ -51,6 +52,7 @@ pub use self::peer::Peer;
 pub(crate) use self::responder::Asking;
 pub use self::responder::Responder;
 pub use self::stats::Stats;
+use self::trouble::TroubleHook;
 use crate::error::{Error, ErrorKind, Result};
 #[cfg(feature = "http-server")]
 use crate::jsonrpc::{Malformed, Message};
@@ -94,6 +96,7 @@ impl Connection {
             slow_handler: SLOW_HANDLER,
             keep_alive: None,
             log: None,
+            trouble: None,
             threads: Threads::default(),
         })
     }
@@ -110,6 +113,7 @@ impl Connection {
             slow_handler: SLOW_HANDLER,
             keep_alive: None,
             log: None,
+            trouble: None,
             threads: Threads::default(),
         })
     }
@@ -225,6 +229,12 @@ impl ConnectionBuilder {
     /// Takes what the library has to say to its host. Defaults to nobody.
     pub fn log(mut self, log: LogHook) -> Self {
         self.settings.log = Some(log);
+        self
+    }
+
+    /// Takes trouble with the peer, by kind.
+    pub(crate) fn on_trouble(mut self, hook: TroubleHook) -> Self {
+        self.settings.trouble = Some(hook);
         self
     }
 

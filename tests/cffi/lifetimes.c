@@ -59,6 +59,10 @@ static void of_options(void)
     CLIENT(mcplink_client_options_set_bearer_hook(o, on_bearer, user, count_end));
     CLIENT(mcplink_client_options_on_thread(o, on_thread, on_thread, user, count_end));
     s = mcplink_server_options_new("x", "1");
+    REPLACED(mcplink_server_options_on_session(s, on_event, user, count_end), mcplink_server_options_free(s));
+    s = mcplink_server_options_new("x", "1");
+    REPLACED(mcplink_server_options_on_event(s, on_event, user, count_end), mcplink_server_options_free(s));
+    s = mcplink_server_options_new("x", "1");
     REPLACED(mcplink_server_options_on_thread(s, on_thread, on_thread, user, count_end), mcplink_server_options_free(s));
     s = mcplink_server_options_new("x", "1");
     REPLACED(mcplink_server_options_set_log(s, MCPLINK_LOG_DEBUG, on_log, user, count_end), mcplink_server_options_free(s));

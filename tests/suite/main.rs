@@ -112,6 +112,7 @@ mod served_process;
 mod server_batches;
 mod server_completion;
 mod server_deferred;
+mod server_events;
 #[cfg(unix)]
 mod server_folder;
 mod server_guards;

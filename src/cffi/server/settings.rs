@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::events::EventHooks;
 use super::handler::{HandlerFn, Handlers, given};
 use crate::cffi::answer::mcplink_handler_fn;
 use crate::cffi::entry::{need_mut, plain};
@@ -29,6 +30,7 @@ pub struct mcplink_server_options_t {
     pub(super) pump: Option<Arc<Queue>>,
     pub(super) limits: Limits,
     pub(super) threads: ThreadOptions,
+    pub(super) events: EventHooks,
     pub(super) page_size: Option<NonZeroUsize>,
     pub(super) drain: Duration,
     pub(super) slow_handler: Duration,
@@ -65,6 +67,7 @@ impl mcplink_server_options_t {
             pump: None,
             limits: Limits::default(),
             threads: ThreadOptions::default(),
+            events: EventHooks::default(),
             page_size: None,
             drain: Duration::from_secs(5),
             slow_handler: Duration::from_secs(30),
@@ -148,6 +151,7 @@ impl mcplink_server_options_t {
         for (id, settings) in &self.extensions {
             builder = builder.extension(id, settings.clone());
         }
+        builder = self.events.attach(builder, owner, stage);
         for method in &self.methods {
             let handler = handlers.adopt(owner, stage, method.callback, Arc::clone(&method.user));
             builder = builder.method(&method.name, move |request, responder| {
