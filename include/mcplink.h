@@ -771,7 +771,7 @@ enum mcplink_status
      */
     MCPLINK_E_BUSY = -14,
     /**
-     * The handle was made before a fork, by the other process.
+     * The handle was made before a fork, by the other process. In this one it can't be used, and freeing it does nothing.
      */
     MCPLINK_E_FORKED = -15,
     /**
@@ -2739,6 +2739,9 @@ mcplink_status_t mcplink_client_close(mcplink_client_t *client,
  * Closes a client and frees it. Started calls get their outcome before this returns, and no callback of the client runs after it. Within a callback
  * of the client it returns at once, and the rest happens when that returns.
  *
+ * In a fork of the process that made it this does nothing: its memory and its descriptors, which are close-on-exec, stay until the process ends
+ * or becomes another program. See MCPLINK_E_FORKED.
+ *
  * client: NULL is fine. Other threads may be in functions of it: they return MCPLINK_E_CLOSED. None may begin to use it. Threads: any. Blocks:
  * until the connection is closed, see mcplink_client_options_set_close_ms, and callbacks that run have returned. Since 0.1.
  */
@@ -4252,10 +4255,14 @@ mcplink_status_t mcplink_server_new_with(const mcplink_server_options_t *options
  * Frees a server: ends all that it serves, as mcplink_server_stop does, and waits for that. After it no callback of the server runs. Called
  * in one of its own callbacks it returns at once, and the rest happens when the callback has returned.
  *
+ * In a fork of the process that made it this does nothing: its memory and its descriptors, which are close-on-exec, stay until the process ends
+ * or becomes another program. See MCPLINK_E_FORKED.
+ *
  * server: NULL is fine. Threads: any; nobody may begin to use the server meanwhile, and those who use it are woken with MCPLINK_E_CLOSED.
  * Blocks: until handlers have returned, a few seconds at most. Since 0.1.
  */
-MCPLINK_API void mcplink_server_free(mcplink_server_t *server);
+MCPLINK_API
+void mcplink_server_free(mcplink_server_t *server);
 
 /**
  * Ends all that the server serves: blocking calls such as mcplink_server_serve_stdio return MCPLINK_OK, sessions and listeners close, and

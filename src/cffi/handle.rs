@@ -155,8 +155,13 @@ pub(super) unsafe fn enter<T: Handled>(handle: *const T, what: &str) -> Outcome<
 }
 
 /// Frees a handle: closes it, waits for whoever is inside, and lets go of it. Within a callback of the handle that is left to a thread of
-/// its own, so that nobody waits for himself. In a fork of the process that made it nothing is done: what it holds is shared with threads that
-/// are not here.
+/// its own, so that nobody waits for himself.
+///
+/// In a fork of the process that made it nothing is done. Memory: the threads of the handle, which are not here, have shares in nearly all
+/// of it that nobody gives back; what the last share is given back of runs destructors that take locks which such a thread may have held,
+/// wait for it, tell peers that are the other process's, and call the host. Descriptors: many are owned by the stack of such a thread, or
+/// behind its locks, and for none is it known whether the number still means the same, since hosts close all that they did not open
+/// after a fork. All are close-on-exec.
 ///
 /// # Safety
 ///

@@ -177,6 +177,9 @@ pub unsafe extern "C" fn mcplink_client_close(
 /// Closes a client and frees it. Started calls get their outcome before this returns, and no callback of the client runs after it. Within a callback
 /// of the client it returns at once, and the rest happens when that returns.
 ///
+/// In a fork of the process that made it this does nothing: its memory and its descriptors, which are close-on-exec, stay until the process ends
+/// or becomes another program. See MCPLINK_E_FORKED.
+///
 /// client: NULL is fine. Other threads may be in functions of it: they return MCPLINK_E_CLOSED. None may begin to use it. Threads: any. Blocks:
 /// until the connection is closed, see mcplink_client_options_set_close_ms, and callbacks that run have returned. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.

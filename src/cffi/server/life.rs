@@ -123,6 +123,9 @@ pub unsafe extern "C" fn mcplink_server_new_with(
 /// Frees a server: ends all that it serves, as mcplink_server_stop does, and waits for that. After it no callback of the server runs. Called
 /// in one of its own callbacks it returns at once, and the rest happens when the callback has returned.
 ///
+/// In a fork of the process that made it this does nothing: its memory and its descriptors, which are close-on-exec, stay until the process ends
+/// or becomes another program. See MCPLINK_E_FORKED.
+///
 /// server: NULL is fine. Threads: any; nobody may begin to use the server meanwhile, and those who use it are woken with MCPLINK_E_CLOSED.
 /// Blocks: until handlers have returned, a few seconds at most. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
