@@ -647,6 +647,52 @@ typedef int32_t mcplink_rpc_code;
 #endif // __cplusplus
 
 /**
+ * What an event of a server tells. Ignore those that you don't know: there will be more.
+ */
+enum mcplink_server_event
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * A client has said who it is: {"session":1,"transport":"stream","peer":"...","revision":"2025-11-25","client":{"name":"...","version":"..."},
+     * "principal":"..."}. The transport is "stream" or "http"; client and principal only where they are known. See mcplink_request_session.
+     */
+    MCPLINK_SERVER_SESSION_BEGAN = 1,
+    /**
+     * Nothing is served in it any more: the same, with "status":-3,"message":"..." unless it was closed here.
+     */
+    MCPLINK_SERVER_SESSION_ENDED = 2,
+    /**
+     * A message was none, and was refused: {"session":1,"peer":"...","message":"..."}. Without a session for an HTTP request that came to none.
+     */
+    MCPLINK_SERVER_MALFORMED = 3,
+    /**
+     * A message was longer than MCPLINK_LIMIT_MESSAGE_BYTES, and was refused. As above; not over HTTP.
+     */
+    MCPLINK_SERVER_TOO_LONG = 4,
+    /**
+     * A request was refused since too many are in hand, or a session since too many are open. As above, with "method":"tools/call" for a request.
+     */
+    MCPLINK_SERVER_BUSY = 5,
+    /**
+     * A handler gave no answer, or one that it must not give: the client got an internal error. As above, with "method" where it is known.
+     */
+    MCPLINK_SERVER_HANDLER_FAILED = 6,
+    /**
+     * A request over HTTP was not let in, since its host, its origin or its credentials were refused. As above.
+     */
+    MCPLINK_SERVER_DENIED = 7,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_server_event mcplink_server_event;
+#else
+typedef int32_t mcplink_server_event;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
  * How a call went: 0 is done, negative is failure, positive is "worked, but look".
  *
  * Codes are never given another number, and never used again. Treat a negative one that you don't know as failure.
@@ -725,7 +771,7 @@ enum mcplink_status
      */
     MCPLINK_E_BUSY = -14,
     /**
-     * The handle was made before a fork, by the other process.
+     * The handle was made before a fork, by the other process. In this one it can't be used, and freeing it does nothing.
      */
     MCPLINK_E_FORKED = -15,
     /**
@@ -1052,6 +1098,14 @@ typedef void (*mcplink_log_fn)(void *user, int32_t level, mcplink_str_t target, 
  * there is nothing to know. Ignore events that you don't know.
  */
 typedef void (*mcplink_event_fn)(void *user, int32_t event, const mcplink_json_t *params);
+
+/**
+ * Runs on a thread of the library: first of all that the host has running there, or last.
+ *
+ * name: the thread's name, such as "mcplink-crew"; valid until it returns.
+ * It should be quick. It may set things up for the thread, and must not wait for the client or server whose thread it is.
+ */
+typedef void (*mcplink_thread_fn)(void *user, mcplink_str_t name);
 
 /**
  * Takes a line that a child wrote to its standard error, without its newline; valid until it returns.
@@ -2421,6 +2475,53 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_slow_handler_ms(mcplink_
 MCPLINK_API mcplink_status_t mcplink_client_options_clear_validation(mcplink_client_options_t *options);
 
 /**
+ * Says how much stack threads of the client have that may run code of the host. Defaults to 8 MiB. It is reserved, not used, until something is
+ * put there.
+ *
+ * options: the options.
+ * bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds it up to whole pages. What it has no room for is found out when a thread starts.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another size. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_thread_stack_size(mcplink_client_options_t *options,
+                                                              size_t bytes);
+
+/**
+ * Says what the names of the threads of the client begin with. Defaults to "mcplink". A dash and the role of the thread follow, such as
+ * "mcplink-crew"; Linux shows 15 bytes in all.
+ *
+ * options: the options.
+ * prefix: 1 to 15 bytes, without control characters.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another prefix. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_thread_prefix(mcplink_client_options_t *options, const char *prefix);
+
+/**
+ * Sets what runs first and last on each thread that the library starts for the client, on that thread: as a virtual machine needs it that
+ * has to know the threads which enter it, or a profiler.
+ *
+ * Where start was called, stop is called before the thread ends. When mcplink_client_free has returned, all threads have ended but for those
+ * whose callback does not return; called in a callback of the client, it ends them behind that. A thread that connects or logs in may be
+ * on its way out for a moment longer, where that can't be interrupted.
+ *
+ * Threads with these callbacks have the stack of those that run code of the host. Threads of the host itself, such as those that dispatch a
+ * pump, are not told of.
+ *
+ * options: the options.
+ * start: called before any other callback on the thread; NULL for none.
+ * stop: called behind all others; NULL for none.
+ * user, destroy: passed to both; ended when others are set, or when the options, all clients made with them and what was kept of those have
+ * been freed, and their threads have ended.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_on_thread(mcplink_client_options_t *options,
+                                                  mcplink_thread_fn start,
+                                                  mcplink_thread_fn stop,
+                                                  void *user,
+                                                  mcplink_destroy_fn destroy);
+
+/**
  * Connects to a server that is started as a child process, and ended with the client: messages on its standard input and output.
  *
  * options: the options.
@@ -2637,6 +2738,9 @@ mcplink_status_t mcplink_client_close(mcplink_client_t *client,
 /**
  * Closes a client and frees it. Started calls get their outcome before this returns, and no callback of the client runs after it. Within a callback
  * of the client it returns at once, and the rest happens when that returns.
+ *
+ * In a fork of the process that made it this does nothing: its memory and its descriptors, which are close-on-exec, stay until the process ends
+ * or becomes another program. See MCPLINK_E_FORKED.
  *
  * client: NULL is fine. Other threads may be in functions of it: they return MCPLINK_E_CLOSED. None may begin to use it. Threads: any. Blocks:
  * until the connection is closed, see mcplink_client_options_set_close_ms, and callbacks that run have returned. Since 0.1.
@@ -4044,6 +4148,85 @@ mcplink_status_t mcplink_server_options_add_extension(mcplink_server_options_t *
                                                       size_t len);
 
 /**
+ * Says how much stack threads of the server have that may run code of the host. Defaults to 8 MiB. It is reserved, not used, until something is
+ * put there.
+ *
+ * options: the settings.
+ * bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds it up to whole pages. What it has no room for is found out when a thread starts.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another size. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_set_thread_stack_size(mcplink_server_options_t *options,
+                                                              size_t bytes);
+
+/**
+ * Says what the names of the threads of the server begin with. Defaults to "mcplink". A dash and the role of the thread follow, such as
+ * "mcplink-crew"; Linux shows 15 bytes in all.
+ *
+ * options: the settings.
+ * prefix: 1 to 15 bytes, without control characters.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another prefix. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_thread_prefix(mcplink_server_options_t *options, const char *prefix);
+
+/**
+ * Sets what runs first and last on each thread that the library starts for the server, on that thread: as a virtual machine needs it that
+ * has to know the threads which enter it, or a profiler.
+ *
+ * Where start was called, stop is called before the thread ends. When mcplink_server_free has returned, all threads have ended but for those
+ * whose callback does not return; called in a callback of the server, it ends them behind that.
+ *
+ * Threads with these callbacks have the stack of those that run code of the host. Threads of the host itself, such as those that dispatch a
+ * pump, are not told of.
+ *
+ * options: the settings.
+ * start: called before any other callback on the thread; NULL for none.
+ * stop: called behind all others; NULL for none.
+ * user, destroy: passed to both; ended when others are set, or when the settings, all servers made with them and what was kept of those have
+ * been freed, and their threads have ended.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_on_thread(mcplink_server_options_t *options,
+                                                  mcplink_thread_fn start,
+                                                  mcplink_thread_fn stop,
+                                                  void *user,
+                                                  mcplink_destroy_fn destroy);
+
+/**
+ * Sets what is told who comes and who goes: each client that has said who it is, by "initialize" or by its first request since 2026-07-28, and
+ * the end of its connection, or of its session over HTTP. Clients over HTTP that keep no session, as all since 2026-07-28, are not told.
+ *
+ * options: the settings.
+ * callback: gets MCPLINK_SERVER_SESSION_BEGAN and MCPLINK_SERVER_SESSION_ENDED. NULL for none. Runs one at a time and in order, on a thread of the
+ * server's or where its pump is dispatched, maybe beside the first requests. None is dropped, and mcplink_server_free tells the last of them.
+ * user, destroy: passed to callback; ended when another function is set, or when the settings and all servers made with them have ended.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_on_session(mcplink_server_options_t *options,
+                                                   mcplink_event_fn callback,
+                                                   void *user,
+                                                   mcplink_destroy_fn destroy);
+
+/**
+ * Sets what is told of trouble with clients, for hosts that count it, raise an alarm or shut somebody out: what is refused because it is
+ * malformed, too long, too much or not allowed, and handlers that fail. These are few kinds, to be told apart without reading text; the log has a
+ * line for most of them too, and for much else.
+ *
+ * options: the settings.
+ * callback: gets the other events of enum mcplink_server_event. NULL for none. Runs one at a time and in order, on a thread of the server's or where
+ * its pump is dispatched. 1024 wait at most; more are dropped.
+ * user, destroy: passed to callback; ended when another function is set, or when the settings and all servers made with them have ended.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_on_event(mcplink_server_options_t *options,
+                                                 mcplink_event_fn callback,
+                                                 void *user,
+                                                 mcplink_destroy_fn destroy);
+
+/**
  * Makes a server with the usual settings.
  *
  * name: its name, for programs.
@@ -4072,10 +4255,14 @@ mcplink_status_t mcplink_server_new_with(const mcplink_server_options_t *options
  * Frees a server: ends all that it serves, as mcplink_server_stop does, and waits for that. After it no callback of the server runs. Called
  * in one of its own callbacks it returns at once, and the rest happens when the callback has returned.
  *
+ * In a fork of the process that made it this does nothing: its memory and its descriptors, which are close-on-exec, stay until the process ends
+ * or becomes another program. See MCPLINK_E_FORKED.
+ *
  * server: NULL is fine. Threads: any; nobody may begin to use the server meanwhile, and those who use it are woken with MCPLINK_E_CLOSED.
  * Blocks: until handlers have returned, a few seconds at most. Since 0.1.
  */
-MCPLINK_API void mcplink_server_free(mcplink_server_t *server);
+MCPLINK_API
+void mcplink_server_free(mcplink_server_t *server);
 
 /**
  * Ends all that the server serves: blocking calls such as mcplink_server_serve_stdio return MCPLINK_OK, sessions and listeners close, and

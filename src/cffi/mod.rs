@@ -8,7 +8,7 @@
 //!  handle   objects that many threads use, and how they end
 //!  user     callbacks of the host, and what belongs to them
 //!  queue    callbacks that wait for their thread;  stage  whose queue that is;  pump  the host's
-//!  callers  threads for calls that nobody waits for
+//!  callers  threads for calls that nobody waits for;  threads  what all of them are like
 //!  served   the right to answer, of each kind;  request, responder, long, answer  how C sees it
 //!  text, json, writer, status, error    what goes over the border
 //! ```
@@ -46,6 +46,7 @@ mod server;
 mod stage;
 mod status;
 mod text;
+mod threads;
 mod transport;
 mod user;
 mod version;

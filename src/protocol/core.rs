@@ -24,11 +24,11 @@ use super::log::{LogHook, LogLevel, tell};
 use super::outbox::Outbox;
 use super::outgoing::Calls;
 use super::stats::{Counters, Stats};
+use super::trouble::{ServerEventKind, Trouble, TroubleHook};
 use crate::error::Error;
 use crate::sync::{Condvar, Mutex};
 use crate::transport::carrier::Carrier;
-use crate::transport::sys::thread::Started;
-use crate::transport::{Control, Limits, Receiver, Sender};
+use crate::transport::{Control, Limits, Receiver, Sender, Started, Threads};
 
 const CANCELLED: &str = "notifications/cancelled";
 const PROGRESS: &str = "notifications/progress";
@@ -96,6 +96,8 @@ pub(crate) struct Settings {
     pub(crate) slow_handler: Duration,
     pub(crate) keep_alive: Option<KeepAlive>,
     pub(crate) log: Option<LogHook>,
+    pub(crate) trouble: Option<TroubleHook>,
+    pub(crate) threads: Threads,
 }
 
 #[derive(Debug, Default)]
@@ -243,6 +245,23 @@ impl Core {
         text: impl FnOnce() -> String,
     ) {
         tell(self.settings.log.as_ref(), level, target, text);
+    }
+
+    /// Tells who wants to know trouble by its kind; the log is told apart.
+    pub(crate) fn trouble(
+        &self,
+        kind: ServerEventKind,
+        method: Option<&str>,
+        text: impl FnOnce() -> String,
+    ) {
+        if let Some(hook) = &self.settings.trouble {
+            hook(Trouble {
+                kind,
+                peer: self.peer(),
+                method,
+                text: text(),
+            });
+        }
     }
 
     pub(crate) fn allow_batches(&self, allowed: bool) {

@@ -245,7 +245,9 @@ impl Link {
             .map_err(|error| match (error.0, access.primitive) {
                 (Failure::NotFound, Some(primitive)) => primitive.unknown(),
                 (Failure::NotFound, None) => RpcError::method_not_found(access.method),
-                (other, _) => self.reveal(other, "guard of", access.method),
+                (other, _) => {
+                    self.reveal(&access.responder.peer(), other, "guard of", access.method)
+                }
             })
     }
 

@@ -193,6 +193,7 @@ static void on_simple(void *user) { (void)user; }
 static void on_cancelled(void *user) { (void)user; }
 static void on_transport(void *user) { (void)user; }
 static void on_line(void *user, mcplink_str_t line) { (void)user, use_text(line); }
+static void on_thread(void *user, mcplink_str_t name) { (void)user, use_text(name); }
 static void on_log(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text) { (void)user, (void)level, use_text(target), use_text(text); }
 static void on_progress(void *user, double a, double b, mcplink_str_t text) { (void)user, (void)a, (void)b, use_text(text); }
 static mcplink_status_t on_bearer(void *user, mcplink_token_t *token) { (void)user; return mcplink_token_set(token, "token", MCPLINK_NUL); }

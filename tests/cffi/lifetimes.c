@@ -16,6 +16,7 @@ static void on_event(void *user, int32_t event, const mcplink_json_t *params) { 
 static void on_log(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text) { (void)user, (void)level, (void)target, (void)text; }
 static void on_line(void *user, mcplink_str_t line) { (void)user, (void)line; }
 static void on_progress(void *user, double done, double total, mcplink_str_t message) { (void)user, (void)done, (void)total, (void)message; }
+static void on_thread(void *user, mcplink_str_t name) { (void)user, (void)name; }
 static void on_simple(void *user) { (void)user; }
 static mcplink_status_t on_bearer(void *user, mcplink_token_t *token) { (void)user, (void)token; return MCPLINK_OK; }
 static void on_authenticate(void *user, mcplink_http_request_t *request) { (void)user, (void)request; }
@@ -56,6 +57,13 @@ static void of_options(void)
     CLIENT(mcplink_client_options_set_log(o, MCPLINK_LOG_DEBUG, on_log, user, count_end));
     CLIENT(mcplink_client_options_set_stderr(o, MCPLINK_STDERR_CAPTURE, on_line, user, count_end));
     CLIENT(mcplink_client_options_set_bearer_hook(o, on_bearer, user, count_end));
+    CLIENT(mcplink_client_options_on_thread(o, on_thread, on_thread, user, count_end));
+    s = mcplink_server_options_new("x", "1");
+    REPLACED(mcplink_server_options_on_session(s, on_event, user, count_end), mcplink_server_options_free(s));
+    s = mcplink_server_options_new("x", "1");
+    REPLACED(mcplink_server_options_on_event(s, on_event, user, count_end), mcplink_server_options_free(s));
+    s = mcplink_server_options_new("x", "1");
+    REPLACED(mcplink_server_options_on_thread(s, on_thread, on_thread, user, count_end), mcplink_server_options_free(s));
     s = mcplink_server_options_new("x", "1");
     REPLACED(mcplink_server_options_set_log(s, MCPLINK_LOG_DEBUG, on_log, user, count_end), mcplink_server_options_free(s));
     s = mcplink_server_options_new("x", "1");

@@ -14,7 +14,7 @@ const LAST: Duration = Duration::from_secs(2);
 
 impl Core {
     /// Nothing is read any more, for this reason. Wakes every caller; requests in hand may finish if this side serves.
-    pub(in crate::protocol) fn end(self: &Arc<Self>, error: &Error) {
+    pub(crate) fn end(self: &Arc<Self>, error: &Error) {
         self.ending.store(true, Ordering::SeqCst);
         let mut life = self.life.lock();
         if life.ended.is_some() {

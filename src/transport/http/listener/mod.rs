@@ -55,9 +55,9 @@ use self::shared::{LISTENER, Shared};
 use super::Service;
 use crate::error::{Error, Result};
 use crate::sync::Mutex;
+use crate::transport::Stack;
 use crate::transport::sys::process::Origin;
 use crate::transport::sys::tcp::{self, Registered};
-use crate::transport::sys::thread::{self, Stack};
 
 /// How long a shutdown waits for threads that are still in the service after the deadline.
 const LAST: Duration = Duration::from_secs(1);
@@ -125,7 +125,8 @@ impl HttpListener {
             prepared.map_err(|error| Error::io("preparing the HTTP listener", error))?;
         let shared = Arc::new(Shared::new(service, limits, poller));
         let work = Loop::new(Arc::clone(&shared), listener);
-        let thread = thread::start("mcplink-poller", Stack::Small, move || work.run())?;
+        let threads = &shared.limits.threads;
+        let thread = threads.start("poller", Stack::Small, move || work.run())?;
         Ok(Self {
             shared,
             local,

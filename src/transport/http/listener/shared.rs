@@ -13,7 +13,7 @@ use super::crew::Crew;
 use super::{HttpLimits, HttpStats, worker};
 use crate::sync::Mutex;
 use crate::transport::http::Service;
-use crate::transport::sys::thread::{Stack, Started};
+use crate::transport::{Stack, Started};
 
 /// The key of the listening socket among those of the connections.
 pub(super) const LISTENER: usize = 0;
@@ -74,8 +74,8 @@ impl Shared {
     /// Starts a worker, which the crew has counted.
     pub(super) fn start_worker(self: &Arc<Self>) {
         let shared = Arc::clone(self);
-        let work = move || worker::work(&shared);
-        let started = self.workers.start("mcplink-http", Stack::Large, work);
+        let (kind, work) = (&self.limits.threads, move || worker::work(&shared));
+        let started = self.workers.start(kind, "http", Stack::Large, work);
         if started.is_err() {
             for conn in self.crew.failed() {
                 conn.turn_away("no thread can be started to serve the request: try again later");
