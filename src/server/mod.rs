@@ -77,6 +77,7 @@ use self::prompts::{PromptHandler, Prompts};
 pub use self::rate::RateLimit;
 pub use self::resources::{Cached, ResourceCall, ResourceOutput, ResourceRead};
 use self::resources::{ReadHandler, Resources, Templates};
+use self::scopes::Requirements;
 use self::state::KeyRing;
 pub use self::state::StateKey;
 pub use self::store::{MemoryStateStore, StateStore};
@@ -108,6 +109,7 @@ struct Inner {
     resources: Resources,
     templates: Templates,
     completers: Completers,
+    requirements: Requirements,
     guards: Guards,
     /// By their ids, with their settings.
     extensions: JsonObject,
