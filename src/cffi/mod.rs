@@ -10,6 +10,7 @@
 //!  queue    callbacks that wait for their thread;  stage  whose queue that is;  pump  the host's
 //!  callers  threads for calls that nobody waits for
 //!  served   the right to answer, of each kind;  request, responder, long, answer  how C sees it
+//!  auth     OAuth for clients
 //!  text, json, writer, status, error    what goes over the border
 //! ```
 #![allow(unsafe_code, reason = "exported symbols, and what C passes")]
@@ -25,6 +26,7 @@
 #![deny(improper_ctypes_definitions)]
 
 mod answer;
+mod auth;
 mod callers;
 mod cancel;
 mod client;
