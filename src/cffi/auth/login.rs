@@ -33,7 +33,6 @@ pub struct mcplink_login_t {
 }
 
 /// What is shown of it.
-#[cfg_attr(not(feature = "auth"), allow(dead_code, reason = "nobody logs in"))]
 pub(super) struct Shown<'a> {
     pub(super) url: &'a str,
     pub(super) server: &'a str,
@@ -48,7 +47,6 @@ pub(super) struct Visit {
     over: CancelToken,
 }
 
-#[cfg_attr(not(feature = "auth"), allow(dead_code, reason = "nobody logs in"))]
 impl mcplink_login_t {
     pub(super) fn new(
         shown: &Shown<'_>,
@@ -76,7 +74,6 @@ impl Drop for mcplink_login_t {
     }
 }
 
-#[cfg_attr(not(feature = "auth"), allow(dead_code, reason = "nobody logs in"))]
 impl Visit {
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self {
