@@ -27,10 +27,13 @@ pub struct mcplink_login_t {
     /// Whose callback got it.
     owner: u64,
     /// Whether a URL is the answer; nothing is, where a listener of ours waits for it.
-    is_answer: Option<Box<dyn Fn(&str) -> bool + Send + Sync>>,
+    is_answer: Option<Check>,
     visit: Arc<Visit>,
     on_over: Mutex<Option<OnTrigger>>,
 }
+
+/// Whether a URL is the answer to a login.
+pub(super) type Check = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// What is shown of it.
 pub(super) struct Shown<'a> {
@@ -51,7 +54,7 @@ impl mcplink_login_t {
     pub(super) fn new(
         shown: &Shown<'_>,
         owner: u64,
-        is_answer: Option<Box<dyn Fn(&str) -> bool + Send + Sync>>,
+        is_answer: Option<Check>,
         visit: &Arc<Visit>,
     ) -> Arc<Self> {
         Arc::new(Self {

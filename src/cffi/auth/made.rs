@@ -92,7 +92,7 @@ mod with {
     };
     use crate::cffi::auth::inside::{Entered, Inside};
     use crate::cffi::auth::kept::{Functions, Kept};
-    use crate::cffi::auth::login::{Shown, Visit as Answer, mcplink_login_t};
+    use crate::cffi::auth::login::{Check, Shown, Visit as Answer, mcplink_login_t};
     use crate::cffi::auth::registered::{Proof, Registered};
     use crate::cffi::auth::settings::{Settings, invalid, mcplink_dpop};
     use crate::cffi::auth::ways::{VisitFn, Way, mcplink_subject};
@@ -367,8 +367,6 @@ mod with {
             self.0.end();
         }
     }
-
-    type Check = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
     /// Runs the function that shows a login to a person.
     fn show(
