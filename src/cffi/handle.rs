@@ -57,15 +57,20 @@ pub(super) struct Gate {
 
 impl Gate {
     pub(super) fn new() -> Self {
-        static NUMBERS: AtomicU64 = AtomicU64::new(1);
         Self {
             state: AtomicU32::new(ALIVE),
-            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
+            number: Self::next_number(),
             process: std::process::id(),
             inside: AtomicUsize::new(0),
             lock: Mutex::new(()),
             left: Condvar::new(),
         }
+    }
+
+    /// A number that no handle has, for what has callbacks too.
+    pub(super) fn next_number() -> u64 {
+        static NUMBERS: AtomicU64 = AtomicU64::new(1);
+        NUMBERS.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Tells the handle from all others of the process.

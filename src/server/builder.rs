@@ -37,10 +37,9 @@ use crate::validation::Validator;
 /// Describes a server. What is wrong is said at the end, by [`build`](Self::build) or [`serve_stdio`](Self::serve_stdio).
 #[must_use = "a server that is not built serves nobody"]
 pub struct ServerBuilder {
-    inner: Inner,
+    pub(super) inner: Inner,
     /// Added at the end, when it is known what checks them.
     tools: Vec<(Tool, ToolHandler)>,
-    pub(super) requirements: Requirements,
     fault: Option<Error>,
 }
 
@@ -61,6 +60,7 @@ impl ServerBuilder {
             resources: Default::default(),
             templates: Default::default(),
             completers: Default::default(),
+            requirements: Requirements::default(),
             guards: Vec::new(),
             extensions: JsonObject::new(),
             logging: false,
@@ -90,7 +90,6 @@ impl ServerBuilder {
         Self {
             inner,
             tools: Vec::new(),
-            requirements: Requirements::default(),
             fault,
         }
     }
@@ -608,14 +607,11 @@ impl ServerBuilder {
         if let Some(fault) = self.fault {
             return Err(fault);
         }
-        let mut inner = self.inner;
+        let inner = self.inner;
         for (tool, handler) in self.tools {
             inner.add_tool(tool, handler)?;
         }
-        if !self.requirements.is_empty() {
-            self.requirements.check(&inner)?;
-            inner.guards.insert(0, Arc::new(self.requirements));
-        }
+        inner.requirements.check(&inner)?;
         Ok(Server(Arc::new(inner)))
     }
 

@@ -44,10 +44,9 @@ pub(super) fn link_of(peer: &Peer) -> Arc<Link> {
 
 /// From which connection of a server a request of a method of the host's own came, and on whose behalf.
 #[cfg(feature = "cffi")]
-pub(crate) fn origin_of(responder: &Responder) -> (u64, Option<String>) {
+pub(crate) fn origin_of(responder: &Responder) -> (u64, Option<Principal>) {
     let link = link_of(&responder.peer());
-    let principal = link.principal_of(responder).map(str::to_owned);
-    (link.number, principal)
+    (link.number, link.identity_of(responder).cloned())
 }
 
 /// The handlers of all connections of a server.

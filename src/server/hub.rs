@@ -355,7 +355,7 @@ impl Link {
         let mut granted = self.server.grant(params.notifications);
         let mut wanted = Wanted::of(&granted);
         if let Some(uris) = &mut granted.resource_subscriptions
-            && !self.server.guards.is_empty()
+            && !(self.server.guards.is_empty() && self.server.requirements.is_empty())
         {
             uris.retain(|uri| {
                 let resource = access.about(Primitive::Resource(uri));

@@ -80,6 +80,7 @@ use self::prompts::{PromptHandler, Prompts};
 pub use self::rate::RateLimit;
 pub use self::resources::{Cached, ResourceCall, ResourceOutput, ResourceRead};
 use self::resources::{ReadHandler, Resources, Templates};
+use self::scopes::Requirements;
 use self::state::KeyRing;
 pub use self::state::StateKey;
 pub use self::store::{MemoryStateStore, StateStore};
@@ -111,6 +112,7 @@ struct Inner {
     resources: Resources,
     templates: Templates,
     completers: Completers,
+    requirements: Requirements,
     guards: Guards,
     /// By their ids, with their settings.
     extensions: JsonObject,

@@ -27,6 +27,9 @@ mod questions;
 mod reach;
 mod tuning;
 
+pub(super) use self::options::mcplink_token_t;
+pub(super) use self::reach::mcplink_bearer_fn;
+
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;

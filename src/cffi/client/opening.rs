@@ -30,7 +30,6 @@ fn prepare(options: &mcplink_client_options_t) -> Outcome<Prepared> {
     let threads = options.threads.of(gate.number());
     let stage = Stage::new(gate.number(), options.pump.clone(), threads.clone());
     let hooks = options.hooks.clone();
-    let (has_lines, has_bearer) = (hooks.stderr.is_some(), hooks.bearer.is_some());
     let shared = Arc::new(Shared::new(
         gate.number(),
         stage,
@@ -38,8 +37,7 @@ fn prepare(options: &mcplink_client_options_t) -> Outcome<Prepared> {
         options.timeouts,
         threads.clone(),
     ));
-    let weak = Arc::downgrade(&shared);
-    let Ready { transport, tail } = options.endpoint.transport(&weak, has_lines, has_bearer)?;
+    let Ready { transport, tail } = options.endpoint.transport(&shared)?;
     if let Some(tail) = tail {
         _ = shared.tail.set(tail);
     }

@@ -41,9 +41,9 @@ pub struct mcplink_client_options_t {
     builder: Option<ClientBuilder>,
 }
 
-/// Where a function of the host puts a token: see mcplink_client_options_set_bearer_hook.
+/// Where a function of the host puts a token or another secret: see mcplink_client_options_set_bearer_hook.
 pub struct mcplink_token_t {
-    pub(super) text: Option<String>,
+    pub(in crate::cffi) text: Option<String>,
 }
 
 use mcplink_client_options_t as Options;
@@ -423,7 +423,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_log(
     }
 }
 
-/// Gives a token to the function that was asked for one: see mcplink_client_options_set_bearer_hook.
+/// Gives a token, or another secret, from a function of the host that was asked for one: see mcplink_client_options_set_bearer_hook.
 ///
 /// token: what the function was given; valid until it returns.
 /// text, len: the token, copied; MCPLINK_NUL measures it.
