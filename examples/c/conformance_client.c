@@ -4,9 +4,13 @@
  * MCP_CONFORMANCE_PROTOCOL_VERSION the revision, MCP_CONFORMANCE_CONTEXT what the scenario gives along. */
 #include <mcplink.h>
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* The suite can't end us if we hang. */
@@ -15,9 +19,113 @@
 struct run {
     const char *url;
     mcplink_handler_fn on_elicit;
+    /* Of the scenarios about authorization. */
+    const char *auth;
     mcplink_client_t *client;
     mcplink_error_t *err;
 };
+
+/* Where the document of this client would be; and where logins lead, which is seen without going there. */
+#define DOCUMENT "https://conformance-test.local/client-metadata.json"
+#define REDIRECT "http://127.0.0.1:33418/callback"
+
+/* Asks for the page of a login; the suite's authorization server asks no person, and answers with a redirect at once. */
+static void visit(void *user, mcplink_login_t *login)
+{
+    static const char begin[] = "http://";
+    char request[8192], answer[16384], *line;
+    const char *url = mcplink_login_url(login).ptr, *path;
+    struct sockaddr_in place = { .sin_family = AF_INET };
+    size_t len = 0;
+    ssize_t got = 0;
+    int fd;
+    (void)user;
+    if (strncmp(url, begin, strlen(begin)) != 0 || (path = strchr(url + strlen(begin), '/')) == NULL) return;
+    url = strchr(url + strlen(begin), ':');
+    if (url == NULL || url > path) return;
+    place.sin_port = htons((uint16_t)atoi(url + 1));
+    place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: localhost%.*s\r\nConnection: close\r\n\r\n", path, (int)(path - url), url);
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&place, sizeof place) == 0
+        && send(fd, request, strlen(request), MSG_NOSIGNAL) == (ssize_t)strlen(request))
+        while (len + 1 < sizeof answer && (got = read(fd, answer + len, sizeof answer - 1 - len)) > 0) len += (size_t)got;
+    if (fd >= 0) close(fd);
+    answer[len] = 0;
+    for (line = answer; line != NULL; line = strstr(line, "\r\n")) {
+        line += line == answer ? 0 : 2;
+        if (strncasecmp(line, "location: ", 10) == 0) {
+            mcplink_login_answer(login, line + 10, strcspn(line + 10, "\r"));
+            return;
+        }
+    }
+    mcplink_login_refuse(login, "the page leads nowhere");
+}
+
+static mcplink_status_t give(void *text, mcplink_token_t *token)
+{
+    return mcplink_token_set(token, text, MCPLINK_NUL);
+}
+
+static mcplink_status_t state_it(void *text, mcplink_str_t audience, mcplink_token_t *token)
+{
+    (void)audience;
+    return give(text, token);
+}
+
+/* What the scenario gives along; NULL where it is missing, which is refused where it is needed. */
+static const char *given(const mcplink_json_t *context, const char *name)
+{
+    const mcplink_json_t *it = mcplink_json_get(context, name);
+    return mcplink_json_is_missing(it) ? NULL : mcplink_json_str(it).ptr;
+}
+
+static char *copy_of(const char *text) { return text != NULL ? strdup(text) : NULL; }
+
+/* Says how tokens are come by in a scenario. */
+static mcplink_status_t set_oauth(const char *scenario, const mcplink_json_t *context, mcplink_oauth_t *oauth)
+{
+    mcplink_oauth_client_t *me = mcplink_oauth_client_new(given(context, "issuer"), given(context, "client_id"));
+    mcplink_oauth_client_t *at_provider = mcplink_oauth_client_new(given(context, "idp_issuer"), given(context, "idp_client_id"));
+    mcplink_status_t st;
+    if (strcmp(scenario, "auth/client-credentials-jwt") == 0)
+        mcplink_oauth_client_set_key(me, given(context, "private_key_pem"), MCPLINK_NUL, NULL, false);
+    else
+        mcplink_oauth_client_set_secret(me, given(context, "client_secret"));
+    mcplink_oauth_set_client_name(oauth, "mcplink-conformance", NULL);
+    st = mcplink_oauth_set_visitor(oauth, REDIRECT, visit, NULL, NULL);
+    if (strncmp(scenario, "auth/client-credentials-", 24) == 0) {
+        mcplink_oauth_set_client_credentials(oauth);
+        st = mcplink_oauth_add_client(oauth, me);
+    } else if (strcmp(scenario, "auth/pre-registration") == 0) {
+        st = mcplink_oauth_add_client(oauth, me);
+    } else if (strcmp(scenario, "auth/wif-jwt-bearer") == 0) {
+        st = mcplink_oauth_set_workload(oauth, given(context, "client_id"), state_it, copy_of(given(context, "valid_jwt")), free);
+    } else if (strcmp(scenario, "auth/enterprise-managed-authorization") == 0) {
+        mcplink_oauth_add_client(oauth, me);
+        st = mcplink_oauth_set_enterprise(oauth, given(context, "idp_token_endpoint"), at_provider, MCPLINK_SUBJECT_ID_TOKEN, give,
+                                          copy_of(given(context, "idp_id_token")), free);
+    } else {
+        mcplink_oauth_set_client_document(oauth, DOCUMENT);
+    }
+    mcplink_oauth_client_free(me);
+    mcplink_oauth_client_free(at_provider);
+    return st;
+}
+
+static mcplink_status_t authorize(struct run *run, mcplink_client_options_t *o)
+{
+    const char *text = getenv("MCP_CONFORMANCE_CONTEXT");
+    mcplink_json_t *context = NULL;
+    mcplink_oauth_t *oauth = mcplink_oauth_new();
+    mcplink_status_t st = MCPLINK_OK;
+    if (text != NULL) st = mcplink_json_parse(text, MCPLINK_NUL, &context, &run->err);
+    if (st == MCPLINK_OK) st = set_oauth(run->auth, context, oauth);
+    if (st == MCPLINK_OK) st = mcplink_client_options_set_oauth(o, oauth);
+    mcplink_oauth_free(oauth);
+    mcplink_json_free(context);
+    return st;
+}
 
 static mcplink_status_t connect_to_server(struct run *run)
 {
@@ -26,6 +134,7 @@ static mcplink_status_t connect_to_server(struct run *run)
     mcplink_client_options_set_info(o, "mcplink-conformance", mcplink_version());
     mcplink_client_options_set_url(o, run->url);
     if (run->on_elicit != NULL) mcplink_client_options_on_elicit(o, run->on_elicit, run, NULL);
+    if (st == MCPLINK_OK && run->auth != NULL) st = authorize(run, o);
     if (st == MCPLINK_OK) st = mcplink_client_open(o, &run->client, &run->err);
     mcplink_client_options_free(o);
     return st;
@@ -252,6 +361,15 @@ static mcplink_status_t echo_schema(struct run *run)
     return st;
 }
 
+/* The scenarios about authorization differ in how tokens are come by only. */
+#define AUTH "auth/"
+
+static mcplink_status_t behind_a_login(struct run *run)
+{
+    mcplink_status_t st = only_list(run);
+    return st == MCPLINK_OK ? call_with(run, "test-tool", "{}") : st;
+}
+
 static const struct scenario {
     const char *name;
     mcplink_status_t (*run)(struct run *run);
@@ -268,13 +386,16 @@ static const struct scenario {
     { "http-custom-headers", custom_headers, NULL },
     { "http-invalid-tool-headers", call_all, NULL },
     { "json-schema-2020-12-preservation", echo_schema, NULL },
+    { AUTH, behind_a_login, NULL },
 };
+
+static bool is_auth(const char *name) { return strncmp(name, AUTH, strlen(AUTH)) == 0; }
 
 static const struct scenario *find_scenario(const char *name)
 {
     size_t i;
     for (i = 0; name != NULL && i < sizeof scenarios / sizeof *scenarios; i++)
-        if (strcmp(scenarios[i].name, name) == 0) return &scenarios[i];
+        if (strncmp(scenarios[i].name, name, is_auth(name) ? strlen(AUTH) : strlen(name) + 1) == 0) return &scenarios[i];
     return NULL;
 }
 
@@ -290,6 +411,7 @@ int main(int argc, char **argv)
     alarm(PATIENCE_SECONDS);
     run.url = argv[1];
     run.on_elicit = scenario->on_elicit;
+    if (strcmp(scenario->name, AUTH) == 0) run.auth = getenv("MCP_CONFORMANCE_SCENARIO");
     st = connect_to_server(&run);
     if (st == MCPLINK_OK) st = scenario->run(&run);
     if (st < 0) fprintf(stderr, "conformance_client: %s: %s\n", mcplink_status_name(st), mcplink_error_message(run.err));
