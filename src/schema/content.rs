@@ -12,6 +12,7 @@ use super::resource::{Resource, ResourceContents};
 use super::tagged::{self, Tagged, Unknown};
 use super::version::{FitTo, ProtocolVersion, keep_since};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::jsonrpc::text::write_string;
 
 /// Who content is for or a message is from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -187,6 +188,25 @@ impl ContentBlock {
         }
     }
 
+    /// Appends the JSON text, as it is serialised.
+    pub(super) fn append_to(&self, buffer: &mut Vec<u8>) -> serde_json::Result<()> {
+        match self {
+            Self::Text(content) if content.is_plain() => {
+                buffer.extend_from_slice(b"{\"type\":\"text\",\"text\":");
+                write_string(&content.text, buffer);
+            }
+            Self::Image(content) if content.is_plain() => {
+                buffer.extend_from_slice(b"{\"type\":\"image\",\"data\":");
+                write_string(&content.data, buffer);
+                buffer.extend_from_slice(b",\"mimeType\":");
+                write_string(&content.mime_type, buffer);
+            }
+            _ => return serde_json::to_writer(buffer, self),
+        }
+        buffer.push(b'}');
+        Ok(())
+    }
+
     /// The `type` on the wire.
     pub fn kind(&self) -> &str {
         match self {
@@ -348,6 +368,13 @@ impl TextContent {
     }
 }
 
+impl TextContent {
+    /// Whether it has none of the members that may be left out.
+    fn is_plain(&self) -> bool {
+        self.annotations.is_none() && self.meta.is_none() && self.extra.is_empty()
+    }
+}
+
 impl FitTo for TextContent {
     fn fit_to(&mut self, revision: ProtocolVersion) {
         self.annotations.fit_to(revision);
@@ -404,6 +431,13 @@ impl ImageContent {
     /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when they are not base64.
     pub fn bytes(&self) -> Result<Vec<u8>> {
         base64::decode("image", &self.data)
+    }
+}
+
+impl ImageContent {
+    /// Whether it has none of the members that may be left out.
+    fn is_plain(&self) -> bool {
+        self.annotations.is_none() && self.meta.is_none() && self.extra.is_empty()
     }
 }
 
