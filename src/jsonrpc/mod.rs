@@ -4,6 +4,7 @@
 
 mod id;
 mod line;
+pub(crate) mod members;
 mod message;
 pub(crate) mod nesting;
 mod skim;
