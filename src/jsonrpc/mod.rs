@@ -4,12 +4,15 @@
 
 mod id;
 mod line;
+pub(crate) mod members;
 mod message;
 pub(crate) mod nesting;
 mod skim;
+pub(crate) mod text;
 mod write;
 
 pub use id::RequestId;
 pub use line::{Line, LineBuffer, TooLong, end_line};
 pub use message::{Form, Malformed, Message, Notification, Parsed, RawResult, Request, Response};
+pub(crate) use write::write_result_with;
 pub use write::{write_error, write_notification, write_request, write_result};

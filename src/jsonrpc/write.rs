@@ -58,17 +58,21 @@ pub fn write_notification(
 ///
 /// When `result` can't be written as JSON.
 pub fn write_result(id: &RequestId, result: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
-    #[derive(Serialize)]
-    struct Out<'a, R> {
-        jsonrpc: &'static str,
-        id: &'a RequestId,
-        result: &'a R,
-    }
-    write(&Out {
-        jsonrpc: "2.0",
-        id,
-        result,
-    })
+    write_result_with(id, |buffer| serde_json::to_writer(buffer, result))
+}
+
+/// The same for a result that is appended to the buffer by a function.
+pub(crate) fn write_result_with(
+    id: &RequestId,
+    append: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
+) -> serde_json::Result<Vec<u8>> {
+    let mut buffer = Vec::with_capacity(256);
+    buffer.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    serde_json::to_writer(&mut buffer, id)?;
+    buffer.extend_from_slice(br#","result":"#);
+    append(&mut buffer)?;
+    buffer.push(b'}');
+    Ok(buffer)
 }
 
 /// Writes the response of a request that failed. Without an id, the member is left out.

@@ -3,6 +3,7 @@
 //! It decides nothing; it is there to be shown ([`Activity`](super::Activity)), and to notice handlers that run for long. Whoever reads
 //! looks after them now and then, so that no thread is needed for it; who ends late says so too.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
@@ -26,14 +27,14 @@ pub(crate) struct InHand {
 #[derive(Debug)]
 struct State {
     last_key: u64,
-    items: Vec<Item>,
+    /// By their keys, which rise: none of them is looked for for long, however many there are.
+    items: BTreeMap<u64, Item>,
     /// When to look for handlers that run long.
     look_at: Instant,
 }
 
 #[derive(Debug)]
 struct Item {
-    key: u64,
     method: Box<str>,
     /// None for a notification.
     id: Option<RequestId>,
@@ -61,7 +62,7 @@ impl InHand {
     pub(crate) fn new(long: Duration, now: Instant) -> Self {
         let state = State {
             last_key: 0,
-            items: Vec::new(),
+            items: BTreeMap::new(),
             look_at: now,
         };
         Self {
@@ -79,14 +80,14 @@ impl InHand {
         if state.items.is_empty() {
             state.look_at = now + self.long.min(FAR);
         }
-        state.items.push(Item {
-            key,
+        let item = Item {
             method: method.into(),
             id: id.cloned(),
             since: now,
             open: true,
             run: None,
-        });
+        };
+        state.items.insert(key, item);
         self.count.store(state.items.len(), Ordering::Release);
         key
     }
@@ -124,13 +125,12 @@ impl InHand {
 
     fn change(&self, key: u64, change: impl FnOnce(&mut Item)) {
         let mut state = self.state.lock();
-        // What has come last ends first; streams stay at the front.
-        let Some(at) = state.items.iter().rposition(|item| item.key == key) else {
+        let Some(item) = state.items.get_mut(&key) else {
             return;
         };
-        change(&mut state.items[at]);
-        if !state.items[at].open && state.items[at].run.is_none() {
-            let gone = state.items.swap_remove(at);
+        change(item);
+        if !item.open && item.run.is_none() {
+            let gone = state.items.remove(&key);
             self.count.store(state.items.len(), Ordering::Release);
             drop(state);
             drop(gone);
@@ -152,7 +152,7 @@ impl InHand {
         }
         let mut next = self.long;
         let mut late = Vec::new();
-        for item in &mut state.items {
+        for item in state.items.values_mut() {
             let what = item.what();
             let Some(run) = item.run.as_mut().filter(|run| !run.told) else {
                 continue;
@@ -174,7 +174,7 @@ impl InHand {
     pub(crate) fn show(&self, now: Instant) -> Vec<OpenRequest> {
         let span = |since| now.saturating_duration_since(since);
         let state = self.state.lock();
-        let shown = state.items.iter().map(|item| OpenRequest {
+        let shown = state.items.values().map(|item| OpenRequest {
             id: item.id.clone(),
             method: item.method.to_string(),
             age: span(item.since),

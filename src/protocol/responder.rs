@@ -148,8 +148,16 @@ impl Responder {
     ///
     /// [`ErrorKind::Invalid`] when `result` can't be written as JSON (the peer gets an internal error), [`ErrorKind::Cancelled`] or
     /// [`ErrorKind::Closed`] when nobody waits any more.
-    pub fn respond(mut self, result: &impl Serialize) -> Result<()> {
-        match jsonrpc::write_result(self.id(), result) {
+    pub fn respond(self, result: &impl Serialize) -> Result<()> {
+        self.respond_with(|buffer| serde_json::to_writer(buffer, result))
+    }
+
+    /// The same with a result that is appended to the answer by a function.
+    pub(crate) fn respond_with(
+        mut self,
+        append: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
+    ) -> Result<()> {
+        match jsonrpc::write_result_with(self.id(), append) {
             Ok(text) => self.answer(text, None),
             Err(error) => {
                 let why = format!(

@@ -13,6 +13,7 @@ use super::resource::{Resource, ResourceContents};
 use super::tagged::{self, Tagged, Unknown};
 use super::version::{FitTo, ProtocolVersion, keep_since};
 use crate::error::Result;
+use crate::jsonrpc::text::write_string;
 
 /// A piece of content.
 ///
@@ -93,6 +94,25 @@ impl ContentBlock {
             Self::Text(content) => Some(&content.text),
             _ => None,
         }
+    }
+
+    /// Appends the JSON text, as it is serialised.
+    pub(super) fn append_to(&self, buffer: &mut Vec<u8>) -> serde_json::Result<()> {
+        match self {
+            Self::Text(content) if content.is_plain() => {
+                buffer.extend_from_slice(b"{\"type\":\"text\",\"text\":");
+                write_string(&content.text, buffer);
+            }
+            Self::Image(content) if content.is_plain() => {
+                buffer.extend_from_slice(b"{\"type\":\"image\",\"data\":");
+                write_string(&content.data, buffer);
+                buffer.extend_from_slice(b",\"mimeType\":");
+                write_string(&content.mime_type, buffer);
+            }
+            _ => return serde_json::to_writer(buffer, self),
+        }
+        buffer.push(b'}');
+        Ok(())
     }
 
     /// The `type` on the wire.
@@ -256,6 +276,13 @@ impl TextContent {
     }
 }
 
+impl TextContent {
+    /// Whether it has none of the members that may be left out.
+    fn is_plain(&self) -> bool {
+        self.annotations.is_none() && self.meta.is_none() && self.extra.is_empty()
+    }
+}
+
 impl FitTo for TextContent {
     fn fit_to(&mut self, revision: ProtocolVersion) {
         self.annotations.fit_to(revision);
@@ -312,6 +339,13 @@ impl ImageContent {
     /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when they are not base64.
     pub fn bytes(&self) -> Result<Vec<u8>> {
         base64::decode("image", &self.data)
+    }
+}
+
+impl ImageContent {
+    /// Whether it has none of the members that may be left out.
+    fn is_plain(&self) -> bool {
+        self.annotations.is_none() && self.meta.is_none() && self.extra.is_empty()
     }
 }
 

@@ -399,6 +399,61 @@ impl CallToolResult {
         self.is_error.unwrap_or(false)
     }
 
+    /// Appends the JSON text, as it is serialised.
+    pub(crate) fn append_to(&self, buffer: &mut Vec<u8>) -> serde_json::Result<()> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Rest<'a> {
+            #[serde(skip_serializing_if = "Option::is_none")]
+            structured_content: &'a Option<Box<RawValue>>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            is_error: Option<bool>,
+            #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+            meta: &'a Option<ResultMetaObject>,
+            #[serde(flatten)]
+            extra: &'a Extra,
+        }
+        let Self {
+            result_type,
+            content,
+            structured_content,
+            is_error,
+            meta,
+            extra,
+        } = self;
+        buffer.push(b'{');
+        if let Some(result_type) = result_type {
+            buffer.extend_from_slice(b"\"resultType\":");
+            serde_json::to_writer(&mut *buffer, result_type)?;
+            buffer.push(b',');
+        }
+        buffer.extend_from_slice(b"\"content\":[");
+        for (number, block) in content.iter().enumerate() {
+            if number > 0 {
+                buffer.push(b',');
+            }
+            block.append_to(buffer)?;
+        }
+        buffer.push(b']');
+        let rest = buffer.len();
+        serde_json::to_writer(
+            &mut *buffer,
+            &Rest {
+                structured_content,
+                is_error: *is_error,
+                meta,
+                extra,
+            },
+        )?;
+        // One object is made of both: the other one's opening brace becomes a comma, unless nothing comes behind it.
+        if buffer[rest..] == *b"{}" {
+            buffer.remove(rest);
+        } else {
+            buffer[rest] = b',';
+        }
+        Ok(())
+    }
+
     /// Reads the structured content as a type; `None` when there is none.
     ///
     /// # Errors

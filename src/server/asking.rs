@@ -9,8 +9,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use serde_json::value::RawValue;
-
 use super::Inner;
 use super::context::Context;
 use super::question_rules::{self, missing_capabilities};
@@ -33,8 +31,8 @@ const MAX_STATE_BYTES: usize = 64 << 10;
 pub(super) struct Asker {
     /// The name or URI of what is called.
     pub(super) target: String,
-    /// As they came; none is the same as `{}`.
-    pub(super) arguments: Option<Box<RawValue>>,
+    /// As JSON text, as they came; none is the same as `{}`.
+    pub(super) arguments: Option<Box<str>>,
     pub(super) again: Arc<dyn Again>,
 }
 
@@ -46,7 +44,7 @@ pub(super) trait Again: Send + Sync {
 impl Asker {
     /// The arguments as JSON text.
     pub(super) fn arguments(&self) -> &str {
-        self.arguments.as_deref().map_or("{}", RawValue::get)
+        self.arguments.as_deref().unwrap_or("{}")
     }
 
     /// Goes on where the state left off; a request without one starts anew.

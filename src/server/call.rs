@@ -138,7 +138,7 @@ impl ToolCall {
             result.fit_to(context.terms().revision);
             result
         });
-        context.conclude(result)
+        context.conclude_with(result, CallToolResult::append_to)
     }
 
     /// Answers with a protocol error. What went wrong in the tool is better said with a [`ToolError`], for the model to read.

@@ -372,11 +372,26 @@ impl Context {
 
     /// Answers with a result, unless the handler has to be run again first.
     pub(super) fn conclude(self, answer: Result<impl Serialize, RpcError>) -> Result<()> {
+        self.conclude_with(answer, |result, buffer| {
+            serde_json::to_writer(buffer, result)
+        })
+    }
+
+    /// The same with a result that is appended to the answer by a function.
+    pub(super) fn conclude_with<R>(
+        self,
+        answer: Result<R, RpcError>,
+        append: impl FnOnce(&R, &mut Vec<u8>) -> serde_json::Result<()>,
+    ) -> Result<()> {
         if self.rounds.lock().needs_input() {
             return asking::ask_client(self);
         }
         match answer {
-            Ok(result) => self.give(&result),
+            Ok(result) => {
+                self.finish_progress();
+                self.responder
+                    .respond_with(|buffer| append(&result, buffer))
+            }
             Err(error) => self.refuse(error),
         }
     }

@@ -34,6 +34,20 @@ pub(super) struct Conversation {
     agreed: Mutex<Option<Arc<Terms>>>,
     /// What `logging/setLevel` asked for.
     log_level: Mutex<Option<LoggingLevel>>,
+    /// The last `_meta` of the modern era: clients send the same with each request.
+    latest: Mutex<Option<Arc<Known>>>,
+}
+
+/// A longer `_meta` is not kept.
+const MAX_KEPT: usize = 1024;
+
+/// A `_meta` and what came of it.
+#[derive(Debug)]
+struct Known {
+    text: Box<str>,
+    /// Without what the terms consist of.
+    meta: RequestMetaObject,
+    terms: Arc<Terms>,
 }
 
 impl Conversation {
@@ -47,7 +61,7 @@ impl Conversation {
         };
         Self {
             agreed: Mutex::new(Some(Arc::new(terms))),
-            log_level: Mutex::default(),
+            ..Self::default()
         }
     }
 
@@ -87,6 +101,33 @@ impl Conversation {
             }
             _ => self.agreed.lock().clone().ok_or_else(|| not_opened(served)),
         }
+    }
+
+    /// The same for a `_meta` that is still text: gives what is left of it, too. Fails when it can't be read.
+    pub(super) fn read_terms(
+        &self,
+        text: &str,
+        served: &[ProtocolVersion],
+    ) -> serde_json::Result<Result<(RequestMetaObject, Arc<Terms>), RpcError>> {
+        let known = self.latest.lock().clone();
+        if let Some(known) = known.filter(|known| *known.text == *text) {
+            return Ok(Ok((known.meta.clone(), Arc::clone(&known.terms))));
+        }
+        let mut meta: RequestMetaObject = serde_json::from_str(text)?;
+        let is_modern = is_modern(Some(&meta));
+        let terms = self.terms(Some(&mut meta), served);
+        // One that names a token is of this request only.
+        let may_return = is_modern && meta.progress_token.is_none() && text.len() <= MAX_KEPT;
+        if let (true, Ok(terms)) = (may_return, &terms) {
+            let known = Known {
+                text: text.into(),
+                meta: meta.clone(),
+                terms: Arc::clone(terms),
+            };
+            let replaced = self.latest.lock().replace(Arc::new(known));
+            drop(replaced);
+        }
+        Ok(terms.map(|terms| (meta, terms)))
     }
 
     /// Answers `initialize`: the revision to speak from now on.
@@ -292,6 +333,36 @@ mod tests {
         let terms = conversation.terms(None, &newest_first()).expect("legacy");
         assert_eq!(terms.revision, ProtocolVersion::V2024_11_05);
         assert_eq!(modern(&conversation), ProtocolVersion::V2026_07_28);
+    }
+
+    // M-STATE-S-01
+    #[test]
+    fn what_is_remembered_of_a_meta_is_what_its_text_says() {
+        let conversation = Conversation::default();
+        let read = |name: &str, more: &str| {
+            let text = format!(
+                r#"{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}},"io.modelcontextprotocol/clientInfo":{{"name":"{name}","version":"1"}}{more}}}"#
+            );
+            let read = conversation.read_terms(&text, &newest_first());
+            let (meta, terms) = read.expect("JSON").expect("modern");
+            let info = terms.client_info.as_ref().expect("said");
+            assert_eq!(info.name, name);
+            assert_eq!(meta.client_info, None);
+            (meta, terms)
+        };
+        let (_, first) = read("a", "");
+        assert!(Arc::ptr_eq(&first, &read("a", "").1));
+        let (meta, other) = read("b", r#","x":1"#);
+        assert!(!Arc::ptr_eq(&first, &other));
+        assert_eq!(meta, read("b", r#","x":1"#).0);
+        // A token is nobody's but the request's.
+        let (meta, told) = read("b", r#","progressToken":7"#);
+        assert!(meta.progress_token.is_some() && !Arc::ptr_eq(&other, &told));
+        assert!(Arc::ptr_eq(&other, &read("b", r#","x":1"#).1));
+        assert_eq!(read("a", "").0.progress_token, None);
+        assert!(conversation.read_terms("[]", &newest_first()).is_err());
+        let refused = conversation.read_terms("{}", &newest_first());
+        assert!(refused.expect("JSON").is_err(), "initialize was not sent");
     }
 
     // L-INIT-S-24

@@ -24,6 +24,7 @@ use super::tasks::{self, Start};
 use super::tools::{Entry, Promise, Work};
 use crate::error::{ErrorCode, Excerpt, RpcError, without_position};
 use crate::jsonrpc::Request;
+use crate::jsonrpc::members::read_beside;
 use crate::protocol::principal::Principal;
 use crate::protocol::{Handlers, LogLevel, Peer, Responder};
 use crate::schema::{
@@ -142,7 +143,14 @@ pub(super) fn handlers(server: &Inner) -> Handlers {
 }
 
 /// A tool that is called, how, by whom, and whether as a task.
-type Found = (Arc<Entry>, CallToolRequestParams, Arc<Terms>, Option<Start>);
+struct Found {
+    entry: Arc<Entry>,
+    /// Without the arguments.
+    params: CallToolRequestParams,
+    arguments: Option<Box<str>>,
+    terms: Arc<Terms>,
+    start: Option<Start>,
+}
 
 pub(super) fn send<T: Serialize>(answer: Result<T, RpcError>, responder: Responder) {
     let sent = match answer {
@@ -154,10 +162,12 @@ pub(super) fn send<T: Serialize>(answer: Result<T, RpcError>, responder: Respond
 }
 
 pub(super) fn read<T: DeserializeOwned>(request: &Request) -> Result<T, RpcError> {
-    serde_json::from_str(request.params()).map_err(|error| {
-        let (method, what) = (Excerpt(request.method()), without_position(&error));
-        RpcError::invalid_params(format!("params of {method}: {}", Excerpt(&what)))
-    })
+    serde_json::from_str(request.params()).map_err(|error| unfit(request, &error))
+}
+
+fn unfit(request: &Request, error: &serde_json::Error) -> RpcError {
+    let (method, what) = (Excerpt(request.method()), without_position(error));
+    RpcError::invalid_params(format!("params of {method}: {}", Excerpt(&what)))
 }
 
 /// A server in one of its conversations.
@@ -391,12 +401,19 @@ impl Link {
     fn call_tool(self: &Arc<Self>, request: Request, responder: Responder) {
         match self.find_tool(&request, &responder) {
             Err(error) => send::<()>(Err(error), responder),
-            Ok((entry, params, terms, start)) => {
+            Ok(found) => {
+                let Found {
+                    entry,
+                    params,
+                    arguments,
+                    terms,
+                    start,
+                } = found;
                 let context = Context::new(self, request, responder, terms, params.meta);
                 let work = Arc::clone(&entry);
                 let asker = Asker {
                     target: params.name,
-                    arguments: params.arguments,
+                    arguments,
                     again: entry,
                 };
                 if let Err(error) = work.handler.check_arguments(asker.arguments()) {
@@ -423,12 +440,25 @@ impl Link {
 
     fn find_tool(&self, request: &Request, responder: &Responder) -> Result<Found, RpcError> {
         self.need(request, self.server.has(List::Tools))?;
-        let mut params: CallToolRequestParams = read(request)?;
-        let terms = self.terms(responder, params.meta.as_mut())?;
-        if params
-            .arguments
+        // Arguments may be large, and are for the handler to look into; `_meta` is often the same as before.
+        let read =
+            read_beside::<CallToolRequestParams, 2>(request.params(), ["arguments", "_meta"]);
+        let (mut params, aside) = read.map_err(|error| unfit(request, &error))?;
+        let [arguments, meta] = aside.map(|text| text.filter(|text| *text != "null"));
+        let arguments: Option<Box<str>> = arguments.map(Box::from);
+        let terms = match meta {
+            None => self.terms(responder, None)?,
+            Some(text) => {
+                let read = self.conversation.read_terms(text, &self.server.revisions);
+                let (meta, terms) = read.map_err(|error| unfit(request, &error))??;
+                params.meta = Some(meta);
+                self.attend(responder, &terms);
+                terms
+            }
+        };
+        if arguments
             .as_ref()
-            .is_some_and(|arguments| !arguments.get().starts_with('{'))
+            .is_some_and(|arguments| !arguments.starts_with('{'))
         {
             return Err(RpcError::invalid_params("arguments must be an object"));
         }
@@ -442,7 +472,13 @@ impl Link {
             Some(tasks) => tasks.decide(&entry.item, &terms, params.task.as_ref())?,
             None => None,
         };
-        Ok((entry, params, terms, start))
+        Ok(Found {
+            entry,
+            params,
+            arguments,
+            terms,
+            start,
+        })
     }
 
     /// On whose behalf the client acts, if that is known.
@@ -493,9 +529,14 @@ impl Link {
         meta: Option<&mut RequestMetaObject>,
     ) -> Result<Arc<Terms>, RpcError> {
         let terms = self.conversation.terms(meta, &self.server.revisions)?;
+        self.attend(responder, &terms);
+        Ok(terms)
+    }
+
+    fn attend(&self, responder: &Responder, terms: &Arc<Terms>) {
         if let Some(attendance) = &self.attendance {
             let peer = responder.peer();
-            attendance.begin(&peer, &terms, |terms| Session {
+            attendance.begin(&peer, terms, |terms| Session {
                 connection: self.number,
                 transport: match self.is_over_http {
                     true => SessionTransport::Http,
@@ -507,7 +548,6 @@ impl Link {
                 principal: self.identity_of(responder).cloned(),
             });
         }
-        Ok(terms)
     }
 }
 

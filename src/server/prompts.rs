@@ -292,7 +292,7 @@ impl Link {
             .admit(&self.access(&request, &responder, Some(wanted), &terms, meta))
             .and_then(|()| self.find_prompt(&params.name, &arguments))
             .and_then(|entry| {
-                let text = serde_json::value::to_raw_value(&arguments);
+                let text = serde_json::to_string(&arguments);
                 Ok((
                     entry,
                     text.map_err(|_| RpcError::internal("internal error"))?,
@@ -305,7 +305,7 @@ impl Link {
         let context = Context::new(self, request, responder, terms, params.meta);
         let asker = Asker {
             target: params.name,
-            arguments: Some(text),
+            arguments: Some(text.into()),
             again: entry,
         };
         asker.begin(

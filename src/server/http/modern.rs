@@ -11,23 +11,21 @@ use super::super::Inner;
 use super::super::conversation::unsupported_version;
 use crate::error::{ErrorCode, Excerpt, RpcError};
 use crate::jsonrpc::Request;
+use crate::jsonrpc::members::Members;
 use crate::schema::{JsonObject, ProtocolVersion, method};
 use crate::transport::http::HttpRequest;
 use crate::transport::http::field::{self, Mirror, Mirrored};
 
 /// What of a request's params the header fields are compared with. Members of the wrong type count as missing here.
-#[derive(Default, Deserialize)]
+///
+/// All are JSON text.
+#[derive(Clone, Copy, Default)]
 pub(super) struct Envelope<'a> {
-    #[serde(borrow, default, rename = "_meta")]
-    meta: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    name: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    uri: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "taskId")]
-    task_id: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    arguments: Option<&'a RawValue>,
+    meta: Option<&'a str>,
+    name: Option<&'a str>,
+    uri: Option<&'a str>,
+    task_id: Option<&'a str>,
+    arguments: Option<&'a str>,
 }
 
 #[derive(Default, Deserialize)]
@@ -39,13 +37,28 @@ pub(super) struct Meta<'a> {
 }
 
 impl<'a> Envelope<'a> {
+    /// Of params in which a member stands twice there is none: who reads them refuses them.
     pub(super) fn of(params: &'a str) -> Self {
-        serde_json::from_str(params).unwrap_or_default()
+        let mut envelope = Self::default();
+        for (key, value) in Members::of(params) {
+            let place = match &*key {
+                "_meta" => &mut envelope.meta,
+                "name" => &mut envelope.name,
+                "uri" => &mut envelope.uri,
+                "taskId" => &mut envelope.task_id,
+                "arguments" => &mut envelope.arguments,
+                _ => continue,
+            };
+            if place.replace(value).is_some() {
+                return Self::default();
+            }
+        }
+        envelope
     }
 
     pub(super) fn meta(&self) -> Meta<'a> {
         self.meta
-            .and_then(|meta| serde_json::from_str(meta.get()).ok())
+            .and_then(|meta| serde_json::from_str(meta).ok())
             .unwrap_or_default()
     }
 }
@@ -53,14 +66,14 @@ impl<'a> Envelope<'a> {
 impl<'a> Meta<'a> {
     /// The revision that the body names.
     pub(super) fn version(&self) -> Option<Cow<'a, str>> {
-        self.version.and_then(text_of)
+        self.version.map(RawValue::get).and_then(text_of)
     }
 }
 
-fn text_of(value: &RawValue) -> Option<Cow<'_, str>> {
+fn text_of(value: &str) -> Option<Cow<'_, str>> {
     #[derive(Deserialize)]
     struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-    serde_json::from_str::<Text<'_>>(value.get())
+    serde_json::from_str::<Text<'_>>(value)
         .ok()
         .map(|text| text.0)
 }
@@ -114,7 +127,7 @@ fn compare_parameters(
     server: &Inner,
     http: &HttpRequest<'_>,
     tool: &str,
-    arguments: Option<&RawValue>,
+    arguments: Option<&str>,
 ) -> Result<(), RpcError> {
     let Some(entry) = server.tools.find(tool) else {
         return Ok(());
@@ -125,7 +138,7 @@ fn compare_parameters(
         return Ok(());
     }
     let arguments: JsonObject = arguments
-        .and_then(|arguments| serde_json::from_str(arguments.get()).ok())
+        .and_then(|arguments| serde_json::from_str(arguments).ok())
         .unwrap_or_default();
     for parameter in mirrored {
         let name = format!("{}{}", field::PARAM_PREFIX, parameter.field);

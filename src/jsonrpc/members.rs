@@ -1,0 +1,223 @@
+//! Walks over the members of an object that is known to be JSON.
+//!
+//! A message was looked through once when it was read. Who looks for a member afterwards need not check its text again: it is enough to
+//! find where each member ends, and most of a large text is passed over many bytes at a time.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeSeed, Error as _, MapAccess};
+
+/// The members of an object, in their order. Of a text that is not JSON it gives some, or none.
+pub(crate) struct Members<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Members<'a> {
+    /// Those of this text, which is an object.
+    pub(crate) fn of(object: &'a str) -> Self {
+        Self { rest: object }
+    }
+
+    /// The next member: its key, with the quotes, and its value, as they were written.
+    fn next_raw(&mut self) -> Option<(&'a str, &'a str)> {
+        let rest = self.rest.trim_ascii_start().strip_prefix(['{', ','])?;
+        let rest = rest.trim_ascii_start();
+        let (key, rest) = rest.split_at_checked(end_of_string(rest.as_bytes())?)?;
+        let rest = rest.trim_ascii_start().strip_prefix(':')?;
+        let rest = rest.trim_ascii_start();
+        let (value, rest) = rest.split_at_checked(end_of_value(rest.as_bytes())?)?;
+        self.rest = rest;
+        Some((key, value))
+    }
+}
+
+impl<'a> Iterator for Members<'a> {
+    /// The key and the value, which is JSON text.
+    type Item = (Cow<'a, str>, &'a str);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (key, value) = self.next_raw()?;
+        Some((name_of(key)?, value))
+    }
+}
+
+/// What a key says that was written like this.
+fn name_of(key: &str) -> Option<Cow<'_, str>> {
+    if key.contains('\\') {
+        return serde_json::from_str(key).ok().map(Cow::Owned);
+    }
+    Some(Cow::Borrowed(&key[1..key.len() - 1]))
+}
+
+/// Where the string ends that these bytes begin with.
+fn end_of_string(bytes: &[u8]) -> Option<usize> {
+    if bytes.first() != Some(&b'"') {
+        return None;
+    }
+    let mut at = 1;
+    loop {
+        at += memchr::memchr(b'"', bytes.get(at..)?)?;
+        let before = bytes[..at].iter().rev();
+        let backslashes = before.take_while(|byte| **byte == b'\\').count();
+        at += 1;
+        if backslashes % 2 == 0 {
+            return Some(at);
+        }
+    }
+}
+
+/// Where the value ends that these bytes begin with.
+fn end_of_value(bytes: &[u8]) -> Option<usize> {
+    match bytes.first()? {
+        b'"' => end_of_string(bytes),
+        b'{' | b'[' => end_of_nested(bytes),
+        _ => bytes
+            .iter()
+            .position(|byte| matches!(byte, b',' | b'}' | b']') || byte.is_ascii_whitespace()),
+    }
+}
+
+fn end_of_nested(bytes: &[u8]) -> Option<usize> {
+    let (mut at, mut depth) = (0, 0usize);
+    loop {
+        match bytes.get(at)? {
+            b'"' => {
+                at += end_of_string(&bytes[at..])?;
+                continue;
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.checked_sub(1)?,
+            _ => {}
+        }
+        at += 1;
+        if depth == 0 {
+            return Some(at);
+        }
+    }
+}
+
+/// Reads an object, which is known to be JSON, as a type, but for the members `aside`: their texts are given instead.
+pub(crate) fn read_beside<'a, T: Deserialize<'a>, const N: usize>(
+    object: &'a str,
+    aside: [&'static str; N],
+) -> serde_json::Result<(T, [Option<&'a str>; N])> {
+    let mut beside = Beside {
+        members: Members::of(object),
+        aside,
+        found: [None; N],
+        value: "null",
+    };
+    let read = T::deserialize(MapAccessDeserializer::new(&mut beside))?;
+    Ok((read, beside.found))
+}
+
+struct Beside<'a, const N: usize> {
+    members: Members<'a>,
+    aside: [&'static str; N],
+    found: [Option<&'a str>; N],
+    /// That of the key that was read last.
+    value: &'a str,
+}
+
+impl<'de, const N: usize> MapAccess<'de> for &mut Beside<'de, N> {
+    type Error = serde_json::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> serde_json::Result<Option<K::Value>> {
+        while let Some((key, value)) = self.members.next_raw() {
+            let name = name_of(key).unwrap_or_default();
+            let Some(place) = self.aside.iter().position(|aside| *aside == name) else {
+                self.value = value;
+                let mut key = serde_json::Deserializer::from_str(key);
+                return seed.deserialize(&mut key).map(Some);
+            };
+            if self.found[place].replace(value).is_some() {
+                return Err(serde_json::Error::duplicate_field(self.aside[place]));
+            }
+        }
+        Ok(None)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(
+        &mut self,
+        seed: V,
+    ) -> serde_json::Result<V::Value> {
+        seed.deserialize(&mut serde_json::Deserializer::from_str(self.value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(object: &str, expected: &[(&str, &str)]) {
+        let found: Vec<_> = Members::of(object).collect();
+        let found: Vec<_> = found.iter().map(|(key, value)| (&**key, *value)).collect();
+        assert_eq!(found, expected, "{object}");
+    }
+
+    #[test]
+    fn members_are_found_as_they_were_written() {
+        check("{}", &[]);
+        check(" { } ", &[]);
+        check(r#"{"a":1}"#, &[("a", "1")]);
+        check(
+            " {\t\"a\" : -1.5e3 ,\n\"b\" :\"\" , \"\": null\r\n} ",
+            &[("a", "-1.5e3"), ("b", "\"\""), ("", "null")],
+        );
+        check(
+            r#"{"a":"\\","b":"\"}","c\u0041":{"d":["}",{"e":"]"}]},"f":[]}"#,
+            &[
+                ("a", r#""\\""#),
+                ("b", r#""\"}""#),
+                ("cA", r#"{"d":["}",{"e":"]"}]}"#),
+                ("f", "[]"),
+            ],
+        );
+    }
+
+    #[test]
+    fn what_is_not_json_ends_the_walk() {
+        for text in [
+            "", "{", "[1]", "null", "{\"a", "{\"a\"", "{\"a\":", "{\"a\":1", "{\"é\\", "{a:1}",
+        ] {
+            check(text, &[]);
+        }
+        check(r#"{"a":1,b}"#, &[("a", "1")]);
+    }
+
+    #[derive(Debug, Default, PartialEq, Deserialize)]
+    #[serde(default)]
+    struct Call {
+        name: String,
+        big: Option<u32>,
+        #[serde(rename = "_meta")]
+        meta: Option<Vec<u32>>,
+    }
+
+    #[test]
+    fn members_aside_are_not_looked_into() {
+        let read = |text| read_beside::<Call, 1>(text, ["big"]).expect("fits");
+        let (call, big) = read(r#"{"name":"a\tb","big":{"x":[1]},"other":{},"_meta":[1,2]}"#);
+        assert_eq!(big, [Some(r#"{"x":[1]}"#)]);
+        assert_eq!((&*call.name, call.meta), ("a\tb", Some(vec![1, 2])));
+        let (call, big) = read(r#"{"b\u0069g":7}"#);
+        assert_eq!((call.big, big), (None, [Some("7")]));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told() {
+        let wrong = |text| {
+            let read = read_beside::<Call, 1>(text, ["big"]);
+            read.expect_err(text).to_string()
+        };
+        assert!(wrong(r#"{"name":1}"#).contains("expected a string"));
+        assert!(wrong(r#"{"big":1,"big":2}"#).contains("duplicate field `big`"));
+        assert!(wrong(r#"{"big":1,"b\u0069g":2}"#).contains("duplicate field `big`"));
+        assert!(wrong(r#"{"name":"","name":""}"#).contains("duplicate field `name`"));
+    }
+}

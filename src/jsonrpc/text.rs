@@ -1,0 +1,86 @@
+//! Texts written as JSON strings.
+
+/// Appends a text as a JSON string, escaped as `serde_json` does it.
+///
+/// Large texts are what most bytes of a message are. What has to be escaped is looked for in eight bytes at a time.
+pub(crate) fn write_string(text: &str, into: &mut Vec<u8>) {
+    let mut rest = text.as_bytes();
+    // Room for some escapes, so that a large buffer seldom moves.
+    into.reserve(rest.len() + rest.len() / 16 + 2);
+    into.push(b'"');
+    loop {
+        let (plain, special) = rest.split_at(next_special(rest));
+        into.extend_from_slice(plain);
+        let Some((&byte, behind)) = special.split_first() else {
+            break;
+        };
+        let short = match byte {
+            b'"' | b'\\' => byte,
+            b'\n' => b'n',
+            b'\t' => b't',
+            b'\r' => b'r',
+            0x08 => b'b',
+            0x0c => b'f',
+            _ => b'u',
+        };
+        into.extend_from_slice(&[b'\\', short]);
+        if short == b'u' {
+            let digit = |half: u8| b"0123456789abcdef"[usize::from(half)];
+            into.extend_from_slice(&[b'0', b'0', digit(byte >> 4), digit(byte & 15)]);
+        }
+        rest = behind;
+    }
+    into.push(b'"');
+}
+
+/// How many bytes come before the first one that has to be escaped: a quote, a backslash or a control character.
+fn next_special(bytes: &[u8]) -> usize {
+    const ONES: u64 = u64::MAX / 255;
+    const HIGHS: u64 = ONES << 7;
+    let (eights, last) = bytes.as_chunks::<8>();
+    for (number, eight) in eights.iter().enumerate() {
+        let eight = u64::from_le_bytes(*eight);
+        // The high bit of each byte that is less than the bound (Mycroft); borrows spoil only bytes behind the first one found.
+        let less = |value: u64, bound: u64| value.wrapping_sub(ONES * bound) & !value;
+        let quote = eight ^ (ONES * u64::from(b'"'));
+        let backslash = eight ^ (ONES * u64::from(b'\\'));
+        let found = (less(eight, 0x20) | less(quote, 1) | less(backslash, 1)) & HIGHS;
+        if found != 0 {
+            return number * 8 + found.trailing_zeros() as usize / 8;
+        }
+    }
+    let special = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
+    let at = last.iter().position(special);
+    eights.len() * 8 + at.unwrap_or(last.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str) {
+        let mut written = b"before".to_vec();
+        write_string(text, &mut written);
+        let expected = format!("before{}", serde_json::to_string(text).expect("JSON"));
+        assert_eq!(String::from_utf8(written).expect("UTF-8"), expected);
+    }
+
+    #[test]
+    fn texts_are_written_as_serde_json_writes_them() {
+        for length in 0..20 {
+            check(&"x".repeat(length));
+        }
+        // Each ASCII character at each place of a block, beside others that must not be taken for it.
+        for character in (0..=127u8).map(char::from) {
+            for place in 0..17 {
+                let mut text = "\u{7f}é€😀!#[]~".repeat(2);
+                text.insert(0, ' ');
+                let at = (place..).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+                text.insert(at, character);
+                check(&text);
+                check(&format!("{}{character}{character}", " ".repeat(place)));
+            }
+        }
+        check("\u{2028}\u{2029}\u{85}\u{feff}");
+    }
+}
