@@ -165,6 +165,35 @@ typedef int32_t mcplink_content_kind;
 #endif // __cplusplus
 
 /**
+ * Whether tokens are bound to a key, so that whoever steals one can't use it (DPoP, RFC 9449).
+ */
+enum mcplink_dpop
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * When the server asks for it. The default.
+     */
+    MCPLINK_DPOP_WHEN_ASKED = 0,
+    /**
+     * Never.
+     */
+    MCPLINK_DPOP_NEVER = 1,
+    /**
+     * Always: a token that is not bound is refused.
+     */
+    MCPLINK_DPOP_ALWAYS = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_dpop mcplink_dpop;
+#else
+typedef int32_t mcplink_dpop;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
  * The era of a server, which is a matter of the revisions that it speaks.
  */
 enum mcplink_era
@@ -602,6 +631,39 @@ typedef int32_t mcplink_param_type;
 #endif // __cplusplus
 
 /**
+ * Something that a server has.
+ */
+enum mcplink_primitive
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * A tool, by its name.
+     */
+    MCPLINK_PRIMITIVE_TOOL = 1,
+    /**
+     * A prompt, by its name.
+     */
+    MCPLINK_PRIMITIVE_PROMPT = 2,
+    /**
+     * A resource, by its address.
+     */
+    MCPLINK_PRIMITIVE_RESOURCE = 3,
+    /**
+     * A template of resources, as it was written: what it needs is needed for each resource that is read through it.
+     */
+    MCPLINK_PRIMITIVE_TEMPLATE = 4,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_primitive mcplink_primitive;
+#else
+typedef int32_t mcplink_primitive;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
  * Codes of errors that the protocol defines. Codes of one's own are outside -32768 to -32000.
  */
 enum mcplink_rpc_code
@@ -643,6 +705,52 @@ enum mcplink_rpc_code
 typedef enum mcplink_rpc_code mcplink_rpc_code;
 #else
 typedef int32_t mcplink_rpc_code;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What an event of a server tells. Ignore those that you don't know: there will be more.
+ */
+enum mcplink_server_event
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * A client has said who it is: {"session":1,"transport":"stream","peer":"...","revision":"2025-11-25","client":{"name":"...","version":"..."},
+     * "principal":"..."}. The transport is "stream" or "http"; client and principal only where they are known. See mcplink_request_session.
+     */
+    MCPLINK_SERVER_SESSION_BEGAN = 1,
+    /**
+     * Nothing is served in it any more: the same, with "status":-3,"message":"..." unless it was closed here.
+     */
+    MCPLINK_SERVER_SESSION_ENDED = 2,
+    /**
+     * A message was none, and was refused: {"session":1,"peer":"...","message":"..."}. Without a session for an HTTP request that came to none.
+     */
+    MCPLINK_SERVER_MALFORMED = 3,
+    /**
+     * A message was longer than MCPLINK_LIMIT_MESSAGE_BYTES, and was refused. As above; not over HTTP.
+     */
+    MCPLINK_SERVER_TOO_LONG = 4,
+    /**
+     * A request was refused since too many are in hand, or a session since too many are open. As above, with "method":"tools/call" for a request.
+     */
+    MCPLINK_SERVER_BUSY = 5,
+    /**
+     * A handler gave no answer, or one that it must not give: the client got an internal error. As above, with "method" where it is known.
+     */
+    MCPLINK_SERVER_HANDLER_FAILED = 6,
+    /**
+     * A request over HTTP was not let in, since its host, its origin or its credentials were refused. As above.
+     */
+    MCPLINK_SERVER_DENIED = 7,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_server_event mcplink_server_event;
+#else
+typedef int32_t mcplink_server_event;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
@@ -725,7 +833,7 @@ enum mcplink_status
      */
     MCPLINK_E_BUSY = -14,
     /**
-     * The handle was made before a fork, by the other process.
+     * The handle was made before a fork, by the other process. In this one it can't be used, and freeing it does nothing.
      */
     MCPLINK_E_FORKED = -15,
     /**
@@ -771,6 +879,35 @@ enum mcplink_stderr
 typedef enum mcplink_stderr mcplink_stderr;
 #else
 typedef int32_t mcplink_stderr;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What an identity provider gave when the user signed on.
+ */
+enum mcplink_subject
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * An ID token of OpenID Connect.
+     */
+    MCPLINK_SUBJECT_ID_TOKEN = 1,
+    /**
+     * A refresh token of the identity provider.
+     */
+    MCPLINK_SUBJECT_REFRESH_TOKEN = 2,
+    /**
+     * A SAML 2.0 assertion.
+     */
+    MCPLINK_SUBJECT_SAML2 = 3,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum mcplink_subject mcplink_subject;
+#else
+typedef int32_t mcplink_subject;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
@@ -910,6 +1047,28 @@ typedef struct mcplink_json_t mcplink_json_t;
 typedef struct mcplink_listener_t mcplink_listener_t;
 
 /**
+ * A login of a person that a server wants.
+ *
+ * The function that got it borrows it until it returns; to answer later, keep it with mcplink_login_keep. One that is neither answered nor kept
+ * is given up. Any thread may use it.
+ */
+typedef struct mcplink_login_t mcplink_login_t;
+
+/**
+ * A client that was registered with an authorization server beforehand. One thread at a time uses it.
+ */
+typedef struct mcplink_oauth_client_t mcplink_oauth_client_t;
+
+/**
+ * How a client comes by access tokens for servers over HTTP that want them (OAuth), and keeps them good. By default a person logs in, in the
+ * system's browser; everything else is found out from the server.
+ *
+ * Clients that are given the same settings, unchanged in between, share tokens and logins. One thread at a time uses the settings; clients
+ * that have them keep them.
+ */
+typedef struct mcplink_oauth_t mcplink_oauth_t;
+
+/**
  * A prompt: messages that a user picks by name. One thread at a time uses it; a server copies it.
  */
 typedef struct mcplink_prompt_t mcplink_prompt_t;
@@ -926,6 +1085,16 @@ typedef struct mcplink_pump_t mcplink_pump_t;
  * mcplink_responder_free of one that was kept. Any thread may read it.
  */
 typedef struct mcplink_request_t mcplink_request_t;
+
+/**
+ * A server over HTTP to which clients authorize themselves with access tokens of an authorization server (OAuth). One thread at a time uses it;
+ * the settings that it is given to copy it.
+ *
+ * Each request is served only with a token in its field Authorization that is good, was issued for this server and has not expired. Others are
+ * answered with status 401 and a challenge that says where tokens are to be had; what lacks a scope with 403 and the scopes that are needed. The
+ * metadata that this refers to is served to everybody.
+ */
+typedef struct mcplink_resource_server_t mcplink_resource_server_t;
 
 /**
  * A resource: something to read, at an address of its own. One thread at a time uses it; a server copies it.
@@ -971,7 +1140,7 @@ typedef struct mcplink_session_t mcplink_session_t;
 typedef struct mcplink_template_t mcplink_template_t;
 
 /**
- * Where a function of the host puts a token: see mcplink_client_options_set_bearer_hook.
+ * Where a function of the host puts a token or another secret: see mcplink_client_options_set_bearer_hook.
  */
 typedef struct mcplink_token_t mcplink_token_t;
 
@@ -1042,10 +1211,49 @@ typedef void (*mcplink_cancelled_fn)(void *user);
 /**
  * Takes what the library has to say to its host: what a peer did wrong, what a handler failed to do.
  *
- * level: one of enum mcplink_log_level. target: which part of the library says it: "protocol", "transport", "server", "client" or "http"; there may be more later. text: mostly one line. Both are valid until it returns.
+ * level: one of enum mcplink_log_level. target: which part of the library says it: "protocol", "transport", "server", "client", "http" or "auth"; there may be more later. text: mostly one line. Both are valid until it returns.
  * It is called on any thread, also on several at once, and has to be quick.
  */
 typedef void (*mcplink_log_fn)(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text);
+
+/**
+ * Has a person log in: has mcplink_login_url opened, and sees to it that mcplink_login_answer is called with where that led, before it returns
+ * or, if it keeps the login, later. Runs on a thread of the library's own, also with a pump; it may take its time.
+ */
+typedef void (*mcplink_visit_fn)(void *user, mcplink_login_t *login);
+
+/**
+ * Gives a signed statement (JWT) about this workload for an audience, with mcplink_token_set. audience: the URL of the token endpoint, valid
+ * until it returns. Returns: MCPLINK_OK; anything else fails the calls that wait with MCPLINK_E_AUTH. It is asked each time that a token is
+ * needed, on a thread of the library's.
+ */
+typedef mcplink_status_t (*mcplink_statement_fn)(void *user, mcplink_str_t audience, mcplink_token_t *token);
+
+/**
+ * Gives the token for one request, with mcplink_token_set, and returns MCPLINK_OK; anything else fails the request with MCPLINK_E_AUTH, and it
+ * is not sent. Runs on the thread that sends, several at once, and should not wait for the server.
+ */
+typedef mcplink_status_t (*mcplink_bearer_fn)(void *user, mcplink_token_t *token);
+
+/**
+ * Gives what was saved last under a name, with mcplink_token_set; without that nothing is kept there. name: names no secret; valid until it
+ * returns. Returns: MCPLINK_OK; anything else when it can't be read, and the call that needs it fails with MCPLINK_E_AUTH. Runs on threads
+ * that make calls and on those that log in, possibly on several at once.
+ */
+typedef mcplink_status_t (*mcplink_store_load_fn)(void *user, mcplink_str_t name, mcplink_token_t *content);
+
+/**
+ * Keeps content in the place of what was kept under a name: whole or not at all. content: JSON text with tokens and keys in it: whoever has it
+ * is let in. Both are valid until it returns. Returns: MCPLINK_OK; anything else when it can't be kept: then it holds as long as the process.
+ * Where it runs: see mcplink_store_load_fn.
+ */
+typedef mcplink_status_t (*mcplink_store_save_fn)(void *user, mcplink_str_t name, mcplink_str_t content);
+
+/**
+ * Forgets what is kept under a name; one that is not there is no error. Returns: MCPLINK_OK; anything else when it is still there. Where it
+ * runs: see mcplink_store_load_fn.
+ */
+typedef mcplink_status_t (*mcplink_store_remove_fn)(void *user, mcplink_str_t name);
 
 /**
  * Takes something that happened: one of enum mcplink_event, and what is known of it. params is valid until the callback returns; NULL when
@@ -1054,15 +1262,17 @@ typedef void (*mcplink_log_fn)(void *user, int32_t level, mcplink_str_t target, 
 typedef void (*mcplink_event_fn)(void *user, int32_t event, const mcplink_json_t *params);
 
 /**
+ * Runs on a thread of the library: first of all that the host has running there, or last.
+ *
+ * name: the thread's name, such as "mcplink-crew"; valid until it returns.
+ * It should be quick. It may set things up for the thread, and must not wait for the client or server whose thread it is.
+ */
+typedef void (*mcplink_thread_fn)(void *user, mcplink_str_t name);
+
+/**
  * Takes a line that a child wrote to its standard error, without its newline; valid until it returns.
  */
 typedef void (*mcplink_line_fn)(void *user, mcplink_str_t line);
-
-/**
- * Gives the token for one request, with mcplink_token_set, and returns MCPLINK_OK; anything else fails the request with MCPLINK_E_AUTH, and it
- * is not sent. Runs on the thread that sends, several at once, and should not wait for the server.
- */
-typedef mcplink_status_t (*mcplink_bearer_fn)(void *user, mcplink_token_t *token);
 
 /**
  * Takes what a call tells of its progress. total is 0 when it is not known; message is empty when there is none, and valid until this returns.
@@ -1087,8 +1297,8 @@ typedef void (*mcplink_done_fn)(void *user,
 typedef void (*mcplink_handler_fn)(void *user, const mcplink_request_t *request, mcplink_responder_t *responder);
 
 /**
- * Finds out who sends a request: ends with mcplink_http_request_admit or mcplink_http_request_challenge; without either the request is
- * refused with status 403.
+ * Finds out who sends a request: ends with mcplink_http_request_admit or one of the functions that refuse, of which the last one counts; without
+ * any the request is refused with status 403.
  */
 typedef void (*mcplink_authenticate_fn)(void *user, mcplink_http_request_t *request);
 
@@ -1142,10 +1352,11 @@ MCPLINK_API bool mcplink_check_version(uint32_t header_version);
 /**
  * Whether this build of the library has a feature. What it lacks returns MCPLINK_E_UNSUPPORTED.
  *
- * feature: "http-client", "http-server", "tls" or "validation"; "http" for both halves of HTTP.
+ * feature: "http-client", "http-server", "tls", "auth" (OAuth of clients), "jwt" (signed tokens on servers) or "validation"; "http" for both halves of HTTP.
  * Returns: false for NULL and names that it does not know. Threads: any. Since 0.1.
  */
-MCPLINK_API bool mcplink_has_feature(const char *feature);
+MCPLINK_API
+bool mcplink_has_feature(const char *feature);
 
 /**
  * The revisions of the protocol that this library speaks, the newest first.
@@ -1234,6 +1445,14 @@ MCPLINK_API int32_t mcplink_error_http_status(const mcplink_error_t *error);
  * Returns: valid as long as the error; empty when there is none. Threads: any. Since 0.1.
  */
 MCPLINK_API mcplink_str_t mcplink_error_http_challenge(const mcplink_error_t *error);
+
+/**
+ * The error code of OAuth with which an authorization server refused a login or a token, for example "access_denied" or "invalid_grant".
+ *
+ * error: NULL for none.
+ * Returns: valid as long as the error; empty when there is none. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_error_oauth_code(const mcplink_error_t *error);
 
 /**
  * The last lines that a child process wrote to its standard error before it ended.
@@ -1841,6 +2060,31 @@ MCPLINK_API uint64_t mcplink_request_session(const mcplink_request_t *request);
 MCPLINK_API mcplink_str_t mcplink_request_principal(const mcplink_request_t *request);
 
 /**
+ * What was granted to the one on whose behalf the client acts, with what that implies: names of scopes, a blank between two.
+ *
+ * request: NULL for none.
+ * Returns: valid as long as the request; empty when nothing was granted, or nothing is known of scopes. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_request_scopes(const mcplink_request_t *request);
+
+/**
+ * Whether a scope was granted to the one on whose behalf the client acts: to do more or less. To refuse, see mcplink_responder_need_scopes.
+ *
+ * request: NULL for false.
+ * scope: its name.
+ * Returns: true if so; false also when nothing is known of scopes. Threads: any. Since 0.1.
+ */
+MCPLINK_API bool mcplink_request_has_scope(const mcplink_request_t *request, const char *scope);
+
+/**
+ * Until when what is known of the one on whose behalf the client acts is good: of an access token, when it expires.
+ *
+ * request: NULL for 0.
+ * Returns: seconds since 1970-01-01 UTC; 0 when there is no such time. Threads: any. Since 0.1.
+ */
+MCPLINK_API int64_t mcplink_request_expiry(const mcplink_request_t *request);
+
+/**
  * In which revision of the protocol the client asks, for example "2026-07-28".
  *
  * request: NULL for none.
@@ -1922,6 +2166,23 @@ mcplink_status_t mcplink_responder_on_cancel(mcplink_responder_t *responder,
  * one's own, and on a client. Threads: any. Blocks: only while a client does not read. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_responder_progress(mcplink_responder_t *responder, double done, double total, const char *message);
+
+/**
+ * Refuses a request unless scopes were granted to the one on whose behalf the client acts: for a handler that finds out what it needs only when
+ * it runs. What is known beforehand is said with mcplink_server_require_scopes.
+ *
+ * Where nothing is known of scopes nothing is refused, except over HTTP, where that is to have none. Ask before anything else: over HTTP the
+ * client is told with status 403, which has gone when something was said.
+ *
+ * responder: the responder.
+ * scopes: all that are needed, a blank between two.
+ * Returns: MCPLINK_OK when they were granted; MCPLINK_E_AUTH when not: the request was answered with that, so return. MCPLINK_E_INVALID;
+ * MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for methods of one's own, and on a client. Threads: any. Blocks: only while a client
+ * does not read. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_responder_need_scopes(mcplink_responder_t *responder,
+                                               const char *scopes);
 
 /**
  * Sends the client a log message that belongs to the call, if the server was made with logging and the client wants such messages.
@@ -2132,6 +2393,423 @@ MCPLINK_API mcplink_status_t mcplink_set_log(int32_t level, mcplink_log_fn callb
 MCPLINK_API mcplink_status_t mcplink_debug_dump(int fd);
 
 /**
+ * Makes settings with the defaults, for mcplink_client_options_set_oauth.
+ *
+ * Returns: the settings, the caller's to free. Threads: any; one at a time uses them. Since 0.1.
+ */
+MCPLINK_API mcplink_oauth_t *mcplink_oauth_new(void);
+
+/**
+ * Frees settings. Clients and options that were given them keep them. The last of all to go waits for functions of the host's that still run
+ * for a login nobody waits for any more: see mcplink_login_is_over.
+ *
+ * oauth: NULL is fine. Since 0.1.
+ */
+MCPLINK_API
+void mcplink_oauth_free(mcplink_oauth_t *oauth);
+
+/**
+ * Adds a client that was registered with an authorization server beforehand. It is used with that server only. Once one is added, no other
+ * authorization server is gone to, and no client registers by itself. The first one is what a machine is: see
+ * mcplink_oauth_set_client_credentials.
+ *
+ * oauth: the settings.
+ * client: copied; it stays the caller's.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_add_client(mcplink_oauth_t *oauth, const mcplink_oauth_client_t *client);
+
+/**
+ * Says what the client is called where it registers by itself, which authorization servers may let anybody do; people are shown it.
+ *
+ * oauth: the settings.
+ * client_name: "mcplink" without this; NULL for that.
+ * page: the URL of a page about the client; NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_set_client_name(mcplink_oauth_t *oauth, const char *client_name, const char *page);
+
+/**
+ * Says where the client publishes a document about itself (Client ID Metadata Document), which is its id with authorization servers that read
+ * such documents.
+ *
+ * oauth: the settings.
+ * url: https with a path; NULL for none. What is wrong with it is found out when a client is opened.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_oauth_set_client_document(mcplink_oauth_t *oauth,
+                                                   const char *url);
+
+/**
+ * Says which scopes to ask for. Without this, those that the server says it has. What a server asks for at the time is asked for in any case,
+ * and what was asked for before.
+ *
+ * oauth: the settings.
+ * scopes: their names, a blank between two; NULL for the default.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_oauth_set_scopes(mcplink_oauth_t *oauth,
+                                          const char *scopes);
+
+/**
+ * Says whether to ask for leave to act while the person is away (offline_access), where the authorization server has that: with it, logins are
+ * rarer. Yes without this.
+ *
+ * oauth: the settings.
+ * asks: whether.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_oauth_set_offline_access(mcplink_oauth_t *oauth,
+                                                  bool asks);
+
+/**
+ * Says whether tokens are bound to a key, which is made when it is needed and kept with the tokens.
+ *
+ * oauth: the settings.
+ * dpop: one of enum mcplink_dpop; MCPLINK_DPOP_WHEN_ASKED without this.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_set_dpop(mcplink_oauth_t *oauth, int32_t dpop);
+
+/**
+ * Says how long one request to an authorization server may take: 10 s without this.
+ *
+ * oauth: the settings.
+ * milliseconds: at most an hour.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_set_step_timeout_ms(mcplink_oauth_t *oauth, uint32_t milliseconds);
+
+/**
+ * Says how long a login may take, from the first step to the last: 5 min without this. While a person is asked the time of the calls that wait
+ * does not run, up to what mcplink_call_options_set_max_timeout_ms and mcplink_client_options_set_max_timeout_ms say.
+ *
+ * oauth: the settings.
+ * milliseconds: at most a day.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_oauth_set_login_timeout_ms(mcplink_oauth_t *oauth,
+                                                    uint32_t milliseconds);
+
+/**
+ * Says whether metadata and tokens may be asked for at addresses on this machine and in private networks when the server is elsewhere. No
+ * without this: a server could have its clients knock at doors that only they can reach.
+ *
+ * oauth: the settings.
+ * allowed: whether.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_set_private_addresses(mcplink_oauth_t *oauth, bool allowed);
+
+/**
+ * Goes to authorization servers through a proxy. Defaults to none, whatever the environment says.
+ *
+ * oauth: the settings.
+ * url: as for mcplink_client_options_set_proxy, "environment" too; NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_set_proxy(mcplink_oauth_t *oauth, const char *url);
+
+/**
+ * Sets what takes what there is to say about authorizations, instead of what mcplink_set_log was given. No secrets are in it.
+ *
+ * oauth: the settings.
+ * level: the least severe level that is wanted, one of enum mcplink_log_level.
+ * callback: NULL for none. Runs on any thread, and has to be quick.
+ * user, destroy: passed to callback, and ended when another function is set, or when settings, options and clients that have it are freed.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_oauth_set_log(mcplink_oauth_t *oauth,
+                                       int32_t level,
+                                       mcplink_log_fn callback,
+                                       void *user,
+                                       mcplink_destroy_fn destroy);
+
+/**
+ * Forgets the tokens for a server, here and where they are kept: the next request to it has to be authorized anew. It does not revoke them.
+ *
+ * oauth: the settings, which clients may be using.
+ * url: the URL of the server, as mcplink_client_options_set_url was given it.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK, when there were none too; MCPLINK_E_INVALID or MCPLINK_E_AUTH when it is no such URL; MCPLINK_E_UNSUPPORTED in a build
+ * without OAuth; what the store says. Threads: any, while nobody changes the settings. Blocks: as long as the store. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_oauth_forget(const mcplink_oauth_t *oauth,
+                                      const char *url,
+                                      mcplink_error_t **err);
+
+/**
+ * Has a person log in in a browser; the library listens at 127.0.0.1 for where that leads, while somebody waits for it. This is the default, with
+ * 0 and NULL for everything.
+ *
+ * oauth: the settings.
+ * port: to listen at, for clients that were registered with one; 0 for one that is free.
+ * program: opens URLs, and is given one as its one argument, without a shell; NULL for what the system has (xdg-open, open), "" for nothing: what
+ * callback does is all.
+ * page: what the person sees at the end: HTML without scripts. NULL for a sentence.
+ * callback: called before the browser is opened, to say what goes on and where to go by hand; a browser that can't be opened is no error then.
+ * It does not answer the login. NULL for none.
+ * user, destroy: passed to callback, and ended when another way is set, or when settings, options and clients that have it are freed.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when neither a program nor callback tells the person anything. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_oauth_set_browser(mcplink_oauth_t *oauth,
+                                           uint16_t port,
+                                           const char *program,
+                                           const char *page,
+                                           mcplink_visit_fn callback,
+                                           void *user,
+                                           mcplink_destroy_fn destroy);
+
+/**
+ * Has a person log in by a function of the host's: for hosts that have a way of their own to show a page and see where it leads.
+ *
+ * oauth: the settings.
+ * redirect_uri: where the authorization server sends the browser back to: https, or on this machine.
+ * callback: see mcplink_visit_fn.
+ * user, destroy: passed to callback, and ended when another way is set, or when settings, options and clients that have it are freed.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_oauth_set_visitor(mcplink_oauth_t *oauth,
+                                           const char *redirect_uri,
+                                           mcplink_visit_fn callback,
+                                           void *user,
+                                           mcplink_destroy_fn destroy);
+
+/**
+ * Has a machine act in its own name: as the first client of mcplink_oauth_add_client, which proves itself by a key or a secret.
+ *
+ * oauth: the settings.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. That there is no such client is found out when a client is opened. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_set_client_credentials(mcplink_oauth_t *oauth);
+
+/**
+ * Has a workload act for which its platform vouches (workload identity).
+ *
+ * oauth: the settings.
+ * client_id: goes along if the authorization server wants one; NULL for none.
+ * callback: see mcplink_statement_fn.
+ * user, destroy: passed to callback, and ended when another way is set, or when settings, options and clients that have it are freed.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_oauth_set_workload(mcplink_oauth_t *oauth,
+                                            const char *client_id,
+                                            mcplink_statement_fn callback,
+                                            void *user,
+                                            mcplink_destroy_fn destroy);
+
+/**
+ * Has a user act whose organisation decides what for: its identity provider vouches for the user. The registration of this client with the
+ * authorization server of the MCP server is the first client of mcplink_oauth_add_client.
+ *
+ * oauth: the settings.
+ * token_endpoint: the URL of the identity provider's token endpoint.
+ * client: the registration of this client with the identity provider; copied, it stays the caller's.
+ * subject: what callback gives, one of enum mcplink_subject.
+ * callback: gives what the user signed on with, as mcplink_bearer_fn gives tokens; on a thread of the library's, each time that it is needed. The
+ * host sees to the signing on, and to state, nonce and PKCE in it.
+ * user, destroy: passed to callback, and ended when another way is set, or when settings, options and clients that have it are freed.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_oauth_set_enterprise(mcplink_oauth_t *oauth,
+                                              const char *token_endpoint,
+                                              const mcplink_oauth_client_t *client,
+                                              int32_t subject,
+                                              mcplink_bearer_fn callback,
+                                              void *user,
+                                              mcplink_destroy_fn destroy);
+
+/**
+ * Describes a client as an authorization server knows it.
+ *
+ * issuer: the issuer identifier of the authorization server, for example "https://login.example". NULL for the one that the server names first,
+ * which decides then who sees the credentials: name the issuer wherever it is known.
+ * client_id: the id.
+ * Returns: the client, the caller's to free; NULL for a bad argument. Threads: any. Since 0.1.
+ */
+MCPLINK_API
+mcplink_oauth_client_t *mcplink_oauth_client_new(const char *issuer,
+                                                 const char *client_id);
+
+/**
+ * Has the client prove itself by a secret. It appears in no error and no log, and goes to the token endpoint only.
+ *
+ * client: the client.
+ * secret: NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_client_set_secret(mcplink_oauth_client_t *client, const char *secret);
+
+/**
+ * Has the client prove itself by a private key (private_key_jwt), which is never sent: better than a secret.
+ *
+ * client: the client.
+ * pem, len: PEM text with the key: PKCS #8 of the kinds P-256, P-384, Ed25519 and RSA, or "RSA PRIVATE KEY". MCPLINK_NUL measures it. It is
+ * copied, and never quoted.
+ * key_id: as the authorization server knows the key (kid); NULL for none.
+ * pss: whether an RSA key signs with PS256 instead of RS256.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when there is no such key in it. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_oauth_client_set_key(mcplink_oauth_client_t *client,
+                                              const char *pem,
+                                              size_t len,
+                                              const char *key_id,
+                                              bool pss);
+
+/**
+ * Says for whom the proof by a key is (aud). The issuer without this; some authorization servers want the URL of their token endpoint.
+ *
+ * client: the client.
+ * audience: NULL for the default.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_client_set_audience(mcplink_oauth_client_t *client, const char *audience);
+
+/**
+ * Frees a client. Settings that it was added to keep it.
+ *
+ * client: NULL is fine. Since 0.1.
+ */
+MCPLINK_API void mcplink_oauth_client_free(mcplink_oauth_client_t *client);
+
+/**
+ * Keeps tokens and registrations in a folder, in files that only their owner may read, for the next time. Processes that share one take turns
+ * in renewing. In memory without this and mcplink_oauth_set_store.
+ *
+ * oauth: the settings.
+ * folder: a path. It is made, with mode 0700, when a client is opened; one that others may write into is an error then. NULL for memory.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_oauth_set_store_folder(mcplink_oauth_t *oauth,
+                                                const char *folder);
+
+/**
+ * Keeps tokens and registrations where the host wants them, such as the key chain of the system.
+ *
+ * oauth: the settings.
+ * load, save, remove: all three; NULL for all three is memory.
+ * user, destroy: passed to them, and ended when others are set, or when settings, options and clients that have them are freed.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when some are there and some not. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_oauth_set_store(mcplink_oauth_t *oauth,
+                                         mcplink_store_load_fn load,
+                                         mcplink_store_save_fn save,
+                                         mcplink_store_remove_fn remove,
+                                         void *user,
+                                         mcplink_destroy_fn destroy);
+
+/**
+ * The URL to open in a browser: https, or on this machine. Give it to a browser as it is, never through a shell.
+ *
+ * login: NULL for "".
+ * Returns: valid as long as the login. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_login_url(const mcplink_login_t *login);
+
+/**
+ * The server that wants the login, without its query.
+ *
+ * login: NULL for "".
+ * Returns: valid as long as the login. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_login_server(const mcplink_login_t *login);
+
+/**
+ * Scheme, host and port of the authorization server that asks the person: what to show before a browser is opened.
+ *
+ * login: NULL for "".
+ * Returns: valid as long as the login. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_login_authorization_server(const mcplink_login_t *login);
+
+/**
+ * What the person is asked to allow: names of scopes, a blank between two.
+ *
+ * login: NULL for "".
+ * Returns: valid as long as the login. Threads: any. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_login_scopes(const mcplink_login_t *login);
+
+/**
+ * Whether nobody waits any more, as all calls that need the login were cancelled or closed, its time is up, or it was answered: what is
+ * shown can be taken away. Cheap: poll it in a function that asks by itself, and return when it is so.
+ *
+ * login: NULL for false.
+ * Returns: true if so. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API bool mcplink_login_is_over(const mcplink_login_t *login);
+
+/**
+ * Has a function called, once, when the login is over: see mcplink_login_is_over.
+ *
+ * login: the login.
+ * callback: called at once, on this thread, if it is so already; otherwise on a thread of the library or one that ends a call, where it has to
+ * be quick. NULL for none.
+ * user, destroy: passed to callback, and ended after it, when another function is set, or with the login.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_login_on_over(mcplink_login_t *login,
+                                       mcplink_cancelled_fn callback,
+                                       void *user,
+                                       mcplink_destroy_fn destroy);
+
+/**
+ * Answers a login with the URL that the authorization server sent the browser to, whole, with its query. Whatever else a browser came to may be
+ * passed too: it is told from the answer.
+ *
+ * login: the login.
+ * url, len: the URL; MCPLINK_NUL measures it.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID when it is not the answer to this login, which goes on; MCPLINK_E_STATE when it is over or was answered,
+ * or when the library listens for the answer by itself. Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_login_answer(mcplink_login_t *login,
+                                      const char *url,
+                                      size_t len);
+
+/**
+ * Gives a login up: the person would not, or nobody can be asked. The calls that wait for it fail with MCPLINK_E_AUTH.
+ *
+ * login: the login.
+ * why: goes into the text of their error; NULL for nothing in particular.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE when it is over or was answered, or when the library listens for the answer by itself.
+ * Threads: any. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_login_refuse(mcplink_login_t *login,
+                                      const char *why);
+
+/**
+ * Keeps a login beyond the end of the function that got it, to be answered later. It occupies no thread of the host's.
+ *
+ * login: NULL for NULL.
+ * Returns: the same login, which is the caller's to free now, once for each mcplink_login_keep; it may outlive the client. Threads: any.
+ * Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_login_t *mcplink_login_keep(mcplink_login_t *login);
+
+/**
+ * Lets go of a login that was kept. The last one to go gives up what was not answered.
+ *
+ * login: NULL is fine; never one that was not kept. Threads: any. Since 0.1.
+ */
+MCPLINK_API void mcplink_login_free(mcplink_login_t *login);
+
+/**
  * Makes options with the defaults. They need to be told what to connect to: a command, a URL, two descriptors or a transport.
  *
  * Returns: options, the caller's to free. Threads: any; one at a time uses them. Since 0.1.
@@ -2278,7 +2956,7 @@ mcplink_status_t mcplink_client_options_set_log(mcplink_client_options_t *option
                                                 mcplink_destroy_fn destroy);
 
 /**
- * Gives a token to the function that was asked for one: see mcplink_client_options_set_bearer_hook.
+ * Gives a token, or another secret, from a function of the host that was asked for one: see mcplink_client_options_set_bearer_hook.
  *
  * token: what the function was given; valid until it returns.
  * text, len: the token, copied; MCPLINK_NUL measures it.
@@ -2421,6 +3099,53 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_slow_handler_ms(mcplink_
 MCPLINK_API mcplink_status_t mcplink_client_options_clear_validation(mcplink_client_options_t *options);
 
 /**
+ * Says how much stack threads of the client have that may run code of the host. Defaults to 8 MiB. It is reserved, not used, until something is
+ * put there.
+ *
+ * options: the options.
+ * bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds it up to whole pages. What it has no room for is found out when a thread starts.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another size. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_thread_stack_size(mcplink_client_options_t *options,
+                                                              size_t bytes);
+
+/**
+ * Says what the names of the threads of the client begin with. Defaults to "mcplink". A dash and the role of the thread follow, such as
+ * "mcplink-crew"; Linux shows 15 bytes in all.
+ *
+ * options: the options.
+ * prefix: 1 to 15 bytes, without control characters.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another prefix. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_thread_prefix(mcplink_client_options_t *options, const char *prefix);
+
+/**
+ * Sets what runs first and last on each thread that the library starts for the client, on that thread: as a virtual machine needs it that
+ * has to know the threads which enter it, or a profiler.
+ *
+ * Where start was called, stop is called before the thread ends. When mcplink_client_free has returned, all threads have ended but for those
+ * whose callback does not return; called in a callback of the client, it ends them behind that. A thread that connects or logs in may be
+ * on its way out for a moment longer, where that can't be interrupted.
+ *
+ * Threads with these callbacks have the stack of those that run code of the host. Threads of the host itself, such as those that dispatch a
+ * pump, are not told of.
+ *
+ * options: the options.
+ * start: called before any other callback on the thread; NULL for none.
+ * stop: called behind all others; NULL for none.
+ * user, destroy: passed to both; ended when others are set, or when the options, all clients made with them and what was kept of those have
+ * been freed, and their threads have ended.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_on_thread(mcplink_client_options_t *options,
+                                                  mcplink_thread_fn start,
+                                                  mcplink_thread_fn stop,
+                                                  void *user,
+                                                  mcplink_destroy_fn destroy);
+
+/**
  * Connects to a server that is started as a child process, and ended with the client: messages on its standard input and output.
  *
  * options: the options.
@@ -2546,6 +3271,22 @@ mcplink_status_t mcplink_client_options_set_bearer_hook(mcplink_client_options_t
                                                         mcplink_destroy_fn destroy);
 
 /**
+ * Comes by tokens for a server over HTTP as OAuth has it, and keeps them good. It takes the place of a token or of a function that gives one.
+ *
+ * A call that needs a login waits for it, mcplink_client_open too; see mcplink_oauth_set_login_timeout_ms. Calls that need the same wait for one
+ * login, each can be cancelled, and when nobody waits any more the login is over. What went wrong is MCPLINK_E_AUTH, with the text saying at
+ * which step, with whom and why, and mcplink_error_oauth_code what the authorization server said.
+ *
+ * options: the options.
+ * oauth: the settings, which may be given to any number of options: clients with the same share tokens. They stay the caller's. NULL for none.
+ * What is wrong with them is found out when the client is opened, which fails with MCPLINK_E_UNSUPPORTED in a build without OAuth.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_oauth(mcplink_client_options_t *options,
+                                                  const mcplink_oauth_t *oauth);
+
+/**
  * Goes through a proxy. Defaults to none, whatever the environment says.
  *
  * options: the options.
@@ -2637,6 +3378,9 @@ mcplink_status_t mcplink_client_close(mcplink_client_t *client,
 /**
  * Closes a client and frees it. Started calls get their outcome before this returns, and no callback of the client runs after it. Within a callback
  * of the client it returns at once, and the rest happens when that returns.
+ *
+ * In a fork of the process that made it this does nothing: its memory and its descriptors, which are close-on-exec, stay until the process ends
+ * or becomes another program. See MCPLINK_E_FORKED.
  *
  * client: NULL is fine. Other threads may be in functions of it: they return MCPLINK_E_CLOSED. None may begin to use it. Threads: any. Blocks:
  * until the connection is closed, see mcplink_client_options_set_close_ms, and callbacks that run have returned. Since 0.1.
@@ -4044,6 +4788,85 @@ mcplink_status_t mcplink_server_options_add_extension(mcplink_server_options_t *
                                                       size_t len);
 
 /**
+ * Says how much stack threads of the server have that may run code of the host. Defaults to 8 MiB. It is reserved, not used, until something is
+ * put there.
+ *
+ * options: the settings.
+ * bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds it up to whole pages. What it has no room for is found out when a thread starts.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another size. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_set_thread_stack_size(mcplink_server_options_t *options,
+                                                              size_t bytes);
+
+/**
+ * Says what the names of the threads of the server begin with. Defaults to "mcplink". A dash and the role of the thread follow, such as
+ * "mcplink-crew"; Linux shows 15 bytes in all.
+ *
+ * options: the settings.
+ * prefix: 1 to 15 bytes, without control characters.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another prefix. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_thread_prefix(mcplink_server_options_t *options, const char *prefix);
+
+/**
+ * Sets what runs first and last on each thread that the library starts for the server, on that thread: as a virtual machine needs it that
+ * has to know the threads which enter it, or a profiler.
+ *
+ * Where start was called, stop is called before the thread ends. When mcplink_server_free has returned, all threads have ended but for those
+ * whose callback does not return; called in a callback of the server, it ends them behind that.
+ *
+ * Threads with these callbacks have the stack of those that run code of the host. Threads of the host itself, such as those that dispatch a
+ * pump, are not told of.
+ *
+ * options: the settings.
+ * start: called before any other callback on the thread; NULL for none.
+ * stop: called behind all others; NULL for none.
+ * user, destroy: passed to both; ended when others are set, or when the settings, all servers made with them and what was kept of those have
+ * been freed, and their threads have ended.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_on_thread(mcplink_server_options_t *options,
+                                                  mcplink_thread_fn start,
+                                                  mcplink_thread_fn stop,
+                                                  void *user,
+                                                  mcplink_destroy_fn destroy);
+
+/**
+ * Sets what is told who comes and who goes: each client that has said who it is, by "initialize" or by its first request since 2026-07-28, and
+ * the end of its connection, or of its session over HTTP. Clients over HTTP that keep no session, as all since 2026-07-28, are not told.
+ *
+ * options: the settings.
+ * callback: gets MCPLINK_SERVER_SESSION_BEGAN and MCPLINK_SERVER_SESSION_ENDED. NULL for none. Runs one at a time and in order, on a thread of the
+ * server's or where its pump is dispatched, maybe beside the first requests. None is dropped, and mcplink_server_free tells the last of them.
+ * user, destroy: passed to callback; ended when another function is set, or when the settings and all servers made with them have ended.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_on_session(mcplink_server_options_t *options,
+                                                   mcplink_event_fn callback,
+                                                   void *user,
+                                                   mcplink_destroy_fn destroy);
+
+/**
+ * Sets what is told of trouble with clients, for hosts that count it, raise an alarm or shut somebody out: what is refused because it is
+ * malformed, too long, too much or not allowed, and handlers that fail. These are few kinds, to be told apart without reading text; the log has a
+ * line for most of them too, and for much else.
+ *
+ * options: the settings.
+ * callback: gets the other events of enum mcplink_server_event. NULL for none. Runs one at a time and in order, on a thread of the server's or where
+ * its pump is dispatched. 1024 wait at most; more are dropped.
+ * user, destroy: passed to callback; ended when another function is set, or when the settings and all servers made with them have ended.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_on_event(mcplink_server_options_t *options,
+                                                 mcplink_event_fn callback,
+                                                 void *user,
+                                                 mcplink_destroy_fn destroy);
+
+/**
  * Makes a server with the usual settings.
  *
  * name: its name, for programs.
@@ -4072,10 +4895,14 @@ mcplink_status_t mcplink_server_new_with(const mcplink_server_options_t *options
  * Frees a server: ends all that it serves, as mcplink_server_stop does, and waits for that. After it no callback of the server runs. Called
  * in one of its own callbacks it returns at once, and the rest happens when the callback has returned.
  *
+ * In a fork of the process that made it this does nothing: its memory and its descriptors, which are close-on-exec, stay until the process ends
+ * or becomes another program. See MCPLINK_E_FORKED.
+ *
  * server: NULL is fine. Threads: any; nobody may begin to use the server meanwhile, and those who use it are woken with MCPLINK_E_CLOSED.
  * Blocks: until handlers have returned, a few seconds at most. Since 0.1.
  */
-MCPLINK_API void mcplink_server_free(mcplink_server_t *server);
+MCPLINK_API
+void mcplink_server_free(mcplink_server_t *server);
 
 /**
  * Ends all that the server serves: blocking calls such as mcplink_server_serve_stdio return MCPLINK_OK, sessions and listeners close, and
@@ -4210,6 +5037,27 @@ mcplink_status_t mcplink_server_add_prompt(mcplink_server_t *server,
 MCPLINK_API
 mcplink_status_t mcplink_server_remove_prompt(mcplink_server_t *server,
                                               const char *prompt);
+
+/**
+ * Lets only those use something who were granted scopes, which is checked before its handler runs; it stands on lists all the same. Over HTTP a
+ * client that lacks one is told with status 403, and can have its user grant them; one of whose scopes nothing is known has none. Elsewhere
+ * nothing is known of scopes, and everybody is let through. Said twice, all of them are needed.
+ *
+ * server: the server.
+ * of: one of enum mcplink_primitive.
+ * target: which one; it was added before, so that nothing stays open for a slip of the pen. What is said stays when it is taken away, and holds
+ * for what is added in its place.
+ * scopes: their names, a blank between two.
+ * err: receives what went wrong; NULL is fine.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the server has no such thing. Threads: any; say it before anybody is served, so that no request
+ * comes in between. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_require_scopes(mcplink_server_t *server,
+                                               int32_t of,
+                                               const char *target,
+                                               const char *scopes,
+                                               mcplink_error_t **err);
 
 /**
  * Completes an argument of a prompt, or a variable of a template, while the user types it. What has it may be added later.
@@ -4502,7 +5350,8 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_keep_alive_ms(mcplink_http
 MCPLINK_API mcplink_status_t mcplink_http_options_set_limit(mcplink_http_options_t *options, int32_t which, size_t bound);
 
 /**
- * Has a function find out who sends each request, before anything else is done for it: everybody is let in without this.
+ * Has a function find out who sends each request, before anything else is done for it: everybody is let in without this. It takes the place
+ * of what mcplink_http_options_set_resource_server was given.
  *
  * options: the settings.
  * callback: see mcplink_authenticate_fn. Called on the thread that read the request, several at once, or where the pump of the server is
@@ -4553,6 +5402,14 @@ mcplink_str_t mcplink_http_request_header(const mcplink_http_request_t *request,
 MCPLINK_API mcplink_str_t mcplink_http_request_remote(const mcplink_http_request_t *request);
 
 /**
+ * The access token of an HTTP request: what follows Bearer in its field Authorization.
+ *
+ * request: NULL for none.
+ * Returns: valid as long as the request; empty when there is none. Never hand it on, nor log it. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_str_t mcplink_http_request_token(const mcplink_http_request_t *request);
+
+/**
  * Lets a request in.
  *
  * request: the request.
@@ -4564,6 +5421,66 @@ mcplink_status_t mcplink_http_request_admit(mcplink_http_request_t *request,
                                             const char *principal);
 
 /**
+ * Says what was granted to the one who is let in: for mcplink_server_require_scopes, mcplink_responder_need_scopes and
+ * mcplink_request_has_scope. Without this nothing is known of scopes, and what needs one can't be used.
+ *
+ * request: the request.
+ * scopes: their names, a blank between two; "" for none. NULL when nothing is known.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_http_request_set_scopes(mcplink_http_request_t *request, const char *scopes);
+
+/**
+ * Says until when what was found out is good: streams that stay open tell nothing after it. For ever without this.
+ *
+ * request: the request.
+ * seconds: since 1970-01-01 UTC.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for a negative number. Threads: that of the callback. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_http_request_set_expiry(mcplink_http_request_t *request, int64_t seconds);
+
+/**
+ * Says for which server a token was issued, as often as there are several: see mcplink_resource_server_set_verifier. A token that was issued for
+ * others only is refused. A host that makes sure of it in another way names the server's own address.
+ *
+ * request: the request.
+ * audience: as the token has it (aud).
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_http_request_add_audience(mcplink_http_request_t *request,
+                                                   const char *audience);
+
+/**
+ * Refuses a request whose access token is not good, with status 401, on which clients come by another one.
+ *
+ * request: the request.
+ * why: for the client and the log, so that it never quotes the token: "it was revoked".
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_http_request_refuse_token(mcplink_http_request_t *request, const char *why);
+
+/**
+ * Refuses a request whose sender needs more scopes, with status 403, on which clients have their users grant more.
+ *
+ * request: the request.
+ * scopes: all that it needs, a blank between two.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_http_request_need_scopes(mcplink_http_request_t *request, const char *scopes);
+
+/**
+ * Puts a request off, with status 503, as whether it may be served can't be found out at the moment: no client throws a good token away for it.
+ *
+ * request: the request.
+ * why: for the host's log.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_http_request_put_off(mcplink_http_request_t *request,
+                                              const char *why);
+
+/**
  * Refuses a request of nobody known, with status 401.
  *
  * request: the request.
@@ -4571,6 +5488,151 @@ mcplink_status_t mcplink_http_request_admit(mcplink_http_request_t *request,
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_http_request_challenge(mcplink_http_request_t *request, const char *challenge);
+
+/**
+ * Describes a server that takes access tokens. Without more they are JWTs that its authorization server has signed, checked by the keys that the
+ * issuer's metadata names: signature, issuer, times; the principal is sub, scopes are those of scope or scp.
+ *
+ * resource: the address that clients use, for example "https://files.example/mcp", not the one that the process listens at.
+ * issuer: the authorization server, by its issuer identifier, for example "https://login.example".
+ * Returns: the description, the caller's to free; NULL for a bad argument and in a build without HTTP. What is wrong with the addresses is found
+ * out when something serves with it. Threads: any. Since 0.1.
+ */
+MCPLINK_API
+mcplink_resource_server_t *mcplink_resource_server_new(const char *resource,
+                                                       const char *issuer);
+
+/**
+ * Names another authorization server that clients may get tokens from. Its tokens are good only for a function that checks them: see
+ * mcplink_resource_server_set_verifier.
+ *
+ * server: the description.
+ * issuer: its issuer identifier.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_resource_server_add_issuer(mcplink_resource_server_t *server, const char *issuer);
+
+/**
+ * Says where the issuer's keys are, for one whose metadata does not say so.
+ *
+ * server: the description.
+ * url: of its key set (RFC 7517): https, except on this machine; NULL for where the metadata says.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_resource_server_set_keys_url(mcplink_resource_server_t *server, const char *url);
+
+/**
+ * Gives the issuer's keys, which are not fetched then.
+ *
+ * server: the description.
+ * json, len: the key set (RFC 7517), {"keys":[...]}; MCPLINK_NUL measures it.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_resource_server_set_keys(mcplink_resource_server_t *server, const char *json, size_t len);
+
+/**
+ * Has a function of the host's check tokens, of any kind.
+ *
+ * server: the description.
+ * callback: called for each token, which is all that is known of the request (mcplink_http_request_token); ends with mcplink_http_request_admit
+ * and mcplink_http_request_add_audience, or refuses. For whom the token was issued and whether it has expired is checked besides. Runs where
+ * mcplink_http_options_on_authenticate says; never hand the token on. NULL for the issuer's keys.
+ * user, destroy: passed to callback; ended when another check is set, or when all that has the description, and serves with it, has ended.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_resource_server_set_verifier(mcplink_resource_server_t *server,
+                                                      mcplink_authenticate_fn callback,
+                                                      void *user,
+                                                      mcplink_destroy_fn destroy);
+
+/**
+ * Says which scopes every request needs; what one operation needs besides says mcplink_server_require_scopes. Clients are told with the first
+ * challenge. None without this.
+ *
+ * server: the description.
+ * scopes: their names, a blank between two.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_resource_server_set_required_scopes(mcplink_resource_server_t *server,
+                                                             const char *scopes);
+
+/**
+ * Says which scopes there are, as the metadata shows them: those that a client needs for the usual, since some ask for all of them at once.
+ * Without this, those that every request needs.
+ *
+ * server: the description.
+ * scopes: their names, a blank between two.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_resource_server_set_scopes_supported(mcplink_resource_server_t *server, const char *scopes);
+
+/**
+ * Says that whoever was granted a broad scope has narrower ones too, and what they imply.
+ *
+ * server: the description.
+ * broad: the scope.
+ * narrow: the others, a blank between two.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_resource_server_add_implied(mcplink_resource_server_t *server, const char *broad, const char *narrow);
+
+/**
+ * Adds another name of this server in the audience of tokens, for authorization servers that don't write its address there.
+ *
+ * server: the description.
+ * audience: the name.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_resource_server_add_audience(mcplink_resource_server_t *server, const char *audience);
+
+/**
+ * Says what the server is called where people are asked to grant something, and where developers read about it.
+ *
+ * server: the description.
+ * title: NULL for none.
+ * documentation: the URL of a page; NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_resource_server_set_info(mcplink_resource_server_t *server,
+                                                  const char *title,
+                                                  const char *documentation);
+
+/**
+ * Says where clients find the metadata, if a proxy brings only some paths here: it is served there too. Without this it is at the place that
+ * follows from the server's address: https://host/.well-known/oauth-protected-resource/mcp for https://host/mcp.
+ *
+ * server: the description.
+ * url: NULL for the default.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_resource_server_set_metadata_url(mcplink_resource_server_t *server,
+                                                          const char *url);
+
+/**
+ * Frees a description. Settings that it was given to keep theirs.
+ *
+ * server: NULL is fine. Since 0.1.
+ */
+MCPLINK_API void mcplink_resource_server_free(mcplink_resource_server_t *server);
+
+/**
+ * Serves only requests that carry an access token for this server, and tells clients where tokens are to be had. It takes the place of a
+ * function of mcplink_http_options_on_authenticate, which is for anything else than tokens.
+ *
+ * Handlers learn who asks from mcplink_request_principal, and what that one may do from mcplink_request_has_scope.
+ *
+ * options: the settings.
+ * server: copied; it stays the caller's. NULL for none. What is wrong with it is found out when something serves with the settings, which
+ * fails with MCPLINK_E_UNSUPPORTED where tokens are JWTs in a build without them.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_http_options_set_resource_server(mcplink_http_options_t *options,
+                                                          const mcplink_resource_server_t *server);
 
 /**
  * Listens for HTTP clients, on threads of the library.
@@ -4583,7 +5645,7 @@ MCPLINK_API mcplink_status_t mcplink_http_request_challenge(mcplink_http_request
  * bind: an address such as "192.0.2.1:8080", or a port of the loopback address such as "8080"; port 0 is one that the system chooses.
  * listener: receives the listener, NULL after a failure. The caller's to free, before or after the server.
  * err: receives what went wrong; NULL is fine.
- * Returns: MCPLINK_OK; MCPLINK_E_IO when the address can't be had; MCPLINK_E_CLOSED when the server was stopped; MCPLINK_E_UNSUPPORTED in a
+ * Returns: MCPLINK_OK; MCPLINK_E_IO when the address can't be had; MCPLINK_E_INVALID when the settings are none; MCPLINK_E_CLOSED when the server was stopped; MCPLINK_E_UNSUPPORTED in a
  * build without HTTP. Threads: any. Blocks: no. Since 0.1.
  */
 MCPLINK_API
@@ -4756,7 +5818,7 @@ void mcplink_exchange_free(mcplink_exchange_t *exchange);
  * options: the settings, which are copied; NULL for the defaults. Bounds of connections are the host's business.
  * http: receives the endpoint, NULL after a failure. The caller's to free, before or after the server.
  * err: receives what went wrong; NULL is fine.
- * Returns: MCPLINK_OK; MCPLINK_E_CLOSED when the server was stopped; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any. Blocks: no.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID when the settings are none; MCPLINK_E_CLOSED when the server was stopped; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any. Blocks: no.
  * Since 0.1.
  */
 MCPLINK_API

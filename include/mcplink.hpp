@@ -76,6 +76,7 @@ public:
     std::string_view data() const noexcept { return detail::view(mcplink_error_data(get())); }
     int os_code() const noexcept { return mcplink_error_os_code(get()); }
     int http_status() const noexcept { return mcplink_error_http_status(get()); }
+    std::string_view oauth_code() const noexcept { return detail::view(mcplink_error_oauth_code(get())); }
     std::string_view peer_stderr() const noexcept { return detail::view(mcplink_error_peer_stderr(get())); }
     bool is_retryable() const noexcept { return mcplink_error_is_retryable(get()); }
     const mcplink_error_t *get() const noexcept { return owned_.get(); }
@@ -281,6 +282,8 @@ public:
     json_view params() const noexcept { return json_view(mcplink_request_params(raw_)); }
     json_view meta() const noexcept { return json_view(mcplink_request_meta(raw_)); }
     std::string_view principal() const noexcept { return detail::view(mcplink_request_principal(raw_)); }
+    std::string_view scopes() const noexcept { return detail::view(mcplink_request_scopes(raw_)); }
+    bool has_scope(const char *scope) const noexcept { return mcplink_request_has_scope(raw_, scope); }
     std::string_view revision() const noexcept { return detail::view(mcplink_request_revision(raw_)); }
     const mcplink_request_t *get() const noexcept { return raw_; }
 
@@ -302,6 +305,8 @@ public:
     {
         return detail::told(mcplink_responder_log(raw_, level, text.data(), text.size()));
     }
+    /* Whether these scopes were granted; if not, the request was answered with that: return. */
+    bool need_scopes(const char *scopes) { return mcplink_responder_need_scopes(raw_, scopes) == MCPLINK_OK; }
     /* The answer to a question; none when it has to be asked first: return then, and the handler is run again. */
     result<std::optional<json_view>> ask(const char *key, const char *method, std::string_view params)
     {
@@ -469,6 +474,84 @@ private:
     detail::owner<mcplink_call_options_t, mcplink_call_options_free> owned_;
 };
 
+/* A login that a server wants, which belongs to the function that got it until it returns. To answer later, keep() it. */
+class login {
+public:
+    explicit login(mcplink_login_t *raw) noexcept : raw_(raw) {}
+    std::string_view url() const noexcept { return detail::view(mcplink_login_url(raw_)); }
+    std::string_view server() const noexcept { return detail::view(mcplink_login_server(raw_)); }
+    std::string_view authorization_server() const noexcept { return detail::view(mcplink_login_authorization_server(raw_)); }
+    std::string_view scopes() const noexcept { return detail::view(mcplink_login_scopes(raw_)); }
+    bool is_over() const noexcept { return mcplink_login_is_over(raw_); }
+    template <class F> result<void> on_over(F callback)
+    {
+        auto user = std::make_unique<F>(std::move(callback));
+        auto run = [](void *user) noexcept { (*static_cast<F *>(user))(); };
+        return detail::told(mcplink_login_on_over(raw_, run, user.release(), detail::destroy<F>));
+    }
+    /* Any URL that a browser came to: the answer is told from others, which are MCPLINK_E_INVALID. */
+    result<void> answer(std::string_view url) { return detail::told(mcplink_login_answer(raw_, url.data(), url.size())); }
+    result<void> refuse(const char *why = nullptr) { return detail::told(mcplink_login_refuse(raw_, why)); }
+    mcplink_login_t *get() const noexcept { return raw_; }
+
+private:
+    mcplink_login_t *raw_;
+};
+
+/* A login that outlives the function that got it. The last one that goes unanswered gives it up. */
+class kept_login {
+public:
+    explicit kept_login(const login &borrowed) : owned_(mcplink_login_keep(borrowed.get())) {}
+    login operator*() const noexcept { return login(owned_.get()); }
+
+private:
+    detail::owner<mcplink_login_t, mcplink_login_free> owned_;
+};
+
+/* How tokens are come by: by default a person logs in, in the system's browser. */
+class oauth {
+public:
+    oauth() : owned_(mcplink_oauth_new()) {}
+    oauth &client_name(const char *name, const char *page = nullptr) noexcept { return mcplink_oauth_set_client_name(get(), name, page), *this; }
+    oauth &client_document(const char *url) noexcept { return mcplink_oauth_set_client_document(get(), url), *this; }
+    /* A client that was registered beforehand, with a secret if it has one. */
+    oauth &client(const char *issuer, const char *client_id, const char *secret = nullptr) noexcept
+    {
+        detail::owner<mcplink_oauth_client_t, mcplink_oauth_client_free> client(mcplink_oauth_client_new(issuer, client_id));
+        mcplink_oauth_client_set_secret(client.get(), secret);
+        return mcplink_oauth_add_client(get(), client.get()), *this;
+    }
+    oauth &client_credentials() noexcept { return mcplink_oauth_set_client_credentials(get()), *this; }
+    oauth &scopes(const char *scopes) noexcept { return mcplink_oauth_set_scopes(get(), scopes), *this; }
+    oauth &store_folder(const char *folder) noexcept { return mcplink_oauth_set_store_folder(get(), folder), *this; }
+    /* callback(login &): a way of the host's own to show a page and see where it leads. What it throws gives the login up. */
+    template <class F> oauth &visitor(const char *redirect_uri, F callback)
+    {
+        auto user = std::make_unique<F>(std::move(callback));
+        auto run = [](void *user, mcplink_login_t *raw) noexcept {
+            login asked(raw);
+#ifdef MCPLINK_EXCEPTIONS
+            try {
+                (*static_cast<F *>(user))(asked);
+            } catch (...) {
+                mcplink_login_refuse(raw, nullptr);
+            }
+#else
+            (*static_cast<F *>(user))(asked);
+#endif
+        };
+        return mcplink_oauth_set_visitor(get(), redirect_uri, run, user.release(), detail::destroy<F>), *this;
+    }
+    result<void> forget(const char *url)
+    {
+        return detail::done([&](auto err) { return mcplink_oauth_forget(get(), url, err); });
+    }
+    mcplink_oauth_t *get() const noexcept { return owned_.get(); }
+
+private:
+    detail::owner<mcplink_oauth_t, mcplink_oauth_free> owned_;
+};
+
 /* How a client is made. Exactly one of command and url, or what the C functions offer beside them. */
 class client_options {
 public:
@@ -482,6 +565,7 @@ public:
     client_options &url(const char *url) noexcept { return mcplink_client_options_set_url(get(), url), *this; }
     client_options &header(const char *name, const char *value) noexcept { return mcplink_client_options_set_header(get(), name, value), *this; }
     client_options &bearer(const char *token) noexcept { return mcplink_client_options_set_bearer(get(), token), *this; }
+    client_options &oauth_with(const oauth &oauth) noexcept { return mcplink_client_options_set_oauth(get(), oauth.get()), *this; }
     client_options &env(const char *name, const char *value) noexcept { return mcplink_client_options_set_env(get(), name, value), *this; }
     client_options &cwd(const char *folder) noexcept { return mcplink_client_options_set_cwd(get(), folder), *this; }
     client_options &info(const char *name, const char *version) noexcept { return mcplink_client_options_set_info(get(), name, version), *this; }
@@ -679,6 +763,11 @@ public:
         return add(mcplink_server_add_prompt, prompt.get(), std::move(handler));
     }
     result<void> remove_tool(const char *name) { return detail::told(mcplink_server_remove_tool(get(), name)); }
+    /* of: one of enum mcplink_primitive. */
+    result<void> require_scopes(std::int32_t of, const char *target, const char *scopes)
+    {
+        return detail::done([&](auto err) { return mcplink_server_require_scopes(get(), of, target, scopes, err); });
+    }
     result<void> resource_updated(const char *uri) { return detail::told(mcplink_server_resource_updated(get(), uri)); }
     /* Serves until the input ends, or stop() is called. */
     result<void> serve_stdio()

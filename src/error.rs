@@ -34,6 +34,7 @@ struct Inner {
     stderr_tail: Option<String>,
     result: Option<Arc<str>>,
     http: Option<Box<HttpAnswer>>,
+    oauth_code: Option<Box<str>>,
 }
 
 /// How an HTTP server answered instead of with a result.
@@ -95,6 +96,7 @@ impl Error {
             stderr_tail: None,
             result: None,
             http: None,
+            oauth_code: None,
         }))
     }
 
@@ -157,6 +159,18 @@ impl Error {
     #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
     pub(crate) fn with_http(mut self, status: u16, challenge: Option<String>) -> Self {
         self.0.http = Some(Box::new(HttpAnswer { status, challenge }));
+        self
+    }
+
+    /// Puts in the code with which an authorization server refused, if it is one by its characters.
+    #[cfg_attr(not(feature = "auth"), expect(dead_code, reason = "OAuth"))]
+    pub(crate) fn with_oauth_code(mut self, code: &str) -> Self {
+        let is_code = !code.is_empty()
+            && code.len() <= 64
+            && code
+                .bytes()
+                .all(|byte| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\');
+        self.0.oauth_code = is_code.then(|| code.into());
         self
     }
 
@@ -234,6 +248,11 @@ impl Error {
     /// What the server asks for before it lets anybody in: the field `WWW-Authenticate` of its answer.
     pub fn http_challenge(&self) -> Option<&str> {
         self.0.http.as_ref()?.challenge.as_deref()
+    }
+
+    /// The error code of OAuth with which an authorization server refused, for example `access_denied` (OAuth 2.1, sections 3.2.4 and 4.1.2.1).
+    pub fn oauth_code(&self) -> Option<&str> {
+        self.0.oauth_code.as_deref()
     }
 
     /// The last lines that a child process wrote to its standard error, when the child has ended.

@@ -88,12 +88,13 @@ impl Login<'_> {
 
     /// Whether a URL that a browser came to is the answer to this login; others, which anybody can make, are to be ignored.
     pub fn is_answer(&self, url: &str) -> bool {
-        let Ok(url) = Url::read("the redirect", url) else {
-            return false;
-        };
-        let is_there = url.is_same_origin(self.redirect) && url.path() == self.redirect.path();
-        let query = url.query().unwrap_or_default();
-        is_there && one(query, "state").as_deref() == Some(self.state)
+        is_answer(url, self.redirect, self.state)
+    }
+
+    /// The same as [`is_answer`](Self::is_answer), for hosts that look at URLs on other threads: it may outlive the visit.
+    pub fn answer_check(&self) -> impl Fn(&str) -> bool + Send + Sync + use<> {
+        let (redirect, state) = (self.redirect.clone(), self.state.to_owned());
+        move |url| is_answer(url, &redirect, &state)
     }
 }
 
@@ -222,7 +223,7 @@ impl Attempt<'_> {
             if let Some(more) = one(query, "error_description") {
                 text = format!("{text}: {}", Excerpt(&more));
             }
-            return Err(Error::new(ErrorKind::Auth, text));
+            return Err(Error::new(ErrorKind::Auth, text).with_oauth_code(&error));
         }
         match one(query, "code") {
             Some(code) if !code.is_empty() => Ok(Secret::new(code)),
@@ -275,6 +276,14 @@ impl Attempt<'_> {
             Err(Failure::Other(error)) => Err(error),
         }
     }
+}
+
+fn is_answer(url: &str, redirect: &Url, state: &str) -> bool {
+    let Ok(url) = Url::read("the redirect", url) else {
+        return false;
+    };
+    let is_there = url.is_same_origin(redirect) && url.path() == redirect.path();
+    is_there && one(url.query().unwrap_or_default(), "state").as_deref() == Some(state)
 }
 
 /// The value of a parameter that is there once.

@@ -26,7 +26,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::transport::carrier::Ticket;
 use crate::transport::http::Waiting;
-use crate::transport::sys::thread::{self, Stack};
+use crate::transport::{Stack, Threads};
 
 /// So many logins in a row whose tokens the server then refuses.
 const MAX_VAIN: u32 = 3;
@@ -195,7 +195,7 @@ impl Site {
                 }
                 (Some(flow), _) => flow,
                 (None, Some(work)) => {
-                    let flow = self.start(ends_at, work)?;
+                    let flow = self.start(ends_at, waiting.threads(), work)?;
                     state.flow = Some(Arc::clone(&flow));
                     flow
                 }
@@ -212,6 +212,7 @@ impl Site {
     fn start(
         self: &Arc<Self>,
         ends_at: Instant,
+        threads: &Threads,
         work: impl FnOnce(Waiting, &dyn Fn(bool)) -> Result<()> + Send + 'static,
     ) -> Result<Arc<Flow>> {
         let flow = Arc::new(Flow {
@@ -219,8 +220,9 @@ impl Site {
             progress: Mutex::default(),
         });
         let (site, own) = (Arc::clone(self), Arc::clone(&flow));
-        thread::start("mcplink-login", Stack::Large, move || {
-            let waiting = Waiting::new(Arc::clone(&own.ticket));
+        let further = threads.clone();
+        threads.start("login", Stack::Large, move || {
+            let waiting = Waiting::new(Arc::clone(&own.ticket), further);
             let on_person = |is_asked| {
                 let _state = site.state();
                 own.progress.lock().asks_person = is_asked;

@@ -347,7 +347,7 @@ pub(super) fn refusal(
         }
     }
     Refusal {
+        error: Error::new(ErrorKind::Auth, text).with_oauth_code(&redact(&said.error)),
         code: said.error,
-        error: Error::new(ErrorKind::Auth, text),
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{Condvar, Mutex};
-use crate::transport::sys::thread::{self, Stack};
+use crate::transport::{Stack, Threads};
 
 /// How long a thread waits for the next call.
 const LINGER: Duration = Duration::from_secs(1);
@@ -26,6 +26,7 @@ struct Inner {
     state: Mutex<State>,
     changed: Condvar,
     most: usize,
+    threads: Threads,
 }
 
 #[derive(Default)]
@@ -39,11 +40,12 @@ struct State {
 
 impl Callers {
     /// At most so many calls go on at once.
-    pub(super) fn new(most: usize) -> Self {
+    pub(super) fn new(most: usize, threads: Threads) -> Self {
         Self(Arc::new(Inner {
             state: Mutex::default(),
             changed: Condvar::new(),
             most,
+            threads,
         }))
     }
 
@@ -72,7 +74,8 @@ impl Callers {
         }
         let inner = Arc::clone(&self.0);
         let first: Work = Box::new(work);
-        let thread = thread::start("mcplink-call", Stack::Large, move || inner.run(first))?;
+        let threads = &self.0.threads;
+        let thread = threads.start("call", Stack::Large, move || inner.run(first))?;
         state.count += 1;
         state.threads.retain(|thread| !thread.is_finished());
         state.threads.push(thread);

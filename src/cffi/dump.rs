@@ -10,6 +10,7 @@ use super::entry::plain;
 use super::status::{mcplink_status, mcplink_status_t};
 use crate::error::{Error, ErrorKind};
 use crate::transport::sys::fd::duplicate;
+use crate::transport::{Stack, Threads};
 
 /// Something that can say what it is busy with.
 pub(super) trait Dumped: Send + Sync {
@@ -56,9 +57,8 @@ pub unsafe extern "C" fn mcplink_debug_dump(fd: c_int) -> mcplink_status_t {
 
 /// Writes on a thread of ours, since a pipe that nobody reads would raise SIGPIPE on one of the host's.
 fn write_quietly(mut file: File, text: String) -> std::io::Result<()> {
-    use crate::transport::sys::thread::{self, Stack};
     let (sender, outcome) = std::sync::mpsc::sync_channel(1);
-    let thread = thread::start("mcplink-dump", Stack::Small, move || {
+    let thread = Threads::default().start("dump", Stack::Small, move || {
         // It fails when the one who waits has gone, which it never does.
         _ = sender.send(file.write_all(text.as_bytes()));
     });

@@ -15,6 +15,7 @@ pub struct mcplink_error_t {
     data: Option<Text>,
     stderr: Option<Text>,
     challenge: Option<Text>,
+    oauth_code: Option<Text>,
     error: Error,
 }
 
@@ -78,6 +79,7 @@ impl From<Failure> for mcplink_error_t {
             data: data.map(|data| data.get().into()),
             stderr: error.stderr_tail().map(Text::from),
             challenge: error.http_challenge().map(Text::from),
+            oauth_code: error.oauth_code().map(Text::from),
             error,
         }
     }
@@ -196,6 +198,18 @@ pub unsafe extern "C" fn mcplink_error_http_challenge(
     // SAFETY: the header says that it is an error of ours.
     let error = unsafe { get(error) };
     view_or_empty(error.and_then(|error| error.challenge.as_ref()))
+}
+
+/// The error code of OAuth with which an authorization server refused a login or a token, for example "access_denied" or "invalid_grant".
+///
+/// error: NULL for none.
+/// Returns: valid as long as the error; empty when there is none. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_error_oauth_code(error: *const mcplink_error_t) -> mcplink_str_t {
+    // SAFETY: the header says that it is an error of ours.
+    let error = unsafe { get(error) };
+    view_or_empty(error.and_then(|error| error.oauth_code.as_ref()))
 }
 
 /// The last lines that a child process wrote to its standard error before it ended.

@@ -19,7 +19,7 @@ use super::text::missing;
 use super::user::is_inside;
 use crate::error::{Error, ErrorKind};
 use crate::sync::{Condvar, Mutex};
-use crate::transport::sys::thread::{self, Stack};
+use crate::transport::{Stack, Threads};
 
 /// What a handle begins with when it lives, and after it was freed.
 const ALIVE: u32 = 0x6d63_706c;
@@ -30,6 +30,11 @@ const FREEING: usize = 1 << (usize::BITS - 1);
 /// An object behind a pointer that any thread may use at any time.
 pub(super) trait Handled: Send + Sync + 'static {
     fn gate(&self) -> &Gate;
+
+    /// What its threads are like.
+    fn threads(&self) -> Threads {
+        Threads::default()
+    }
 
     /// The part of closing that waits for nothing: what is freed within a callback of its own has ended for who comes out of that callback.
     fn begin_close(&self) {}
@@ -52,15 +57,20 @@ pub(super) struct Gate {
 
 impl Gate {
     pub(super) fn new() -> Self {
-        static NUMBERS: AtomicU64 = AtomicU64::new(1);
         Self {
             state: AtomicU32::new(ALIVE),
-            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
+            number: Self::next_number(),
             process: std::process::id(),
             inside: AtomicUsize::new(0),
             lock: Mutex::new(()),
             left: Condvar::new(),
         }
+    }
+
+    /// A number that no handle has, for what has callbacks too.
+    pub(super) fn next_number() -> u64 {
+        static NUMBERS: AtomicU64 = AtomicU64::new(1);
+        NUMBERS.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Tells the handle from all others of the process.
@@ -150,8 +160,13 @@ pub(super) unsafe fn enter<T: Handled>(handle: *const T, what: &str) -> Outcome<
 }
 
 /// Frees a handle: closes it, waits for whoever is inside, and lets go of it. Within a callback of the handle that is left to a thread of
-/// its own, so that nobody waits for himself. In a fork of the process that made it nothing is done: what it holds is shared with threads that
-/// are not here.
+/// its own, so that nobody waits for himself.
+///
+/// In a fork of the process that made it nothing is done. Memory: the threads of the handle, which are not here, have shares in nearly all
+/// of it that nobody gives back; what the last share is given back of runs destructors that take locks which such a thread may have held,
+/// wait for it, tell peers that are the other process's, and call the host. Descriptors: many are owned by the stack of such a thread, or
+/// behind its locks, and for none is it known whether the number still means the same, since hosts close all that they did not open
+/// after a fork. All are close-on-exec.
 ///
 /// # Safety
 ///
@@ -176,7 +191,9 @@ pub(super) unsafe fn free_handle<T: Handled>(handle: *mut T) {
             shared.begin_close();
             let elsewhere = Arc::clone(&shared);
             // Without a thread to be had, it ends with the last of those who are inside.
-            _ = thread::start("mcplink-free", Stack::Large, move || end(elsewhere));
+            _ = shared
+                .threads()
+                .start("free", Stack::Large, move || end(elsewhere));
         } else {
             end(shared);
         }

@@ -13,7 +13,7 @@ use crate::protocol::{LogLevel, LogRecord};
 
 /// Takes what the library has to say to its host: what a peer did wrong, what a handler failed to do.
 ///
-/// level: one of enum mcplink_log_level. target: which part of the library says it: "protocol", "transport", "server", "client" or "http"; there may be more later. text: mostly one line. Both are valid until it returns.
+/// level: one of enum mcplink_log_level. target: which part of the library says it: "protocol", "transport", "server", "client", "http" or "auth"; there may be more later. text: mostly one line. Both are valid until it returns.
 /// It is called on any thread, also on several at once, and has to be quick.
 pub type mcplink_log_fn = Option<
     unsafe extern "C-unwind" fn(

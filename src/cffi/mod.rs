@@ -8,8 +8,9 @@
 //!  handle   objects that many threads use, and how they end
 //!  user     callbacks of the host, and what belongs to them
 //!  queue    callbacks that wait for their thread;  stage  whose queue that is;  pump  the host's
-//!  callers  threads for calls that nobody waits for
+//!  callers  threads for calls that nobody waits for;  threads  what all of them are like
 //!  served   the right to answer, of each kind;  request, responder, long, answer  how C sees it
+//!  auth     OAuth for clients
 //!  text, json, writer, status, error    what goes over the border
 //! ```
 #![allow(unsafe_code, reason = "exported symbols, and what C passes")]
@@ -25,6 +26,11 @@
 #![deny(improper_ctypes_definitions)]
 
 mod answer;
+#[cfg_attr(
+    not(feature = "auth"),
+    allow(dead_code, reason = "nobody looks at what is set")
+)]
+mod auth;
 mod callers;
 mod cancel;
 mod client;
@@ -46,6 +52,7 @@ mod server;
 mod stage;
 mod status;
 mod text;
+mod threads;
 mod transport;
 mod user;
 mod version;

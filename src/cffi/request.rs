@@ -1,14 +1,16 @@
 //! What a handler is asked.
 
+use std::ffi::c_char;
 use std::sync::{Arc, OnceLock};
+use std::time::UNIX_EPOCH;
 
 use serde::Serialize;
 
 use super::entry::{get, value};
 use super::json::{mcplink_json_t, shown};
 use super::served::Call;
-use super::text::{Text, mcplink_str_t, view_or_empty};
-use crate::server::Terms;
+use super::text::{Text, mcplink_str_t, name, view_or_empty};
+use crate::server::{Principal, Terms};
 
 /// A request that a handler of the host answers. It is readable as long as its responder: until the handler returns, or until the last
 /// mcplink_responder_free of one that was kept. Any thread may read it.
@@ -27,6 +29,8 @@ pub struct mcplink_request_t {
     arguments: Option<&'static [&'static str]>,
     session: u64,
     principal: Option<Text>,
+    identity: Option<Principal>,
+    scopes: OnceLock<Text>,
     terms: Option<Arc<Terms>>,
     revision: OnceLock<Text>,
     client_info: OnceLock<Option<mcplink_json_t>>,
@@ -47,6 +51,8 @@ impl mcplink_request_t {
             arguments: Some(&[]),
             session: 0,
             principal: None,
+            identity: None,
+            scopes: OnceLock::new(),
             terms: None,
             revision: OnceLock::new(),
             client_info: OnceLock::new(),
@@ -78,14 +84,14 @@ impl mcplink_request_t {
             request.variables = variables.ok().map(String::into_boxed_str);
         }
         request.terms = Some(Arc::clone(context.shared_terms()));
-        let principal = context.principal().map(str::to_owned);
-        Some(request.from(context.connection(), principal))
+        Some(request.from(context.connection(), context.identity().cloned()))
     }
 
     /// Says from which connection of a server it came, and on whose behalf.
-    pub(super) fn from(mut self, connection: u64, principal: Option<String>) -> Self {
+    pub(super) fn from(mut self, connection: u64, identity: Option<Principal>) -> Self {
         self.session = connection + 1;
-        self.principal = principal.map(Text::from);
+        self.principal = identity.as_ref().map(|who| who.name().into());
+        self.identity = identity;
         self
     }
 
@@ -102,6 +108,15 @@ impl mcplink_request_t {
                 self.variables.as_deref().map(str::to_owned)
             }),
         }
+    }
+
+    /// What was granted, if that is known.
+    fn scopes(&self) -> Option<&Text> {
+        let granted = self.identity.as_ref()?.granted()?;
+        Some(self.scopes.get_or_init(|| {
+            let all: Vec<&str> = granted.iter().map(String::as_str).collect();
+            all.join(" ").into()
+        }))
     }
 
     fn revision(&self) -> Option<&Text> {
@@ -230,6 +245,52 @@ pub unsafe extern "C" fn mcplink_request_principal(
 ) -> mcplink_str_t {
     // SAFETY: the header says that it is a request of ours.
     view_or_empty(unsafe { get(request) }.and_then(|request| request.principal.as_ref()))
+}
+
+/// What was granted to the one on whose behalf the client acts, with what that implies: names of scopes, a blank between two.
+///
+/// request: NULL for none.
+/// Returns: valid as long as the request; empty when nothing was granted, or nothing is known of scopes. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_request_scopes(
+    request: *const mcplink_request_t,
+) -> mcplink_str_t {
+    // SAFETY: the header says that it is a request of ours.
+    view_or_empty(unsafe { get(request) }.and_then(mcplink_request_t::scopes))
+}
+
+/// Whether a scope was granted to the one on whose behalf the client acts: to do more or less. To refuse, see mcplink_responder_need_scopes.
+///
+/// request: NULL for false.
+/// scope: its name.
+/// Returns: true if so; false also when nothing is known of scopes. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_request_has_scope(
+    request: *const mcplink_request_t,
+    scope: *const c_char,
+) -> bool {
+    // SAFETY: the header says that they are a request of ours and text that ends in NUL.
+    let (request, scope) = unsafe { (get(request), name(scope, "scope")) };
+    let identity = request.and_then(|request| request.identity.as_ref());
+    identity.is_some_and(|who| scope.is_ok_and(|scope| who.has_scope(scope)))
+}
+
+/// Until when what is known of the one on whose behalf the client acts is good: of an access token, when it expires.
+///
+/// request: NULL for 0.
+/// Returns: seconds since 1970-01-01 UTC; 0 when there is no such time. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_request_expiry(request: *const mcplink_request_t) -> i64 {
+    // SAFETY: the header says that it is a request of ours.
+    let identity = unsafe { get(request) }.and_then(|request| request.identity.as_ref());
+    let when = identity.and_then(Principal::expiry);
+    let since = when.and_then(|when| when.duration_since(UNIX_EPOCH).ok());
+    since.map_or(0, |since| {
+        i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+    })
 }
 
 /// In which revision of the protocol the client asks, for example "2026-07-28".

@@ -372,6 +372,39 @@ pub(super) fn level_of(level: i32) -> Result<LoggingLevel> {
     })
 }
 
+/// Refuses a request unless scopes were granted to the one on whose behalf the client acts: for a handler that finds out what it needs only when
+/// it runs. What is known beforehand is said with mcplink_server_require_scopes.
+///
+/// Where nothing is known of scopes nothing is refused, except over HTTP, where that is to have none. Ask before anything else: over HTTP the
+/// client is told with status 403, which has gone when something was said.
+///
+/// responder: the responder.
+/// scopes: all that are needed, a blank between two.
+/// Returns: MCPLINK_OK when they were granted; MCPLINK_E_AUTH when not: the request was answered with that, so return. MCPLINK_E_INVALID;
+/// MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for methods of one's own, and on a client. Threads: any. Blocks: only while a client
+/// does not read. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_responder_need_scopes(
+    responder: *mut mcplink_responder_t,
+    scopes: *const c_char,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header says that they are a responder of ours and text that ends in NUL.
+        let (responder, scopes) =
+            unsafe { (need(responder, "responder")?, name(scopes, "scopes")?) };
+        let granted = responder.look(|call| Some(call.context()?.need_scopes(&[scopes])))?;
+        match granted.ok_or_else(unsupported)? {
+            Ok(()) => Ok(mcplink_status::MCPLINK_OK),
+            Err(refusal) => {
+                let text = refusal.to_string();
+                responder.answer(Answer::Error(refusal))?;
+                Err(Error::new(ErrorKind::Auth, text).into())
+            }
+        }
+    })
+}
+
 /// Sends the client a log message that belongs to the call, if the server was made with logging and the client wants such messages.
 ///
 /// responder: the responder.

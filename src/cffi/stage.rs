@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::queue::{Kind, Queue};
 use crate::sync::Mutex;
-use crate::transport::sys::thread::{self, Stack};
+use crate::transport::{Stack, Threads};
 
 /// Where the callbacks of one handle run.
 #[derive(Debug)]
@@ -16,21 +16,24 @@ pub(super) struct Stage {
     queue: Arc<Queue>,
     /// For a queue that no host dispatches.
     dispatcher: Option<Mutex<Option<JoinHandle<()>>>>,
+    threads: Threads,
 }
 
 impl Stage {
     /// The callbacks of the handle with this number run where the pump is dispatched; without one, on a thread of their own.
-    pub(super) fn new(owner: u64, pump: Option<Arc<Queue>>) -> Self {
+    pub(super) fn new(owner: u64, pump: Option<Arc<Queue>>, threads: Threads) -> Self {
         match pump {
             Some(queue) => Self {
                 owner,
                 queue,
                 dispatcher: None,
+                threads,
             },
             None => Self {
                 owner,
                 queue: Queue::without_bell(),
                 dispatcher: Some(Mutex::default()),
+                threads,
             },
         }
     }
@@ -50,7 +53,10 @@ impl Stage {
         if dispatcher.is_none() {
             let queue = Arc::clone(&self.queue);
             // Without a thread to be had, the next post tries again, and the end of the handle runs what waits.
-            *dispatcher = thread::start("mcplink-dispatch", Stack::Large, move || queue.run()).ok();
+            let thread = self
+                .threads
+                .start("dispatch", Stack::Large, move || queue.run());
+            *dispatcher = thread.ok();
         }
     }
 

@@ -44,7 +44,7 @@ pub enum mcplink_status {
     MCPLINK_E_LIMIT = -13,
     /// Too many requests are in flight. Nothing was sent.
     MCPLINK_E_BUSY = -14,
-    /// The handle was made before a fork, by the other process.
+    /// The handle was made before a fork, by the other process. In this one it can't be used, and freeing it does nothing.
     MCPLINK_E_FORKED = -15,
     /// A bug of this library.
     MCPLINK_E_PANIC = -16,

@@ -42,12 +42,12 @@ pub extern "C" fn mcplink_check_version(header_version: u32) -> bool {
 
 /// Whether this build of the library has a feature. What it lacks returns MCPLINK_E_UNSUPPORTED.
 ///
-/// feature: "http-client", "http-server", "tls" or "validation"; "http" for both halves of HTTP.
+/// feature: "http-client", "http-server", "tls", "auth" (OAuth of clients), "jwt" (signed tokens on servers) or "validation"; "http" for both halves of HTTP.
 /// Returns: false for NULL and names that it does not know. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_has_feature(feature: *const c_char) -> bool {
-    const BUILT: [(&str, bool); 5] = [
+    const BUILT: [(&str, bool); 7] = [
         (
             "http",
             cfg!(all(feature = "http-client", feature = "http-server")),
@@ -55,6 +55,8 @@ pub unsafe extern "C" fn mcplink_has_feature(feature: *const c_char) -> bool {
         ("http-client", cfg!(feature = "http-client")),
         ("http-server", cfg!(feature = "http-server")),
         ("tls", cfg!(feature = "tls")),
+        ("auth", cfg!(feature = "auth")),
+        ("jwt", cfg!(feature = "jwt")),
         ("validation", cfg!(feature = "validation")),
     ];
     // SAFETY: the header says that it is text that ends in NUL.

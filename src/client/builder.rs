@@ -24,7 +24,7 @@ use crate::schema::{
     LoggingMessageNotificationParams, ProtocolVersion, Root, TASKS_EXTENSION, TraceContext,
     check_extension_id, method,
 };
-use crate::transport::{Limits, Transport};
+use crate::transport::{Limits, Threads, Transport};
 use crate::validation::Validator;
 
 /// Describes a client, then connects it.
@@ -42,6 +42,7 @@ pub struct ClientBuilder {
     pub(super) handlers: Handlers,
     pub(super) inputs: InputHandlers,
     pub(super) limits: Limits,
+    pub(super) threads: Threads,
     pub(super) log: Option<LogHook>,
     pub(super) list_bounds: ListBounds,
     pub(super) restart: Option<Restart>,
@@ -71,6 +72,7 @@ impl ClientBuilder {
             handlers: Handlers::new(),
             inputs: InputHandlers::default(),
             limits: Limits::default(),
+            threads: Threads::default(),
             log: None,
             list_bounds: ListBounds::default(),
             restart: None,
@@ -298,6 +300,15 @@ impl ClientBuilder {
     /// Upper bounds of the connection.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// What the threads of the client are like, those of its transport included. Defaults to [`Threads::new`].
+    ///
+    /// Two threads may outlast closing: the one of a [cancelled](Self::cancel_connecting_with) connecting that can't be interrupted, and the
+    /// one of a login (feature `auth`) that somebody else may wait for too.
+    pub fn threads(mut self, threads: &Threads) -> Self {
+        self.threads = threads.clone();
         self
     }
 

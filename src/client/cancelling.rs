@@ -14,8 +14,7 @@ use super::link::Link;
 use super::{Client, ClientBuilder};
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::CancelToken;
-use crate::transport::Transport;
-use crate::transport::sys::thread::{self, Stack};
+use crate::transport::{Stack, Transport};
 
 /// How long a cancelled opening may take to end the server before it is left behind: a child is reaped in a fraction of it.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -37,7 +36,8 @@ pub(super) fn connect(
     }
     let (sender, news) = mpsc::channel();
     let (teller, heeded) = (sender.clone(), token.clone());
-    let thread = thread::start("mcplink-connect", Stack::Large, move || {
+    let threads = settings.threads.clone();
+    let thread = threads.start("connect", Stack::Large, move || {
         // A transport may be the host's: its panic is the caller's.
         let opened = catch_unwind(AssertUnwindSafe(|| {
             Link::open(settings, transport, Some(heeded)).map(Client::new)

@@ -196,6 +196,7 @@ impl<'a> Opening<'a> {
         let mut connection = Connection::asking()
             .handlers(self.link.follow(self.inputs.serve(handlers), self.number))
             .limits(settings.limits.clone())
+            .threads(&settings.threads)
             .slow_handler(settings.slow_handler)
             .keep_alive(settings.keep_alive);
         if let Some(log) = &settings.log {

@@ -48,9 +48,8 @@ use crate::schema::{
     method,
 };
 use crate::sync::{Condvar, Mutex};
-use crate::transport::Transport;
 use crate::transport::carrier::Manner;
-use crate::transport::sys::thread::{self, Stack};
+use crate::transport::{Stack, Transport};
 
 /// So many different descriptions of itself a server may give in the life of a client: those given out stay valid, so all are kept.
 const MAX_DESCRIPTIONS: usize = 64;
@@ -510,7 +509,8 @@ impl Link {
         }
         state.restarting = true;
         let link = Arc::clone(self);
-        match thread::start("mcplink-restart", Stack::Large, move || link.restart()) {
+        let threads = &self.settings.threads;
+        match threads.start("restart", Stack::Large, move || link.restart()) {
             Ok(thread) => state.restarter = Some(thread),
             Err(error) => {
                 state.restarting = false;

@@ -12,7 +12,6 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use self::carrying::Posting;
@@ -25,10 +24,11 @@ use super::log::{LogHook, LogLevel, tell};
 use super::outbox::Outbox;
 use super::outgoing::Calls;
 use super::stats::{Counters, Stats};
+use super::trouble::{ServerEventKind, Trouble, TroubleHook};
 use crate::error::Error;
 use crate::sync::{Condvar, Mutex};
 use crate::transport::carrier::Carrier;
-use crate::transport::{Control, Limits, Receiver, Sender};
+use crate::transport::{Control, Limits, Receiver, Sender, Started, Threads};
 
 const CANCELLED: &str = "notifications/cancelled";
 const PROGRESS: &str = "notifications/progress";
@@ -76,7 +76,7 @@ pub(crate) struct Core {
     ending: AtomicBool,
     life: Mutex<Life>,
     life_changed: Condvar,
-    threads: Mutex<Vec<JoinHandle<()>>>,
+    threads: Started,
 }
 
 /// What makes a connection a client's or a server's.
@@ -96,6 +96,8 @@ pub(crate) struct Settings {
     pub(crate) slow_handler: Duration,
     pub(crate) keep_alive: Option<KeepAlive>,
     pub(crate) log: Option<LogHook>,
+    pub(crate) trouble: Option<TroubleHook>,
+    pub(crate) threads: Threads,
 }
 
 #[derive(Debug, Default)]
@@ -104,6 +106,7 @@ struct Life {
     ended: Option<Error>,
     closing: bool,
     closed: bool,
+    closed_by_own_thread: bool,
 }
 
 /// How much time the peer gets at the end.
@@ -213,7 +216,7 @@ impl Core {
             ending: AtomicBool::new(false),
             life: Mutex::new(Life::default()),
             life_changed: Condvar::new(),
-            threads: Mutex::new(Vec::new()),
+            threads: Started::default(),
         })
     }
 
@@ -242,6 +245,23 @@ impl Core {
         text: impl FnOnce() -> String,
     ) {
         tell(self.settings.log.as_ref(), level, target, text);
+    }
+
+    /// Tells who wants to know trouble by its kind; the log is told apart.
+    pub(crate) fn trouble(
+        &self,
+        kind: ServerEventKind,
+        method: Option<&str>,
+        text: impl FnOnce() -> String,
+    ) {
+        if let Some(hook) = &self.settings.trouble {
+            hook(Trouble {
+                kind,
+                peer: self.peer(),
+                method,
+                text: text(),
+            });
+        }
     }
 
     pub(crate) fn allow_batches(&self, allowed: bool) {

@@ -28,6 +28,7 @@ mod peer;
 pub(crate) mod principal;
 mod responder;
 mod stats;
+pub(crate) mod trouble;
 
 use std::any::Any;
 use std::fmt;
@@ -51,11 +52,12 @@ pub use self::peer::Peer;
 pub(crate) use self::responder::Asking;
 pub use self::responder::Responder;
 pub use self::stats::Stats;
+use self::trouble::TroubleHook;
 use crate::error::{Error, ErrorKind, Result};
 #[cfg(feature = "http-server")]
 use crate::jsonrpc::{Malformed, Message};
 use crate::transport::carrier::Carrier;
-use crate::transport::{Control, Halves, Limits, Sender, Transport};
+use crate::transport::{Control, Halves, Limits, Sender, Threads, Transport};
 
 /// From when on a handler runs long.
 const SLOW_HANDLER: Duration = Duration::from_secs(30);
@@ -94,6 +96,8 @@ impl Connection {
             slow_handler: SLOW_HANDLER,
             keep_alive: None,
             log: None,
+            trouble: None,
+            threads: Threads::default(),
         })
     }
 
@@ -109,6 +113,8 @@ impl Connection {
             slow_handler: SLOW_HANDLER,
             keep_alive: None,
             log: None,
+            trouble: None,
+            threads: Threads::default(),
         })
     }
 
@@ -226,6 +232,18 @@ impl ConnectionBuilder {
         self
     }
 
+    /// Takes trouble with the peer, by kind.
+    pub(crate) fn on_trouble(mut self, hook: TroubleHook) -> Self {
+        self.settings.trouble = Some(hook);
+        self
+    }
+
+    /// What the threads of the connection are like, and of its transport.
+    pub fn threads(mut self, threads: &Threads) -> Self {
+        self.settings.threads = threads.clone();
+        self
+    }
+
     /// Opens the transport and starts to read.
     ///
     /// # Errors
@@ -240,7 +258,8 @@ impl ConnectionBuilder {
     /// # Errors
     ///
     /// What [`Transport::open`] says.
-    pub fn open_boxed(self, transport: Box<dyn Transport>) -> Result<Connection> {
+    pub fn open_boxed(mut self, transport: Box<dyn Transport>) -> Result<Connection> {
+        self.limits.threads = self.settings.threads.clone();
         let halves = transport.open(&self.limits)?;
         if self.settings.keep_alive.is_some() && !halves.receiver.is_patient() {
             halves.control.close_at_once();

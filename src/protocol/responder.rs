@@ -18,6 +18,7 @@ use super::log::LogLevel;
 use super::outlet::{ExchangeHandle, Origin, Outlet};
 use super::peer::Peer;
 use super::principal::Principal;
+use super::trouble::ServerEventKind;
 use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
 use crate::jsonrpc::{self, RawResult, RequestId};
 use crate::transport::SessionMessage;
@@ -221,14 +222,17 @@ impl Responder {
 
     /// Hides what happened from the peer and logs it here.
     fn fail(&mut self, why: &str) -> Result<()> {
-        self.core.log(LogLevel::Error, || {
+        let text = || {
             format!(
                 "request {} ({}) of '{}': {why}",
                 self.exchange.id,
                 self.method,
                 self.core.peer()
             )
-        });
+        };
+        self.core.log(LogLevel::Error, text);
+        let kind = ServerEventKind::HandlerFailed;
+        self.core.trouble(kind, Some(&self.method), text);
         let text = jsonrpc::write_error(
             Some(&self.exchange.id),
             &RpcError::internal("internal error"),

@@ -4,107 +4,15 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::annotations::Annotations;
 use super::base64;
 use super::icon::Icon;
-use super::json::{Extra, write_optional_number};
+use super::json::Extra;
 use super::meta::MetaObject;
 use super::resource::{Resource, ResourceContents};
 use super::tagged::{self, Tagged, Unknown};
 use super::version::{FitTo, ProtocolVersion, keep_since};
-use crate::error::{Error, ErrorKind, Excerpt, Result};
-
-/// Who content is for or a message is from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum Role {
-    /// The person.
-    User,
-    /// The model.
-    Assistant,
-}
-
-/// Hints about content for who shows or uses it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct Annotations {
-    /// Who it is for. Roles that don't exist are left out when it is read.
-    #[serde(
-        default,
-        deserialize_with = "known_roles",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub audience: Option<Vec<Role>>,
-    /// How important it is, from 0 to 1.
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "write_optional_number"
-    )]
-    pub priority: Option<f64>,
-    /// When it last changed, in ISO 8601. Since 2025-06-18.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_modified: Option<String>,
-    /// Members that this library doesn't know.
-    #[serde(flatten)]
-    pub extra: Extra,
-}
-
-impl Annotations {
-    setters! {
-        /// Says who it is for.
-        audience: Vec<Role>,
-        /// Says how important it is, from 0 to 1.
-        priority: f64,
-        /// Says when it last changed, in ISO 8601. Since 2025-06-18.
-        last_modified: String,
-    }
-
-    /// Whether the values are such as the specification allows. A server checks what it registers; what a peer sends is taken as it is.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Invalid`] when the priority is not from 0 to 1, or the time does not begin with a date in ISO 8601.
-    pub fn check(&self) -> Result<()> {
-        let problem = if let Some(priority) = self.priority.filter(|it| !(0.0..=1.0).contains(it)) {
-            format!("priority {priority} is not from 0 to 1")
-        } else if let Some(time) = self.last_modified.as_deref().filter(|it| !is_date(it)) {
-            format!("lastModified '{}' is not in ISO 8601", Excerpt(time))
-        } else {
-            return Ok(());
-        };
-        Err(Error::new(ErrorKind::Invalid, problem))
-    }
-}
-
-/// Whether a text begins with `YYYY-MM-DD`, and goes on with a time if at all.
-fn is_date(text: &str) -> bool {
-    let (date, time) = text.split_at_checked(10).unwrap_or((text, ""));
-    let has_form = date.len() == 10
-        && date.bytes().enumerate().all(|(at, byte)| match at {
-            4 | 7 => byte == b'-',
-            _ => byte.is_ascii_digit(),
-        });
-    has_form && (time.is_empty() || time.starts_with(['T', 't', ' ']))
-}
-
-fn known_roles<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> std::result::Result<Option<Vec<Role>>, D::Error> {
-    let roles = Option::<Vec<serde_json::Value>>::deserialize(deserializer)?;
-    let known = |role: &serde_json::Value| Role::deserialize(role).ok();
-    Ok(roles.map(|roles| roles.iter().filter_map(known).collect()))
-}
-
-impl FitTo for Annotations {
-    fn fit_to(&mut self, revision: ProtocolVersion) {
-        keep_since(
-            &mut self.last_modified,
-            ProtocolVersion::V2025_06_18,
-            revision,
-        );
-    }
-}
+use crate::error::Result;
 
 /// A piece of content.
 ///
@@ -686,33 +594,6 @@ mod tests {
             r#"{"t\"":1,"type":"hologram","depth":[1,2,{"type":"x"}]}"#,
             "hologram",
         );
-    }
-
-    // Lesson 13.2
-    // M-RES-B-18
-    #[test]
-    fn annotations_are_read_leniently_and_checked_strictly() {
-        let text = r#"{"audience":["user","robot",7],"priority":1.1,"lastModified":"yesterday"}"#;
-        let read: Annotations = serde_json::from_str(text).expect("decodes");
-        assert_eq!(read.audience.as_deref(), Some(&[Role::User][..]));
-        assert_eq!(read.priority, Some(1.1));
-        for priority in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
-            let checked = Annotations::default().priority(priority).check();
-            assert!(checked.is_err(), "{priority}");
-        }
-        for time in ["yesterday", "", "2025-1-1", "20250101", "2025-01-01x", "ä"] {
-            let checked = Annotations::default().last_modified(time).check();
-            assert!(checked.is_err(), "{time}");
-        }
-        for time in [
-            "2025-01-01",
-            "2025-01-12T15:00:58Z",
-            "2025-01-12T15:00:58.5+02:00",
-        ] {
-            let annotations = Annotations::default().last_modified(time);
-            assert!(annotations.priority(0.0).check().is_ok(), "{time}");
-        }
-        assert!(Annotations::default().priority(1.0).check().is_ok());
     }
 
     #[test]

@@ -18,6 +18,7 @@
 #[macro_use]
 mod macros;
 
+mod annotations;
 mod base64;
 mod capabilities;
 mod completion;
@@ -54,6 +55,7 @@ mod trace_context;
 pub(crate) mod url;
 mod version;
 
+pub use annotations::{Annotations, Role};
 pub use capabilities::{
     ClientCapabilities, ElicitationCapability, ElicitationMode, PromptsCapability,
     ResourcesCapability, RootsCapability, SamplingCapability, ServerCapabilities, TasksCapability,
@@ -64,8 +66,7 @@ pub use completion::{
     CompletionReference, PromptReference, ResourceReference, ResourceTemplateReference,
 };
 pub use content::{
-    Annotations, AudioContent, ContentBlock, EmbeddedResource, ImageContent, ResourceLink, Role,
-    TextContent,
+    AudioContent, ContentBlock, EmbeddedResource, ImageContent, ResourceLink, TextContent,
 };
 pub use elicitation::{
     ElicitAction, ElicitRequestFormParams, ElicitRequestParams, ElicitRequestURLParams,

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::content::{ContentBlock, Role};
+use super::annotations::Role;
+use super::content::ContentBlock;
 use super::icon::Icon;
 use super::input::InputResponses;
 use super::json::Extra;

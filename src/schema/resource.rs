@@ -4,8 +4,8 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use super::annotations::Annotations;
 use super::base64;
-use super::content::Annotations;
 use super::icon::Icon;
 use super::input::InputResponses;
 use super::json::Extra;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use super::content::Role;
+use super::annotations::Role;
 use super::sampling::{CreateMessageRequestParams, ModelPreferences, SamplingMessage};
 use super::sampling_content::SamplingMessageContentBlock as Block;
 use crate::error::{Error, ErrorKind, Excerpt, Result};

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use super::call::ToolCall;
 use super::completion::{self, Completing, CompletionCall, CompletionOutput};
 use super::context::Context;
+use super::events::{ServerEvent, SessionEvent};
 use super::guard::Guard;
 use super::output::{self, ToolOutput};
 use super::paging::List;
@@ -30,16 +31,15 @@ use crate::schema::{
     CacheHint, CompletionReference, Implementation, JsonObject, Prompt, ProtocolVersion, Resource,
     ResourceTemplate, Tool, check_extension_id,
 };
-use crate::transport::Limits;
+use crate::transport::{Limits, Threads};
 use crate::validation::Validator;
 
 /// Describes a server. What is wrong is said at the end, by [`build`](Self::build) or [`serve_stdio`](Self::serve_stdio).
 #[must_use = "a server that is not built serves nobody"]
 pub struct ServerBuilder {
-    inner: Inner,
+    pub(super) inner: Inner,
     /// Added at the end, when it is known what checks them.
     tools: Vec<(Tool, ToolHandler)>,
-    pub(super) requirements: Requirements,
     fault: Option<Error>,
 }
 
@@ -60,6 +60,7 @@ impl ServerBuilder {
             resources: Default::default(),
             templates: Default::default(),
             completers: Default::default(),
+            requirements: Requirements::default(),
             guards: Vec::new(),
             extensions: JsonObject::new(),
             logging: false,
@@ -70,10 +71,13 @@ impl ServerBuilder {
             methods: Handlers::new(),
             handlers: Default::default(),
             limits: Limits::default(),
+            threads: Threads::default(),
             drain: Duration::from_secs(5),
             slow_handler: Duration::from_secs(30),
             keep_alive: None,
             log: None,
+            on_session: None,
+            on_event: None,
             keys: KeyRing::new(keys).expect("there is one key"),
             state_lifetime: Duration::from_secs(600),
             state_store: None,
@@ -86,7 +90,6 @@ impl ServerBuilder {
         Self {
             inner,
             tools: Vec::new(),
-            requirements: Requirements::default(),
             fault,
         }
     }
@@ -128,6 +131,12 @@ impl ServerBuilder {
     /// Upper bounds of each connection.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.inner.limits = limits;
+        self
+    }
+
+    /// What the threads of the server are like: those of its connections and of its listeners. Defaults to [`Threads::new`].
+    pub fn threads(mut self, threads: &Threads) -> Self {
+        self.inner.threads = threads.clone();
         self
     }
 
@@ -246,6 +255,41 @@ impl ServerBuilder {
     /// Takes what the library has to say to its host, a record at a time, on any thread; it should be quick. Defaults to nobody.
     pub fn on_log(mut self, hook: impl Fn(&LogRecord<'_>) + Send + Sync + 'static) -> Self {
         self.inner.log = Some(Arc::new(hook));
+        self
+    }
+
+    /// Takes who comes and who goes: each client that has said who it is, by `initialize` or by its first request of the modern era, and the
+    /// end of its connection, or of its session over HTTP. One at a time and in order for each, on a thread of the connection; it may run
+    /// beside the first requests, and should be quick. Defaults to nobody.
+    ///
+    /// Clients over HTTP that keep no session, as all do since 2026-07-28, come and go with each request: they are not told. The end is told
+    /// before closing the connection returns, unless that is done within this very hook.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::server::{Server, SessionEvent};
+    ///
+    /// let server = Server::builder("hello", "1.0")
+    ///     .on_session(|event| match event {
+    ///         SessionEvent::Began { session, .. } => println!("{} speaks {}", session.peer, session.revision),
+    ///         SessionEvent::Ended { session, .. } => println!("{} has gone", session.peer),
+    ///         _ => {}
+    ///     })
+    ///     .build()?;
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
+    pub fn on_session(mut self, hook: impl Fn(SessionEvent) + Send + Sync + 'static) -> Self {
+        self.inner.on_session = Some(Arc::new(hook));
+        self
+    }
+
+    /// Takes trouble with clients, for hosts that count it, raise an alarm or shut somebody out: what is refused because it is malformed, too
+    /// long, too much or not allowed, and handlers that fail. On any thread, also on several at once; it should be quick. Defaults to nobody.
+    ///
+    /// These are few kinds, to be told apart without reading text. The [log](Self::on_log) has a line for most of them too, and for much else.
+    pub fn on_event(mut self, hook: impl Fn(&ServerEvent) + Send + Sync + 'static) -> Self {
+        self.inner.on_event = Some(Arc::new(hook));
         self
     }
 
@@ -563,14 +607,11 @@ impl ServerBuilder {
         if let Some(fault) = self.fault {
             return Err(fault);
         }
-        let mut inner = self.inner;
+        let inner = self.inner;
         for (tool, handler) in self.tools {
             inner.add_tool(tool, handler)?;
         }
-        if !self.requirements.is_empty() {
-            self.requirements.check(&inner)?;
-            inner.guards.insert(0, Arc::new(self.requirements));
-        }
+        inner.requirements.check(&inner)?;
         Ok(Server(Arc::new(inner)))
     }
 

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 
 use super::asking::{self, Asker};
 use super::context::Context;
+use super::events::ServerEventKind;
 use super::guard::Outgoing;
 use super::output::{ToolError, ToolOutput};
 use super::paging::List;
@@ -153,10 +154,11 @@ impl ToolCall {
     fn break_promise(self, error: Error) -> Result<()> {
         let error = error.context(format_args!("the result of tool '{}'", self.name()));
         let context = self.call.into_context();
-        context
-            .peer()
-            .core()
-            .log_as("server", LogLevel::Error, || error.to_string());
+        let peer = context.peer();
+        let text = || error.to_string();
+        peer.core().log_as("server", LogLevel::Error, text);
+        let (kind, method) = (ServerEventKind::HandlerFailed, Some(context.method()));
+        peer.core().trouble(kind, method, text);
         context.refuse(RpcError::internal("internal error"))?;
         Err(error)
     }

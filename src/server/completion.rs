@@ -270,7 +270,7 @@ impl Link {
             .need(&request, !self.server.completers.is_empty())
             .and_then(|()| {
                 let mut params: CompleteRequestParams = read(&request)?;
-                let terms = self.terms(params.meta.as_mut())?;
+                let terms = self.terms(&responder, params.meta.as_mut())?;
                 Ok((params, terms))
             });
         let admitted = opened.and_then(|(params, terms)| {

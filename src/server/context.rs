@@ -358,7 +358,7 @@ impl Context {
         if let Failure::Scopes(scopes) = &error.0 {
             self.responder.demand(scopes);
         }
-        self.link.reveal(error.0, noun, name)
+        self.link.reveal(&self.peer(), error.0, noun, name)
     }
 
     /// What travels beside each result.

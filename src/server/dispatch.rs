@@ -13,6 +13,7 @@ use super::call::ToolCall;
 use super::catalogue::{Catalogue, Listed, Paging};
 use super::context::Context;
 use super::conversation::{Conversation, Terms, is_modern, unsupported_version};
+use super::events::{Attendance, ServerEventKind, Session, SessionTransport};
 use super::failure::Failure;
 use super::guard::{Access, Primitive};
 use super::hub::Audience;
@@ -24,7 +25,7 @@ use super::tools::{Entry, Promise, Work};
 use crate::error::{ErrorCode, Excerpt, RpcError, without_position};
 use crate::jsonrpc::Request;
 use crate::protocol::principal::Principal;
-use crate::protocol::{Handlers, LogLevel, Peer, Responder, tell};
+use crate::protocol::{Handlers, LogLevel, Peer, Responder};
 use crate::schema::{
     CallToolRequestParams, DiscoverResult, EmptyResult, FitTo, InitializeRequestParams,
     InitializeResult, JsonObject, PaginatedRequestParams, PromptsCapability, ProtocolVersion,
@@ -43,10 +44,9 @@ pub(super) fn link_of(peer: &Peer) -> Arc<Link> {
 
 /// From which connection of a server a request of a method of the host's own came, and on whose behalf.
 #[cfg(feature = "cffi")]
-pub(crate) fn origin_of(responder: &Responder) -> (u64, Option<String>) {
+pub(crate) fn origin_of(responder: &Responder) -> (u64, Option<Principal>) {
     let link = link_of(&responder.peer());
-    let principal = link.principal_of(responder).map(str::to_owned);
-    (link.number, principal)
+    (link.number, link.identity_of(responder).cloned())
 }
 
 /// The handlers of all connections of a server.
@@ -75,15 +75,15 @@ pub(super) fn handlers(server: &Inner) -> Handlers {
         )
         .quick_request(
             method::SERVER_DISCOVER,
-            on(|link, request, responder| send(link.describe(request), responder)),
+            on(|link, request, responder| send(link.describe(request, &responder), responder)),
         )
         .quick_request(
             method::LOGGING_SET_LEVEL,
-            on(|link, request, responder| send(link.set_level(request), responder)),
+            on(|link, request, responder| send(link.set_level(request, &responder), responder)),
         )
         .quick_request(
             method::RESOURCES_UNSUBSCRIBE,
-            on(|link, request, responder| send(link.unsubscribe(request), responder)),
+            on(|link, request, responder| send(link.unsubscribe(request, &responder), responder)),
         )
         .owned_request(method::TOOLS_CALL, own(Link::call_tool))
         .owned_request(method::RESOURCES_READ, own(Link::read_resource))
@@ -95,6 +95,9 @@ pub(super) fn handlers(server: &Inner) -> Handlers {
         .farewell(|peer| {
             let link = link_of(peer);
             link.leave();
+            if let Some(attendance) = &link.attendance {
+                attendance.end(peer);
+            }
             link.server.pages.forget(peer);
         });
     // What runs no user code but that of guards.
@@ -169,24 +172,40 @@ pub(super) struct Link {
     pub(super) conversation: Conversation,
     pub(super) audience: Arc<Audience>,
     pub(super) waiting: Waiting,
+    /// Of a conversation with one client, if the host wants to know who comes and goes.
+    attendance: Option<Arc<Attendance>>,
 }
 
 impl Link {
     /// A conversation that begins.
     pub(super) fn new(server: &Arc<Inner>, principal: Option<Principal>) -> Arc<Self> {
-        Self::with(server, principal, false, Conversation::default())
+        let attendance = server.on_session.clone().map(Attendance::new);
+        Self::with(
+            server,
+            principal,
+            false,
+            Conversation::default(),
+            attendance,
+        )
     }
 
-    /// A conversation that begins, in which each request says who sends it.
+    /// The conversation of a session over HTTP, in which each request says who sends it.
+    #[cfg(feature = "http-server")]
+    pub(super) fn of_session(server: &Arc<Inner>) -> Arc<Self> {
+        let attendance = server.on_session.clone().map(Attendance::new);
+        Self::with(server, None, true, Conversation::default(), attendance)
+    }
+
+    /// The conversation with clients that keep no session.
     #[cfg(feature = "http-server")]
     pub(super) fn over_http(server: &Arc<Inner>) -> Arc<Self> {
-        Self::with(server, None, true, Conversation::default())
+        Self::with(server, None, true, Conversation::default(), None)
     }
 
     /// The conversation with clients that agreed on a revision elsewhere, and say nothing of themselves.
     #[cfg(feature = "http-server")]
     pub(super) fn agreed(server: &Arc<Inner>, revision: ProtocolVersion) -> Arc<Self> {
-        Self::with(server, None, true, Conversation::agreed_on(revision))
+        Self::with(server, None, true, Conversation::agreed_on(revision), None)
     }
 
     fn with(
@@ -194,6 +213,7 @@ impl Link {
         principal: Option<Principal>,
         is_over_http: bool,
         conversation: Conversation,
+        attendance: Option<Arc<Attendance>>,
     ) -> Arc<Self> {
         Arc::new(Self {
             server: Arc::clone(server),
@@ -203,6 +223,7 @@ impl Link {
             conversation,
             audience: Arc::default(),
             waiting: Waiting::default(),
+            attendance,
         })
     }
 
@@ -219,6 +240,7 @@ impl Link {
         self.refuse_modern(request)?;
         let params: InitializeRequestParams = read(request)?;
         let revision = self.conversation.agree(params, &self.server.revisions)?;
+        self.terms(responder, None)?;
         responder
             .peer()
             .core()
@@ -237,11 +259,11 @@ impl Link {
         Ok(EmptyResult::default())
     }
 
-    fn set_level(&self, request: &Request) -> Result<EmptyResult, RpcError> {
+    fn set_level(&self, request: &Request, responder: &Responder) -> Result<EmptyResult, RpcError> {
         self.refuse_modern(request)?;
         self.need(request, self.server.logging)?;
         let mut params: SetLevelRequestParams = read(request)?;
-        self.terms(params.meta.as_mut())?;
+        self.terms(responder, params.meta.as_mut())?;
         self.conversation.set_log_level(params.level);
         Ok(EmptyResult::default())
     }
@@ -271,7 +293,11 @@ impl Link {
         Err(error)
     }
 
-    fn describe(&self, request: &Request) -> Result<DiscoverResult, RpcError> {
+    fn describe(
+        &self,
+        request: &Request,
+        responder: &Responder,
+    ) -> Result<DiscoverResult, RpcError> {
         // To a client that probes, a server without the modern era looks like one that was written before it.
         let unknown = || RpcError::method_not_found(request.method());
         if !self
@@ -283,7 +309,7 @@ impl Link {
             return Err(unknown());
         }
         let RequestParams { mut meta, .. } = read(request)?;
-        let revision = self.terms(meta.as_mut())?.revision;
+        let revision = self.terms(responder, meta.as_mut())?.revision;
         if revision.is_legacy() {
             return Err(unknown());
         }
@@ -320,7 +346,7 @@ impl Link {
         let PaginatedRequestParams {
             mut meta, cursor, ..
         } = read(request)?;
-        let terms = self.terms(meta.as_mut())?;
+        let terms = self.terms(responder, meta.as_mut())?;
         let revision = terms.revision;
         let mut paging = Paging {
             size: self.server.page_size,
@@ -398,7 +424,7 @@ impl Link {
     fn find_tool(&self, request: &Request, responder: &Responder) -> Result<Found, RpcError> {
         self.need(request, self.server.has(List::Tools))?;
         let mut params: CallToolRequestParams = read(request)?;
-        let terms = self.terms(params.meta.as_mut())?;
+        let terms = self.terms(responder, params.meta.as_mut())?;
         if params
             .arguments
             .as_ref()
@@ -445,25 +471,43 @@ impl Link {
     }
 
     /// What the client learns of a failure; the rest is logged here.
-    pub(super) fn reveal(&self, failure: Failure, noun: &str, name: &str) -> RpcError {
+    pub(super) fn reveal(&self, peer: &Peer, failure: Failure, noun: &str, name: &str) -> RpcError {
         match failure {
             Failure::Protocol(error) => error,
             Failure::NotFound => RpcError::invalid_params(format!("{noun} not found")),
             Failure::Scopes(scopes) => scopes::missing(&scopes),
             Failure::Inner(text) => {
-                tell(self.server.log.as_ref(), LogLevel::Error, "server", || {
-                    format!("{noun} '{}' failed: {text}", Excerpt(name))
-                });
+                let text = || format!("{noun} '{}' failed: {text}", Excerpt(name));
+                let core = peer.core();
+                core.log_as("server", LogLevel::Error, text);
+                core.trouble(ServerEventKind::HandlerFailed, None, text);
                 RpcError::internal("internal error")
             }
         }
     }
 
+    /// On which terms a request is served. The first that has some begins the session.
     pub(super) fn terms(
         &self,
+        responder: &Responder,
         meta: Option<&mut RequestMetaObject>,
     ) -> Result<Arc<Terms>, RpcError> {
-        self.conversation.terms(meta, &self.server.revisions)
+        let terms = self.conversation.terms(meta, &self.server.revisions)?;
+        if let Some(attendance) = &self.attendance {
+            let peer = responder.peer();
+            attendance.begin(&peer, &terms, |terms| Session {
+                connection: self.number,
+                transport: match self.is_over_http {
+                    true => SessionTransport::Http,
+                    false => SessionTransport::Stream,
+                },
+                peer: peer.name(),
+                revision: terms.revision,
+                client: terms.client_info.clone(),
+                principal: self.identity_of(responder).cloned(),
+            });
+        }
+        Ok(terms)
     }
 }
 

@@ -229,10 +229,11 @@ pub enum Outgoing<'a> {
 pub(super) type Guards = Vec<Arc<dyn Guard>>;
 
 impl Link {
-    /// Asks the guards, until one says no.
+    /// Looks at the scopes that are required, and asks the guards, until one says no.
     pub(super) fn ask_guards(&self, access: &Access<'_>) -> Result<(), HandlerError> {
         let mut guards = self.server.guards.iter();
-        let admitted = guards.try_for_each(|guard| guard.admit(access));
+        let admitted = self.server.requirements.admit(access);
+        let admitted = admitted.and_then(|()| guards.try_for_each(|guard| guard.admit(access)));
         if let Err(HandlerError(Failure::Scopes(scopes))) = &admitted {
             access.responder.demand(scopes);
         }
@@ -245,7 +246,9 @@ impl Link {
             .map_err(|error| match (error.0, access.primitive) {
                 (Failure::NotFound, Some(primitive)) => primitive.unknown(),
                 (Failure::NotFound, None) => RpcError::method_not_found(access.method),
-                (other, _) => self.reveal(other, "guard of", access.method),
+                (other, _) => {
+                    self.reveal(&access.responder.peer(), other, "guard of", access.method)
+                }
             })
     }
 

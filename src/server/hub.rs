@@ -343,7 +343,7 @@ impl Link {
             ));
         }
         let mut params: SubscriptionsListenRequestParams = read(request)?;
-        let terms = self.terms(params.meta.as_mut())?;
+        let terms = self.terms(responder, params.meta.as_mut())?;
         self.need(request, terms.revision.is_modern())?;
         if self.server.tasks.is_some() && params.notifications.extra.contains_key("taskIds") {
             // Whether it is told of them is another matter: it has to poll in any case.
@@ -355,7 +355,7 @@ impl Link {
         let mut granted = self.server.grant(params.notifications);
         let mut wanted = Wanted::of(&granted);
         if let Some(uris) = &mut granted.resource_subscriptions
-            && !self.server.guards.is_empty()
+            && !(self.server.guards.is_empty() && self.server.requirements.is_empty())
         {
             uris.retain(|uri| {
                 let resource = access.about(Primitive::Resource(uri));
@@ -429,7 +429,7 @@ impl Link {
         request: &Request,
         responder: &Responder,
     ) -> Result<EmptyResult, RpcError> {
-        let (params, terms) = self.subscription(request)?;
+        let (params, terms) = self.subscription(request, responder)?;
         let resource = Primitive::Resource(&params.uri);
         let meta = params.meta.as_ref();
         let access = self.access(request, responder, Some(resource), &terms, meta);
@@ -437,7 +437,9 @@ impl Link {
             Ok(()) => {}
             // As an unknown address: accepted, and never heard of.
             Err(HandlerError(Failure::NotFound)) => return Ok(EmptyResult::default()),
-            Err(error) => return Err(self.reveal(error.0, "guard of", request.method())),
+            Err(error) => {
+                return Err(self.reveal(&responder.peer(), error.0, "guard of", request.method()));
+            }
         }
         let max = responder.peer().core().limits().max_subscriptions;
         let mut state = self.audience.0.lock();
@@ -449,8 +451,12 @@ impl Link {
         }
     }
 
-    pub(super) fn unsubscribe(&self, request: &Request) -> Result<EmptyResult, RpcError> {
-        let (params, _) = self.subscription(request)?;
+    pub(super) fn unsubscribe(
+        &self,
+        request: &Request,
+        responder: &Responder,
+    ) -> Result<EmptyResult, RpcError> {
+        let (params, _) = self.subscription(request, responder)?;
         self.audience.0.lock().legacy.uris.remove(&params.uri);
         Ok(EmptyResult::default())
     }
@@ -459,12 +465,13 @@ impl Link {
     fn subscription(
         &self,
         request: &Request,
+        responder: &Responder,
     ) -> Result<(SubscribeRequestParams, Arc<Terms>), RpcError> {
         self.refuse_modern(request)?;
         let has = self.server.has(List::Resources) && self.server.resource_updates;
         self.need(request, has)?;
         let mut params: SubscribeRequestParams = read(request)?;
-        let terms = self.terms(params.meta.as_mut())?;
+        let terms = self.terms(responder, params.meta.as_mut())?;
         check_uri(&params.uri)?;
         Ok((params, terms))
     }

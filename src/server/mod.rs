@@ -20,6 +20,7 @@ mod completion;
 mod context;
 mod conversation;
 mod dispatch;
+mod events;
 mod failure;
 mod folder;
 mod guard;
@@ -64,6 +65,8 @@ pub use self::conversation::Terms;
 use self::dispatch::Link;
 #[cfg(feature = "cffi")]
 pub(crate) use self::dispatch::origin_of;
+use self::events::{EventHook, SessionHook};
+pub use self::events::{ServerEvent, ServerEventKind, Session, SessionEvent, SessionTransport};
 pub use self::failure::HandlerError;
 pub use self::folder::Folder;
 use self::guard::Guards;
@@ -77,6 +80,7 @@ use self::prompts::{PromptHandler, Prompts};
 pub use self::rate::RateLimit;
 pub use self::resources::{Cached, ResourceCall, ResourceOutput, ResourceRead};
 use self::resources::{ReadHandler, Resources, Templates};
+use self::scopes::Requirements;
 use self::state::KeyRing;
 pub use self::state::StateKey;
 pub use self::store::{MemoryStateStore, StateStore};
@@ -90,7 +94,7 @@ use crate::schema::{
     CacheHint, CompletionReference, Implementation, JsonObject, LoggingLevel,
     LoggingMessageNotificationParams, Prompt, ProtocolVersion, Resource, ResourceTemplate, Tool,
 };
-use crate::transport::{Limits, Stdio, Transport};
+use crate::transport::{Limits, Stdio, Threads, Transport};
 use crate::validation::Validator;
 
 /// A server. Cheap to clone; clones share what it has.
@@ -108,6 +112,7 @@ struct Inner {
     resources: Resources,
     templates: Templates,
     completers: Completers,
+    requirements: Requirements,
     guards: Guards,
     /// By their ids, with their settings.
     extensions: JsonObject,
@@ -121,10 +126,13 @@ struct Inner {
     /// All that is handled, made for the first connection.
     handlers: OnceLock<Arc<Handlers>>,
     limits: Limits,
+    threads: Threads,
     drain: Duration,
     slow_handler: Duration,
     keep_alive: Option<KeepAlive>,
     log: Option<LogHook>,
+    on_session: Option<SessionHook>,
+    on_event: Option<EventHook>,
     /// Seal what calls know between rounds.
     keys: KeyRing,
     state_lifetime: Duration,
@@ -449,14 +457,22 @@ impl Server {
             .handlers
             .get_or_init(|| Arc::new(dispatch::handlers(inner)));
         let link: Arc<Link> = Arc::clone(link);
+        let number = link.number;
         let connection = Connection::serving()
             .shared_handlers(handlers, link)
             .limits(inner.limits.clone())
+            .threads(&inner.threads)
             .drain(inner.drain)
             .slow_handler(inner.slow_handler)
             .keep_alive(inner.keep_alive);
-        match &inner.log {
+        let connection = match &inner.log {
             Some(log) => connection.log(Arc::clone(log)),
+            None => connection,
+        };
+        match inner.on_event.clone() {
+            Some(hook) => connection.on_trouble(Arc::new(move |trouble| {
+                ServerEvent::new(trouble, Some(number)).tell(&hook);
+            })),
             None => connection,
         }
     }

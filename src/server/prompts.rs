@@ -278,7 +278,7 @@ impl Link {
             .need(&request, self.server.has(List::Prompts))
             .and_then(|()| {
                 let mut params: GetPromptRequestParams = read(&request)?;
-                let terms = self.terms(params.meta.as_mut())?;
+                let terms = self.terms(&responder, params.meta.as_mut())?;
                 Ok((params, terms))
             });
         let (params, terms) = match opened {

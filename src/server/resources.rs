@@ -278,7 +278,7 @@ impl Link {
         let has = self.server.has(List::Resources);
         let opened = self.need(&request, has).and_then(|()| {
             let mut params: ReadResourceRequestParams = read(&request)?;
-            let terms = self.terms(params.meta.as_mut())?;
+            let terms = self.terms(&responder, params.meta.as_mut())?;
             Ok((params, terms))
         });
         let (params, terms) = match opened {

@@ -3,19 +3,28 @@
 //! Spec: Base Protocol, Authorization, "Scope Challenge Handling" (2025-11-25 and later).
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::Inner;
 use super::builder::ServerBuilder;
 use super::dispatch::Link;
 use super::failure::{Failure, HandlerError};
-use super::guard::{Access, Guard, Primitive};
+use super::guard::{Access, Primitive};
+use super::{Inner, Server};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
 use crate::protocol::Responder;
 use crate::protocol::principal::{Principal, scope_set};
+use crate::sync::Mutex;
 
-/// What was said beforehand of what needs which scopes: a guard that is asked before all others.
-#[derive(Clone, Debug, Default)]
+/// What was said of what needs which scopes: looked at before all guards.
+#[derive(Debug, Default)]
 pub(super) struct Requirements {
+    /// Whether anything was said.
+    any: AtomicBool,
+    said: Mutex<Said>,
+}
+
+#[derive(Debug, Default)]
+struct Said {
     tools: HashMap<String, BTreeSet<String>>,
     prompts: HashMap<String, BTreeSet<String>>,
     resources: HashMap<String, BTreeSet<String>>,
@@ -28,8 +37,8 @@ impl ServerBuilder {
     ///
     /// The scopes are checked before the handler runs. Over HTTP a client that lacks one is told with status 403, and can have its user grant
     /// all that the operation needs (M-AUTH-S-50); one whose scopes nobody has found out has none. Elsewhere scopes count only for who was said
-    /// to have some: see [`Server::open_for`](super::Server::open_for). For what is added later, or decided by arguments, write a guard with
-    /// [`Access::need_scopes`](super::Access::need_scopes).
+    /// to have some: see [`Server::open_for`](super::Server::open_for). For what is added later there is [`Server::require_scopes`]; for what is
+    /// decided by arguments, write a guard with [`Access::need_scopes`](super::Access::need_scopes).
     ///
     /// What is named has to be there when the server is built, so that nothing stays open for a slip of the pen.
     ///
@@ -46,19 +55,113 @@ impl ServerBuilder {
     /// # Ok::<(), mcplink::Error>(())
     /// ```
     pub fn require_scopes<S: AsRef<str>>(
-        mut self,
+        self,
         of: Primitive<'_>,
         scopes: impl IntoIterator<Item = S>,
     ) -> Self {
-        let (kind, name) = self.requirements.of(of);
-        kind.entry(name.to_owned())
-            .or_default()
-            .extend(scope_set(scopes));
+        self.inner.requirements.add(of, scope_set(scopes));
         self
     }
 }
 
+impl Server {
+    /// The same as [`ServerBuilder::require_scopes`] for what the server has by now. It stays when that is taken away, and holds for what is
+    /// added in its place. To leave no gap for requests that come between adding and this, say it before anybody is served, or have the
+    /// handler ask for the scopes ([`Context::need_scopes`](super::Context::need_scopes)).
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] when the server has no such thing.
+    pub fn require_scopes<S: AsRef<str>>(
+        &self,
+        of: Primitive<'_>,
+        scopes: impl IntoIterator<Item = S>,
+    ) -> Result<()> {
+        check_known(&self.0, of)?;
+        self.0.requirements.add(of, scope_set(scopes));
+        Ok(())
+    }
+}
+
+/// Checks that the server has what scopes are required for.
+fn check_known(server: &Inner, of: Primitive<'_>) -> Result<()> {
+    let (is_there, noun, name) = match of {
+        Primitive::Tool(name) => (server.tools.find(name).is_some(), "tool", name),
+        Primitive::Prompt(name) => (server.prompts.find(name).is_some(), "prompt", name),
+        Primitive::Resource(uri) => {
+            let is_there =
+                server.resources.find(uri).is_some() || server.template_of(uri).is_some();
+            (is_there, "resource", uri)
+        }
+        Primitive::ResourceTemplate(template) => {
+            let is_there = server.templates.find(template).is_some();
+            (is_there, "resource template", template)
+        }
+    };
+    if is_there {
+        return Ok(());
+    }
+    let text = format!(
+        "scopes are required for the {noun} '{}', which is not there: add it before, or write a guard",
+        Excerpt(name)
+    );
+    Err(Error::new(ErrorKind::Invalid, text))
+}
+
 impl Requirements {
+    fn add(&self, of: Primitive<'_>, scopes: BTreeSet<String>) {
+        let mut said = self.said.lock();
+        let (kind, name) = said.of(of);
+        kind.entry(name.to_owned()).or_default().extend(scopes);
+        self.any.store(true, Ordering::Release);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        !self.any.load(Ordering::Acquire)
+    }
+
+    /// Checks that the server has what is named.
+    pub(super) fn check(&self, server: &Inner) -> Result<()> {
+        let said = self.said.lock();
+        let tools = said.tools.keys().map(|name| Primitive::Tool(name));
+        let prompts = said.prompts.keys().map(|name| Primitive::Prompt(name));
+        let resources = said.resources.keys().map(|uri| Primitive::Resource(uri));
+        let templates = said.templates.keys();
+        let templates = templates.map(|template| Primitive::ResourceTemplate(template));
+        let mut all = tools.chain(prompts).chain(resources).chain(templates);
+        all.try_for_each(|of| check_known(server, of))
+    }
+
+    /// Lets through who was granted what the request needs.
+    pub(super) fn admit(&self, access: &Access<'_>) -> Result<(), HandlerError> {
+        let Some(primitive) = access.primitive().filter(|_| !self.is_empty()) else {
+            return Ok(());
+        };
+        let needed = self.needed(&access.link.server, primitive);
+        if access.link.grants(access.responder, &needed) {
+            return Ok(());
+        }
+        Err(HandlerError(Failure::Scopes(needed)))
+    }
+
+    fn needed(&self, server: &Inner, primitive: Primitive<'_>) -> BTreeSet<String> {
+        let template = match primitive {
+            Primitive::Resource(uri) if server.resources.find(uri).is_none() => {
+                server.template_of(uri)
+            }
+            _ => None,
+        };
+        let mut said = self.said.lock();
+        let (kind, name) = said.of(primitive);
+        let mut needed = kind.get(name).cloned().unwrap_or_default();
+        if let Some(of_template) = template.and_then(|template| said.templates.get(&template)) {
+            needed.extend(of_template.iter().cloned());
+        }
+        needed
+    }
+}
+
+impl Said {
     fn of<'a>(
         &mut self,
         primitive: Primitive<'a>,
@@ -69,79 +172,6 @@ impl Requirements {
             Primitive::Resource(uri) => (&mut self.resources, uri),
             Primitive::ResourceTemplate(template) => (&mut self.templates, template),
         }
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        let all = [&self.tools, &self.prompts, &self.resources, &self.templates];
-        all.into_iter().all(HashMap::is_empty)
-    }
-
-    /// Checks that the server has what is named.
-    pub(super) fn check(&self, server: &Inner) -> Result<()> {
-        let unknown = |noun: &str, name: &String| {
-            let text = format!(
-                "scopes are required for the {noun} '{}', which is not there: add it before the server is built, or write a guard",
-                Excerpt(name)
-            );
-            Err(Error::new(ErrorKind::Invalid, text))
-        };
-        for name in self.tools.keys() {
-            if server.tools.find(name).is_none() {
-                return unknown("tool", name);
-            }
-        }
-        for name in self.prompts.keys() {
-            if server.prompts.find(name).is_none() {
-                return unknown("prompt", name);
-            }
-        }
-        for uri in self.resources.keys() {
-            if server.resources.find(uri).is_none() && server.template_of(uri).is_none() {
-                return unknown("resource", uri);
-            }
-        }
-        for template in self.templates.keys() {
-            if server.templates.find(template).is_none() {
-                return unknown("resource template", template);
-            }
-        }
-        Ok(())
-    }
-
-    fn needed(&self, server: &Inner, primitive: Primitive<'_>) -> BTreeSet<String> {
-        let own = match primitive {
-            Primitive::Tool(name) => self.tools.get(name),
-            Primitive::Prompt(name) => self.prompts.get(name),
-            Primitive::Resource(uri) => self.resources.get(uri),
-            Primitive::ResourceTemplate(template) => self.templates.get(template),
-        };
-        let mut needed = own.cloned().unwrap_or_default();
-        if let Primitive::Resource(uri) = primitive
-            && !self.templates.is_empty()
-            && server.resources.find(uri).is_none()
-            && let Some(template) = server.template_of(uri)
-            && let Some(of_template) = self.templates.get(&template)
-        {
-            needed.extend(of_template.iter().cloned());
-        }
-        needed
-    }
-}
-
-impl Guard for Requirements {
-    fn admit(&self, access: &Access<'_>) -> Result<(), HandlerError> {
-        let Some(primitive) = access.primitive() else {
-            return Ok(());
-        };
-        let needed = self.needed(&access.link.server, primitive);
-        if access.link.grants(access.responder, &needed) {
-            return Ok(());
-        }
-        Err(HandlerError(Failure::Scopes(needed)))
-    }
-
-    fn shows(&self, _: &Access<'_>) -> bool {
-        true
     }
 }
 

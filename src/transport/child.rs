@@ -33,7 +33,7 @@ use super::sys::process::{Process, Signal};
 use super::sys::read::{Read, ReadEnd};
 use super::sys::write::WriteEnd;
 use super::sys::{fd, spawn};
-use super::{Control, Halves, Limits, Transport, lock};
+use super::{Control, Halves, Limits, Threads, Transport, lock};
 use crate::error::{Error, ErrorKind, Result};
 use stderr::Drainer;
 pub use stderr::{Stderr, StderrLines, StderrTail};
@@ -184,7 +184,7 @@ impl Child {
         env.into_iter().collect()
     }
 
-    fn start(self) -> Result<Shared> {
+    fn start(self, threads: &Threads) -> Result<Shared> {
         let env = self.environment();
         let name = Path::new(&self.program);
         let name = name
@@ -198,8 +198,8 @@ impl Child {
         let (stderr, drainer) = match self.stderr {
             Stderr::Inherit => (spawn::Stderr::Inherit, None),
             Stderr::Discard => (spawn::Stderr::Discard, None),
-            Stderr::Capture => captured(&self.tail, None)?,
-            Stderr::Lines(lines) => captured(&self.tail, Some(lines))?,
+            Stderr::Capture => captured(&self.tail, None, threads)?,
+            Stderr::Lines(lines) => captured(&self.tail, Some(lines), threads)?,
         };
         let process = spawn::spawn(spawn::Command {
             program: &self.program,
@@ -245,8 +245,9 @@ impl Child {
 fn captured(
     tail: &StderrTail,
     lines: Option<StderrLines>,
+    threads: &Threads,
 ) -> Result<(spawn::Stderr, Option<Drainer>)> {
-    let (drainer, theirs) = Drainer::start(tail.clone(), lines)?;
+    let (drainer, theirs) = Drainer::start(tail.clone(), lines, threads)?;
     Ok((spawn::Stderr::To(theirs), Some(drainer)))
 }
 
@@ -255,7 +256,7 @@ impl Transport for Child {
     ///
     /// Fails with [`ErrorKind::Spawn`] when it can't be started and [`ErrorKind::Invalid`] when an argument or variable holds a NUL.
     fn open(self: Box<Self>, limits: &Limits) -> Result<Halves> {
-        let shared = Arc::new(self.start()?);
+        let shared = Arc::new(self.start(&limits.threads)?);
         let input = ChildOutput {
             shared: Arc::clone(&shared),
             watches: true,

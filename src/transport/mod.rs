@@ -29,6 +29,7 @@ mod stdio;
 mod stream;
 pub(crate) mod sys;
 mod tap;
+mod threads;
 pub mod trace;
 
 use std::collections::VecDeque;
@@ -41,6 +42,8 @@ pub use faults::{Fault, Faults};
 pub use stdio::Stdio;
 pub use stream::Stream;
 pub use tap::{Direction, Tap, Tapped};
+pub use threads::Threads;
+pub(crate) use threads::{Stack, Started};
 
 use self::carrier::{Carrier, Manner};
 use crate::error::Result;
@@ -262,6 +265,8 @@ pub struct Limits {
     pub max_cached_responses: usize,
     /// How many bytes the kept responses and their requests may have. Defaults to 16 MiB; 0 keeps none.
     pub max_cached_bytes: usize,
+    /// No bound, but it goes the same way: whoever opens a transport says what its threads are to be like.
+    pub(crate) threads: Threads,
 }
 
 impl Default for Limits {
@@ -280,6 +285,7 @@ impl Default for Limits {
             max_call_events: 1024,
             max_cached_responses: 1024,
             max_cached_bytes: 16 << 20,
+            threads: Threads::default(),
         }
     }
 }

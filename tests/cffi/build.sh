@@ -22,7 +22,7 @@ if [ -n "${MCPLINK_VALGRIND:-}" ]; then
 fi
 
 # The one command that builds a library, as CMakeLists.txt has it too.
-features=${MCPLINK_FEATURES:-http-client,http-server,tls}
+features=${MCPLINK_FEATURES:-http-client,http-server,tls,auth,jwt}
 build_library() {
   CARGO_TARGET_DIR=$target cargo rustc --locked --profile "$profile" --lib --no-default-features --features "cffi,$features" --crate-type "$1"
 }

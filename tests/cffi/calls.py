@@ -131,6 +131,7 @@ LEFT_OUT = {
     "mcplink_server_serve_stdio_start": "takes the program's own streams",
     "mcplink_session_wait": "waits for a peer that need not go",
     "mcplink_pump_free": "comes behind the handles that use it",
+    "mcplink_oauth_set_store_folder": "makes folders wherever it is run",
 }
 
 
@@ -160,7 +161,7 @@ def argument(function, at):
     if parameter.name == "count" and parameter.type == "size_t":
         return "below(3)"
     simple = {
-        "size_t": "pick_size()", "uint64_t": "pick_size()", "uint32_t": "pick_time()", "int32_t": "pick_int()", "mcplink_status_t": "pick_int()",
+        "size_t": "pick_size()", "uint64_t": "pick_size()", "uint16_t": "(uint16_t)pick_size()", "uint32_t": "pick_time()", "int32_t": "pick_int()", "mcplink_status_t": "pick_int()",
         "int64_t": "pick_int()", "bool": "any(2)", "double": "pick_double()", "int": "pick_fd()", "ptrdiff_t": "pick_fd()",
         "size_t *": "any(4) ? &some_size : NULL", "int64_t *": "any(4) ? &some_int : NULL", "mcplink_str_t *": "any(4) ? &some_text : NULL",
         "const mcplink_json_t **": "any(4) ? &some_node : NULL",

@@ -16,8 +16,14 @@ static void on_event(void *user, int32_t event, const mcplink_json_t *params) { 
 static void on_log(void *user, int32_t level, mcplink_str_t target, mcplink_str_t text) { (void)user, (void)level, (void)target, (void)text; }
 static void on_line(void *user, mcplink_str_t line) { (void)user, (void)line; }
 static void on_progress(void *user, double done, double total, mcplink_str_t message) { (void)user, (void)done, (void)total, (void)message; }
+static void on_thread(void *user, mcplink_str_t name) { (void)user, (void)name; }
 static void on_simple(void *user) { (void)user; }
 static mcplink_status_t on_bearer(void *user, mcplink_token_t *token) { (void)user, (void)token; return MCPLINK_OK; }
+static void on_visit(void *user, mcplink_login_t *login) { (void)user, (void)login; }
+static mcplink_status_t on_statement(void *user, mcplink_str_t audience, mcplink_token_t *token) { (void)user, (void)audience, (void)token; return MCPLINK_OK; }
+static mcplink_status_t on_load(void *user, mcplink_str_t name, mcplink_token_t *token) { return on_statement(user, name, token); }
+static mcplink_status_t on_save(void *user, mcplink_str_t name, mcplink_str_t content) { (void)user, (void)name, (void)content; return MCPLINK_OK; }
+static mcplink_status_t on_remove(void *user, mcplink_str_t name) { (void)user, (void)name; return MCPLINK_OK; }
 static void on_authenticate(void *user, mcplink_http_request_t *request) { (void)user, (void)request; }
 static mcplink_status_t on_begin(void *user, const mcplink_http_head_t *head, int64_t length) { (void)user, (void)head, (void)length; return MCPLINK_OK; }
 static mcplink_status_t on_write(void *user, const char *bytes, size_t len) { (void)user, (void)bytes, (void)len; return MCPLINK_OK; }
@@ -45,6 +51,9 @@ static void of_options(void)
     mcplink_server_options_t *s;
     mcplink_call_options_t *c;
     mcplink_http_options_t *h;
+    mcplink_oauth_t *a;
+    mcplink_oauth_client_t *registered = mcplink_oauth_client_new(NULL, "x");
+    mcplink_resource_server_t *tokens;
 #define CLIENT(set) o = mcplink_client_options_new(); REPLACED(set, mcplink_client_options_free(o))
     CLIENT(mcplink_client_options_on_elicit(o, on_handler, user, count_end));
     CLIENT(mcplink_client_options_on_elicit_url(o, on_handler, user, count_end));
@@ -56,6 +65,23 @@ static void of_options(void)
     CLIENT(mcplink_client_options_set_log(o, MCPLINK_LOG_DEBUG, on_log, user, count_end));
     CLIENT(mcplink_client_options_set_stderr(o, MCPLINK_STDERR_CAPTURE, on_line, user, count_end));
     CLIENT(mcplink_client_options_set_bearer_hook(o, on_bearer, user, count_end));
+    CLIENT(mcplink_client_options_on_thread(o, on_thread, on_thread, user, count_end));
+    s = mcplink_server_options_new("x", "1");
+    REPLACED(mcplink_server_options_on_session(s, on_event, user, count_end), mcplink_server_options_free(s));
+    s = mcplink_server_options_new("x", "1");
+    REPLACED(mcplink_server_options_on_event(s, on_event, user, count_end), mcplink_server_options_free(s));
+    s = mcplink_server_options_new("x", "1");
+    REPLACED(mcplink_server_options_on_thread(s, on_thread, on_thread, user, count_end), mcplink_server_options_free(s));
+#define OAUTH(set) a = mcplink_oauth_new(); REPLACED(set, mcplink_oauth_free(a))
+    OAUTH(mcplink_oauth_set_browser(a, 0, "", NULL, on_visit, user, count_end));
+    OAUTH(mcplink_oauth_set_visitor(a, "http://127.0.0.1/x", on_visit, user, count_end));
+    OAUTH(mcplink_oauth_set_workload(a, NULL, on_statement, user, count_end));
+    OAUTH(mcplink_oauth_set_enterprise(a, "https://x", registered, MCPLINK_SUBJECT_SAML2, on_bearer, user, count_end));
+    OAUTH(mcplink_oauth_set_store(a, on_load, on_save, on_remove, user, count_end));
+    OAUTH(mcplink_oauth_set_log(a, MCPLINK_LOG_DEBUG, on_log, user, count_end));
+    mcplink_oauth_client_free(registered);
+    tokens = mcplink_resource_server_new("https://x", "https://x");
+    REPLACED(mcplink_resource_server_set_verifier(tokens, on_authenticate, user, count_end), mcplink_resource_server_free(tokens));
     s = mcplink_server_options_new("x", "1");
     REPLACED(mcplink_server_options_set_log(s, MCPLINK_LOG_DEBUG, on_log, user, count_end), mcplink_server_options_free(s));
     s = mcplink_server_options_new("x", "1");

@@ -538,7 +538,51 @@ fn a_code_that_was_used_or_is_too_old_is_refused_with_its_reason() {
         "{said}"
     );
     assert!(!said.contains("s3cret"), "{said}");
+    assert_eq!(error.oauth_code(), Some("invalid_grant"));
     assert_eq!(world.record().tokens.len(), 1, "it is not tried again");
+}
+
+// M-AUTH-C-24: a host that looks at URLs on another thread takes the answer, and nothing else.
+#[test]
+fn the_answer_can_be_told_from_other_urls_on_any_thread() {
+    let world = World::start();
+    let agent = Visitor::new(REDIRECT, |login: &Login<'_>| {
+        let (check, answer) = (login.answer_check(), follow(login.url()));
+        let (path, query) = answer.split_once('?').unwrap();
+        let others = [
+            login.url().to_owned(),
+            path.to_owned(),
+            format!("{path}/x?{query}"),
+            format!("{path}?{query}&state=x"),
+            format!("https://evil.example/callback?{query}"),
+        ];
+        let looked = std::thread::scope(|scope| {
+            let looking = scope.spawn(|| (others.iter().any(|url| check(url)), check(&answer)));
+            looking.join().unwrap()
+        });
+        assert_eq!(looked, (false, true));
+        Ok(Secret::new(answer))
+    });
+    world.connect(OAuth::login(agent)).unwrap();
+}
+
+// The code of a login that was refused can be told apart without reading the text.
+#[test]
+fn a_refused_login_has_the_code_of_oauth() {
+    let world = World::with(|rules| {
+        let refused = Some("access_denied".to_owned());
+        rules.redirect = vec![("error", refused), ("code", None)];
+    });
+    let error = world.connect(world.login()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Auth);
+    assert_eq!(error.oauth_code(), Some("access_denied"), "{error}");
+    world.set(|rules| rules.redirect[0].1 = Some("odd\u{7}\"".to_owned()));
+    let error = world.connect(world.login()).unwrap_err();
+    assert_eq!(
+        error.oauth_code(),
+        None,
+        "it has characters that no code has"
+    );
 }
 
 #[test]

@@ -610,6 +610,42 @@ fn scopes_of_what_is_not_there_are_a_mistake() {
     }
 }
 
+// M-AUTH-S-49: for what is added to a server that is there already.
+#[test]
+fn scopes_can_be_required_of_what_a_server_has_by_then() {
+    let server = Server::builder("s", "1").build().unwrap();
+    let needs = |of: Primitive<'_>| server.require_scopes(of, ["deep secrets"]);
+    let mistaken = needs(Primitive::Tool("later")).unwrap_err();
+    assert_eq!(mistaken.kind(), ErrorKind::Invalid, "{mistaken}");
+    server
+        .add_tool(Tool::new("later"), |_: Value, _: &Context| "done")
+        .unwrap();
+    let row = ResourceTemplate::new("row:///{id}", "row");
+    server
+        .add_template(row, |_: &_, _: &Context| Ok::<_, HandlerError>("text"))
+        .unwrap();
+    let web = Web::with(&server, options(resource_server()));
+    assert_eq!(call(&web, "ada_base", "later").head().status, 200);
+    needs(Primitive::Tool("later")).unwrap();
+    needs(Primitive::ResourceTemplate("row:///{id}")).unwrap();
+    let (status, challenge) = challenge(&call(&web, "ada_deep", "later"));
+    assert_eq!(status, 403);
+    assert!(challenge.contains("scope=\"deep secrets\""), "{challenge}");
+    let read = web.modern_as(
+        "resources/read",
+        json!({ "uri": "row:///7" }),
+        json!({}),
+        &[("Authorization", "Bearer ada_deep")],
+    );
+    assert_eq!(read.head().status, 403);
+    assert_eq!(call(&web, "ada_deep_secrets", "later").head().status, 200);
+    assert!(server.remove_tool("later"));
+    server
+        .add_tool(Tool::new("later"), |_: Value, _: &Context| "done")
+        .unwrap();
+    assert_eq!(call(&web, "ada_deep", "later").head().status, 403);
+}
+
 // M-MRTR-S-11, M-SEC-S-14, M-SEC-S-16: what a call knows is good for its user, whichever token is shown.
 #[test]
 fn sealed_states_are_bound_to_the_user() {

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 use std::os::unix::net::UnixStream;
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -96,6 +96,30 @@ fn closing_is_bounded_although_a_handler_never_returns() {
     within(SHORT, move || again.close());
     assert_eq!(script.next(), None);
     gate.open();
+}
+
+#[test]
+fn what_handlers_hold_is_let_go_of_although_one_of_them_has_closed() {
+    for round in 0..300 {
+        let held = Arc::new(());
+        let here = Arc::clone(&held);
+        let (give, take) = mpsc::channel::<Connection>();
+        let take = Mutex::new(take);
+        let (done, is_done) = mpsc::channel();
+        let handlers = Handlers::new().request("close", move |_, _| {
+            let connection = take.lock().unwrap().recv_timeout(LONG).unwrap();
+            connection.close();
+            drop(connection);
+            done.send(Arc::strong_count(&here)).unwrap();
+        });
+        let (connection, mut script) = play(Connection::asking().handlers(handlers));
+        give.send(connection.clone()).unwrap();
+        script.request(1, "close");
+        is_done.recv_timeout(LONG).unwrap();
+        connection.close();
+        drop(connection);
+        assert_eq!(Arc::strong_count(&held), 1, "round {round}");
+    }
 }
 
 // Lesson 1.6

@@ -300,3 +300,15 @@ fn dropping_closes() {
     within(LATE, move || drop(listener));
     client.expect_end();
 }
+
+#[test]
+fn what_the_service_holds_is_let_go_of_when_it_has_closed() {
+    for round in 0..300 {
+        let service = service(|request, response| say(&request, response));
+        let listener = listen_with(limits(|_| {}), Arc::clone(&service));
+        let mut clients: Vec<Client> = (0..3).map(|_| Client::to(&listener)).collect();
+        clients.iter_mut().for_each(Client::expect_service);
+        drop(listener);
+        assert_eq!(Arc::strong_count(&service), 1, "round {round}");
+    }
+}

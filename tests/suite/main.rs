@@ -114,6 +114,7 @@ mod served_process;
 mod server_batches;
 mod server_completion;
 mod server_deferred;
+mod server_events;
 #[cfg(unix)]
 mod server_folder;
 mod server_guards;
@@ -133,6 +134,7 @@ mod stub;
 mod tap;
 mod tasks_client;
 mod tasks_server;
+mod threads;
 mod trace;
 mod trace_context;
 mod transport;

@@ -3,7 +3,7 @@
 use std::process::{Child, Command, Stdio};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::transport::sys::thread::{self, Stack};
+use crate::transport::{Stack, Threads};
 
 #[cfg(target_vendor = "apple")]
 const PROGRAM: &str = "open";
@@ -42,7 +42,7 @@ pub(super) fn open_with(program: &str, url: &str) -> Result<()> {
 /// A program that ended is not left behind. Nobody joins the thread: some openers stay for as long as their browser does, which is the
 /// user's business.
 fn reap(mut child: Child) -> Result<()> {
-    let reaper = thread::start("mcplink-opener", Stack::Small, move || {
+    let reaper = Threads::default().start("opener", Stack::Small, move || {
         // Whether a browser came up shows in whether somebody logs in.
         _ = child.wait();
     })?;

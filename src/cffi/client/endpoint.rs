@@ -2,6 +2,8 @@
 
 use std::ffi::OsString;
 use std::os::fd::{BorrowedFd, RawFd};
+use std::sync::Arc;
+#[cfg(feature = "http-client")]
 use std::sync::Weak;
 use std::time::Duration;
 
@@ -57,12 +59,7 @@ pub(super) struct Ready {
 
 impl Endpoint {
     /// Makes the transport: of exactly one thing to connect to. `shared` is that of the client to be.
-    pub(super) fn transport(
-        &self,
-        shared: &Weak<Shared>,
-        has_lines: bool,
-        has_bearer: bool,
-    ) -> Outcome<Ready> {
+    pub(super) fn transport(&self, shared: &Arc<Shared>) -> Outcome<Ready> {
         let set = [
             ("command", self.command.is_some()),
             ("url", self.url.is_some()),
@@ -84,7 +81,7 @@ impl Endpoint {
             return Err(Error::new(ErrorKind::Invalid, text).into());
         }
         if let Some(command) = &self.command {
-            let child = self.child(command, shared, has_lines);
+            let child = self.child(command, shared);
             let tail = Some(child.stderr_tail());
             return Ok(Ready {
                 transport: Box::new(child),
@@ -92,7 +89,7 @@ impl Endpoint {
             });
         }
         let transport: Box<dyn Transport> = if let Some(url) = &self.url {
-            self.http(url, shared, has_bearer)?
+            self.http(url, shared)?
         } else if let Some((input, output)) = self.fds {
             Box::new(Stream::fds(duplicate(input)?, duplicate(output)?))
         } else if let Some(connector) = &self.transport {
@@ -106,7 +103,7 @@ impl Endpoint {
         })
     }
 
-    fn child(&self, command: &[OsString], shared: &Weak<Shared>, has_lines: bool) -> Child {
+    fn child(&self, command: &[OsString], shared: &Arc<Shared>) -> Child {
         let (program, args) = command.split_first().expect("a command has a program");
         let mut child = Child::new(program).args(args).pipes(self.pipes);
         if self.clears_env {
@@ -127,20 +124,15 @@ impl Endpoint {
         child.stderr(match self.stderr {
             mcplink_stderr::MCPLINK_STDERR_INHERIT => Stderr::Inherit,
             mcplink_stderr::MCPLINK_STDERR_DISCARD => Stderr::Discard,
-            mcplink_stderr::MCPLINK_STDERR_CAPTURE if has_lines => {
-                Stderr::lines(Lines::taker(Weak::clone(shared)))
+            mcplink_stderr::MCPLINK_STDERR_CAPTURE if shared.hooks.stderr.is_some() => {
+                Stderr::lines(Lines::taker(Arc::downgrade(shared)))
             }
             mcplink_stderr::MCPLINK_STDERR_CAPTURE => Stderr::Capture,
         })
     }
 
     #[cfg(feature = "http-client")]
-    fn http(
-        &self,
-        url: &str,
-        shared: &Weak<Shared>,
-        has_bearer: bool,
-    ) -> Result<Box<dyn Transport>> {
+    fn http(&self, url: &str, shared: &Arc<Shared>) -> Result<Box<dyn Transport>> {
         use crate::transport::http::Http;
 
         let mut http = Http::new(url)?.follow_redirects(self.follows_redirects);
@@ -149,10 +141,12 @@ impl Endpoint {
         }
         if let Some(token) = &self.bearer {
             http = http.bearer(token);
-        } else if has_bearer {
+        } else if shared.hooks.bearer.is_some() {
             // The hook is the handle's, which the connection may outlive by a moment.
-            let shared = Weak::clone(shared);
+            let shared = Arc::downgrade(shared);
             http = http.bearer_with(move || asked(&shared));
+        } else if let Some(oauth) = &shared.hooks.oauth {
+            http = oauth.authorize(http, shared.number)?;
         }
         if let Some(proxy) = &self.proxy {
             http = http.proxy(proxy);
@@ -166,7 +160,7 @@ impl Endpoint {
     }
 
     #[cfg(not(feature = "http-client"))]
-    fn http(&self, _: &str, _: &Weak<Shared>, _: bool) -> Result<Box<dyn Transport>> {
+    fn http(&self, _: &str, _: &Arc<Shared>) -> Result<Box<dyn Transport>> {
         Err(Error::new(
             ErrorKind::Unsupported,
             "this library was built without clients over HTTP (feature 'http-client')",

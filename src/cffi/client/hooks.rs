@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use super::options::mcplink_token_t;
+use crate::cffi::auth::Made;
 use crate::cffi::json::mcplink_json_t;
 use crate::cffi::log;
 use crate::cffi::request::mcplink_request_t;
@@ -31,6 +32,7 @@ pub(super) struct Hooks {
     pub(super) log: Option<Arc<log::Hook>>,
     pub(super) stderr: Option<Arc<Hook<LineFn>>>,
     pub(super) bearer: Option<Arc<Hook<BearerFn>>>,
+    pub(super) oauth: Option<Arc<Made>>,
     /// By method.
     pub(super) notifications: Vec<(String, Arc<Hook<EventFn>>)>,
     pub(super) elicit: Option<Arc<Hook<HandlerFn>>>,

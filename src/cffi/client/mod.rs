@@ -27,6 +27,9 @@ mod questions;
 mod reach;
 mod tuning;
 
+pub(super) use self::options::mcplink_token_t;
+pub(super) use self::reach::mcplink_bearer_fn;
+
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
@@ -41,8 +44,7 @@ use crate::client::{Client, Subscription};
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::CancelToken;
 use crate::sync::{Condvar, Mutex};
-use crate::transport::StderrTail;
-use crate::transport::sys::thread::{self, Stack};
+use crate::transport::{Stack, StderrTail, Threads};
 
 /// A client: a connection to one server.
 ///
@@ -85,6 +87,7 @@ pub(super) struct Shared {
     stage: Arc<Stage>,
     hooks: Hooks,
     timeouts: Timeouts,
+    threads: Threads,
     /// Of a child process.
     tail: OnceLock<StderrTail>,
     /// Nobody wants the connection any more.
@@ -133,6 +136,10 @@ impl Handled for mcplink_client_t {
         &self.gate
     }
 
+    fn threads(&self) -> Threads {
+        self.shared.threads.clone()
+    }
+
     fn begin_close(&self) {
         self.shared.closing.trigger();
     }
@@ -152,12 +159,13 @@ impl Handled for mcplink_client_t {
 }
 
 impl Shared {
-    fn new(number: u64, stage: Stage, hooks: Hooks, timeouts: Timeouts) -> Self {
+    fn new(number: u64, stage: Stage, hooks: Hooks, timeouts: Timeouts, threads: Threads) -> Self {
         Self {
             number,
             stage: Arc::new(stage),
             hooks,
             timeouts,
+            threads,
             tail: OnceLock::new(),
             connecting: CancelToken::new(),
             closing: CancelToken::new(),
@@ -212,7 +220,7 @@ impl Shared {
         let mut closer = self.closer.lock();
         if closer.thread.is_none() && !closer.is_done {
             let me = Arc::clone(self);
-            let thread = thread::start("mcplink-close", Stack::Large, move || {
+            let thread = self.threads.start("close", Stack::Large, move || {
                 me.close();
                 me.closer.lock().is_done = true;
                 me.closed.notify_all();

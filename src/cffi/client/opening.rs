@@ -27,22 +27,27 @@ struct Prepared {
 
 fn prepare(options: &mcplink_client_options_t) -> Outcome<Prepared> {
     let gate = Gate::new();
-    let stage = Stage::new(gate.number(), options.pump.clone());
+    let threads = options.threads.of(gate.number());
+    let stage = Stage::new(gate.number(), options.pump.clone(), threads.clone());
     let hooks = options.hooks.clone();
-    let (has_lines, has_bearer) = (hooks.stderr.is_some(), hooks.bearer.is_some());
-    let shared = Arc::new(Shared::new(gate.number(), stage, hooks, options.timeouts));
-    let weak = Arc::downgrade(&shared);
-    let Ready { transport, tail } = options.endpoint.transport(&weak, has_lines, has_bearer)?;
+    let shared = Arc::new(Shared::new(
+        gate.number(),
+        stage,
+        hooks,
+        options.timeouts,
+        threads.clone(),
+    ));
+    let Ready { transport, tail } = options.endpoint.transport(&shared)?;
     if let Some(tail) = tail {
         _ = shared.tail.set(tail);
     }
-    let builder = events::attach(options.builder(), &shared);
+    let builder = events::attach(options.builder().threads(&threads), &shared);
     let builder = questions::attach(builder, &shared);
     Ok(Prepared {
         client: mcplink_client_t {
             gate,
             shared,
-            callers: Callers::new(options.max_started),
+            callers: Callers::new(options.max_started, threads),
         },
         builder,
         transport,
@@ -169,6 +174,9 @@ pub unsafe extern "C" fn mcplink_client_close(
 
 /// Closes a client and frees it. Started calls get their outcome before this returns, and no callback of the client runs after it. Within a callback
 /// of the client it returns at once, and the rest happens when that returns.
+///
+/// In a fork of the process that made it this does nothing: its memory and its descriptors, which are close-on-exec, stay until the process ends
+/// or becomes another program. See MCPLINK_E_FORKED.
 ///
 /// client: NULL is fine. Other threads may be in functions of it: they return MCPLINK_E_CLOSED. None may begin to use it. Threads: any. Blocks:
 /// until the connection is closed, see mcplink_client_options_set_close_ms, and callbacks that run have returned. Since 0.1.

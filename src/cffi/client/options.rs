@@ -16,6 +16,7 @@ use crate::cffi::pump::mcplink_pump_t;
 use crate::cffi::queue::Queue;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{name, payload};
+use crate::cffi::threads::ThreadOptions;
 use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn, mcplink_event_fn};
 use crate::client::{Client, ClientBuilder, Era, Restart};
 use crate::error::{Error, ErrorKind};
@@ -29,6 +30,7 @@ pub struct mcplink_client_options_t {
     pub(super) hooks: Hooks,
     pub(super) timeouts: Timeouts,
     pub(super) limits: Limits,
+    pub(super) threads: ThreadOptions,
     pub(super) pump: Option<Arc<Queue>>,
     pub(super) cancel: Option<CancelToken>,
     pub(super) max_started: usize,
@@ -39,9 +41,9 @@ pub struct mcplink_client_options_t {
     builder: Option<ClientBuilder>,
 }
 
-/// Where a function of the host puts a token: see mcplink_client_options_set_bearer_hook.
+/// Where a function of the host puts a token or another secret: see mcplink_client_options_set_bearer_hook.
 pub struct mcplink_token_t {
-    pub(super) text: Option<String>,
+    pub(in crate::cffi) text: Option<String>,
 }
 
 use mcplink_client_options_t as Options;
@@ -65,6 +67,7 @@ impl Options {
             hooks: Hooks::default(),
             timeouts: Timeouts::default(),
             limits: Limits::default(),
+            threads: ThreadOptions::default(),
             pump: None,
             cancel: None,
             max_started: 256,
@@ -420,7 +423,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_log(
     }
 }
 
-/// Gives a token to the function that was asked for one: see mcplink_client_options_set_bearer_hook.
+/// Gives a token, or another secret, from a function of the host that was asked for one: see mcplink_client_options_set_bearer_hook.
 ///
 /// token: what the function was given; valid until it returns.
 /// text, len: the token, copied; MCPLINK_NUL measures it.

@@ -5,7 +5,8 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use super::endpoint::mcplink_stderr;
 use super::options::{invalid, mcplink_client_options_t, mcplink_token_t, set, span};
-use crate::cffi::entry::{Outcome, need};
+use crate::cffi::auth::mcplink_oauth_t;
+use crate::cffi::entry::{Outcome, get, need};
 use crate::cffi::handle::enter;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{mcplink_str_t, missing, name, optional};
@@ -283,7 +284,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_bearer(
     unsafe {
         set(options, |options| {
             options.endpoint.bearer = optional(token, "token")?.map(str::to_owned);
-            options.hooks.bearer = None;
+            (options.hooks.bearer, options.hooks.oauth) = (None, None);
             Ok(())
         })
     }
@@ -308,7 +309,33 @@ pub unsafe extern "C" fn mcplink_client_options_set_bearer_hook(
     unsafe {
         set(options, |options| {
             options.hooks.bearer = Hook::new(callback, user);
-            options.endpoint.bearer = None;
+            (options.endpoint.bearer, options.hooks.oauth) = (None, None);
+            Ok(())
+        })
+    }
+}
+
+/// Comes by tokens for a server over HTTP as OAuth has it, and keeps them good. It takes the place of a token or of a function that gives one.
+///
+/// A call that needs a login waits for it, mcplink_client_open too; see mcplink_oauth_set_login_timeout_ms. Calls that need the same wait for one
+/// login, each can be cancelled, and when nobody waits any more the login is over. What went wrong is MCPLINK_E_AUTH, with the text saying at
+/// which step, with whom and why, and mcplink_error_oauth_code what the authorization server said.
+///
+/// options: the options.
+/// oauth: the settings, which may be given to any number of options: clients with the same share tokens. They stay the caller's. NULL for none.
+/// What is wrong with them is found out when the client is opened, which fails with MCPLINK_E_UNSUPPORTED in a build without OAuth.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_oauth(
+    options: *mut mcplink_client_options_t,
+    oauth: *const mcplink_oauth_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options and settings of ours.
+    unsafe {
+        set(options, |options| {
+            options.hooks.oauth = get(oauth).map(mcplink_oauth_t::made);
+            (options.endpoint.bearer, options.hooks.bearer) = (None, None);
             Ok(())
         })
     }

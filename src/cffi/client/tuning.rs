@@ -1,8 +1,13 @@
 //! How long a client waits, how much it takes, and what it does when its server is lost.
 
+use std::ffi::{c_char, c_void};
+
 use super::options::{invalid, mcplink_client_options_t, set, span};
 use crate::cffi::limit;
 use crate::cffi::status::mcplink_status_t;
+use crate::cffi::text::name;
+use crate::cffi::threads::mcplink_thread_fn;
+use crate::cffi::user::{UserData, mcplink_destroy_fn};
 use crate::client::Restart;
 use crate::protocol::KeepAlive;
 
@@ -286,6 +291,83 @@ pub unsafe extern "C" fn mcplink_client_options_clear_validation(
     unsafe {
         set(options, |options| {
             options.build(|builder| builder.validator(None));
+            Ok(())
+        })
+    }
+}
+
+/// Says how much stack threads of the client have that may run code of the host. Defaults to 8 MiB. It is reserved, not used, until something is
+/// put there.
+///
+/// options: the options.
+/// bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds it up to whole pages. What it has no room for is found out when a thread starts.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another size. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_thread_stack_size(
+    options: *mut mcplink_client_options_t,
+    bytes: usize,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, |options| {
+            options.threads.set_stack_size(bytes)?;
+            Ok(())
+        })
+    }
+}
+
+/// Says what the names of the threads of the client begin with. Defaults to "mcplink". A dash and the role of the thread follow, such as
+/// "mcplink-crew"; Linux shows 15 bytes in all.
+///
+/// options: the options.
+/// prefix: 1 to 15 bytes, without control characters.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another prefix. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_thread_prefix(
+    options: *mut mcplink_client_options_t,
+    prefix: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    unsafe {
+        set(options, |options| {
+            options.threads.set_prefix(name(prefix, "prefix")?)?;
+            Ok(())
+        })
+    }
+}
+
+/// Sets what runs first and last on each thread that the library starts for the client, on that thread: as a virtual machine needs it that
+/// has to know the threads which enter it, or a profiler.
+///
+/// Where start was called, stop is called before the thread ends. When mcplink_client_free has returned, all threads have ended but for those
+/// whose callback does not return; called in a callback of the client, it ends them behind that. A thread that connects or logs in may be
+/// on its way out for a moment longer, where that can't be interrupted.
+///
+/// Threads with these callbacks have the stack of those that run code of the host. Threads of the host itself, such as those that dispatch a
+/// pump, are not told of.
+///
+/// options: the options.
+/// start: called before any other callback on the thread; NULL for none.
+/// stop: called behind all others; NULL for none.
+/// user, destroy: passed to both; ended when others are set, or when the options, all clients made with them and what was kept of those have
+/// been freed, and their threads have ended.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_on_thread(
+    options: *mut mcplink_client_options_t,
+    start: mcplink_thread_fn,
+    stop: mcplink_thread_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+) -> mcplink_status_t {
+    let user = UserData::new(user, destroy);
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, |options| {
+            options.threads.set_hook(start, stop, user);
             Ok(())
         })
     }

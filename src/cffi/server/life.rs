@@ -14,6 +14,7 @@ use crate::cffi::stage::Stage;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::name;
 use crate::server::Server;
+use crate::transport::Threads;
 
 /// A server: tools, resources and prompts, served to any number of clients at once. What it has can change meanwhile, and clients are told.
 ///
@@ -32,6 +33,10 @@ impl Handled for mcplink_server_t {
         &self.gate
     }
 
+    fn threads(&self) -> Threads {
+        self.serving.threads().clone()
+    }
+
     /// No callback comes behind the end of what is served; those that wait in a pump are brought to their end.
     fn close(&self) {
         self.serving.end();
@@ -43,10 +48,12 @@ impl Handled for mcplink_server_t {
 impl mcplink_server_t {
     fn new(options: &mcplink_server_options_t) -> Outcome<*mut Self> {
         let gate = Gate::new();
-        let stage = Arc::new(Stage::new(gate.number(), options.pump()));
+        let threads = options.threads.of(gate.number());
+        let stage = Stage::new(gate.number(), options.pump(), threads.clone());
+        let stage = Arc::new(stage);
         let handlers = Arc::new(Handlers::default());
-        let server = options.build(gate.number(), &stage, &handlers)?;
-        let serving = Arc::<Serving>::default();
+        let server = options.build(gate.number(), &stage, &handlers, &threads)?;
+        let serving = Arc::new(Serving::new(threads));
         let shown = Arc::downgrade(&serving);
         dump::show(shown);
         Ok(hand_out(Self {
@@ -115,6 +122,9 @@ pub unsafe extern "C" fn mcplink_server_new_with(
 
 /// Frees a server: ends all that it serves, as mcplink_server_stop does, and waits for that. After it no callback of the server runs. Called
 /// in one of its own callbacks it returns at once, and the rest happens when the callback has returned.
+///
+/// In a fork of the process that made it this does nothing: its memory and its descriptors, which are close-on-exec, stay until the process ends
+/// or becomes another program. See MCPLINK_E_FORKED.
 ///
 /// server: NULL is fine. Threads: any; nobody may begin to use the server meanwhile, and those who use it are woken with MCPLINK_E_CLOSED.
 /// Blocks: until handlers have returned, a few seconds at most. Since 0.1.

@@ -1,6 +1,7 @@
 //! Servers.
 
 mod definition;
+mod events;
 mod handler;
 #[cfg(feature = "http-server")]
 mod http;

@@ -28,6 +28,9 @@ pub struct mcplink_exchange_t(());
 /// A head that never comes.
 pub struct mcplink_http_head_t(());
 
+/// A description that nothing takes.
+pub struct mcplink_resource_server_t(());
+
 type Callback = Option<unsafe extern "C-unwind" fn()>;
 
 fn unsupported() -> Failure {
@@ -417,3 +420,203 @@ pub unsafe extern "C" fn mcplink_http_close(_http: *mut mcplink_http_t) -> mcpli
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_free(_http: *mut mcplink_http_t) {}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_request_token(
+    _request: *const mcplink_http_request_t,
+) -> mcplink_str_t {
+    mcplink_str_t::EMPTY
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_request_set_scopes(
+    _request: *mut mcplink_http_request_t,
+    _text: *const c_char,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_request_add_audience(
+    _request: *mut mcplink_http_request_t,
+    _text: *const c_char,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_request_refuse_token(
+    _request: *mut mcplink_http_request_t,
+    _text: *const c_char,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_request_need_scopes(
+    _request: *mut mcplink_http_request_t,
+    _text: *const c_char,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_request_put_off(
+    _request: *mut mcplink_http_request_t,
+    _text: *const c_char,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_request_set_expiry(
+    _request: *mut mcplink_http_request_t,
+    _seconds: i64,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_new(
+    _resource: *const c_char,
+    _issuer: *const c_char,
+) -> *mut mcplink_resource_server_t {
+    std::ptr::null_mut()
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_free(_server: *mut mcplink_resource_server_t) {}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_add_issuer(
+    _server: *mut mcplink_resource_server_t,
+    _text: *const c_char,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_set_keys_url(
+    _server: *mut mcplink_resource_server_t,
+    _text: *const c_char,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_set_required_scopes(
+    _server: *mut mcplink_resource_server_t,
+    _text: *const c_char,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_set_scopes_supported(
+    _server: *mut mcplink_resource_server_t,
+    _text: *const c_char,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_add_audience(
+    _server: *mut mcplink_resource_server_t,
+    _text: *const c_char,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_set_metadata_url(
+    _server: *mut mcplink_resource_server_t,
+    _text: *const c_char,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_add_implied(
+    _server: *mut mcplink_resource_server_t,
+    _one: *const c_char,
+    _other: *const c_char,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_set_info(
+    _server: *mut mcplink_resource_server_t,
+    _one: *const c_char,
+    _other: *const c_char,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_set_keys(
+    _server: *mut mcplink_resource_server_t,
+    _json: *const c_char,
+    _len: usize,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_set_verifier(
+    _server: *mut mcplink_resource_server_t,
+    _callback: Callback,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+) -> mcplink_status_t {
+    drop(UserData::new(user, destroy));
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_options_set_resource_server(
+    _options: *mut mcplink_http_options_t,
+    _server: *const mcplink_resource_server_t,
+) -> mcplink_status_t {
+    plain(refuse)
+}

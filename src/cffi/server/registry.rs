@@ -19,6 +19,7 @@ use crate::cffi::text::name;
 use crate::cffi::user::{UserData, mcplink_destroy_fn};
 use crate::error::{Error, ErrorKind};
 use crate::schema::CompletionReference;
+use crate::server::Primitive;
 
 impl mcplink_server_t {
     fn handler(&self, callback: mcplink_handler_fn, user: UserData) -> Outcome<Arc<Handler>> {
@@ -269,6 +270,65 @@ unsafe fn removing(
         let text = format!("the server has nothing called '{key}'");
         Err(Error::new(ErrorKind::Invalid, text).into())
     })
+}
+
+/// Something that a server has.
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum mcplink_primitive {
+    /// A tool, by its name.
+    MCPLINK_PRIMITIVE_TOOL = 1,
+    /// A prompt, by its name.
+    MCPLINK_PRIMITIVE_PROMPT = 2,
+    /// A resource, by its address.
+    MCPLINK_PRIMITIVE_RESOURCE = 3,
+    /// A template of resources, as it was written: what it needs is needed for each resource that is read through it.
+    MCPLINK_PRIMITIVE_TEMPLATE = 4,
+}
+
+/// Lets only those use something who were granted scopes, which is checked before its handler runs; it stands on lists all the same. Over HTTP a
+/// client that lacks one is told with status 403, and can have its user grant them; one of whose scopes nothing is known has none. Elsewhere
+/// nothing is known of scopes, and everybody is let through. Said twice, all of them are needed.
+///
+/// server: the server.
+/// of: one of enum mcplink_primitive.
+/// target: which one; it was added before, so that nothing stays open for a slip of the pen. What is said stays when it is taken away, and holds
+/// for what is added in its place.
+/// scopes: their names, a blank between two.
+/// err: receives what went wrong; NULL is fine.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the server has no such thing. Threads: any; say it before anybody is served, so that no request
+/// comes in between. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_require_scopes(
+    server: *mut mcplink_server_t,
+    of: i32,
+    target: *const c_char,
+    scopes: *const c_char,
+    err: *mut *mut mcplink_error_t,
+) -> mcplink_status_t {
+    use mcplink_primitive as Of;
+    // SAFETY: the header says that they are a server of ours, texts that end in NUL, and a place that can be written to.
+    unsafe {
+        ffi(err, || {
+            let server = enter(server, "server")?;
+            let (target, scopes) = (name(target, "target")?, name(scopes, "scopes")?);
+            let of = match of {
+                _ if of == Of::MCPLINK_PRIMITIVE_TOOL as i32 => Primitive::Tool(target),
+                _ if of == Of::MCPLINK_PRIMITIVE_PROMPT as i32 => Primitive::Prompt(target),
+                _ if of == Of::MCPLINK_PRIMITIVE_RESOURCE as i32 => Primitive::Resource(target),
+                _ if of == Of::MCPLINK_PRIMITIVE_TEMPLATE as i32 => {
+                    Primitive::ResourceTemplate(target)
+                }
+                _ => {
+                    let text = format!("nothing is called {of}: use one of enum mcplink_primitive");
+                    return Err(Error::new(ErrorKind::Invalid, text).into());
+                }
+            };
+            server.server.require_scopes(of, [scopes])?;
+            Ok(mcplink_status::MCPLINK_OK)
+        })
+    }
 }
 
 /// What has the argument that is completed.

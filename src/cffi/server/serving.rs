@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::Connection;
 use crate::sync::{Condvar, Mutex};
 use crate::transport::sys::fd::Wake;
-use crate::transport::sys::thread::{self, Stack};
+use crate::transport::{Stack, Threads};
 
 /// So many threads at most end what is served side by side.
 const ENDING_AT_ONCE: usize = 64;
@@ -69,8 +69,8 @@ impl Served {
 }
 
 /// All that a server serves.
-#[derive(Default)]
 pub(super) struct Serving {
+    threads: Threads,
     /// Set once; nothing is served any more.
     stopped: AtomicBool,
     /// The server is being freed.
@@ -97,6 +97,21 @@ enum Watcher {
 }
 
 impl Serving {
+    pub(super) fn new(threads: Threads) -> Self {
+        Self {
+            threads,
+            stopped: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+            bell: OnceLock::new(),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        }
+    }
+
+    pub(super) fn threads(&self) -> &Threads {
+        &self.threads
+    }
+
     /// Notes that something is served; gives its number, to be given to [`leave`](Self::leave).
     ///
     /// # Errors
@@ -126,7 +141,8 @@ impl Serving {
         }
         if matches!(state.watcher, Watcher::None) {
             let this = Arc::clone(self);
-            let watcher = thread::start("mcplink-stop", Stack::Large, move || this.watch())?;
+            let threads = &self.threads;
+            let watcher = threads.start("stop", Stack::Large, move || this.watch())?;
             state.watcher = Watcher::Watching(watcher);
         }
         state.next += 1;
@@ -182,8 +198,8 @@ impl Serving {
         for some in all.chunks(ENDING_AT_ONCE) {
             let threads = some.iter().skip(1).map(|served| {
                 let elsewhere = served.clone();
-                let thread =
-                    thread::start("mcplink-close", Stack::Large, move || elsewhere.close());
+                let threads = &self.threads;
+                let thread = threads.start("close", Stack::Large, move || elsewhere.close());
                 // Without a thread to be had it is closed here.
                 thread.map_err(|_| served.close())
             });

@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::events::EventHooks;
 use super::handler::{HandlerFn, Handlers, given};
 use crate::cffi::answer::mcplink_handler_fn;
 use crate::cffi::entry::{need_mut, plain};
@@ -13,12 +14,13 @@ use crate::cffi::queue::Queue;
 use crate::cffi::stage::Stage;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::name;
+use crate::cffi::threads::ThreadOptions;
 use crate::cffi::user::{UserData, mcplink_destroy_fn};
 use crate::error::Result;
 use crate::protocol::KeepAlive;
 use crate::schema::{CacheHint, Implementation, JsonObject, ProtocolVersion};
 use crate::server::{List, MemoryStateStore, Server, StateKey, TaskOptions};
-use crate::transport::Limits;
+use crate::transport::{Limits, Threads};
 
 /// How a server is made. One thread at a time uses it; a server copies it.
 pub struct mcplink_server_options_t {
@@ -27,6 +29,8 @@ pub struct mcplink_server_options_t {
     pub(super) revisions: Option<Vec<ProtocolVersion>>,
     pub(super) pump: Option<Arc<Queue>>,
     pub(super) limits: Limits,
+    pub(super) threads: ThreadOptions,
+    pub(super) events: EventHooks,
     pub(super) page_size: Option<NonZeroUsize>,
     pub(super) drain: Duration,
     pub(super) slow_handler: Duration,
@@ -62,6 +66,8 @@ impl mcplink_server_options_t {
             revisions: None,
             pump: None,
             limits: Limits::default(),
+            threads: ThreadOptions::default(),
+            events: EventHooks::default(),
             page_size: None,
             drain: Duration::from_secs(5),
             slow_handler: Duration::from_secs(30),
@@ -97,12 +103,14 @@ impl mcplink_server_options_t {
         owner: u64,
         stage: &Arc<Stage>,
         handlers: &Handlers,
+        threads: &Threads,
     ) -> Result<Server> {
         let info = self.info.clone();
         let hook = self.log.clone();
         let mut builder = Server::builder(&*info.name, &*info.version)
             .info(info)
             .limits(self.limits.clone())
+            .threads(threads)
             .drain(self.drain)
             .slow_handler(self.slow_handler)
             .state_lifetime(self.state_lifetime)
@@ -143,6 +151,7 @@ impl mcplink_server_options_t {
         for (id, settings) in &self.extensions {
             builder = builder.extension(id, settings.clone());
         }
+        builder = self.events.attach(builder, owner, stage);
         for method in &self.methods {
             let handler = handlers.adopt(owner, stage, method.callback, Arc::clone(&method.user));
             builder = builder.method(&method.name, move |request, responder| {

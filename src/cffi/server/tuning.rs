@@ -1,6 +1,6 @@
 //! Settings of a server that most leave as they are.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
@@ -10,6 +10,8 @@ use crate::cffi::entry::{need_mut, plain};
 use crate::cffi::limit;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{self, bytes};
+use crate::cffi::threads::mcplink_thread_fn;
+use crate::cffi::user::{UserData, mcplink_destroy_fn};
 use crate::error::{Error, ErrorKind};
 use crate::protocol::KeepAlive;
 use crate::schema::{CacheHint, CacheScope, JsonObject};
@@ -422,6 +424,80 @@ pub unsafe extern "C" fn mcplink_server_options_add_extension(
         };
         let settings = settings.unwrap_or_default();
         options.extensions.push((id.to_owned(), settings));
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// Says how much stack threads of the server have that may run code of the host. Defaults to 8 MiB. It is reserved, not used, until something is
+/// put there.
+///
+/// options: the settings.
+/// bytes: 262144 (256 KiB) to 1073741824 (1 GiB); the system rounds it up to whole pages. What it has no room for is found out when a thread starts.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another size. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_options_set_thread_stack_size(
+    options: *mut mcplink_server_options_t,
+    bytes: usize,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header says that they are options of ours.
+        let options = unsafe { need_mut(options, "options") }?;
+        options.threads.set_stack_size(bytes)?;
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// Says what the names of the threads of the server begin with. Defaults to "mcplink". A dash and the role of the thread follow, such as
+/// "mcplink-crew"; Linux shows 15 bytes in all.
+///
+/// options: the settings.
+/// prefix: 1 to 15 bytes, without control characters.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for another prefix. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_options_set_thread_prefix(
+    options: *mut mcplink_server_options_t,
+    prefix: *const c_char,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header says that they are options of ours and text that ends in NUL.
+        let (options, prefix) =
+            unsafe { (need_mut(options, "options")?, text::name(prefix, "prefix")?) };
+        options.threads.set_prefix(prefix)?;
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// Sets what runs first and last on each thread that the library starts for the server, on that thread: as a virtual machine needs it that
+/// has to know the threads which enter it, or a profiler.
+///
+/// Where start was called, stop is called before the thread ends. When mcplink_server_free has returned, all threads have ended but for those
+/// whose callback does not return; called in a callback of the server, it ends them behind that.
+///
+/// Threads with these callbacks have the stack of those that run code of the host. Threads of the host itself, such as those that dispatch a
+/// pump, are not told of.
+///
+/// options: the settings.
+/// start: called before any other callback on the thread; NULL for none.
+/// stop: called behind all others; NULL for none.
+/// user, destroy: passed to both; ended when others are set, or when the settings, all servers made with them and what was kept of those have
+/// been freed, and their threads have ended.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_options_on_thread(
+    options: *mut mcplink_server_options_t,
+    start: mcplink_thread_fn,
+    stop: mcplink_thread_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+) -> mcplink_status_t {
+    let user = UserData::new(user, destroy);
+    plain(|| {
+        // SAFETY: the header says that they are options of ours.
+        let options = unsafe { need_mut(options, "options") }?;
+        options.threads.set_hook(start, stop, user);
         Ok(mcplink_status::MCPLINK_OK)
     })
 }

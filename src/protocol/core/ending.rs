@@ -9,9 +9,12 @@ use super::super::peer::Peer;
 use super::{CREW_OF, Core, Ending, FAREWELL, HANDLER_OF};
 use crate::error::{Error, ErrorKind};
 
+/// How long the end waits for threads that are still in a handler, after the time that handlers get.
+const LAST: Duration = Duration::from_secs(2);
+
 impl Core {
     /// Nothing is read any more, for this reason. Wakes every caller; requests in hand may finish if this side serves.
-    pub(in crate::protocol) fn end(self: &Arc<Self>, error: &Error) {
+    pub(crate) fn end(self: &Arc<Self>, error: &Error) {
         self.ending.store(true, Ordering::SeqCst);
         let mut life = self.life.lock();
         if life.ended.is_some() {
@@ -112,9 +115,16 @@ impl Core {
             while !life.closed && own_thread == 0 && Instant::now() < until {
                 life = self.life_changed.wait_until(life, Some(until));
             }
+            let is_left = life.closed && life.closed_by_own_thread && own_thread == 0;
+            drop(life);
+            // Who closed it could not wait for itself.
+            if is_left && self.crew.wait_for_threads(0, Instant::now() + LAST) {
+                self.threads.join();
+            }
             return;
         }
         life.closing = true;
+        life.closed_by_own_thread = own_thread > 0;
         drop(life);
         let reason = Error::new(
             ErrorKind::Closed,
@@ -139,9 +149,9 @@ impl Core {
         }
         if self
             .crew
-            .wait_for_threads(own_thread, Instant::now() + Duration::from_secs(2))
+            .wait_for_threads(own_thread, Instant::now() + LAST)
         {
-            self.join_threads();
+            self.threads.join();
         } else {
             self.log(LogLevel::Warning, || {
                 format!(
@@ -152,17 +162,5 @@ impl Core {
         }
         self.life.lock().closed = true;
         self.life_changed.notify_all();
-    }
-
-    pub(super) fn join_threads(&self) {
-        let threads = std::mem::take(&mut *self.threads.lock());
-        let here = std::thread::current().id();
-        for thread in threads
-            .into_iter()
-            .filter(|thread| thread.thread().id() != here)
-        {
-            // Its panics were caught and told; it has nothing else to say.
-            _ = thread.join();
-        }
     }
 }

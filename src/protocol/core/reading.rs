@@ -10,8 +10,7 @@ use super::super::log::LogLevel;
 use super::super::outgoing::Slot;
 use super::routing::Taken;
 use super::{CREW_OF, Core, HANDLER_OF, STANDING, Standing, Stint, WRITE_TURN};
-use crate::transport::Receiver;
-use crate::transport::sys::thread::{self, Stack};
+use crate::transport::{Receiver, Stack};
 
 impl Core {
     /// Starts the thread that the crew asked for.
@@ -20,20 +19,14 @@ impl Core {
             return;
         }
         let core = Arc::clone(self);
-        match thread::start("mcplink-crew", Stack::Large, move || core.serve_duties()) {
-            Ok(handle) => {
-                let mut threads = self.threads.lock();
-                threads.retain(|thread| !thread.is_finished());
-                threads.push(handle);
-            }
-            Err(error) => {
-                self.crew.thread_failed();
-                self.log(LogLevel::Error, || {
-                    format!("a thread could not be started: {error}")
-                });
-                if self.crew.threads() == 0 {
-                    self.end(&error);
-                }
+        let (kind, serve) = (&self.settings.threads, move || core.serve_duties());
+        if let Err(error) = self.threads.start(kind, "crew", Stack::Large, serve) {
+            self.crew.thread_failed();
+            self.log(LogLevel::Error, || {
+                format!("a thread could not be started: {error}")
+            });
+            if self.crew.threads() == 0 {
+                self.end(&error);
             }
         }
     }

@@ -17,6 +17,7 @@ use super::super::outlet::{ExchangeHandle, Origin};
 use super::super::peer::Peer;
 use super::super::responder::Responder;
 use super::super::stats::count;
+use super::super::trouble::ServerEventKind;
 use super::reading::panic_text;
 use super::{CANCELLED, Core, PROGRESS, STANDING, Standing};
 use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
@@ -204,7 +205,10 @@ impl Core {
         };
         if !quick && !self.has_room() {
             count(&self.counters.refused_busy);
-            return refuse(busy(self.limits.max_requests));
+            let error = busy(self.limits.max_requests);
+            let method = Some(request.method());
+            self.trouble(ServerEventKind::Busy, method, || error.message.clone());
+            return refuse(error);
         }
         let exchange = match self.exchanges.open(request.id(), origin) {
             Ok(exchange) => exchange,
@@ -404,13 +408,15 @@ impl Core {
         if let Some(excerpt) = &malformed.excerpt {
             _ = self.noise.set(excerpt.clone());
         }
-        self.log(LogLevel::Warning, || {
+        let text = || {
             format!(
                 "'{}' sent a message that is none: {}",
                 self.peer(),
                 malformed.error.message
             )
-        });
+        };
+        self.log(LogLevel::Warning, text);
+        self.trouble(ServerEventKind::Malformed, None, text);
         let answerable = match form {
             Form::Notification => return,
             Form::Request => {
@@ -439,9 +445,9 @@ impl Core {
             "message of {} bytes exceeds max_message_bytes ({max})",
             long.bytes
         );
-        self.log(LogLevel::Warning, || {
-            format!("from '{}': {text}", self.peer())
-        });
+        let told = || format!("from '{}': {text}", self.peer());
+        self.log(LogLevel::Warning, told);
+        self.trouble(ServerEventKind::TooLong, None, told);
         match (&long.id, long.is_response) {
             (Some(id), true) => {
                 let text = format!("the answer of '{}' is too long: {text}", self.peer());

@@ -85,7 +85,18 @@ impl Denied {
             Why::Unavailable(why) => {
                 Some((LogLevel::Error, format!("access can't be checked: {why}")))
             }
-            _ => None,
+            Why::Malformed(why) => {
+                Some((LogLevel::Debug, format!("credentials can't be read: {why}")))
+            }
+            Why::Scopes(_) => Some((
+                LogLevel::Debug,
+                "a user lacks scopes that every request needs".to_owned(),
+            )),
+            Why::Challenge(_) | Why::Forbidden => {
+                Some((LogLevel::Debug, "a request was not authorized".to_owned()))
+            }
+            // The usual way of a client to learn what it needs next.
+            Why::NoToken | Why::Nonce(_) => None,
         }
     }
 }

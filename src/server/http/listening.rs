@@ -56,6 +56,7 @@ impl HttpServer {
         let path = options.path.clone();
         let mut limits = options.limits.clone();
         limits.max_body_bytes = server.0.limits.max_message_bytes;
+        limits.threads = server.0.threads.clone();
         let service = HttpService::new(server, options);
         let listener = listen(Arc::new(service.clone()), limits)?;
         Ok(Self {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use super::super::dispatch::Link;
+use super::super::events::{ServerEvent, ServerEventKind};
 use super::super::{Inner, Server};
 use super::cors::{self, ForReader};
 use super::denied::{Challenger, Demand};
@@ -20,9 +21,10 @@ use super::refusal::{
 use super::reply::{self, Reply};
 use super::session::{Session, Sessions};
 use super::stream::RequestStream;
-use crate::error::{ErrorCode, Excerpt, Result, RpcError};
+use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result, RpcError};
 use crate::jsonrpc::{Malformed, Message, Parsed, Request};
 use crate::protocol::principal::Principal;
+use crate::protocol::trouble::Trouble;
 use crate::protocol::{Connection, LogLevel, Origin, Outlet, tell};
 use crate::schema::{ProtocolVersion, method};
 use crate::transport::http::event::write_typed;
@@ -195,9 +197,9 @@ impl Served {
             return Err(Refusal::text(404, text));
         }
         guard::check(&self.options, request).map_err(|why| {
-            self.log(LogLevel::Warning, || {
-                format!("a request was refused: {why}")
-            });
+            let text = format!("a request was refused: {why}");
+            self.trouble(ServerEventKind::Denied, request, &text);
+            self.log(LogLevel::Warning, || text);
             Refusal::text(403, why)
         })?;
         // A browser sends no credentials when it asks what a page may send.
@@ -211,6 +213,7 @@ impl Served {
         };
         admitted.map(Some).map_err(|denied| {
             if let Some((level, text)) = denied.for_host() {
+                self.trouble(ServerEventKind::Denied, request, &text);
                 self.log(level, || text);
             }
             self.challenger.refusal(denied)
@@ -238,7 +241,10 @@ impl Served {
             Parsed::Single(Ok(message)) => {
                 self.take(request, message, session, principal, response)
             }
-            Parsed::Single(Err(malformed)) => Err((refuse_malformed(&malformed), response)),
+            Parsed::Single(Err(malformed)) => {
+                self.trouble_with(&malformed, request);
+                Err((refuse_malformed(&malformed), response))
+            }
             Parsed::Batch(members) => self.serve_batch(members, session, principal, response),
         }
     }
@@ -375,6 +381,7 @@ impl Served {
         if !self.sessions.has_room() {
             let max = self.options.max_sessions;
             let text = format!("{max} sessions are open (max_sessions); try again later");
+            self.trouble(ServerEventKind::Busy, http, &text);
             return Err(Refusal::text(503, text).header("Retry-After", "30"));
         }
         Session::open(
@@ -461,7 +468,10 @@ impl Served {
                 session.connection().feed(message, &origin);
                 Ok(())
             }
-            Parsed::Single(Err(malformed)) => Err((refuse_malformed(&malformed), response)),
+            Parsed::Single(Err(malformed)) => {
+                self.trouble_with(&malformed, request);
+                Err((refuse_malformed(&malformed), response))
+            }
             Parsed::Batch(_) => {
                 let text = "an array of messages is known to revision 2025-03-26 only";
                 Err((Refusal::text(400, text), response))
@@ -577,7 +587,8 @@ impl Served {
         }
         let session = self.named_session(request, principal)?;
         self.sessions.remove(&session);
-        session.end();
+        let why = Error::new(ErrorKind::Closed, "the client has ended its session");
+        session.end(Some(&why));
         Ok(Refusal {
             head: ResponseHead::new(200),
             body: Vec::new(),
@@ -681,6 +692,24 @@ impl Served {
             "POST"
         };
         Refusal::text(405, format!("allowed here: {allowed}")).header("Allow", allowed)
+    }
+
+    fn trouble_with(&self, malformed: &Malformed, request: &HttpRequest<'_>) {
+        let text = format!("a message is none: {}", malformed.error.message);
+        self.trouble(ServerEventKind::Malformed, request, &text);
+    }
+
+    /// Tells of trouble with a request that comes to no connection.
+    fn trouble(&self, kind: ServerEventKind, request: &HttpRequest<'_>, text: &str) {
+        if let Some(hook) = &self.server.on_event {
+            let trouble = Trouble {
+                kind,
+                peer: peer_name(request),
+                method: None,
+                text: text.to_owned(),
+            };
+            ServerEvent::new(trouble, None).tell(hook);
+        }
     }
 
     fn log(&self, level: LogLevel, text: impl FnOnce() -> String) {

@@ -20,7 +20,7 @@ use super::events::{EventStore, Recent};
 use super::history::Keeper;
 use super::options::HttpOptions;
 use super::stream::{self, Stream};
-use crate::error::{ErrorCode, Result};
+use crate::error::{Error, ErrorCode, ErrorKind, Result, Span};
 use crate::protocol::Connection;
 use crate::protocol::principal::Principal;
 use crate::schema::ProtocolVersion;
@@ -75,7 +75,7 @@ impl Session {
             name: URL_SAFE_NO_PAD.encode(name),
             log: server.log.clone(),
         });
-        let link = Link::over_http(server);
+        let link = Link::of_session(server);
         let session = Arc::new_cyclic(|session: &Weak<Self>| Self {
             id: URL_SAFE_NO_PAD.encode(secret),
             principal,
@@ -177,7 +177,10 @@ impl Session {
     pub(super) fn lost_its_stream(self: &Arc<Self>) {
         if self.on_one_stream {
             let session = Arc::clone(self);
-            self.connection().peer().run_in_order(move || session.end());
+            let why = Error::new(ErrorKind::Closed, "the client has lost its stream");
+            self.connection()
+                .peer()
+                .run_in_order(move || session.end(Some(&why)));
         }
     }
 
@@ -194,9 +197,12 @@ impl Session {
             && !self.streams.lock().values().any(|stream| stream.is_read())
     }
 
-    /// Ends the session and everything on it; idempotent.
-    pub(super) fn end(&self) {
+    /// Ends the session and everything on it, for this reason if it is not this side's wish; idempotent.
+    pub(super) fn end(&self, why: Option<&Error>) {
         if !self.ended.swap(true, Ordering::SeqCst) {
+            if let Some(why) = why {
+                self.connection().peer().core().end(why);
+            }
             self.connection().close();
         }
     }
@@ -255,7 +261,7 @@ impl Sessions {
         let idle = self.sweep(&mut state, full);
         let has_room = state.open.len() < self.max && !state.closed;
         drop(state);
-        idle.iter().for_each(|session| session.end());
+        self.end_idle(&idle);
         has_room
     }
 
@@ -270,6 +276,18 @@ impl Sessions {
             .open
             .extract_if(|_, session| session.is_idle(self.idle));
         idle.map(|(_, session)| session).collect()
+    }
+
+    fn end_idle(&self, idle: &[Arc<Session>]) {
+        if idle.is_empty() {
+            return;
+        }
+        let text = format!(
+            "nobody used the session for {} (session_idle)",
+            Span(self.idle)
+        );
+        let why = Error::new(ErrorKind::Closed, text);
+        idle.iter().for_each(|session| session.end(Some(&why)));
     }
 
     fn enter(&self, session: &Arc<Session>) -> bool {
@@ -288,7 +306,7 @@ impl Sessions {
         let idle = self.sweep(&mut state, false);
         let session = state.open.get(id).cloned();
         drop(state);
-        idle.iter().for_each(|session| session.end());
+        self.end_idle(&idle);
         let session = session.filter(|session| {
             session.belongs_to(principal) && !session.connection().peer().is_closed()
         })?;
@@ -317,7 +335,7 @@ impl Sessions {
         state.closed = true;
         let all = std::mem::take(&mut state.open);
         drop(state);
-        all.values().for_each(|session| session.end());
+        all.values().for_each(|session| session.end(None));
     }
 }
 

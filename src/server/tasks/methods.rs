@@ -54,7 +54,7 @@ impl Link {
     ) -> Result<(T, Arc<Terms>), RpcError> {
         // Whether the method is known at all goes before what its params lack.
         let RequestParams { mut meta } = read(request)?;
-        let terms = self.terms(meta.as_mut())?;
+        let terms = self.terms(responder, meta.as_mut())?;
         if !in_era(&terms) {
             return Err(RpcError::method_not_found(request.method()));
         }

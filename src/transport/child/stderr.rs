@@ -9,10 +9,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-use crate::transport::lock;
 use crate::transport::sys::fd;
 use crate::transport::sys::read::{Read, ReadEnd};
-use crate::transport::sys::thread::{Stack, start};
+use crate::transport::{Stack, Threads, lock};
 
 /// How much is kept.
 const TAIL_BYTES: usize = 64 << 10;
@@ -163,7 +162,11 @@ pub(super) struct Drainer {
 
 impl Drainer {
     /// Starts it, and returns what the child is to write to.
-    pub(super) fn start(tail: StderrTail, lines: Option<StderrLines>) -> Result<(Self, OwnedFd)> {
+    pub(super) fn start(
+        tail: StderrTail,
+        lines: Option<StderrLines>,
+        threads: &Threads,
+    ) -> Result<(Self, OwnedFd)> {
         let ends = fd::pipe().and_then(|(ours, theirs)| Ok((ReadEnd::own_pipe(ours)?, theirs)));
         let (ours, theirs) =
             ends.map_err(|error| Error::io("making a pipe for standard error", error))?;
@@ -174,7 +177,7 @@ impl Drainer {
         };
         let (reader, kept) = (Arc::clone(&end), tail.clone());
         kept.begin();
-        let thread = start("mcplink-stderr", stack, move || {
+        let thread = threads.start("stderr", stack, move || {
             drain(&reader, &kept, lines.map(Splitter::new));
             kept.finish();
         })?;

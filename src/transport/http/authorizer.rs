@@ -16,7 +16,7 @@ use ureq::http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::transport::carrier::{Look, Ticket};
-use crate::transport::lock;
+use crate::transport::{Threads, lock};
 
 /// Gives requests their credentials, and finds others when the server refuses them.
 ///
@@ -222,21 +222,34 @@ impl fmt::Debug for ResponseFields<'_> {
 
 /// The wait of whoever needs credentials. It ends when its call is cancelled, its connection is closed, or its time is up.
 #[derive(Clone, Debug)]
-pub struct Waiting(Arc<Ticket>);
+pub struct Waiting {
+    ticket: Arc<Ticket>,
+    #[cfg_attr(
+        not(feature = "auth"),
+        allow(dead_code, reason = "logins start threads")
+    )]
+    threads: Threads,
+}
 
 impl Waiting {
-    pub(crate) fn new(ticket: Arc<Ticket>) -> Self {
-        Self(ticket)
+    pub(crate) fn new(ticket: Arc<Ticket>, threads: Threads) -> Self {
+        Self { ticket, threads }
+    }
+
+    /// What threads are like that are started for the one who waits.
+    #[cfg(feature = "auth")]
+    pub(crate) fn threads(&self) -> &Threads {
+        &self.threads
     }
 
     /// Whether nobody waits any more.
     pub fn is_over(&self) -> bool {
-        self.0.look(Instant::now()) == Look::Over
+        self.ticket.look(Instant::now()) == Look::Over
     }
 
     /// Until when there is time, if that is bounded.
     pub fn deadline(&self) -> Option<Instant> {
-        match self.0.look(Instant::now()) {
+        match self.ticket.look(Instant::now()) {
             Look::Never => None,
             Look::At(at) => Some(at),
             Look::Over => Some(Instant::now()),
@@ -245,7 +258,7 @@ impl Waiting {
 
     /// Waits until a point in time; false when the wait ended before.
     pub fn pause(&self, until: Instant) -> bool {
-        self.0.pause(until)
+        self.ticket.pause(until)
     }
 
     /// Has `wake` run, on any thread, when the wait is over, at once if it is already; until what this returns is dropped. There is one at
@@ -253,15 +266,15 @@ impl Waiting {
     pub fn on_over(&self, wake: impl FnOnce() + Send + 'static) -> OnOver<'_> {
         let wake = Arc::new(wake_once(wake));
         let brake = Arc::clone(&wake);
-        if !self.0.engage(move || brake()) {
+        if !self.ticket.engage(move || brake()) {
             wake();
         }
-        OnOver(&self.0)
+        OnOver(&self.ticket)
     }
 
     /// Says whether a person is being asked at the moment: the time of the call does not run then, up to its `max_timeout`.
     pub fn while_person_is_asked(&self, is_asked: bool) {
-        self.0.hold(is_asked, Instant::now());
+        self.ticket.hold(is_asked, Instant::now());
     }
 }
 

@@ -123,9 +123,39 @@ static void talks()
     CHECK(alive::count == 0);
 }
 
+/* What belongs to logins ends with who has the settings; nobody logs in here. */
+static void logs_in()
+{
+    {
+        alive marker;
+        mcplink::oauth oauth;
+        oauth.client_name("wrapper").client("https://login.example", "id", "secret").scopes("a b");
+        oauth.visitor("http://127.0.0.1:1/callback", [marker](mcplink::login &login) {
+            mcplink::kept_login kept(login);
+            CHECK((*kept).is_over() || (*kept).refuse("nobody is there"));
+        });
+        CHECK(alive::count == 2);
+        mcplink::client_options options;
+        options.url("http://127.0.0.1:1/mcp").oauth_with(oauth);
+        oauth = mcplink::oauth();
+        CHECK(alive::count == 2);
+        auto failed = mcplink::client::open(options);
+        CHECK(!failed && failed.error().status() == MCPLINK_E_IO && failed.error().oauth_code().empty());
+        options.bearer("token");
+        CHECK(alive::count == 1);
+        CHECK(oauth.forget("http://127.0.0.1:1/mcp") && !oauth.forget("nowhere"));
+        mcplink::login none(nullptr);
+        CHECK(none.url().empty() && !none.is_over() && !none.answer("x") && !none.on_over([] {}));
+        mcplink::server server("wrapper", "1");
+        CHECK(!server.require_scopes(MCPLINK_PRIMITIVE_TOOL, "missing", "x"));
+    }
+    CHECK(alive::count == 0);
+}
+
 int main()
 {
     json_works();
+    logs_in();
     talks();
     std::puts("the wrapper works");
     return 0;

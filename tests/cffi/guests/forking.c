@@ -17,6 +17,16 @@ static void on_done(void *user, mcplink_call_t *c, mcplink_status_t st, const mc
 
 static void ignore(void *user) { (void)user; }
 
+static void free_all(void)
+{
+    mcplink_call_free(call);
+    mcplink_session_free(session);
+    mcplink_client_free(client);
+    mcplink_server_free(server);
+    mcplink_pump_free(pump);
+    mcplink_cancel_free(cancel);
+}
+
 static void in_the_child(void)
 {
     mcplink_result_t *result = NULL;
@@ -55,16 +65,34 @@ static void in_the_child(void)
     guest_greets(own);
     mcplink_client_free(own);
 
-    mcplink_call_free(call);
-    mcplink_session_free(session);
-    mcplink_client_free(client);
-    mcplink_server_free(server);
-    mcplink_pump_free(pump);
-    mcplink_cancel_free(cancel);
+    free_all();
     CHECK(now_ms() - begin < PATIENCE && !has_children());
 }
 
-/* Each way of going: after freeing all, at once, and by the ordinary end of a program. */
+/* As a daemon goes on: everything is closed, and the numbers are those of other files soon, which freeing must not touch. */
+static void with_other_descriptors(void)
+{
+    enum { COUNT = 64 };
+    mcplink_client_t *own;
+    char path[] = "/tmp/mcplink-forking-XXXXXX", byte;
+    int file, fd, first, i;
+    for (fd = 3; fd < 1024; fd++) close(fd);
+    file = mkstemp(path);
+    CHECK(file >= 3 && unlink(path) == 0);
+    first = file;
+    for (i = 1; i < COUNT; i++) CHECK(dup(file) == first + i);
+    free_all();
+    for (i = 0; i < COUNT; i++) {
+        CHECK(pwrite(first + i, "x", 1, i) == 1);
+        CHECK(pread(file, &byte, 1, i) == 1 && byte == 'x');
+        CHECK(fcntl(first + i, F_GETFD) == 0);
+    }
+    own = guest_client();
+    guest_greets(own);
+    mcplink_client_free(own);
+}
+
+/* Each way of going: after freeing all, at once, by the ordinary end of a program, and after another life. */
 static int child_that(int way)
 {
     pid_t child = fork();
@@ -72,6 +100,7 @@ static int child_that(int way)
     if (child == 0) {
         if (way == 0) in_the_child();
         if (way == 1) _exit(0);
+        if (way == 3) with_other_descriptors();
         exit(0);
     }
     return status_of_child(child);
@@ -100,7 +129,7 @@ int main(int argc, char **argv)
     CHECK_STATUS(mcplink_server_serve_fds_start(server, ends[0], ends[0], NULL, &session, &err), MCPLINK_OK, err);
     CHECK_STATUS(mcplink_client_call_tool_start(client, "wait", NULL, 0, NULL, on_done, NULL, NULL, &call, &err), MCPLINK_OK, err);
 
-    for (way = 0; way < 3; way++) CHECK(child_that(way) == 0);
+    for (way = 0; way < 4; way++) CHECK(child_that(way) == 0);
 
     /* The parent goes on as if nothing had been. */
     guest_greets(client);
@@ -108,12 +137,7 @@ int main(int argc, char **argv)
     CHECK(mcplink_call_cancel(call, "enough") == MCPLINK_OK);
     UNTIL(mcplink_pump_dispatch(pump, 64) >= 0 && done == 1);
     CHECK(mcplink_call_wait(call, PATIENCE, &result, NULL) == MCPLINK_E_CANCELLED);
-    mcplink_call_free(call);
-    mcplink_session_free(session);
-    mcplink_client_free(client);
-    mcplink_server_free(server);
-    mcplink_pump_free(pump);
-    mcplink_cancel_free(cancel);
+    free_all();
     close(ends[0]), close(ends[1]);
     state_same(&before);
     return 0;

@@ -44,7 +44,7 @@ impl Handled for mcplink_listener_t {
 /// bind: an address such as "192.0.2.1:8080", or a port of the loopback address such as "8080"; port 0 is one that the system chooses.
 /// listener: receives the listener, NULL after a failure. The caller's to free, before or after the server.
 /// err: receives what went wrong; NULL is fine.
-/// Returns: MCPLINK_OK; MCPLINK_E_IO when the address can't be had; MCPLINK_E_CLOSED when the server was stopped; MCPLINK_E_UNSUPPORTED in a
+/// Returns: MCPLINK_OK; MCPLINK_E_IO when the address can't be had; MCPLINK_E_INVALID when the settings are none; MCPLINK_E_CLOSED when the server was stopped; MCPLINK_E_UNSUPPORTED in a
 /// build without HTTP. Threads: any. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -61,8 +61,8 @@ pub unsafe extern "C" fn mcplink_server_listen_http(
             let server = enter(server, "server")?;
             let bind = text::name(bind, "bind")?;
             let options = match get(options) {
-                Some(options) => options.for_server(&server),
-                None => mcplink_http_options_t::default().for_server(&server),
+                Some(options) => options.for_server(&server)?,
+                None => mcplink_http_options_t::default().for_server(&server)?,
             };
             server.check_open()?;
             let listener = Arc::new(server.server.listen_http(bind, options)?);

@@ -7,3 +7,4 @@ mod listener;
 mod mount;
 mod options;
 mod request;
+mod resource_server;

@@ -42,7 +42,7 @@ impl Handled for mcplink_http_t {
 /// options: the settings, which are copied; NULL for the defaults. Bounds of connections are the host's business.
 /// http: receives the endpoint, NULL after a failure. The caller's to free, before or after the server.
 /// err: receives what went wrong; NULL is fine.
-/// Returns: MCPLINK_OK; MCPLINK_E_CLOSED when the server was stopped; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any. Blocks: no.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the settings are none; MCPLINK_E_CLOSED when the server was stopped; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any. Blocks: no.
 /// Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -57,8 +57,8 @@ pub unsafe extern "C" fn mcplink_server_http(
         giving(http, err, || {
             let server = enter(server, "server")?;
             let options = match get(options) {
-                Some(options) => options.for_server(&server),
-                None => mcplink_http_options_t::default().for_server(&server),
+                Some(options) => options.for_server(&server)?,
+                None => mcplink_http_options_t::default().for_server(&server)?,
             };
             server.check_open()?;
             let service = server.server.http_service(options);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::request::{AuthenticateFn, Check, mcplink_authenticate_fn};
+use super::resource_server::mcplink_resource_server_t;
 use crate::cffi::entry::{free, need_mut, plain, value};
 use crate::cffi::server::mcplink_server_t;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
@@ -29,7 +30,17 @@ pub struct mcplink_http_options_t {
     kept_events: Option<(usize, usize)>,
     keep_alive: Option<Duration>,
     limits: HttpLimits,
-    authenticate: Option<Arc<Hook<AuthenticateFn>>>,
+    access: Access,
+}
+
+/// Who is let in.
+#[derive(Default)]
+enum Access {
+    /// Everybody.
+    #[default]
+    Open,
+    Host(Arc<Hook<AuthenticateFn>>),
+    Tokens(Box<mcplink_resource_server_t>),
 }
 
 impl Default for mcplink_http_options_t {
@@ -47,14 +58,18 @@ impl Default for mcplink_http_options_t {
             kept_events: None,
             keep_alive: None,
             limits: HttpLimits::default(),
-            authenticate: None,
+            access: Access::Open,
         }
     }
 }
 
 impl mcplink_http_options_t {
     /// The settings for a server.
-    pub(super) fn for_server(&self, server: &mcplink_server_t) -> HttpOptions {
+    ///
+    /// # Errors
+    ///
+    /// When the description of a server that takes tokens is none.
+    pub(super) fn for_server(&self, server: &mcplink_server_t) -> Result<HttpOptions> {
         let mut options = HttpOptions::new()
             .sessions(self.sessions)
             .allowed_origins(self.origins.clone())
@@ -86,16 +101,18 @@ impl mcplink_http_options_t {
         if let Some(interval) = self.keep_alive {
             options = options.keep_alive(interval);
         }
-        let Some(hook) = &self.authenticate else {
-            return options;
-        };
-        let check = Check {
-            hook: Arc::clone(hook),
-            owner: server.gate.number(),
-            stage: Arc::clone(&server.stage),
-            serving: Arc::downgrade(&server.serving),
-        };
-        options.authenticate(move |request| check.ask(request))
+        Ok(match &self.access {
+            Access::Open => options,
+            Access::Host(hook) => {
+                let check = Check::new(hook, server);
+                options.authenticate(move |request| check.ask(request))
+            }
+            Access::Tokens(tokens) => options.authorization(tokens.for_server(server)?),
+        })
+    }
+
+    pub(super) fn set_tokens(&mut self, tokens: Option<mcplink_resource_server_t>) {
+        self.access = tokens.map_or(Access::Open, |tokens| Access::Tokens(Box::new(tokens)));
     }
 }
 
@@ -388,7 +405,8 @@ pub unsafe extern "C" fn mcplink_http_options_set_limit(
     })
 }
 
-/// Has a function find out who sends each request, before anything else is done for it: everybody is let in without this.
+/// Has a function find out who sends each request, before anything else is done for it: everybody is let in without this. It takes the place
+/// of what mcplink_http_options_set_resource_server was given.
 ///
 /// options: the settings.
 /// callback: see mcplink_authenticate_fn. Called on the thread that read the request, several at once, or where the pump of the server is
@@ -407,7 +425,7 @@ pub unsafe extern "C" fn mcplink_http_options_on_authenticate(
     plain(|| {
         // SAFETY: the header says that they are options of ours.
         let options = unsafe { need_mut(options, "options") }?;
-        options.authenticate = Hook::new(callback, user);
+        options.access = Hook::new(callback, user).map_or(Access::Open, Access::Host);
         Ok(mcplink_status::MCPLINK_OK)
     })
 }

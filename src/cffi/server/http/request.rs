@@ -3,18 +3,20 @@
 use std::ffi::{c_char, c_void};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::cffi::entry::{get, need_mut, plain};
+use crate::cffi::entry::{Outcome, get, need_mut, plain};
 use crate::cffi::queue::Kind;
 use crate::cffi::stage::Stage;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{self, Text, mcplink_str_t, view_or_empty};
 use crate::cffi::user::{Hook, call_back};
+use crate::error::{Error, ErrorKind};
 use crate::server::Principal;
-use crate::server::http::Denied;
+use crate::server::http::{Denied, Grant};
 use crate::transport::http::HttpRequest;
 
+use super::super::mcplink_server_t;
 use super::super::serving::Serving;
 
 /// An HTTP request, as far as it can say who sends it. It is borrowed until the callback that got it returns.
@@ -23,11 +25,16 @@ pub struct mcplink_http_request_t {
     target: Text,
     headers: Vec<(Text, Text)>,
     remote: Option<Text>,
-    verdict: Option<Result<Principal, Denied>>,
+    token: Option<Text>,
+    verdict: Option<Result<String, Denied>>,
+    /// Of who is let in.
+    scopes: Option<String>,
+    expires_at: Option<SystemTime>,
+    audience: Vec<String>,
 }
 
-/// Finds out who sends a request: ends with mcplink_http_request_admit or mcplink_http_request_challenge; without either the request is
-/// refused with status 403.
+/// Finds out who sends a request: ends with mcplink_http_request_admit or one of the functions that refuse, of which the last one counts; without
+/// any the request is refused with status 403.
 pub type mcplink_authenticate_fn =
     Option<unsafe extern "C-unwind" fn(user: *mut c_void, request: *mut mcplink_http_request_t)>;
 
@@ -39,19 +46,41 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// What asks the host who sends a request.
 pub(super) struct Check {
-    pub(super) hook: Arc<Hook<AuthenticateFn>>,
-    pub(super) owner: u64,
-    pub(super) stage: Arc<Stage>,
-    pub(super) serving: Weak<Serving>,
+    hook: Arc<Hook<AuthenticateFn>>,
+    owner: u64,
+    stage: Arc<Stage>,
+    serving: Weak<Serving>,
 }
 
 impl Check {
-    /// Asks, here or where the host dispatches.
+    pub(super) fn new(hook: &Arc<Hook<AuthenticateFn>>, server: &mcplink_server_t) -> Self {
+        Self {
+            hook: Arc::clone(hook),
+            owner: server.gate.number(),
+            stage: Arc::clone(&server.stage),
+            serving: Arc::downgrade(&server.serving),
+        }
+    }
+
+    /// Asks who sends a request.
     pub(super) fn ask(&self, request: &HttpRequest<'_>) -> Result<Principal, Denied> {
-        let request = mcplink_http_request_t::of(request);
+        let judged = self.judge(mcplink_http_request_t::of(request))?;
+        judged.principal(Denied::forbidden)
+    }
+
+    /// Asks what a token is good for.
+    pub(super) fn verify(&self, token: &str) -> Result<Grant, Denied> {
+        let judged = self.judge(mcplink_http_request_t::of_token(token))?;
+        let audience = judged.audience.clone();
+        let unknown = || Denied::invalid_token("it is unknown");
+        Ok(Grant::new(judged.principal(unknown)?, audience))
+    }
+
+    /// Asks, here or where the host dispatches.
+    fn judge(&self, request: mcplink_http_request_t) -> Result<mcplink_http_request_t, Denied> {
         let (hook, owner) = (Arc::clone(&self.hook), self.owner);
         if !self.stage.is_pumped() {
-            return request.judged(&hook, owner);
+            return Ok(request.judged(&hook, owner));
         }
         let (sender, verdict) = mpsc::sync_channel(1);
         self.stage.post(Kind::Question, move || {
@@ -60,10 +89,10 @@ impl Check {
         });
         loop {
             match verdict.recv_timeout(LOOK) {
-                Ok(verdict) => return verdict,
+                Ok(judged) => return Ok(judged),
                 Err(RecvTimeoutError::Timeout)
                     if self.serving.upgrade().is_some_and(|it| !it.is_stopped()) => {}
-                Err(_) => return Err(Denied::forbidden()),
+                Err(_) => return Err(Denied::unavailable("the server is being closed")),
             }
         }
     }
@@ -80,16 +109,67 @@ impl mcplink_http_request_t {
                 .map(|(name, value)| (Text::from(*name), text(value)))
                 .collect(),
             remote: request.remote.map(|remote| remote.to_string().into()),
+            token: bearer_of(request).map(Text::from),
             verdict: None,
+            scopes: None,
+            expires_at: None,
+            audience: Vec::new(),
         }
     }
 
-    fn judged(mut self, hook: &Hook<AuthenticateFn>, owner: u64) -> Result<Principal, Denied> {
+    /// Of which nothing but the token is known.
+    fn of_token(token: &str) -> Self {
+        Self {
+            token: Some(token.into()),
+            ..Self::of(&HttpRequest::new("", ""))
+        }
+    }
+
+    fn judged(mut self, hook: &Hook<AuthenticateFn>, owner: u64) -> Self {
         let this = &raw mut self;
         // SAFETY: the header says what it is given: what it was registered with, and a request that lives.
         _ = call_back(owner, || unsafe { (hook.callback)(hook.user.ptr(), this) });
-        self.verdict.unwrap_or_else(|| Err(Denied::forbidden()))
+        self
     }
+
+    /// Who is let in, if the host said so; else `unknown` says why not.
+    fn principal(self, unknown: fn() -> Denied) -> Result<Principal, Denied> {
+        let mut principal = Principal::new(self.verdict.unwrap_or_else(|| Err(unknown()))?);
+        if let Some(scopes) = self.scopes {
+            principal = principal.scopes([scopes]);
+        }
+        Ok(match self.expires_at {
+            Some(when) => principal.expires_at(when),
+            None => principal,
+        })
+    }
+}
+
+/// The token of a request, if there is one: in the one field where it may be.
+fn bearer_of<'a>(request: &HttpRequest<'a>) -> Option<&'a str> {
+    let mut fields = request.values("Authorization");
+    let (field, None) = (fields.next()?, fields.next()) else {
+        return None;
+    };
+    let (scheme, token) = std::str::from_utf8(field).ok()?.split_once(' ')?;
+    let is_bearer = scheme.eq_ignore_ascii_case("Bearer");
+    Some(token.trim_ascii()).filter(|token| is_bearer && !token.is_empty())
+}
+
+/// Says something of a request, as all functions here do.
+///
+/// # Safety
+///
+/// `request` is NULL or a request of ours, used by this thread alone.
+unsafe fn judge(
+    request: *mut mcplink_http_request_t,
+    judge: impl FnOnce(&mut mcplink_http_request_t) -> Outcome<()>,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the caller promises the same.
+        judge(unsafe { need_mut(request, "request") }?)?;
+        Ok(mcplink_status::MCPLINK_OK)
+    })
 }
 
 /// The method of an HTTP request.
@@ -153,6 +233,19 @@ pub unsafe extern "C" fn mcplink_http_request_remote(
     view_or_empty(unsafe { get(request) }.and_then(|request| request.remote.as_ref()))
 }
 
+/// The access token of an HTTP request: what follows Bearer in its field Authorization.
+///
+/// request: NULL for none.
+/// Returns: valid as long as the request; empty when there is none. Never hand it on, nor log it. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_request_token(
+    request: *const mcplink_http_request_t,
+) -> mcplink_str_t {
+    // SAFETY: the header says that it is a request of ours.
+    view_or_empty(unsafe { get(request) }.and_then(|request| request.token.as_ref()))
+}
+
 /// Lets a request in.
 ///
 /// request: the request.
@@ -170,9 +263,141 @@ pub unsafe extern "C" fn mcplink_http_request_admit(
             let request = need_mut(request, "request")?;
             (request, text::name(principal, "principal")?)
         };
-        request.verdict = Some(Ok(Principal::new(principal)));
+        request.verdict = Some(Ok(principal.to_owned()));
         Ok(mcplink_status::MCPLINK_OK)
     })
+}
+
+/// Says what was granted to the one who is let in: for mcplink_server_require_scopes, mcplink_responder_need_scopes and
+/// mcplink_request_has_scope. Without this nothing is known of scopes, and what needs one can't be used.
+///
+/// request: the request.
+/// scopes: their names, a blank between two; "" for none. NULL when nothing is known.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_request_set_scopes(
+    request: *mut mcplink_http_request_t,
+    scopes: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are a request of ours and text that ends in NUL.
+    unsafe {
+        judge(request, |request| {
+            request.scopes = text::optional(scopes, "scopes")?.map(str::to_owned);
+            Ok(())
+        })
+    }
+}
+
+/// Says until when what was found out is good: streams that stay open tell nothing after it. For ever without this.
+///
+/// request: the request.
+/// seconds: since 1970-01-01 UTC.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for a negative number. Threads: that of the callback. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_request_set_expiry(
+    request: *mut mcplink_http_request_t,
+    seconds: i64,
+) -> mcplink_status_t {
+    // SAFETY: the header says that it is a request of ours.
+    unsafe {
+        judge(request, |request| {
+            let since = u64::try_from(seconds).ok().map(Duration::from_secs);
+            let when = since.and_then(|since| UNIX_EPOCH.checked_add(since));
+            let when = when.ok_or_else(|| {
+                let text = format!("{seconds} seconds since 1970 are no time of an end");
+                Error::new(ErrorKind::Invalid, text)
+            })?;
+            request.expires_at = Some(when);
+            Ok(())
+        })
+    }
+}
+
+/// Says for which server a token was issued, as often as there are several: see mcplink_resource_server_set_verifier. A token that was issued for
+/// others only is refused. A host that makes sure of it in another way names the server's own address.
+///
+/// request: the request.
+/// audience: as the token has it (aud).
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_request_add_audience(
+    request: *mut mcplink_http_request_t,
+    audience: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are a request of ours and text that ends in NUL.
+    unsafe {
+        judge(request, |request| {
+            let audience = text::name(audience, "audience")?;
+            request.audience.push(audience.to_owned());
+            Ok(())
+        })
+    }
+}
+
+/// Refuses a request whose access token is not good, with status 401, on which clients come by another one.
+///
+/// request: the request.
+/// why: for the client and the log, so that it never quotes the token: "it was revoked".
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_request_refuse_token(
+    request: *mut mcplink_http_request_t,
+    why: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are a request of ours and text that ends in NUL.
+    unsafe {
+        judge(request, |request| {
+            let why = text::name(why, "why")?;
+            request.verdict = Some(Err(Denied::invalid_token(why)));
+            Ok(())
+        })
+    }
+}
+
+/// Refuses a request whose sender needs more scopes, with status 403, on which clients have their users grant more.
+///
+/// request: the request.
+/// scopes: all that it needs, a blank between two.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_request_need_scopes(
+    request: *mut mcplink_http_request_t,
+    scopes: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are a request of ours and text that ends in NUL.
+    unsafe {
+        judge(request, |request| {
+            let scopes = text::name(scopes, "scopes")?;
+            request.verdict = Some(Err(Denied::insufficient_scope([scopes])));
+            Ok(())
+        })
+    }
+}
+
+/// Puts a request off, with status 503, as whether it may be served can't be found out at the moment: no client throws a good token away for it.
+///
+/// request: the request.
+/// why: for the host's log.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_request_put_off(
+    request: *mut mcplink_http_request_t,
+    why: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are a request of ours and text that ends in NUL.
+    unsafe {
+        judge(request, |request| {
+            let why = text::name(why, "why")?;
+            request.verdict = Some(Err(Denied::unavailable(why)));
+            Ok(())
+        })
+    }
 }
 
 /// Refuses a request of nobody known, with status 401.
@@ -194,8 +419,7 @@ pub unsafe extern "C" fn mcplink_http_request_challenge(
         };
         if challenge.contains(char::is_control) {
             let text = "a challenge is one line of a header field";
-            let error = crate::error::Error::new(crate::error::ErrorKind::Invalid, text);
-            return Err(error.into());
+            return Err(Error::new(ErrorKind::Invalid, text).into());
         }
         request.verdict = Some(Err(Denied::unauthorized(challenge)));
         Ok(mcplink_status::MCPLINK_OK)

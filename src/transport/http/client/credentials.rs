@@ -43,7 +43,7 @@ impl Wire {
         attempt: u32,
         ticket: &Arc<Ticket>,
     ) -> Result<Credentials> {
-        let waiting = Waiting::new(Arc::clone(ticket));
+        let waiting = Waiting::new(Arc::clone(ticket), self.threads.clone());
         let given = self.shown_to_authorizer(ask, uri, attempt, |authorizer, request| {
             authorizer.authorize(request, &waiting)
         });
@@ -81,7 +81,7 @@ impl Wire {
         if !matches!(response.status, 401 | 403) || attempt + 1 >= MAX_ATTEMPTS {
             return Ok(false);
         }
-        let waiting = Waiting::new(Arc::clone(ticket));
+        let waiting = Waiting::new(Arc::clone(ticket), self.threads.clone());
         let next = self.shown_to_authorizer(ask, uri, attempt, |authorizer, request| {
             authorizer.refused(request, response, &waiting)
         });

@@ -10,8 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::Result;
 use crate::transport::carrier::{Look, Ticket};
-use crate::transport::lock;
-use crate::transport::sys::thread::{self, Stack};
+use crate::transport::{Stack, Threads, lock};
 
 #[derive(Debug)]
 pub(super) struct Watch(Arc<Shared>);
@@ -23,6 +22,7 @@ struct Shared {
     started: Instant,
     /// A stream that sent keep-alives and then nothing for so long has stalled.
     stall_after: Duration,
+    threads: Threads,
 }
 
 #[derive(Debug, Default)]
@@ -55,12 +55,13 @@ pub(super) struct Watched {
 }
 
 impl Watch {
-    pub(super) fn new(stall_after: Duration) -> Self {
+    pub(super) fn new(stall_after: Duration, threads: &Threads) -> Self {
         Self(Arc::new(Shared {
             table: Mutex::default(),
             changed: Condvar::new(),
             started: Instant::now(),
             stall_after,
+            threads: threads.clone(),
         }))
     }
 
@@ -174,9 +175,8 @@ impl Shared {
         table.wakes_at = Some(at);
         if table.thread.is_none() {
             let weak = Arc::downgrade(self);
-            table.thread = Some(thread::start("mcplink-watch", Stack::Small, move || {
-                run(&weak);
-            })?);
+            let threads = &self.threads;
+            table.thread = Some(threads.start("watch", Stack::Small, move || run(&weak))?);
         }
         drop(table);
         self.changed.notify_all();

@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::{Message, TooLong};
 use crate::transport::carrier::{Carried, Carrier, Deliver, Look, Manner, Ticket};
 use crate::transport::http::authorizer::{Credentials, ResponseFields};
-use crate::transport::{Control, Limits, Received, SessionMessage, lock};
+use crate::transport::{Control, Limits, Received, SessionMessage, Threads, lock};
 
 const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";
@@ -32,6 +32,7 @@ pub(super) struct Wire {
     pub(super) watch: Watch,
     pub(super) state: Mutex<State>,
     pub(super) max_message_bytes: usize,
+    pub(super) threads: Threads,
     /// The server keeps its streams open behind the response: nothing is waited for.
     ends_late: AtomicBool,
     /// How long people were asked while requests waited, in milliseconds.
@@ -89,9 +90,10 @@ impl Wire {
     pub(super) fn new(http: Http, route: Route, limits: &Limits) -> Self {
         Self {
             lanes: Lanes::new(route),
-            watch: Watch::new(http.stall_timeout),
+            watch: Watch::new(http.stall_timeout, &limits.threads),
             state: Mutex::default(),
             max_message_bytes: limits.max_message_bytes,
+            threads: limits.threads.clone(),
             ends_late: AtomicBool::new(false),
             people: AtomicU64::new(0),
             stopped: AtomicBool::new(false),

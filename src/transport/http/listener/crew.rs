@@ -181,12 +181,13 @@ impl<J> Crew<J> {
         state.jobs.drain(..).collect()
     }
 
-    /// Waits until no more than `own` threads are left, or until the deadline.
-    pub(super) fn wait_for_threads(&self, own: usize, deadline: Instant) {
+    /// Waits until no more than `own` threads are left, or until the deadline. Returns whether it is so.
+    pub(super) fn wait_for_threads(&self, own: usize, deadline: Instant) -> bool {
         let mut state = self.state.lock();
         while state.threads > own && Instant::now() < deadline {
             state = self.fewer.wait_until(state, Some(deadline));
         }
+        state.threads <= own
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::transport::Threads;
+
 /// Upper bounds of a listener. Each has a defined answer when it is hit; a connection that is refused is told why and closed.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -35,6 +37,8 @@ pub struct HttpLimits {
     /// How long a connection may stay without a request. Defaults to 75 s. Then it is closed. Clients that don't try again when that
     /// crosses their next request want it longer than they keep connections themselves, often 4 to 5 s.
     pub keep_alive: Duration,
+    /// What the threads of the listener are like. A [server](crate::server::Server)'s listener has those of the server.
+    pub threads: Threads,
 }
 
 impl Default for HttpLimits {
@@ -52,6 +56,7 @@ impl Default for HttpLimits {
             min_body_rate: 1024,
             write_timeout: Duration::from_secs(30),
             keep_alive: Duration::from_secs(75),
+            threads: Threads::default(),
         }
     }
 }

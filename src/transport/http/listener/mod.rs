@@ -55,9 +55,9 @@ use self::shared::{LISTENER, Shared};
 use super::Service;
 use crate::error::{Error, Result};
 use crate::sync::Mutex;
+use crate::transport::Stack;
 use crate::transport::sys::process::Origin;
 use crate::transport::sys::tcp::{self, Registered};
-use crate::transport::sys::thread::{self, Stack};
 
 /// How long a shutdown waits for threads that are still in the service after the deadline.
 const LAST: Duration = Duration::from_secs(1);
@@ -125,7 +125,8 @@ impl HttpListener {
             prepared.map_err(|error| Error::io("preparing the HTTP listener", error))?;
         let shared = Arc::new(Shared::new(service, limits, poller));
         let work = Loop::new(Arc::clone(&shared), listener);
-        let thread = thread::start("mcplink-poller", Stack::Small, move || work.run())?;
+        let threads = &shared.limits.threads;
+        let thread = threads.start("poller", Stack::Small, move || work.run())?;
         Ok(Self {
             shared,
             local,
@@ -154,8 +155,8 @@ impl HttpListener {
     /// connections are broken off, and who asked for it is told that the client has gone. Responses that are kept count as in hand, so
     /// end streams first.
     ///
-    /// When it returns, the threads have ended, except for those that are still in the service one second after `drain`: they end when the
-    /// service returns. May be called again, also from several threads and from within the service, whose own thread is not waited for.
+    /// When it returns, the threads have ended and let go of the service, except for those that are still in the service one second after
+    /// `drain`: they end when the service returns. May be called again, also from several threads and from within the service, whose own thread is not waited for.
     pub fn shutdown(&self, drain: Duration) {
         let now = Instant::now();
         let deadline = now.checked_add(drain.min(LONGEST)).unwrap_or(now);
@@ -170,9 +171,10 @@ impl HttpListener {
             _ = thread.join();
         }
         drop(poller);
-        self.shared
-            .crew
-            .wait_for_threads(own, Instant::now() + LAST);
+        let last = Instant::now() + LAST;
+        if self.shared.crew.wait_for_threads(own, last) {
+            self.shared.workers.join();
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use super::crew::Crew;
 use super::{HttpLimits, HttpStats, worker};
 use crate::sync::Mutex;
 use crate::transport::http::Service;
-use crate::transport::sys::thread::{self, Stack};
+use crate::transport::{Stack, Started};
 
 /// The key of the listening socket among those of the connections.
 pub(super) const LISTENER: usize = 0;
@@ -24,6 +24,7 @@ pub(super) struct Shared {
     pub(super) limits: HttpLimits,
     pub(super) poller: Arc<Poller>,
     pub(super) crew: Crew<Arc<Conn>>,
+    pub(super) workers: Started,
     /// All connections that are not over. No other lock is taken inside.
     table: Mutex<HashMap<usize, Arc<Conn>>>,
     /// What other threads have for the poller. No other lock is taken inside.
@@ -58,6 +59,7 @@ impl Shared {
         Self {
             service,
             crew: Crew::new(limits.max_workers, limits.max_waiting),
+            workers: Started::default(),
             limits,
             poller,
             table: Mutex::default(),
@@ -72,7 +74,8 @@ impl Shared {
     /// Starts a worker, which the crew has counted.
     pub(super) fn start_worker(self: &Arc<Self>) {
         let shared = Arc::clone(self);
-        let started = thread::start("mcplink-http", Stack::Large, move || worker::work(&shared));
+        let (kind, work) = (&self.limits.threads, move || worker::work(&shared));
+        let started = self.workers.start(kind, "http", Stack::Large, work);
         if started.is_err() {
             for conn in self.crew.failed() {
                 conn.turn_away("no thread can be started to serve the request: try again later");

@@ -1,0 +1,209 @@
+//! Who comes and goes, and what goes wrong with them.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::settings::mcplink_server_options_t;
+use crate::cffi::entry::{need_mut, plain};
+use crate::cffi::json::mcplink_json_t;
+use crate::cffi::queue::Kind;
+use crate::cffi::stage::Stage;
+use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::user::{Hook, UserData, call_back, mcplink_destroy_fn, mcplink_event_fn};
+use crate::error::Error;
+use crate::server::{
+    ServerBuilder, ServerEvent, ServerEventKind, Session, SessionEvent, SessionTransport,
+};
+
+/// What an event of a server tells. Ignore those that you don't know: there will be more.
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum mcplink_server_event {
+    /// A client has said who it is: {"session":1,"transport":"stream","peer":"...","revision":"2025-11-25","client":{"name":"...","version":"..."},
+    /// "principal":"..."}. The transport is "stream" or "http"; client and principal only where they are known. See mcplink_request_session.
+    MCPLINK_SERVER_SESSION_BEGAN = 1,
+    /// Nothing is served in it any more: the same, with "status":-3,"message":"..." unless it was closed here.
+    MCPLINK_SERVER_SESSION_ENDED = 2,
+    /// A message was none, and was refused: {"session":1,"peer":"...","message":"..."}. Without a session for an HTTP request that came to none.
+    MCPLINK_SERVER_MALFORMED = 3,
+    /// A message was longer than MCPLINK_LIMIT_MESSAGE_BYTES, and was refused. As above; not over HTTP.
+    MCPLINK_SERVER_TOO_LONG = 4,
+    /// A request was refused since too many are in hand, or a session since too many are open. As above, with "method":"tools/call" for a request.
+    MCPLINK_SERVER_BUSY = 5,
+    /// A handler gave no answer, or one that it must not give: the client got an internal error. As above, with "method" where it is known.
+    MCPLINK_SERVER_HANDLER_FAILED = 6,
+    /// A request over HTTP was not let in, since its host, its origin or its credentials were refused. As above.
+    MCPLINK_SERVER_DENIED = 7,
+}
+
+use mcplink_server_event as Number;
+
+type EventFn = unsafe extern "C-unwind" fn(*mut c_void, i32, *const mcplink_json_t);
+
+/// The callbacks of one kind of server. Copies share them.
+#[derive(Clone, Default)]
+pub(super) struct EventHooks {
+    session: Option<Arc<Hook<EventFn>>>,
+    event: Option<Arc<Hook<EventFn>>>,
+}
+
+impl EventHooks {
+    /// Has the server of the handle with this number tell.
+    pub(super) fn attach(
+        &self,
+        mut builder: ServerBuilder,
+        owner: u64,
+        stage: &Arc<Stage>,
+    ) -> ServerBuilder {
+        if let Some(hook) = self.session.clone() {
+            let stage = Arc::clone(stage);
+            builder = builder.on_session(move |event| {
+                let (number, params) = became(&event);
+                post(&stage, owner, Kind::Call, &hook, number, params);
+            });
+        }
+        if let Some(hook) = self.event.clone() {
+            let stage = Arc::clone(stage);
+            builder = builder.on_event(move |event| {
+                let (number, params) = trouble(event);
+                post(&stage, owner, Kind::Event, &hook, number, params);
+            });
+        }
+        builder
+    }
+}
+
+fn post(
+    stage: &Stage,
+    owner: u64,
+    kind: Kind,
+    hook: &Arc<Hook<EventFn>>,
+    number: Number,
+    params: Value,
+) {
+    let hook = Arc::clone(hook);
+    stage.post(kind, move || {
+        // It is text of ours.
+        let params = mcplink_json_t::parse(&params.to_string()).ok();
+        let node = params.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        // SAFETY: the header says what it is given.
+        call_back(owner, || unsafe {
+            (hook.callback)(hook.user.ptr(), number as i32, node);
+        });
+    });
+}
+
+/// The number of a connection as C sees it, where 0 is none.
+fn session_number(connection: u64) -> u64 {
+    connection + 1
+}
+
+fn became(event: &SessionEvent) -> (Number, Value) {
+    match event {
+        SessionEvent::Began { session } => {
+            (Number::MCPLINK_SERVER_SESSION_BEGAN, described(session))
+        }
+        SessionEvent::Ended { session, error } => {
+            let mut params = described(session);
+            if let Some(error) = error {
+                params["status"] = status(error).into();
+                params["message"] = error.to_string().into();
+            }
+            (Number::MCPLINK_SERVER_SESSION_ENDED, params)
+        }
+    }
+}
+
+fn status(error: &Error) -> i32 {
+    mcplink_status::from(error.kind()).code()
+}
+
+fn described(session: &Session) -> Value {
+    let mut params = json!({
+        "session": session_number(session.connection),
+        "transport": match session.transport {
+            SessionTransport::Stream => "stream",
+            SessionTransport::Http => "http",
+        },
+        "peer": session.peer,
+        "revision": session.revision.as_str(),
+    });
+    if let Some(client) = &session.client {
+        params["client"] = json!(client);
+    }
+    if let Some(principal) = &session.principal {
+        params["principal"] = principal.name().into();
+    }
+    params
+}
+
+fn trouble(event: &ServerEvent) -> (Number, Value) {
+    let number = match event.kind {
+        ServerEventKind::Malformed => Number::MCPLINK_SERVER_MALFORMED,
+        ServerEventKind::TooLong => Number::MCPLINK_SERVER_TOO_LONG,
+        ServerEventKind::Busy => Number::MCPLINK_SERVER_BUSY,
+        ServerEventKind::HandlerFailed => Number::MCPLINK_SERVER_HANDLER_FAILED,
+        ServerEventKind::Denied => Number::MCPLINK_SERVER_DENIED,
+    };
+    let mut params = json!({ "peer": event.peer, "message": event.text });
+    if let Some(connection) = event.connection {
+        params["session"] = session_number(connection).into();
+    }
+    if let Some(method) = &event.method {
+        params["method"] = method.as_str().into();
+    }
+    (number, params)
+}
+
+/// Sets what is told who comes and who goes: each client that has said who it is, by "initialize" or by its first request since 2026-07-28, and
+/// the end of its connection, or of its session over HTTP. Clients over HTTP that keep no session, as all since 2026-07-28, are not told.
+///
+/// options: the settings.
+/// callback: gets MCPLINK_SERVER_SESSION_BEGAN and MCPLINK_SERVER_SESSION_ENDED. NULL for none. Runs one at a time and in order, on a thread of the
+/// server's or where its pump is dispatched, maybe beside the first requests. None is dropped, and mcplink_server_free tells the last of them.
+/// user, destroy: passed to callback; ended when another function is set, or when the settings and all servers made with them have ended.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_options_on_session(
+    options: *mut mcplink_server_options_t,
+    callback: mcplink_event_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+) -> mcplink_status_t {
+    let user = UserData::new(user, destroy);
+    plain(|| {
+        // SAFETY: the header says that they are options of ours.
+        let options = unsafe { need_mut(options, "options") }?;
+        options.events.session = Hook::new(callback, user);
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// Sets what is told of trouble with clients, for hosts that count it, raise an alarm or shut somebody out: what is refused because it is
+/// malformed, too long, too much or not allowed, and handlers that fail. These are few kinds, to be told apart without reading text; the log has a
+/// line for most of them too, and for much else.
+///
+/// options: the settings.
+/// callback: gets the other events of enum mcplink_server_event. NULL for none. Runs one at a time and in order, on a thread of the server's or where
+/// its pump is dispatched. 1024 wait at most; more are dropped.
+/// user, destroy: passed to callback; ended when another function is set, or when the settings and all servers made with them have ended.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_options_on_event(
+    options: *mut mcplink_server_options_t,
+    callback: mcplink_event_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+) -> mcplink_status_t {
+    let user = UserData::new(user, destroy);
+    plain(|| {
+        // SAFETY: the header says that they are options of ours.
+        let options = unsafe { need_mut(options, "options") }?;
+        options.events.event = Hook::new(callback, user);
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}

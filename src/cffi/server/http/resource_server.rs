@@ -1,0 +1,434 @@
+//! Servers that take access tokens: whose, for what, and where clients get them.
+
+use std::ffi::{c_char, c_void};
+use std::sync::Arc;
+
+use super::super::mcplink_server_t;
+use super::options::mcplink_http_options_t;
+use super::request::{AuthenticateFn, Check, mcplink_authenticate_fn};
+use crate::cffi::entry::{Outcome, free, get, need_mut, plain, value};
+use crate::cffi::json::json_payload;
+use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::text::{name, optional};
+use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
+use crate::error::Result;
+#[cfg(not(feature = "jwt"))]
+use crate::error::{Error, ErrorKind};
+use crate::server::http::ResourceServer;
+
+/// A server over HTTP to which clients authorize themselves with access tokens of an authorization server (OAuth). One thread at a time uses it;
+/// the settings that it is given to copy it.
+///
+/// Each request is served only with a token in its field Authorization that is good, was issued for this server and has not expired. Others are
+/// answered with status 401 and a challenge that says where tokens are to be had; what lacks a scope with 403 and the scopes that are needed. The
+/// metadata that this refers to is served to everybody.
+#[derive(Clone)]
+pub struct mcplink_resource_server_t {
+    resource: String,
+    /// The first one's keys sign tokens, unless there is another check.
+    issuers: Vec<String>,
+    check: Checked,
+    required: String,
+    supported: String,
+    implied: Vec<(String, String)>,
+    audiences: Vec<String>,
+    name: Option<String>,
+    documentation: Option<String>,
+    metadata_url: Option<String>,
+}
+
+/// How tokens are checked.
+#[derive(Clone)]
+enum Checked {
+    /// By the keys that the issuer's metadata names.
+    Discovered,
+    /// By the keys at an address.
+    At(String),
+    /// By these keys.
+    With(String),
+    /// By the host.
+    Host(Arc<Hook<AuthenticateFn>>),
+}
+
+impl mcplink_resource_server_t {
+    /// What a Rust program would have made, for a server.
+    pub(super) fn for_server(&self, server: &mcplink_server_t) -> Result<ResourceServer> {
+        let Self {
+            resource,
+            issuers,
+            check,
+            required,
+            supported,
+            implied,
+            audiences,
+            name,
+            documentation,
+            metadata_url,
+        } = self;
+        let issuer = &issuers[0];
+        let mut made = match check {
+            Checked::Host(hook) => {
+                let check = Check::new(hook, server);
+                let verifier = move |token: &str| check.verify(token);
+                ResourceServer::new(resource, issuers.iter(), verifier)?
+            }
+            Checked::Discovered => signed(resource, issuers, Keys::Discovered(issuer))?,
+            Checked::At(url) => signed(resource, issuers, Keys::At(issuer, url))?,
+            Checked::With(keys) => signed(resource, issuers, Keys::With(issuer, keys))?,
+        };
+        made = made
+            .required_scopes([required])
+            .scopes_supported([supported]);
+        for (broad, narrow) in implied {
+            made = made.implies(broad, [narrow]);
+        }
+        for audience in audiences {
+            made = made.audience(audience);
+        }
+        if let Some(name) = name {
+            made = made.name(name);
+        }
+        if let Some(documentation) = documentation {
+            made = made.documentation(documentation);
+        }
+        match metadata_url {
+            Some(url) => made.metadata_at(url),
+            None => Ok(made),
+        }
+    }
+}
+
+/// Where the keys of an issuer are.
+#[cfg_attr(not(feature = "jwt"), allow(dead_code, reason = "nobody looks there"))]
+enum Keys<'a> {
+    Discovered(&'a str),
+    At(&'a str, &'a str),
+    With(&'a str, &'a str),
+}
+
+/// For tokens that are JWTs.
+#[cfg(feature = "jwt")]
+fn signed(resource: &str, issuers: &[String], keys: Keys<'_>) -> Result<ResourceServer> {
+    use crate::server::http::JwtVerifier;
+
+    let verifier = match keys {
+        Keys::Discovered(issuer) => JwtVerifier::new(issuer),
+        Keys::At(issuer, url) => JwtVerifier::with_jwks_url(issuer, url),
+        Keys::With(issuer, keys) => {
+            let keys = keys.to_owned();
+            JwtVerifier::with_keys(issuer, move || Ok(keys.clone()))
+        }
+    };
+    ResourceServer::new(resource, issuers.iter(), verifier)
+}
+
+#[cfg(not(feature = "jwt"))]
+fn signed(_: &str, _: &[String], _: Keys<'_>) -> Result<ResourceServer> {
+    let text = "this library was built without signed tokens (feature 'jwt'): check tokens with mcplink_resource_server_set_verifier";
+    Err(Error::new(ErrorKind::Unsupported, text))
+}
+
+/// Changes settings, as all setters do.
+///
+/// # Safety
+///
+/// `server` is NULL or lives, and is used by this thread alone.
+unsafe fn set(
+    server: *mut mcplink_resource_server_t,
+    change: impl FnOnce(&mut mcplink_resource_server_t) -> Outcome<()>,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the caller promises the same.
+        change(unsafe { need_mut(server, "server") }?)?;
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
+/// Describes a server that takes access tokens. Without more they are JWTs that its authorization server has signed, checked by the keys that the
+/// issuer's metadata names: signature, issuer, times; the principal is sub, scopes are those of scope or scp.
+///
+/// resource: the address that clients use, for example "https://files.example/mcp", not the one that the process listens at.
+/// issuer: the authorization server, by its issuer identifier, for example "https://login.example".
+/// Returns: the description, the caller's to free; NULL for a bad argument and in a build without HTTP. What is wrong with the addresses is found
+/// out when something serves with it. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_new(
+    resource: *const c_char,
+    issuer: *const c_char,
+) -> *mut mcplink_resource_server_t {
+    value(std::ptr::null_mut(), || {
+        // SAFETY: the header says that they are texts that end in NUL.
+        let (resource, issuer) = unsafe { (name(resource, "resource"), name(issuer, "issuer")) };
+        let (Ok(resource), Ok(issuer)) = (resource, issuer) else {
+            return std::ptr::null_mut();
+        };
+        Box::into_raw(Box::new(mcplink_resource_server_t {
+            resource: resource.to_owned(),
+            issuers: vec![issuer.to_owned()],
+            check: Checked::Discovered,
+            required: String::new(),
+            supported: String::new(),
+            implied: Vec::new(),
+            audiences: Vec::new(),
+            name: None,
+            documentation: None,
+            metadata_url: None,
+        }))
+    })
+}
+
+/// Names another authorization server that clients may get tokens from. Its tokens are good only for a function that checks them: see
+/// mcplink_resource_server_set_verifier.
+///
+/// server: the description.
+/// issuer: its issuer identifier.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_add_issuer(
+    server: *mut mcplink_resource_server_t,
+    issuer: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are a description of ours and text that ends in NUL.
+    unsafe {
+        set(server, |server| {
+            server.issuers.push(name(issuer, "issuer")?.to_owned());
+            Ok(())
+        })
+    }
+}
+
+/// Says where the issuer's keys are, for one whose metadata does not say so.
+///
+/// server: the description.
+/// url: of its key set (RFC 7517): https, except on this machine; NULL for where the metadata says.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_set_keys_url(
+    server: *mut mcplink_resource_server_t,
+    url: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are a description of ours and text that ends in NUL.
+    unsafe {
+        set(server, |server| {
+            let url = optional(url, "url")?.map(str::to_owned);
+            server.check = url.map_or(Checked::Discovered, Checked::At);
+            Ok(())
+        })
+    }
+}
+
+/// Gives the issuer's keys, which are not fetched then.
+///
+/// server: the description.
+/// json, len: the key set (RFC 7517), {"keys":[...]}; MCPLINK_NUL measures it.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_set_keys(
+    server: *mut mcplink_resource_server_t,
+    json: *const c_char,
+    len: usize,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are a description of ours and text with its length.
+    unsafe {
+        set(server, |server| {
+            let keys = json_payload(json, len, "json")?;
+            server.check = Checked::With(keys.get().to_owned());
+            Ok(())
+        })
+    }
+}
+
+/// Has a function of the host's check tokens, of any kind.
+///
+/// server: the description.
+/// callback: called for each token, which is all that is known of the request (mcplink_http_request_token); ends with mcplink_http_request_admit
+/// and mcplink_http_request_add_audience, or refuses. For whom the token was issued and whether it has expired is checked besides. Runs where
+/// mcplink_http_options_on_authenticate says; never hand the token on. NULL for the issuer's keys.
+/// user, destroy: passed to callback; ended when another check is set, or when all that has the description, and serves with it, has ended.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_set_verifier(
+    server: *mut mcplink_resource_server_t,
+    callback: mcplink_authenticate_fn,
+    user: *mut c_void,
+    destroy: mcplink_destroy_fn,
+) -> mcplink_status_t {
+    let user = UserData::new(user, destroy);
+    // SAFETY: the header says that it is a description of ours.
+    unsafe {
+        set(server, |server| {
+            server.check = Hook::new(callback, user).map_or(Checked::Discovered, Checked::Host);
+            Ok(())
+        })
+    }
+}
+
+/// Says which scopes every request needs; what one operation needs besides says mcplink_server_require_scopes. Clients are told with the first
+/// challenge. None without this.
+///
+/// server: the description.
+/// scopes: their names, a blank between two.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_set_required_scopes(
+    server: *mut mcplink_resource_server_t,
+    scopes: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are a description of ours and text that ends in NUL.
+    unsafe {
+        set(server, |server| {
+            name(scopes, "scopes")?.clone_into(&mut server.required);
+            Ok(())
+        })
+    }
+}
+
+/// Says which scopes there are, as the metadata shows them: those that a client needs for the usual, since some ask for all of them at once.
+/// Without this, those that every request needs.
+///
+/// server: the description.
+/// scopes: their names, a blank between two.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_set_scopes_supported(
+    server: *mut mcplink_resource_server_t,
+    scopes: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are a description of ours and text that ends in NUL.
+    unsafe {
+        set(server, |server| {
+            name(scopes, "scopes")?.clone_into(&mut server.supported);
+            Ok(())
+        })
+    }
+}
+
+/// Says that whoever was granted a broad scope has narrower ones too, and what they imply.
+///
+/// server: the description.
+/// broad: the scope.
+/// narrow: the others, a blank between two.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_add_implied(
+    server: *mut mcplink_resource_server_t,
+    broad: *const c_char,
+    narrow: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are a description of ours and texts that end in NUL.
+    unsafe {
+        set(server, |server| {
+            let (broad, narrow) = (name(broad, "broad")?, name(narrow, "narrow")?);
+            server.implied.push((broad.to_owned(), narrow.to_owned()));
+            Ok(())
+        })
+    }
+}
+
+/// Adds another name of this server in the audience of tokens, for authorization servers that don't write its address there.
+///
+/// server: the description.
+/// audience: the name.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_add_audience(
+    server: *mut mcplink_resource_server_t,
+    audience: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are a description of ours and text that ends in NUL.
+    unsafe {
+        set(server, |server| {
+            let audience = name(audience, "audience")?;
+            server.audiences.push(audience.to_owned());
+            Ok(())
+        })
+    }
+}
+
+/// Says what the server is called where people are asked to grant something, and where developers read about it.
+///
+/// server: the description.
+/// title: NULL for none.
+/// documentation: the URL of a page; NULL for none.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_set_info(
+    server: *mut mcplink_resource_server_t,
+    title: *const c_char,
+    documentation: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are a description of ours and texts that end in NUL.
+    unsafe {
+        set(server, |server| {
+            let title = optional(title, "title")?;
+            let documentation = optional(documentation, "documentation")?;
+            server.name = title.map(str::to_owned);
+            server.documentation = documentation.map(str::to_owned);
+            Ok(())
+        })
+    }
+}
+
+/// Says where clients find the metadata, if a proxy brings only some paths here: it is served there too. Without this it is at the place that
+/// follows from the server's address: https://host/.well-known/oauth-protected-resource/mcp for https://host/mcp.
+///
+/// server: the description.
+/// url: NULL for the default.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_set_metadata_url(
+    server: *mut mcplink_resource_server_t,
+    url: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are a description of ours and text that ends in NUL.
+    unsafe {
+        set(server, |server| {
+            server.metadata_url = optional(url, "url")?.map(str::to_owned);
+            Ok(())
+        })
+    }
+}
+
+/// Frees a description. Settings that it was given to keep theirs.
+///
+/// server: NULL is fine. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_free(server: *mut mcplink_resource_server_t) {
+    // SAFETY: the header says that it is a description of ours, freed once.
+    unsafe { free(server) }
+}
+
+/// Serves only requests that carry an access token for this server, and tells clients where tokens are to be had. It takes the place of a
+/// function of mcplink_http_options_on_authenticate, which is for anything else than tokens.
+///
+/// Handlers learn who asks from mcplink_request_principal, and what that one may do from mcplink_request_has_scope.
+///
+/// options: the settings.
+/// server: copied; it stays the caller's. NULL for none. What is wrong with it is found out when something serves with the settings, which
+/// fails with MCPLINK_E_UNSUPPORTED where tokens are JWTs in a build without them.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_options_set_resource_server(
+    options: *mut mcplink_http_options_t,
+    server: *const mcplink_resource_server_t,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header says that they are options and a description of ours.
+        let (options, server) = unsafe { (need_mut(options, "options")?, get(server)) };
+        options.set_tokens(server.cloned());
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}

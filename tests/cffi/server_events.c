@@ -1,0 +1,184 @@
+/* What a host is told of those whom its server serves: who comes and goes, and what goes wrong with them; on a thread of the server's and with a pump. */
+#include "talk.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* What was told, one line each. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    char lines[64][1024];
+    int count, read;
+} told = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+
+static atomic_int ended, one = 1;
+static void end(void *user) { ended += *(atomic_int *)user; }
+
+static pthread_t home;
+static int has_home;
+
+static void on_event(void *user, int32_t event, const mcplink_json_t *params)
+{
+    mcplink_str_t text = mcplink_json_text(params);
+    CHECK(user == &one && (!has_home || pthread_equal(pthread_self(), home)));
+    pthread_mutex_lock(&told.lock);
+    CHECK(told.count < 64 && text.len < 1000);
+    snprintf(told.lines[told.count++], sizeof told.lines[0], "%d %s", (int)event, text.ptr);
+    pthread_cond_broadcast(&told.changed);
+    pthread_mutex_unlock(&told.lock);
+}
+
+/* The next thing that is told: this event, with these words. */
+static void next(mcplink_pump_t *pump, int event, const char *const *words)
+{
+    char number[16];
+    const char *line = NULL;
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += PATIENCE / 1000;
+    while (pump != NULL && told.count == told.read) {
+        CHECK(mcplink_pump_wait(pump, PATIENCE) > 0);
+        CHECK(mcplink_pump_dispatch(pump, 1) >= 0);
+    }
+    pthread_mutex_lock(&told.lock);
+    while (told.count == told.read) CHECK(pthread_cond_timedwait(&told.changed, &told.lock, &until) == 0);
+    line = told.lines[told.read++];
+    pthread_mutex_unlock(&told.lock);
+    snprintf(number, sizeof number, "%d ", event);
+    if (strncmp(line, number, strlen(number)) != 0) fprintf(stderr, "instead of %s: %s\n", number, line);
+    CHECK(strncmp(line, number, strlen(number)) == 0);
+    for (; *words != NULL; words++) {
+        if (strstr(line, *words) == NULL) fprintf(stderr, "no %s in: %s\n", *words, line);
+        CHECK(strstr(line, *words) != NULL);
+    }
+}
+
+#define NEXT(pump, event, ...)                                       \
+    do {                                                             \
+        static const char *const words[] = { __VA_ARGS__, NULL };    \
+        next((pump), (event), words);                                \
+    } while (0)
+
+static void silent(void *user, const mcplink_request_t *req, mcplink_responder_t *resp)
+{
+    (void)user, (void)req, (void)resp;
+}
+
+static mcplink_server_t *make(mcplink_pump_t *pump)
+{
+    mcplink_server_options_t *o = mcplink_server_options_new("events", "1");
+    mcplink_server_t *server = NULL;
+    mcplink_error_t *err = NULL;
+    CHECK(mcplink_server_options_set_limit(o, MCPLINK_LIMIT_MESSAGE_BYTES, 2000) == MCPLINK_OK);
+    CHECK(mcplink_server_options_set_pump(o, pump) == MCPLINK_OK);
+    /* The second one replaces the first. */
+    CHECK(mcplink_server_options_on_session(o, on_event, &one, end) == MCPLINK_OK && ended == 0);
+    CHECK(mcplink_server_options_on_session(o, on_event, &one, end) == MCPLINK_OK && ended == 1);
+    CHECK(mcplink_server_options_on_event(o, on_event, &one, end) == MCPLINK_OK && ended == 1);
+    CHECK_STATUS(mcplink_server_new_with(o, &server, &err), MCPLINK_OK, err);
+    mcplink_server_options_free(o);
+    add_tool(server, "silent", silent, NULL, NULL);
+    CHECK(ended == 1);
+    return server;
+}
+
+static void told_of_a_conversation(mcplink_pump_t *pump)
+{
+    mcplink_server_t *server = make(pump);
+    talk_t talk = talk_begin_for(server, "ada"), other;
+    char line[4096];
+
+    talk_open(&talk, "{}");
+    NEXT(pump, MCPLINK_SERVER_SESSION_BEGAN, "\"session\":1", "\"transport\":\"stream\"", "\"revision\":\"2025-11-25\"",
+         "\"client\":{\"name\":\"talk\",\"version\":\"1\"}", "\"principal\":\"ada\"", "\"peer\":\"");
+
+    talk_send(&talk, "no JSON");
+    TALK_HOLDS(&talk, "-32700");
+    NEXT(pump, MCPLINK_SERVER_MALFORMED, "\"session\":1", "\"message\":\"", "\"peer\":\"");
+
+    snprintf(line, sizeof line, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\",\"params\":{\"x\":\"%02500d\"}}", 0);
+    talk_send(&talk, line);
+    TALK_HOLDS(&talk, "\"id\":7");
+    NEXT(pump, MCPLINK_SERVER_TOO_LONG, "\"session\":1", "max_message_bytes (2000)");
+
+    talk_call(&talk, "8", "silent", "{}");
+    NEXT(pump, MCPLINK_SERVER_HANDLER_FAILED, "\"session\":1", "\"method\":\"tools/call\"", "gave no answer");
+    TALK_HOLDS(&talk, "\"id\":8");
+
+    other = talk_begin(server);
+    talk_open(&other, "{}");
+    NEXT(pump, MCPLINK_SERVER_SESSION_BEGAN, "\"session\":2");
+
+    /* The client leaves. */
+    close(talk.fd);
+    talk.fd = -1;
+    NEXT(pump, MCPLINK_SERVER_SESSION_ENDED, "\"session\":1", "\"status\":-3", "\"message\":\"", "\"principal\":\"ada\"");
+    talk_end(&talk);
+
+    /* The server is freed, which tells the end of the others before it returns. */
+    mcplink_server_free(server);
+    CHECK(told.count == told.read + 1 && ended == 3);
+    CHECK(strstr(told.lines[told.read], "\"status\"") == NULL);
+    NEXT(pump, MCPLINK_SERVER_SESSION_ENDED, "\"session\":2", "\"transport\":\"stream\"");
+    talk_end(&other);
+    CHECK(told.count == told.read);
+}
+
+static mcplink_status_t begin(void *user, const mcplink_http_head_t *head, int64_t length)
+{
+    (void)length;
+    *(int *)user = mcplink_http_head_status(head);
+    return MCPLINK_OK;
+}
+
+static mcplink_status_t write_some(void *user, const char *bytes, size_t len)
+{
+    (void)user, (void)bytes, (void)len;
+    return MCPLINK_OK;
+}
+
+static void finish(void *user, bool complete) { (void)user, (void)complete; }
+
+/* A page of another site that looks for servers on this machine. */
+static void told_of_an_intruder(void)
+{
+    mcplink_server_t *server = make(NULL);
+    mcplink_http_t *http = NULL;
+    mcplink_error_t *err = NULL;
+    int status = 0;
+    mcplink_status_t made = mcplink_server_http(server, NULL, &http, &err);
+    if (made == MCPLINK_OK) {
+        mcplink_exchange_t *exchange = mcplink_exchange_new("POST", "/mcp", begin, write_some, finish, &status, NULL);
+        CHECK(mcplink_exchange_add_header(exchange, "Host", "localhost", MCPLINK_NUL) == MCPLINK_OK);
+        CHECK(mcplink_exchange_add_header(exchange, "Origin", "https://evil.example", MCPLINK_NUL) == MCPLINK_OK);
+        CHECK(mcplink_exchange_set_addresses(exchange, "127.0.0.1:80", "127.0.0.1:4711") == MCPLINK_OK);
+        CHECK_STATUS(mcplink_http_serve(http, exchange, &err), MCPLINK_OK, err);
+        mcplink_exchange_free(exchange);
+        CHECK(status == 403);
+        NEXT(NULL, MCPLINK_SERVER_DENIED, "\"peer\":\"HTTP client at 127.0.0.1:4711\"", "\"message\":\"");
+        CHECK(strstr(told.lines[told.read - 1], "\"session\"") == NULL);
+        mcplink_http_free(http);
+    } else {
+        CHECK_STATUS(made, MCPLINK_E_UNSUPPORTED, err);
+    }
+    mcplink_server_free(server);
+    CHECK(told.count == told.read && ended == 3);
+}
+
+int main(void)
+{
+    mcplink_pump_t *pump = NULL;
+    int fds = count_of("fd");
+
+    told_of_a_conversation(NULL);
+    ended = 0;
+    told_of_an_intruder();
+    ended = 0;
+    CHECK(mcplink_pump_new(&pump, NULL) == MCPLINK_OK);
+    home = pthread_self(), has_home = 1;
+    told_of_a_conversation(pump);
+    mcplink_pump_free(pump);
+    talk_clean(fds);
+    return 0;
+}
