@@ -107,8 +107,9 @@ mod tests {
         }
         assert_eq!(seen.note(id(1), 100, 0), Err(Unusable::TooOld), "shown");
         assert_eq!(seen.note(id(4), 100, 0), Err(Unusable::TooOld), "like it");
-        assert_eq!(seen.note(id(5), 101, 0), Ok(()), "and is dropped at once");
-        assert_eq!(seen.note(id(5), 101, 0), Err(Unusable::TooOld));
+        assert_eq!(seen.note(id(5), 101, 0), Ok(()), "in place of the second");
+        assert_eq!(seen.note(id(2), 101, 0), Err(Unusable::TooOld));
+        assert_eq!(seen.note(id(5), 101, 0), Err(Unusable::Shown));
         assert_eq!(seen.note(id(3), 102, 0), Err(Unusable::Shown));
         assert_eq!(seen.note(id(6), 103, 0), Ok(()));
         assert_eq!((seen.made.len(), seen.oldest_first.len()), (2, 2));
