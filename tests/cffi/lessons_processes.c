@@ -215,6 +215,7 @@ static child_t child_begin(const char *drain)
         "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{},"
         "\"clientInfo\":{\"name\":\"c\",\"version\":\"1\"}}}\n{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
     int in[2], out[2];
+    const char *program = self();
     char byte = 0;
     child_t child;
     CHECK(pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0);
@@ -223,7 +224,7 @@ static child_t child_begin(const char *drain)
     if (child.pid == 0) {
         if (drain) setenv("DRAIN", drain, 1);
         dup2(in[0], 0), dup2(out[1], 1);
-        execl("/proc/self/exe", "server", "serve", (char *)NULL);
+        execl(program, program, "serve", (char *)NULL);
         _exit(127);
     }
     close(in[0]), close(out[1]);
