@@ -2162,10 +2162,15 @@ mcplink_status_t mcplink_responder_on_cancel(mcplink_responder_t *responder,
  * done: has to grow from call to call. Of a flood only some are sent, the last one always.
  * total: what done will be at the end; 0 when that is not known.
  * message: for people; NULL for none.
- * Returns: MCPLINK_OK, also when the client does not want to know; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for methods of
- * one's own, and on a client. Threads: any. Blocks: only while a client does not read. Since 0.1.
+ * Returns: MCPLINK_OK, also when the client does not want to know; MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED when nobody waits for the answer any
+ * more; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for methods of one's own, and on a client. Threads: any. Blocks: only while a
+ * client does not read. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_responder_progress(mcplink_responder_t *responder, double done, double total, const char *message);
+MCPLINK_API
+mcplink_status_t mcplink_responder_progress(mcplink_responder_t *responder,
+                                            double done,
+                                            double total,
+                                            const char *message);
 
 /**
  * Refuses a request unless scopes were granted to the one on whose behalf the client acts: for a handler that finds out what it needs only when
@@ -2190,10 +2195,15 @@ mcplink_status_t mcplink_responder_need_scopes(mcplink_responder_t *responder,
  * responder: the responder.
  * level: one of enum mcplink_log_level.
  * text, len: the message; MCPLINK_NUL measures it. Nothing that the client must not know.
- * Returns: MCPLINK_OK, also when the client does not want it; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for methods of one's
- * own, and on a client. Threads: any. Blocks: only while a client does not read. Since 0.1.
+ * Returns: MCPLINK_OK, also when the client does not want it; MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED when nobody waits for the answer any more;
+ * MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for methods of one's own, and on a client. Threads: any. Blocks: only while a client
+ * does not read. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_responder_log(mcplink_responder_t *responder, int32_t level, const char *text, size_t len);
+MCPLINK_API
+mcplink_status_t mcplink_responder_log(mcplink_responder_t *responder,
+                                       int32_t level,
+                                       const char *text,
+                                       size_t len);
 
 /**
  * Asks the client something: its user (elicitation/create), its model (sampling/createMessage), or for its roots (roots/list).

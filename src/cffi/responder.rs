@@ -21,7 +21,7 @@ use super::user::{UserData, call_back, mcplink_destroy_fn};
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{CancelToken, LogLevel, OnTrigger};
 use crate::schema::{InputRequest, LoggingLevel};
-use crate::server::AskError;
+use crate::server::{AskError, Context};
 use crate::sync::Mutex;
 
 /// The right to answer one request, exactly once, from any thread.
@@ -119,6 +119,16 @@ impl mcplink_responder_t {
             }
         }
         Ok(seen)
+    }
+
+    /// Tells the client something about the call before it is answered.
+    fn tell(&self, tell: impl FnOnce(&Context)) -> Outcome {
+        let told = self.look(|call| {
+            let context = call.context()?;
+            Some(context.check_open().map(|()| tell(context)))
+        })?;
+        told.ok_or_else(unsupported)??;
+        Ok(mcplink_status::MCPLINK_OK)
     }
 
     /// Answers. What can't be the answer leaves the request unanswered.
@@ -300,8 +310,9 @@ pub unsafe extern "C" fn mcplink_responder_on_cancel(
 /// done: has to grow from call to call. Of a flood only some are sent, the last one always.
 /// total: what done will be at the end; 0 when that is not known.
 /// message: for people; NULL for none.
-/// Returns: MCPLINK_OK, also when the client does not want to know; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for methods of
-/// one's own, and on a client. Threads: any. Blocks: only while a client does not read. Since 0.1.
+/// Returns: MCPLINK_OK, also when the client does not want to know; MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED when nobody waits for the answer any
+/// more; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for methods of one's own, and on a client. Threads: any. Blocks: only while a
+/// client does not read. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_progress(
@@ -319,13 +330,7 @@ pub unsafe extern "C" fn mcplink_responder_progress(
             return Err(Error::new(ErrorKind::Invalid, text).into());
         }
         let total = (total != 0.0).then_some(total);
-        let told = responder.look(|call| {
-            let context = call.context()?;
-            context.progress(done, total, message);
-            Some(())
-        })?;
-        told.map(|()| mcplink_status::MCPLINK_OK)
-            .ok_or_else(unsupported)
+        responder.tell(|context| context.progress(done, total, message))
     })
 }
 
@@ -410,8 +415,9 @@ pub unsafe extern "C" fn mcplink_responder_need_scopes(
 /// responder: the responder.
 /// level: one of enum mcplink_log_level.
 /// text, len: the message; MCPLINK_NUL measures it. Nothing that the client must not know.
-/// Returns: MCPLINK_OK, also when the client does not want it; MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for methods of one's
-/// own, and on a client. Threads: any. Blocks: only while a client does not read. Since 0.1.
+/// Returns: MCPLINK_OK, also when the client does not want it; MCPLINK_E_CANCELLED or MCPLINK_E_CLOSED when nobody waits for the answer any more;
+/// MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for methods of one's own, and on a client. Threads: any. Blocks: only while a client
+/// does not read. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_log(
@@ -425,12 +431,7 @@ pub unsafe extern "C" fn mcplink_responder_log(
         let (responder, text) =
             unsafe { (need(responder, "responder")?, payload(text, len, "text")?) };
         let level = level_of(level)?;
-        let told = responder.look(|call| {
-            call.context()?.log(level, None, text);
-            Some(())
-        })?;
-        told.map(|()| mcplink_status::MCPLINK_OK)
-            .ok_or_else(unsupported)
+        responder.tell(|context| context.log(level, None, text))
     })
 }
 

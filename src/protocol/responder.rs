@@ -72,6 +72,12 @@ impl Responder {
         &self.exchange.cancel
     }
 
+    /// Why nothing can be sent for the request any more, if it is so.
+    #[cfg(feature = "cffi")]
+    pub(crate) fn check_open(&self) -> Result<()> {
+        self.exchange.while_open(|| Ok(()))
+    }
+
     /// Under which it is seen among what is in hand.
     pub(crate) fn key(&self) -> Option<u64> {
         self.key

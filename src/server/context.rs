@@ -200,6 +200,12 @@ impl Context {
         self.responder.is_cancelled()
     }
 
+    /// Why nothing can be told about the call any more, if it is so.
+    #[cfg(feature = "cffi")]
+    pub(crate) fn check_open(&self) -> Result<()> {
+        self.responder.check_open()
+    }
+
     /// The token that is triggered when the client cancels the call, or has gone: to wait on, or to hand on.
     pub fn cancel_token(&self) -> &CancelToken {
         self.responder.cancel_token()

@@ -237,6 +237,8 @@ static void keeps(mcplink_server_t *server)
     talk_send(&talk, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":5}}");
     wait_for(&was_cancelled);
     CHECK(mcplink_responder_is_cancelled(kept));
+    CHECK(mcplink_responder_progress(kept, 1, 2, NULL) == MCPLINK_E_CANCELLED);
+    CHECK(mcplink_responder_log(kept, MCPLINK_LOG_ERROR, "x", 1) == MCPLINK_E_CANCELLED);
     wait_for(&was_ended);
     /* A hook that comes too late is told at once. */
     CHECK(mcplink_responder_on_cancel(kept, on_cancel, &hundred, ended) == MCPLINK_OK && destroyed == 1100);
@@ -290,7 +292,8 @@ static void beyond_the_server(void)
     CHECK(destroyed == 1);
     CHECK(mcplink_responder_is_cancelled(kept));
     CHECK_TEXT(mcplink_json_text(mcplink_request_args(mcplink_responder_request(kept))), "{\"b\":2}");
-    CHECK(mcplink_responder_progress(kept, 1, 2, NULL) == MCPLINK_OK);
+    CHECK(mcplink_responder_progress(kept, 1, 2, NULL) == MCPLINK_E_CLOSED);
+    CHECK(mcplink_responder_log(kept, MCPLINK_LOG_ERROR, "x", 1) == MCPLINK_E_CLOSED);
     CHECK(mcplink_responder_text(kept, "x", 1) == MCPLINK_E_CLOSED);
     CHECK(mcplink_responder_text(kept, "x", 1) == MCPLINK_E_CLOSED);
     mcplink_responder_free(kept);

@@ -85,6 +85,39 @@ fn the_end_of_the_peer_fails_the_question_of_a_handler() {
     assert_eq!(error.kind(), ErrorKind::Closed);
 }
 
+/// Nobody waits for the end of the connection here.
+// Lesson 1.3
+#[test]
+fn a_request_in_hand_is_cancelled_when_the_peer_has_gone_for_long_enough() {
+    let (sender, kept) = mpsc::channel();
+    let handlers =
+        Handlers::new().request("later", move |_, responder| sender.send(responder).unwrap());
+    let (connection, mut script) = play(Connection::serving().handlers(handlers).drain(SHORT));
+    script.request(1, "later");
+    let responder = kept.recv_timeout(LONG).unwrap();
+    script.leave();
+    assert!(responder.cancel_token().wait(LONG));
+    let error = responder.respond(&json!({})).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Closed);
+    within(LONG, move || connection.close());
+}
+
+// Lesson 1.3
+#[test]
+fn closing_does_not_wait_until_requests_in_hand_have_had_their_time() {
+    let (sender, kept) = mpsc::channel();
+    let handlers =
+        Handlers::new().request("later", move |_, responder| sender.send(responder).unwrap());
+    let (connection, mut script) = play(Connection::serving().handlers(handlers).drain(LONG));
+    script.request(1, "later");
+    let responder = kept.recv_timeout(LONG).unwrap();
+    script.leave();
+    crate::common::wait_until("the end", || connection.peer().is_closed());
+    assert!(!responder.is_cancelled());
+    within(Duration::from_millis(1900), move || connection.close());
+    assert!(responder.is_cancelled());
+}
+
 // Lesson 1.6
 #[test]
 fn closing_is_bounded_although_a_handler_never_returns() {

@@ -6,14 +6,15 @@ use std::time::{Duration, Instant};
 
 use super::super::log::LogLevel;
 use super::super::peer::Peer;
-use super::{CREW_OF, Core, Ending, FAREWELL, HANDLER_OF};
+use super::{CREW_OF, Core, Ending, FAREWELL, HANDLER_OF, Life};
 use crate::error::{Error, ErrorKind};
+use crate::sync::MutexGuard;
 
 /// How long the end waits for threads that are still in a handler, after the time that handlers get.
 const LAST: Duration = Duration::from_secs(2);
 
 impl Core {
-    /// Nothing is read any more, for this reason. Wakes every caller; requests in hand may finish if this side serves.
+    /// Nothing is read any more, for this reason. Wakes every caller; requests in hand get the time to finish if this side serves.
     pub(crate) fn end(self: &Arc<Self>, error: &Error) {
         self.ending.store(true, Ordering::SeqCst);
         let mut life = self.life.lock();
@@ -24,10 +25,34 @@ impl Core {
         drop(life);
         self.fail_calls(error);
         self.crew.end_reading();
-        if !self.settings.serving {
+        if self.settings.serving {
+            self.cancel_requests_in_time();
+        } else {
             self.cancel_requests();
         }
         self.life_changed.notify_all();
+    }
+
+    /// Cancels the requests in hand when they have had their time, also where nobody waits for the end and closes then.
+    fn cancel_requests_in_time(self: &Arc<Self>) {
+        if self.admitted.load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        let core = Arc::clone(self);
+        let hands = self.crew.push_own(Box::new(move || {
+            drop(core.wait_for_requests(Instant::now() + core.settings.drain));
+            core.cancel_requests();
+        }));
+        self.provide(hands);
+    }
+
+    /// Waits until no request is in hand any more, somebody closes, or the time has come.
+    fn wait_for_requests(&self, until: Instant) -> MutexGuard<'_, Life> {
+        let mut life = self.life.lock();
+        while self.admitted.load(Ordering::SeqCst) > 0 && !life.closing && Instant::now() < until {
+            life = self.life_changed.wait_until(life, Some(until));
+        }
+        life
     }
 
     pub(super) fn fail_calls(self: &Arc<Self>, error: &Error) {
@@ -85,11 +110,9 @@ impl Core {
         while life.ended.is_none() {
             life = self.life_changed.wait(life);
         }
+        drop(life);
         let drained = Instant::now() + self.settings.drain;
-        while self.admitted.load(Ordering::SeqCst) > 0 && !life.closing && Instant::now() < drained
-        {
-            life = self.life_changed.wait_until(life, Some(drained));
-        }
+        let life = self.wait_for_requests(drained);
         let error = life.ended.clone().expect("the wait ended with it");
         let closing = life.closing;
         drop(life);
@@ -126,6 +149,7 @@ impl Core {
         life.closing = true;
         life.closed_by_own_thread = own_thread > 0;
         drop(life);
+        self.life_changed.notify_all();
         let reason = Error::new(
             ErrorKind::Closed,
             format!("the connection to '{}' was closed", self.peer()),
