@@ -1,0 +1,126 @@
+//! Workloads, rounds, medians.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+
+use crate::Maker;
+
+/// So often each does each workload. The first time warms up and does not count.
+const ROUNDS: usize = 9;
+/// About how long one of them does one workload at a time.
+const TURN: Duration = Duration::from_millis(150);
+pub const IN_FLIGHT: usize = 64;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workload {
+    /// A call whose message has so many bytes, and then the next one.
+    Echo(usize),
+    /// Calls of 100 bytes, so many of them at a time.
+    InFlight,
+    /// A list of 200 tools.
+    List,
+    /// A call that reports progress 100 times.
+    Progress,
+}
+
+impl Workload {
+    pub const ALL: [Self; 6] = [
+        Self::Echo(100),
+        Self::Echo(10_000),
+        Self::Echo(1_000_000),
+        Self::InFlight,
+        Self::List,
+        Self::Progress,
+    ];
+
+    fn title(self) -> String {
+        match self {
+            Self::Echo(bytes) => format!("one call at a time, {bytes} bytes"),
+            Self::InFlight => format!("{IN_FLIGHT} calls at a time, 100 bytes"),
+            Self::List => "tools/list".to_owned(),
+            Self::Progress => "a call with 100 progress messages".to_owned(),
+        }
+    }
+}
+
+/// A text with line ends, quotes and a letter beyond ASCII, as texts have them.
+pub fn text(bytes: usize) -> String {
+    let unit = "The quick brown fox jumps over the lazy dog and keeps running ever on.\nHe said \"stop\" at the café; ";
+    let mut text = unit.repeat(bytes / unit.len());
+    text.extend(std::iter::repeat_n('x', bytes - text.len()));
+    text
+}
+
+/// Somebody to be measured.
+pub trait Measured {
+    /// Does a workload once, checks what came of it, and gives how many calls that were.
+    fn play(&mut self, workload: Workload, text: &str) -> Result<usize>;
+}
+
+pub struct Table {
+    title: String,
+    peers: Vec<(Maker, Box<dyn Measured>)>,
+}
+
+impl Table {
+    pub fn of(title: &str, start: impl Fn(Maker) -> Result<Box<dyn Measured>>) -> Result<Self> {
+        let peers = Maker::ALL.map(|maker| Ok((maker, start(maker)?)));
+        Ok(Self {
+            title: title.to_owned(),
+            peers: peers.into_iter().collect::<Result<_>>()?,
+        })
+    }
+
+    pub fn run(mut self, workloads: &[Workload]) -> Result<()> {
+        print!("\n{:<36}", self.title);
+        self.peers
+            .iter()
+            .for_each(|(maker, _)| print!("{:>20}", maker.name()));
+        println!();
+        for workload in workloads {
+            let medians = self.rounds(*workload)?;
+            print!("{:<36}", workload.title());
+            medians
+                .iter()
+                .for_each(|(micros, ratio)| print!("{micros:>12.1} ({ratio:>4.1}x)"));
+            println!();
+        }
+        Ok(())
+    }
+
+    /// The microseconds of a call and how many times more than the first one's that is, of each.
+    fn rounds(&mut self, workload: Workload) -> Result<Vec<(f64, f64)>> {
+        let text = match workload {
+            Workload::Echo(bytes) => text(bytes),
+            _ => text(100),
+        };
+        let mut times = vec![Vec::new(); self.peers.len()];
+        for round in 0..=ROUNDS {
+            for ((_, peer), times) in self.peers.iter_mut().zip(&mut times) {
+                let (began, mut calls) = (Instant::now(), 0);
+                while began.elapsed() < TURN {
+                    calls += peer.play(workload, &text)?;
+                }
+                if round > 0 {
+                    times.push(began.elapsed().as_secs_f64() * 1e6 / calls as f64);
+                }
+            }
+        }
+        let ratios = |own: &[f64]| {
+            own.iter()
+                .zip(&times[0])
+                .map(|(own, bare)| own / bare)
+                .collect()
+        };
+        Ok(times
+            .iter()
+            .map(|own| (median(own.clone()), median(ratios(own))))
+            .collect())
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}

@@ -1,0 +1,81 @@
+//! Compares servers and clients of mcplink, of the crate rmcp, and bare ones that understand as little as they can.
+//!
+//! ```text
+//! cargo run --release --manifest-path benches/peers/Cargo.toml             everything
+//! cargo run --release --manifest-path benches/peers/Cargo.toml -- WORD ... what has one of these words in its title
+//! ```
+//!
+//! All of them do the same work in turn, round by round, so that a machine that gets faster or slower meanwhile does not matter. What is
+//! printed are medians of the rounds: microseconds of a call, and in brackets how many times more that is than for the bare one of the same
+//! round. The bare ones do nothing but find a message's end, its id and its text, and copy them: what stands beside them is the price of a
+//! library.
+
+mod bare;
+mod clients;
+mod compare;
+mod ours;
+mod theirs;
+mod wire;
+
+use anyhow::{Result, bail};
+
+use compare::{Table, Workload};
+
+/// What speaks the protocol in this comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Maker {
+    Bare,
+    Mcplink,
+    Rmcp,
+}
+
+impl Maker {
+    pub const ALL: [Self; 3] = [Self::Bare, Self::Mcplink, Self::Rmcp];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bare => "bare",
+            Self::Mcplink => "mcplink",
+            Self::Rmcp => "rmcp",
+        }
+    }
+}
+
+/// How many tools a server has; the list of them is one of the workloads.
+pub const TOOLS: usize = 200;
+
+fn main() -> Result<()> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words[..] {
+        ["serve", "bare", "stdio"] => bare::serve_stdio(),
+        ["serve", "bare", "http"] => bare::serve_http(),
+        ["serve", "mcplink", "stdio"] => ours::serve_stdio(),
+        ["serve", "mcplink", "http"] => ours::serve_http(),
+        ["serve", "rmcp", "stdio"] => theirs::serve_stdio(),
+        ["serve", "rmcp", "http"] => theirs::serve_http(),
+        ["serve", ..] => bail!("serve bare|mcplink|rmcp stdio|http"),
+        _ => measure(&words),
+    }
+}
+
+fn measure(words: &[&str]) -> Result<()> {
+    let wanted = |title: &str| words.is_empty() || words.iter().any(|word| title.contains(word));
+    for (title, over_http) in [("server, stdio", false), ("server, http", true)] {
+        if wanted(title) {
+            let table = Table::of(title, |maker| wire::Peer::start(maker, over_http))?;
+            table.run(&Workload::ALL)?;
+        }
+    }
+    for (title, over_http) in [("client, stdio", false), ("client, http", true)] {
+        if wanted(title) {
+            let server = over_http
+                .then(|| wire::Server::listening(Maker::Bare))
+                .transpose()?;
+            let address = server.as_ref().map(wire::Server::address);
+            let table = Table::of(title, |maker| clients::connect(maker, address))?;
+            table.run(&Workload::ALL)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! A server and a client on mcplink.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use mcplink::client::Client as Connected;
+use mcplink::protocol::CallOptions;
+use mcplink::schema::{JsonSchema as Schema, Tool};
+use mcplink::server::http::HttpOptions;
+use mcplink::server::{Context, Server};
+use mcplink::transport::Child;
+use mcplink::transport::http::Http;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::compare::{IN_FLIGHT, Measured, Workload};
+use crate::{Maker, TOOLS};
+
+#[derive(Deserialize, JsonSchema)]
+struct Echo {
+    message: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Count {
+    count: u32,
+}
+
+/// A tool that only makes the list longer.
+pub fn filler(number: usize) -> Tool {
+    let path = json!({ "type": "string", "description": "The path of the file to work on" });
+    let limit = json!({ "type": "integer", "minimum": 0, "maximum": 10_000 });
+    let schema = json!({ "type": "object", "properties": { "path": path, "limit": limit }, "required": ["path"] });
+    Tool::new(format!("tool_{number:03}"))
+        .description(format!(
+            "Does the work number {number} on a file and tells what came of it"
+        ))
+        .input_schema(Schema::new(&schema).expect("it is a schema"))
+}
+
+fn server() -> Result<Server> {
+    let server = Server::builder("bench", "1.0")
+        .tool(
+            "echo",
+            "Gives the message back",
+            |args: Echo, _: &Context| args.message,
+        )
+        .tool(
+            "progress",
+            "Reports progress so many times",
+            |args: Count, context: &Context| {
+                for step in 1..=args.count {
+                    context.progress(step.into(), Some(args.count.into()), None);
+                }
+                "done"
+            },
+        )
+        .build()?;
+    for number in 2..TOOLS {
+        server.add_tool(filler(number), |_: Value, _: &Context| "done")?;
+    }
+    Ok(server)
+}
+
+pub fn serve_stdio() -> Result<()> {
+    Ok(server()?.serve_stdio()?)
+}
+
+pub fn serve_http() -> Result<()> {
+    let listening = server()?.listen_http("127.0.0.1:0", HttpOptions::new())?;
+    println!("{}", listening.local_addr());
+    listening.wait();
+    Ok(())
+}
+
+/// A client of a bare server.
+pub struct Client(Connected);
+
+impl Client {
+    pub fn connect(address: Option<&str>) -> Result<Self> {
+        Ok(Self(match address {
+            Some(address) => Connected::connect(Http::new(&format!("http://{address}/mcp"))?)?,
+            None => {
+                let program = Child::new(std::env::current_exe()?);
+                Connected::connect(program.args(["serve", Maker::Bare.name(), "stdio"]))?
+            }
+        }))
+    }
+
+    fn echo(&self, text: &str) -> Result<()> {
+        let result = self.0.call_tool("echo", &json!({ "message": text }))?;
+        let came = result.content.first().and_then(|block| block.as_text());
+        ensure!(came == Some(text), "the echo is another text");
+        Ok(())
+    }
+}
+
+impl Measured for Client {
+    fn play(&mut self, workload: Workload, text: &str) -> Result<usize> {
+        match workload {
+            Workload::Echo(_) => self.echo(text)?,
+            Workload::InFlight => {
+                let client = &*self;
+                // Starting threads is no part of a call: each makes several.
+                std::thread::scope(|scope| {
+                    let threads = (0..IN_FLIGHT)
+                        .map(|_| scope.spawn(|| (0..20).try_for_each(|_| client.echo(text))));
+                    let threads: Vec<_> = threads.collect();
+                    threads
+                        .into_iter()
+                        .try_for_each(|thread| thread.join().expect("no thread panics"))
+                })?;
+                return Ok(20 * IN_FLIGHT);
+            }
+            Workload::List => {
+                let options = CallOptions::new().bypass_cache();
+                ensure!(
+                    self.0.list_tools_with(options)?.len() == TOOLS,
+                    "tools are missing"
+                );
+            }
+            Workload::Progress => {
+                let mut told = 0;
+                let options = CallOptions::new()
+                    .timeout(Duration::from_secs(10))
+                    .on_progress(|_| told += 1);
+                self.0
+                    .call_tool_with("progress", &json!({ "count": 100 }), options)?;
+                ensure!(told > 0, "no progress was reported");
+            }
+        }
+        Ok(1)
+    }
+}
