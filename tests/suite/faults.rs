@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::common::{LATE, LONG, within};
 
-const TIMEOUT: Duration = Duration::from_millis(100);
+const TIMEOUT: Duration = Duration::from_millis(250);
 const HOUR: Duration = Duration::from_secs(3600);
 
 const LEGACY: ProtocolVersion = ProtocolVersion::V2025_11_25;
