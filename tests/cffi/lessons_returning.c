@@ -91,6 +91,30 @@ static void a_silent_server(void)
     mcplink_client_free(client);
 }
 
+/* Whether all threads of a process have stopped. */
+static bool has_stopped(pid_t pid)
+{
+    char path[300], line[512], *state;
+    struct dirent *entry;
+    bool stopped = true;
+    DIR *tasks;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    tasks = opendir(path);
+    CHECK(tasks != NULL);
+    while ((entry = readdir(tasks)) != NULL) {
+        FILE *file;
+        if (entry->d_name[0] == '.') continue;
+        snprintf(path, sizeof path, "/proc/%d/task/%.32s/stat", (int)pid, entry->d_name);
+        file = fopen(path, "re");
+        if (file == NULL) continue;
+        state = fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
+        stopped = stopped && state != NULL && state[2] == 'T';
+        fclose(file);
+    }
+    closedir(tasks);
+    return stopped;
+}
+
 /* Lesson 1.1: a server that was stopped. */
 static void a_stopped_server(void)
 {
@@ -109,6 +133,7 @@ static void a_stopped_server(void)
         mcplink_json_free(tail);
     }
     CHECK(kill(server, SIGSTOP) == 0);
+    UNTIL(has_stopped(server));
     all_time_out(client);
     CHECK(kill(server, SIGCONT) == 0);
     mcplink_client_free(client);
