@@ -173,11 +173,12 @@ enum mcplink_dpop
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * When the server asks for it. The default.
+     * When the other side asks for it: a client binds tokens when the server wants it, a server takes those that are bound and those that are not. What
+     * clients do without more.
      */
     MCPLINK_DPOP_WHEN_ASKED = 0,
     /**
-     * Never.
+     * Never. What servers do without more: they refuse tokens that are bound, which they could not check.
      */
     MCPLINK_DPOP_NEVER = 1,
     /**
@@ -5462,6 +5463,18 @@ mcplink_status_t mcplink_http_request_add_audience(mcplink_http_request_t *reque
                                                    const char *audience);
 
 /**
+ * Says that a token is bound to a key of the client (DPoP, RFC 9449): see mcplink_resource_server_set_verifier. It is good only with a proof of that
+ * key, for a server of mcplink_resource_server_set_dpop, and refused by others. Who leaves this out lets whoever stole such a token use it.
+ *
+ * request: the request.
+ * thumbprint: of the key, as the token or the authorization server gives it (cnf.jkt; RFC 7638).
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_http_request_bind_key(mcplink_http_request_t *request,
+                                               const char *thumbprint);
+
+/**
  * Refuses a request whose access token is not good, with status 401, on which clients come by another one.
  *
  * request: the request.
@@ -5621,6 +5634,36 @@ mcplink_status_t mcplink_resource_server_set_info(mcplink_resource_server_t *ser
 MCPLINK_API
 mcplink_status_t mcplink_resource_server_set_metadata_url(mcplink_resource_server_t *server,
                                                           const char *url);
+
+/**
+ * Says whether tokens are taken that are bound to a key of the client (DPoP, RFC 9449), so that whoever steals one can't use it. They come with a
+ * proof of the key, which is checked: signature, method and address of the request, token, time within five minutes; each is taken once. Clients
+ * learn of it from the metadata and from challenges.
+ *
+ * server: the description.
+ * dpop: one of enum mcplink_dpop; MCPLINK_DPOP_NEVER without this.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. In a build without signed tokens, serving with it fails with MCPLINK_E_UNSUPPORTED. Blocks: no.
+ * Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_resource_server_set_dpop(mcplink_resource_server_t *server,
+                                                  int32_t dpop);
+
+/**
+ * Wants a nonce of this server in each proof of a key, so that none can be made in advance. A client that has none is given one with the refusal
+ * and tries again. Without this no nonce is wanted.
+ *
+ * server: the description.
+ * keys, len: keys of 32 secret random bytes each, one behind the other. Nonces are sealed with the first one, and good if sealed with any:
+ * replicas share their keys. They are copied.
+ * lifetime_ms: for how long a nonce is good, in milliseconds.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_resource_server_set_nonces(mcplink_resource_server_t *server,
+                                                    const uint8_t *keys,
+                                                    size_t len,
+                                                    uint32_t lifetime_ms);
 
 /**
  * Frees a description. Settings that it was given to keep theirs.

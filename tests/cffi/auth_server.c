@@ -20,8 +20,8 @@ static const char of_another[] =
 
 static mcplink_listener_t *listener;
 
-/* The whole answer to a call of a tool with this token; NULL for none. */
-static const char *call(const char *token, const char *tool)
+/* The whole answer to a call of a tool with this token, which comes in this way; NULL for none. */
+static const char *call_as(const char *scheme, const char *token, const char *tool)
 {
     static char answer[16384];
     char body[512], head[2048];
@@ -32,13 +32,15 @@ static const char *call(const char *token, const char *tool)
              tool);
     snprintf(head, sizeof head,
              "POST /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\nAccept: application/json, "
-             "text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: %s\r\nContent-Length: %zu\r\n%s%s%s\r\n",
-             tool, strlen(body), token ? "Authorization: Bearer " : "", token ? token : "", token ? "\r\n" : "");
+             "text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: %s\r\nContent-Length: %zu\r\n%s%s%s%s%s\r\n",
+             tool, strlen(body), token ? "Authorization: " : "", token ? scheme : "", token ? " " : "", token ? token : "", token ? "\r\n" : "");
     send_all(fd, head), send_all(fd, body);
     CHECK(read_message(fd, answer, sizeof answer));
     close(fd);
     return answer;
 }
+
+static const char *call(const char *token, const char *tool) { return call_as("Bearer", token, tool); }
 
 static void has(const char *answer, const char *status, const char *text)
 {
@@ -118,6 +120,65 @@ static void signed_tokens(void)
     mcplink_server_free(server);
 }
 
+/* Knows two tokens, of which one is bound to a key. */
+static void verify(void *user, mcplink_http_request_t *request)
+{
+    (void)user;
+    CHECK(mcplink_http_request_bind_key(request, NULL) == MCPLINK_E_INVALID);
+    CHECK(mcplink_http_request_admit(request, "ada") == MCPLINK_OK);
+    CHECK(mcplink_http_request_add_audience(request, "https://files.example/mcp") == MCPLINK_OK);
+    if (strcmp(mcplink_http_request_token(request).ptr, "bound") == 0)
+        CHECK(mcplink_http_request_bind_key(request, "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I") == MCPLINK_OK);
+}
+
+/* Tokens that are bound to a key; that a proof is good is a matter of the tests in Rust. */
+static void bound_tokens(void)
+{
+    char url[128], page[4096];
+    unsigned char secrets[64] = { 7 };
+    mcplink_error_t *err = NULL;
+    mcplink_server_t *server = files_server();
+    mcplink_resource_server_t *tokens = files();
+    CHECK(mcplink_resource_server_set_dpop(tokens, 3) == MCPLINK_E_INVALID);
+    CHECK(mcplink_resource_server_set_nonces(tokens, secrets, 0, 1000) == MCPLINK_E_INVALID);
+    CHECK(mcplink_resource_server_set_nonces(tokens, secrets, 33, 1000) == MCPLINK_E_INVALID);
+    CHECK(mcplink_resource_server_set_nonces(tokens, secrets, sizeof secrets, 60000) == MCPLINK_OK);
+    CHECK(mcplink_resource_server_set_dpop(tokens, MCPLINK_DPOP_ALWAYS) == MCPLINK_OK);
+    CHECK(mcplink_resource_server_set_keys(tokens, keys, MCPLINK_NUL) == MCPLINK_OK);
+    CHECK_STATUS(serve_with(server, tokens, &err), MCPLINK_OK, err);
+    has(call(NULL, "who"), "401", "WWW-Authenticate: DPoP resource_metadata=\"https://files.example/.well-known/oauth-protected-resource/mcp\", algs=\"ES256 ");
+    has(call(good, "who"), "401", "WWW-Authenticate: DPoP ");
+    has(call_as("DPoP", good, "who"), "401", "error=\"invalid_");
+    snprintf(url, sizeof url, "http://127.0.0.1:%u/.well-known/oauth-protected-resource/mcp", mcplink_listener_port(listener));
+    get_page(url, page, sizeof page);
+    has(page, "200", "\"dpop_bound_access_tokens_required\":true");
+    mcplink_listener_free(listener);
+
+    /* One that is not bound is good where that is left open. */
+    tokens = files();
+    CHECK(mcplink_resource_server_set_dpop(tokens, MCPLINK_DPOP_WHEN_ASKED) == MCPLINK_OK);
+    CHECK(mcplink_resource_server_set_keys(tokens, keys, MCPLINK_NUL) == MCPLINK_OK);
+    CHECK_STATUS(serve_with(server, tokens, &err), MCPLINK_OK, err);
+    has(call(good, "who"), "200", "ada|files:read|");
+    mcplink_listener_free(listener);
+
+    /* What the host's function says is bound needs a proof, and is refused where none are taken. */
+    tokens = files();
+    CHECK(mcplink_resource_server_set_dpop(tokens, MCPLINK_DPOP_WHEN_ASKED) == MCPLINK_OK);
+    CHECK(mcplink_resource_server_set_verifier(tokens, verify, NULL, NULL) == MCPLINK_OK);
+    CHECK_STATUS(serve_with(server, tokens, &err), MCPLINK_OK, err);
+    has(call("free", "who"), "200", "ada|");
+    has(call("bound", "who"), "401", "error=\"invalid_token\"");
+    has(call_as("DPoP", "bound", "who"), "401", "error=\"invalid_dpop_proof\"");
+    mcplink_listener_free(listener);
+    tokens = files();
+    CHECK(mcplink_resource_server_set_verifier(tokens, verify, NULL, NULL) == MCPLINK_OK);
+    CHECK_STATUS(serve_with(server, tokens, &err), MCPLINK_OK, err);
+    has(call("bound", "who"), "401", "error=\"invalid_token\"");
+    mcplink_listener_free(listener);
+    mcplink_server_free(server);
+}
+
 static atomic_int asked;
 static pthread_t home;
 
@@ -169,7 +230,6 @@ static void judging_hooks(void)
     ENDED(0);
     judged_requests();
     mcplink_listener_free(listener);
-    UNTIL(ended == 1);
     ENDED(1);
     mcplink_server_free(server);
 }
@@ -227,6 +287,7 @@ int main(void)
     state_t before;
     state_take(&before);
     signed_tokens();
+    bound_tokens();
     judging_hooks();
     pumped();
     state_same(&before);

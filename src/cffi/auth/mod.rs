@@ -19,7 +19,7 @@ mod settings;
 mod ways;
 
 pub(super) use self::made::Made;
-pub(super) use self::settings::mcplink_oauth_t;
+pub(super) use self::settings::{mcplink_dpop, mcplink_oauth_t};
 
 /// Text that is wiped from memory when it is dropped.
 #[cfg(feature = "auth")]

@@ -14,7 +14,7 @@ use crate::cffi::log::{self, mcplink_log_fn};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{name, optional};
 use crate::cffi::user::{UserData, mcplink_destroy_fn};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Result};
 
 /// How a client comes by access tokens for servers over HTTP that want them (OAuth), and keeps them good. By default a person logs in, in the
 /// system's browser; everything else is found out from the server.
@@ -48,13 +48,31 @@ pub(super) struct Settings {
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum mcplink_dpop {
-    /// When the server asks for it. The default.
+    /// When the other side asks for it: a client binds tokens when the server wants it, a server takes those that are bound and those that are not. What
+    /// clients do without more.
     #[default]
     MCPLINK_DPOP_WHEN_ASKED = 0,
-    /// Never.
+    /// Never. What servers do without more: they refuse tokens that are bound, which they could not check.
     MCPLINK_DPOP_NEVER = 1,
     /// Always: a token that is not bound is refused.
     MCPLINK_DPOP_ALWAYS = 2,
+}
+
+impl mcplink_dpop {
+    /// What a host means by a number.
+    pub(in crate::cffi) fn of(number: i32) -> Result<Self> {
+        let all = [
+            Self::MCPLINK_DPOP_WHEN_ASKED,
+            Self::MCPLINK_DPOP_NEVER,
+            Self::MCPLINK_DPOP_ALWAYS,
+        ];
+        let known = all.into_iter().find(|known| *known as i32 == number);
+        known.ok_or_else(|| {
+            invalid(format!(
+                "there is no use {number} of DPoP: use one of enum mcplink_dpop"
+            ))
+        })
+    }
 }
 
 impl mcplink_oauth_t {
@@ -235,20 +253,10 @@ pub unsafe extern "C" fn mcplink_oauth_set_dpop(
     oauth: *mut mcplink_oauth_t,
     dpop: i32,
 ) -> mcplink_status_t {
-    use mcplink_dpop as Use;
     // SAFETY: the header says that they are settings of ours.
     unsafe {
         set(oauth, |settings| {
-            let all = [
-                Use::MCPLINK_DPOP_WHEN_ASKED,
-                Use::MCPLINK_DPOP_NEVER,
-                Use::MCPLINK_DPOP_ALWAYS,
-            ];
-            let Some(known) = all.into_iter().find(|known| *known as i32 == dpop) else {
-                let text = format!("there is no use {dpop} of DPoP: use one of enum mcplink_dpop");
-                return Err(invalid(text).into());
-            };
-            settings.dpop = known;
+            settings.dpop = mcplink_dpop::of(dpop)?;
             Ok(())
         })
     }

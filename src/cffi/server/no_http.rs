@@ -568,6 +568,38 @@ pub unsafe extern "C" fn mcplink_resource_server_set_metadata_url(
 /// See the build with it.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_set_dpop(
+    _server: *mut mcplink_resource_server_t,
+    _dpop: i32,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_set_nonces(
+    _server: *mut mcplink_resource_server_t,
+    _keys: *const u8,
+    _len: usize,
+    _lifetime_ms: u32,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_request_bind_key(
+    _request: *mut mcplink_http_request_t,
+    _text: *const c_char,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_add_implied(
     _server: *mut mcplink_resource_server_t,
     _one: *const c_char,

@@ -31,6 +31,8 @@ pub struct mcplink_http_request_t {
     scopes: Option<String>,
     expires_at: Option<SystemTime>,
     audience: Vec<String>,
+    /// The thumbprint of the key that the token is bound to.
+    key: Option<String>,
 }
 
 /// Finds out who sends a request: ends with mcplink_http_request_admit or one of the functions that refuse, of which the last one counts; without
@@ -71,9 +73,13 @@ impl Check {
     /// Asks what a token is good for.
     pub(super) fn verify(&self, token: &str) -> Result<Grant, Denied> {
         let judged = self.judge(mcplink_http_request_t::of_token(token))?;
-        let audience = judged.audience.clone();
+        let (audience, key) = (judged.audience.clone(), judged.key.clone());
         let unknown = || Denied::invalid_token("it is unknown");
-        Ok(Grant::new(judged.principal(unknown)?, audience))
+        let grant = Grant::new(judged.principal(unknown)?, audience);
+        Ok(match key {
+            Some(key) => grant.bound_to(key),
+            None => grant,
+        })
     }
 
     /// Asks, here or where the host dispatches.
@@ -114,6 +120,7 @@ impl mcplink_http_request_t {
             scopes: None,
             expires_at: None,
             audience: Vec::new(),
+            key: None,
         }
     }
 
@@ -332,6 +339,28 @@ pub unsafe extern "C" fn mcplink_http_request_add_audience(
         judge(request, |request| {
             let audience = text::name(audience, "audience")?;
             request.audience.push(audience.to_owned());
+            Ok(())
+        })
+    }
+}
+
+/// Says that a token is bound to a key of the client (DPoP, RFC 9449): see mcplink_resource_server_set_verifier. It is good only with a proof of that
+/// key, for a server of mcplink_resource_server_set_dpop, and refused by others. Who leaves this out lets whoever stole such a token use it.
+///
+/// request: the request.
+/// thumbprint: of the key, as the token or the authorization server gives it (cnf.jkt; RFC 7638).
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_request_bind_key(
+    request: *mut mcplink_http_request_t,
+    thumbprint: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are a request of ours and text that ends in NUL.
+    unsafe {
+        judge(request, |request| {
+            let thumbprint = text::name(thumbprint, "thumbprint")?;
+            request.key = Some(thumbprint.to_owned());
             Ok(())
         })
     }

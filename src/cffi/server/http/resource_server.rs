@@ -2,18 +2,19 @@
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::super::mcplink_server_t;
 use super::options::mcplink_http_options_t;
 use super::request::{AuthenticateFn, Check, mcplink_authenticate_fn};
+use crate::cffi::auth::mcplink_dpop;
 use crate::cffi::entry::{Outcome, free, get, need_mut, plain, value};
 use crate::cffi::json::json_payload;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
-use crate::cffi::text::{name, optional};
+use crate::cffi::text::{bytes, name, optional};
 use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
-use crate::error::Result;
-#[cfg(not(feature = "jwt"))]
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Result};
+use crate::server::StateKey;
 use crate::server::http::ResourceServer;
 
 /// A server over HTTP to which clients authorize themselves with access tokens of an authorization server (OAuth). One thread at a time uses it;
@@ -35,6 +36,16 @@ pub struct mcplink_resource_server_t {
     name: Option<String>,
     documentation: Option<String>,
     metadata_url: Option<String>,
+    dpop: mcplink_dpop,
+    nonces: Option<Nonces>,
+}
+
+/// What the nonces of proofs are made with, and for how long they are good.
+#[derive(Clone)]
+struct Nonces {
+    keys: Vec<StateKey>,
+    #[cfg_attr(not(feature = "jwt"), allow(dead_code, reason = "no proofs"))]
+    life: Duration,
 }
 
 /// How tokens are checked.
@@ -64,6 +75,8 @@ impl mcplink_resource_server_t {
             name,
             documentation,
             metadata_url,
+            dpop,
+            nonces,
         } = self;
         let issuer = &issuers[0];
         let mut made = match check {
@@ -91,10 +104,10 @@ impl mcplink_resource_server_t {
         if let Some(documentation) = documentation {
             made = made.documentation(documentation);
         }
-        match metadata_url {
-            Some(url) => made.metadata_at(url),
-            None => Ok(made),
+        if let Some(url) = metadata_url {
+            made = made.metadata_at(url)?;
         }
+        bound(made, *dpop, nonces.as_ref())
     }
 }
 
@@ -125,6 +138,35 @@ fn signed(resource: &str, issuers: &[String], keys: Keys<'_>) -> Result<Resource
 #[cfg(not(feature = "jwt"))]
 fn signed(_: &str, _: &[String], _: Keys<'_>) -> Result<ResourceServer> {
     let text = "this library was built without signed tokens (feature 'jwt'): check tokens with mcplink_resource_server_set_verifier";
+    Err(Error::new(ErrorKind::Unsupported, text))
+}
+
+/// Takes tokens that are bound to keys, if that is wanted.
+#[cfg(feature = "jwt")]
+fn bound(
+    server: ResourceServer,
+    dpop: mcplink_dpop,
+    nonces: Option<&Nonces>,
+) -> Result<ResourceServer> {
+    use crate::server::http::Dpop;
+
+    let mut made = match dpop {
+        mcplink_dpop::MCPLINK_DPOP_NEVER => return Ok(server),
+        mcplink_dpop::MCPLINK_DPOP_WHEN_ASKED => Dpop::new(),
+        mcplink_dpop::MCPLINK_DPOP_ALWAYS => Dpop::new().required(),
+    };
+    if let Some(nonces) = nonces {
+        made = made.nonces(&nonces.keys, nonces.life)?;
+    }
+    Ok(server.dpop(made))
+}
+
+#[cfg(not(feature = "jwt"))]
+fn bound(server: ResourceServer, dpop: mcplink_dpop, _: Option<&Nonces>) -> Result<ResourceServer> {
+    if dpop == mcplink_dpop::MCPLINK_DPOP_NEVER {
+        return Ok(server);
+    }
+    let text = "this library was built without tokens that are bound to keys (feature 'jwt')";
     Err(Error::new(ErrorKind::Unsupported, text))
 }
 
@@ -174,6 +216,8 @@ pub unsafe extern "C" fn mcplink_resource_server_new(
             name: None,
             documentation: None,
             metadata_url: None,
+            dpop: mcplink_dpop::MCPLINK_DPOP_NEVER,
+            nonces: None,
         }))
     })
 }
@@ -395,6 +439,62 @@ pub unsafe extern "C" fn mcplink_resource_server_set_metadata_url(
     unsafe {
         set(server, |server| {
             server.metadata_url = optional(url, "url")?.map(str::to_owned);
+            Ok(())
+        })
+    }
+}
+
+/// Says whether tokens are taken that are bound to a key of the client (DPoP, RFC 9449), so that whoever steals one can't use it. They come with a
+/// proof of the key, which is checked: signature, method and address of the request, token, time within five minutes; each is taken once. Clients
+/// learn of it from the metadata and from challenges.
+///
+/// server: the description.
+/// dpop: one of enum mcplink_dpop; MCPLINK_DPOP_NEVER without this.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. In a build without signed tokens, serving with it fails with MCPLINK_E_UNSUPPORTED. Blocks: no.
+/// Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_set_dpop(
+    server: *mut mcplink_resource_server_t,
+    dpop: i32,
+) -> mcplink_status_t {
+    // SAFETY: the header says that it is a description of ours.
+    unsafe {
+        set(server, |server| {
+            server.dpop = mcplink_dpop::of(dpop)?;
+            Ok(())
+        })
+    }
+}
+
+/// Wants a nonce of this server in each proof of a key, so that none can be made in advance. A client that has none is given one with the refusal
+/// and tries again. Without this no nonce is wanted.
+///
+/// server: the description.
+/// keys, len: keys of 32 secret random bytes each, one behind the other. Nonces are sealed with the first one, and good if sealed with any:
+/// replicas share their keys. They are copied.
+/// lifetime_ms: for how long a nonce is good, in milliseconds.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_set_nonces(
+    server: *mut mcplink_resource_server_t,
+    keys: *const u8,
+    len: usize,
+    lifetime_ms: u32,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are a description of ours and bytes with their length.
+    unsafe {
+        set(server, |server| {
+            let (keys, rest) = bytes(keys.cast(), len, "keys")?.as_chunks::<32>();
+            if keys.is_empty() || !rest.is_empty() {
+                let text = format!("keys have 32 bytes each, not {len} in all");
+                return Err(Error::new(ErrorKind::Invalid, text).into());
+            }
+            server.nonces = Some(Nonces {
+                keys: keys.iter().copied().map(StateKey::new).collect(),
+                life: Duration::from_millis(lifetime_ms.into()),
+            });
             Ok(())
         })
     }
