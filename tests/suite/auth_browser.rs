@@ -114,7 +114,7 @@ fn the_next_login_comes_back_to_where_the_client_is_registered() {
     assert_eq!(world.record().registrations.len(), 2);
 }
 
-// M-SEC-C-26, M-SEC-C-27, M-SEC-C-28
+// M-SEC-C-26, M-SEC-C-27, M-SEC-C-28, L-SEC-C-09, L-SEC-C-10, L-SEC-C-11
 #[test]
 fn no_shell_reads_the_url() {
     let world = World::start();

@@ -145,7 +145,7 @@ fn without_pkce_nobody_is_asked_to_log_in() {
     }
 }
 
-// M-AUTH-B-61, M-ASEC-B-06, M-ASEC-C-07, M-SEC-C-09, M-SEC-C-21, M-SEC-C-22, M-SEC-C-24, M-SEC-C-25, M-SEC-C-30, L-AUTH-B-65, E-EMA-B-12, E-WIF-C-13
+// M-AUTH-B-61, M-ASEC-B-06, M-ASEC-C-07, M-SEC-C-09, M-SEC-C-21, M-SEC-C-22, L-SEC-C-08, M-SEC-C-24, M-SEC-C-25, M-SEC-C-30, L-AUTH-B-65, E-EMA-B-12, E-WIF-C-13
 #[test]
 fn endpoints_are_https_or_on_this_machine() {
     for bad in [
@@ -177,7 +177,7 @@ fn endpoints_are_https_or_on_this_machine() {
     }
 }
 
-// M-SEC-C-08, M-SEC-C-10
+// M-SEC-C-08, M-SEC-C-10, L-SEC-C-04
 #[test]
 fn a_server_opens_no_doors_into_private_networks() {
     for inside in [

@@ -19,7 +19,9 @@ mod settings;
 mod ways;
 
 pub(super) use self::made::Made;
-pub(super) use self::settings::{mcplink_dpop, mcplink_oauth_t};
+#[cfg(feature = "http-server")]
+pub(super) use self::settings::mcplink_dpop;
+pub(super) use self::settings::mcplink_oauth_t;
 
 /// Text that is wiped from memory when it is dropped.
 #[cfg(feature = "auth")]
