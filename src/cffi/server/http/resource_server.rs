@@ -42,9 +42,9 @@ pub struct mcplink_resource_server_t {
 
 /// What the nonces of proofs are made with, and for how long they are good.
 #[derive(Clone)]
+#[cfg_attr(not(feature = "jwt"), allow(dead_code, reason = "no proofs"))]
 struct Nonces {
     keys: Vec<StateKey>,
-    #[cfg_attr(not(feature = "jwt"), allow(dead_code, reason = "no proofs"))]
     life: Duration,
 }
 
