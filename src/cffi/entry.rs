@@ -4,6 +4,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
+use std::sync::Arc;
 
 use super::error::{Failure, mcplink_error_t};
 use super::status::{mcplink_status, mcplink_status_t};
@@ -124,5 +125,32 @@ pub(super) unsafe fn free<T>(object: *mut T) {
     }
     // SAFETY: the caller promises the same.
     let object = unsafe { Box::from_raw(object) };
+    value((), || drop(object));
+}
+
+/// Keeps an object that a callback was lent, once more.
+///
+/// # Safety
+///
+/// `object` is NULL, or came from an `Arc` that lives.
+pub(super) unsafe fn keep<T>(object: *mut T) -> *mut T {
+    if !object.is_null() {
+        // SAFETY: the caller promises the same.
+        unsafe { Arc::increment_strong_count(object.cast_const()) };
+    }
+    object
+}
+
+/// Lets go of what was kept.
+///
+/// # Safety
+///
+/// `object` is NULL, or was given by [`keep`], and is let go of once for each time.
+pub(super) unsafe fn let_go<T>(object: *mut T) {
+    if object.is_null() {
+        return;
+    }
+    // SAFETY: the caller promises the same.
+    let object = unsafe { Arc::from_raw(object.cast_const()) };
     value((), || drop(object));
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use super::entry::{Outcome, ffi, get, need, plain, value};
+use super::entry::{Outcome, ffi, get, keep, let_go, need, plain, value};
 use super::error::{Failure, mcplink_error_t};
 use super::json::{json_payload, mcplink_json_t, optional_json, shown};
 use super::queue::Kind;
@@ -204,11 +204,8 @@ pub(super) fn unsupported() -> Failure {
 pub unsafe extern "C" fn mcplink_responder_keep(
     responder: *mut mcplink_responder_t,
 ) -> *mut mcplink_responder_t {
-    if !responder.is_null() {
-        // SAFETY: the header says that it is a responder of ours, which lives; it came from an `Arc`.
-        unsafe { Arc::increment_strong_count(responder.cast_const()) };
-    }
-    responder
+    // SAFETY: the header says that it is a responder of ours, which lives; it came from an `Arc`.
+    unsafe { keep(responder) }
 }
 
 /// Lets go of a responder that was kept. The last one to go answers an unanswered request: with an internal error, or with what was asked.
@@ -217,12 +214,8 @@ pub unsafe extern "C" fn mcplink_responder_keep(
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_free(responder: *mut mcplink_responder_t) {
-    if responder.is_null() {
-        return;
-    }
     // SAFETY: the header says that it was kept, and is let go of once.
-    let responder = unsafe { Arc::from_raw(responder.cast_const()) };
-    value((), || drop(responder));
+    unsafe { let_go(responder) }
 }
 
 /// The request that a responder answers.

@@ -6,7 +6,7 @@ use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
 use super::Hidden;
-use crate::cffi::entry::{Outcome, get, need, plain, value};
+use crate::cffi::entry::{Outcome, get, keep, let_go, need, plain, value};
 use crate::cffi::responder::mcplink_cancelled_fn;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{Text, mcplink_str_t, optional, payload, view_or_empty};
@@ -284,11 +284,8 @@ pub unsafe extern "C" fn mcplink_login_refuse(
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_keep(login: *mut mcplink_login_t) -> *mut mcplink_login_t {
-    if !login.is_null() {
-        // SAFETY: the header says that it is a login of ours, which lives; it came from an `Arc`.
-        unsafe { Arc::increment_strong_count(login.cast_const()) };
-    }
-    login
+    // SAFETY: the header says that it is a login of ours, which lives; it came from an `Arc`.
+    unsafe { keep(login) }
 }
 
 /// Lets go of a login that was kept. The last one to go gives up what was not answered.
@@ -297,10 +294,6 @@ pub unsafe extern "C" fn mcplink_login_keep(login: *mut mcplink_login_t) -> *mut
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_free(login: *mut mcplink_login_t) {
-    if login.is_null() {
-        return;
-    }
     // SAFETY: the header says that it was kept, and is let go of once.
-    let login = unsafe { Arc::from_raw(login.cast_const()) };
-    value((), || drop(login));
+    unsafe { let_go(login) }
 }
