@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use super::envelope::Envelope;
 use super::id::RequestId;
 use super::skim::Skim;
 use crate::error::{ErrorCode, Excerpt, RpcError};
@@ -102,30 +102,6 @@ pub enum Form {
     Response,
 }
 
-/// The members of a message, all of them raw: which type each has to have is checked with a better message than serde's.
-#[derive(Deserialize)]
-struct Envelope<'a> {
-    #[serde(borrow, default, deserialize_with = "present")]
-    jsonrpc: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    id: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    method: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    params: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    result: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    error: Option<&'a RawValue>,
-}
-
-/// Keeps `null` apart from an absent member.
-fn present<'de: 'a, 'a, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<&'a RawValue>, D::Error> {
-    <&RawValue>::deserialize(deserializer).map(Some)
-}
-
 impl Parsed {
     /// Reads what came in one piece: a message, or an array of them. Nesting deeper than `max_depth` is refused.
     pub fn read(bytes: Vec<u8>, max_depth: usize) -> Self {
@@ -140,6 +116,9 @@ impl Parsed {
                 )));
             }
         };
+        if let Some(envelope) = Envelope::scan(&text, max_depth) {
+            return Self::Single(Message::of(text, &envelope));
+        }
         if super::nesting::exceeds(text.as_bytes(), max_depth) {
             return Self::Single(Err(Malformed::unreadable(
                 text.as_bytes(),
@@ -187,46 +166,42 @@ impl Message {
     ///
     /// [`Malformed`] tells what is wrong, with the id where it can be read.
     pub fn read(text: String) -> Result<Self, Malformed> {
-        let envelope = match serde_json::from_str::<Envelope<'_>>(&text) {
-            Ok(envelope) => envelope,
-            Err(error) => return Err(Malformed::from_serde(&text, &error)),
-        };
-        let span = |raw: &RawValue| {
-            let start = raw.get().as_ptr() as usize - text.as_ptr() as usize;
-            start..start + raw.get().len()
-        };
+        if let Some(envelope) = Envelope::scan(&text, usize::MAX) {
+            return Self::of(text, &envelope);
+        }
+        match Envelope::read(&text) {
+            Ok(envelope) => Self::of(text, &envelope),
+            Err(error) => Err(Malformed::from_serde(&text, &error)),
+        }
+    }
+
+    /// The message with these members.
+    fn of(text: String, envelope: &Envelope) -> Result<Self, Malformed> {
         let refuse = |message: String, id: Option<RequestId>| Malformed {
             error: RpcError::invalid_request(message),
             id,
             form: match (
                 envelope.method.is_some(),
                 envelope.id.is_some(),
-                envelope.result.or(envelope.error),
+                envelope.result.is_some() || envelope.error.is_some(),
             ) {
-                (true, false, None) => Form::Notification,
-                (false, _, Some(_)) => Form::Response,
+                (true, false, false) => Form::Notification,
+                (false, _, true) => Form::Response,
                 _ => Form::Request,
             },
             excerpt: None,
         };
-        let id = match envelope
-            .id
-            .map(|raw| (raw, RequestId::from_json(raw.get())))
-        {
+        let written = |place: &Option<Range<usize>>| place.clone().map(|place| &text[place]);
+        let id = match written(&envelope.id).map(|raw| (raw, RequestId::from_json(raw))) {
             None => None,
             Some((_, Some(id))) => Some(id),
-            Some((raw, None)) if raw.get() == "null" && envelope.error.is_some() => None,
+            Some(("null", None)) if envelope.error.is_some() => None,
             Some((raw, None)) => {
-                return Err(refuse(
-                    format!(
-                        "id must be a string or an integer, not {}",
-                        Excerpt(raw.get())
-                    ),
-                    None,
-                ));
+                let text = format!("id must be a string or an integer, not {}", Excerpt(raw));
+                return Err(refuse(text, None));
             }
         };
-        match envelope.jsonrpc.map(RawValue::get) {
+        match written(&envelope.jsonrpc) {
             Some("\"2.0\"") => {}
             Some(other) => {
                 return Err(refuse(
@@ -241,22 +216,21 @@ impl Message {
                 ));
             }
         }
-        match (envelope.method, envelope.result, envelope.error) {
-            (Some(method), None, None) => {
-                let Some(method) = read_method(method, span) else {
-                    return Err(refuse(
-                        format!("method must be a string, not {}", Excerpt(method.get())),
-                        id,
-                    ));
+        match (&envelope.method, &envelope.result, &envelope.error) {
+            (Some(place), None, None) => {
+                let Some(method) = read_method(&text, place) else {
+                    let found = Excerpt(&text[place.clone()]);
+                    return Err(refuse(format!("method must be a string, not {found}"), id));
                 };
-                let params = match envelope.params {
-                    Some(raw) if !raw.get().starts_with('{') => {
-                        let mut malformed = refuse("params must be an object".to_owned(), id);
-                        malformed.error.code = ErrorCode::INVALID_PARAMS;
-                        return Err(malformed);
-                    }
-                    params => params.map(span),
-                };
+                let params = envelope.params.clone();
+                if params
+                    .as_ref()
+                    .is_some_and(|place| !text[place.start..].starts_with('{'))
+                {
+                    let mut malformed = refuse("params must be an object".to_owned(), id);
+                    malformed.error.code = ErrorCode::INVALID_PARAMS;
+                    return Err(malformed);
+                }
                 let call = Call {
                     text,
                     method,
@@ -274,10 +248,10 @@ impl Message {
                         id,
                     ));
                 }
-                let outcome = Outcome::Result(span(result));
+                let outcome = Outcome::Result(result.clone());
                 Ok(Self::Response(Response { id, text, outcome }))
             }
-            (None, None, Some(error)) => match serde_json::from_str::<RpcError>(error.get()) {
+            (None, None, Some(error)) => match serde_json::from_str(&text[error.clone()]) {
                 Ok(error) => Ok(Self::Response(Response {
                     id,
                     text,
@@ -304,18 +278,16 @@ impl Message {
     }
 }
 
-fn read_method(raw: &RawValue, span: impl Fn(&RawValue) -> Range<usize>) -> Option<Method> {
-    let text = raw.get();
-    if !text.starts_with('"') {
+fn read_method(text: &str, place: &Range<usize>) -> Option<Method> {
+    let written = &text[place.clone()];
+    if !written.starts_with('"') {
         return None;
     }
-    if text.contains('\\') {
-        return serde_json::from_str::<String>(text)
-            .ok()
-            .map(|method| Method::Decoded(method.into()));
+    if written.contains('\\') {
+        let method: Option<Box<str>> = serde_json::from_str(written).ok();
+        return method.map(Method::Decoded);
     }
-    let span = span(raw);
-    Some(Method::Span(span.start + 1..span.end - 1))
+    Some(Method::Span(place.start + 1..place.end - 1))
 }
 
 fn excerpt_of(bytes: &[u8]) -> Box<str> {

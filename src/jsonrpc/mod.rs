@@ -2,6 +2,7 @@
 //!
 //! Pure functions of bytes: nothing here reads, writes, waits or starts a thread.
 
+mod envelope;
 mod id;
 mod line;
 pub(crate) mod members;
