@@ -3,7 +3,6 @@
 //! It decides nothing; it is there to be shown ([`Activity`](super::Activity)), and to notice handlers that run for long. Whoever reads
 //! looks after them now and then, so that no thread is needed for it; who ends late says so too.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
@@ -14,6 +13,9 @@ use crate::sync::Mutex;
 
 /// Nobody waits longer than this for a look.
 const FAR: Duration = Duration::from_secs(3600);
+
+/// So many places are kept when nothing is in hand any more.
+const KEPT: usize = 64;
 
 #[derive(Debug)]
 pub(crate) struct InHand {
@@ -26,11 +28,20 @@ pub(crate) struct InHand {
 
 #[derive(Debug)]
 struct State {
-    last_key: u64,
-    /// By their keys, which rise: none of them is looked for for long, however many there are.
-    items: BTreeMap<u64, Item>,
+    last_turn: u32,
+    /// Each has its place for as long as it is there: none is looked for, however many there are.
+    places: Vec<Place>,
+    /// Places that are free. The last one that became so is taken first.
+    free: Vec<u32>,
     /// When to look for handlers that run long.
     look_at: Instant,
+}
+
+#[derive(Debug, Default)]
+struct Place {
+    /// Tells an item from those that had the place before.
+    turn: u32,
+    item: Option<Item>,
 }
 
 #[derive(Debug)]
@@ -61,8 +72,9 @@ pub(crate) struct Late {
 impl InHand {
     pub(crate) fn new(long: Duration, now: Instant) -> Self {
         let state = State {
-            last_key: 0,
-            items: BTreeMap::new(),
+            last_turn: 0,
+            places: Vec::new(),
+            free: Vec::new(),
             look_at: now,
         };
         Self {
@@ -74,12 +86,6 @@ impl InHand {
 
     /// Something comes in. The key is to be given to [`leave`](Self::leave).
     pub(crate) fn enter(&self, method: &str, id: Option<&RequestId>, now: Instant) -> u64 {
-        let mut state = self.state.lock();
-        state.last_key += 1;
-        let key = state.last_key;
-        if state.items.is_empty() {
-            state.look_at = now + self.long.min(FAR);
-        }
         let item = Item {
             method: method.into(),
             id: id.cloned(),
@@ -87,8 +93,22 @@ impl InHand {
             open: true,
             run: None,
         };
-        state.items.insert(key, item);
-        self.count.store(state.items.len(), Ordering::Release);
+        let mut state = self.state.lock();
+        if state.count() == 0 {
+            state.look_at = now + self.long.min(FAR);
+        }
+        let number = state.free.pop().unwrap_or_else(|| {
+            state.places.push(Place::default());
+            u32::try_from(state.places.len() - 1).expect("requests in hand are limited")
+        });
+        let turn = state.last_turn.wrapping_add(1);
+        state.last_turn = turn;
+        state.places[number as usize] = Place {
+            turn,
+            item: Some(item),
+        };
+        let key = u64::from(turn) << 32 | u64::from(number);
+        self.count.store(state.count(), Ordering::Release);
         key
     }
 
@@ -125,13 +145,22 @@ impl InHand {
 
     fn change(&self, key: u64, change: impl FnOnce(&mut Item)) {
         let mut state = self.state.lock();
-        let Some(item) = state.items.get_mut(&key) else {
+        let number = key as u32;
+        let Some(place) = state.places.get_mut(number as usize) else {
+            return;
+        };
+        let is_its = u64::from(place.turn) == key >> 32;
+        let Some(item) = place.item.as_mut().filter(|_| is_its) else {
             return;
         };
         change(item);
         if !item.open && item.run.is_none() {
-            let gone = state.items.remove(&key);
-            self.count.store(state.items.len(), Ordering::Release);
+            let gone = place.item.take();
+            state.free.push(number);
+            if state.count() == 0 && state.places.len() > KEPT {
+                (state.places, state.free) = (Vec::new(), Vec::new());
+            }
+            self.count.store(state.count(), Ordering::Release);
             drop(state);
             drop(gone);
         }
@@ -152,7 +181,7 @@ impl InHand {
         }
         let mut next = self.long;
         let mut late = Vec::new();
-        for item in state.items.values_mut() {
+        for item in state.places.iter_mut().filter_map(|place| place.item.as_mut()) {
             let what = item.what();
             let Some(run) = item.run.as_mut().filter(|run| !run.told) else {
                 continue;
@@ -174,7 +203,8 @@ impl InHand {
     pub(crate) fn show(&self, now: Instant) -> Vec<OpenRequest> {
         let span = |since| now.saturating_duration_since(since);
         let state = self.state.lock();
-        let shown = state.items.values().map(|item| OpenRequest {
+        let items = state.places.iter().filter_map(|place| place.item.as_ref());
+        let shown = items.map(|item| OpenRequest {
             id: item.id.clone(),
             method: item.method.to_string(),
             age: span(item.since),
@@ -187,6 +217,12 @@ impl InHand {
         drop(state);
         shown.sort_by_key(|request| std::cmp::Reverse(request.age));
         shown
+    }
+}
+
+impl State {
+    fn count(&self) -> usize {
+        self.places.len() - self.free.len()
     }
 }
 

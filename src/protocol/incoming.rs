@@ -12,9 +12,9 @@
 //! that lock while it is *open*. So there is one response, none after a cancel, and no progress after either.
 //!
 //! **Locks:** an exchange's, then the outbox's. The table's is never held together with another.
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::{Arc, OnceLock};
 
 use super::cancel::{Callback, CancelToken};
 use super::outlet::Origin;
@@ -26,7 +26,8 @@ use crate::sync::Mutex;
 #[derive(Debug)]
 pub(crate) struct Exchange {
     pub(crate) id: RequestId,
-    pub(crate) cancel: CancelToken,
+    /// Made for the first who looks: most requests end before anybody does.
+    cancel: OnceLock<CancelToken>,
     pub(crate) origin: Origin,
     /// Its key in the table when that is not the id.
     number: Option<u64>,
@@ -63,11 +64,16 @@ impl Exchange {
     fn new(id: RequestId, origin: Origin, number: Option<u64>) -> Self {
         Self {
             id,
-            cancel: CancelToken::new(),
+            cancel: OnceLock::new(),
             origin,
             number,
             phase: Mutex::new(Phase::Open),
         }
+    }
+
+    /// What is triggered when nobody waits for the answer any more.
+    pub(crate) fn cancel(&self) -> &CancelToken {
+        self.cancel.get_or_init(CancelToken::new)
     }
 
     /// Makes the step to *answered*: the caller alone may now queue the response.
@@ -112,9 +118,9 @@ pub(crate) struct Exchanges(Mutex<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
-    open: HashMap<RequestId, Arc<Exchange>>,
+    open: BTreeMap<RequestId, Arc<Exchange>>,
     /// Those whose ids are not unique here.
-    apart: HashMap<u64, Arc<Exchange>>,
+    apart: BTreeMap<u64, Arc<Exchange>>,
     next: u64,
     closed: bool,
 }
@@ -124,10 +130,10 @@ impl Table {
     fn remove(&mut self, exchange: &Arc<Exchange>) {
         if let Some(number) = exchange.number {
             self.apart.remove(&number);
-        } else if let Entry::Occupied(held) = self.open.entry(exchange.id.clone())
-            && Arc::ptr_eq(held.get(), exchange)
+        } else if let Some(held) = self.open.get(&exchange.id)
+            && Arc::ptr_eq(held, exchange)
         {
-            held.remove();
+            self.open.remove(&exchange.id);
         }
     }
 }
@@ -179,7 +185,7 @@ impl Exchanges {
         let exchange = self.0.lock().open.remove(id)?;
         exchange.step(Phase::Cancelled).ok()?;
         exchange.close_outlet();
-        let callbacks = exchange.cancel.fire(reason);
+        let callbacks = exchange.cancel().fire(reason);
         Some((exchange, callbacks))
     }
 
@@ -188,7 +194,7 @@ impl Exchanges {
         self.0.lock().remove(exchange);
         exchange.step(Phase::Cancelled).ok()?;
         exchange.close_outlet();
-        Some(exchange.cancel.fire(Some(reason.to_owned())))
+        Some(exchange.cancel().fire(Some(reason.to_owned())))
     }
 
     /// The connection ends: every request is closed and its handler told, and no other one is entered. Gives what the handlers want to
@@ -204,7 +210,7 @@ impl Exchanges {
             .flat_map(|exchange| {
                 exchange.close_outlet();
                 exchange
-                    .cancel
+                    .cancel()
                     .fire(Some("the connection is closed".to_owned()))
             })
             .collect()
@@ -285,8 +291,8 @@ mod tests {
         let exchange = exchanges.open(&id, &Origin::default()).expect("free");
         let (_, callbacks) = exchanges.cancel(&id, Some("why".to_owned())).expect("open");
         assert!(callbacks.is_empty());
-        assert!(exchange.cancel.is_triggered());
-        assert_eq!(exchange.cancel.reason().as_deref(), Some("why"));
+        assert!(exchange.cancel().is_triggered());
+        assert_eq!(exchange.cancel().reason().as_deref(), Some("why"));
         assert_eq!(
             exchange.begin_answer().expect_err("cancelled").kind(),
             ErrorKind::Cancelled
@@ -336,7 +342,7 @@ mod loom_tests {
             let answered = answering.join().expect("no panic");
             assert!(!(cancelled && answered), "both won");
             assert!(!exchange.is_open());
-            assert_eq!(exchange.cancel.is_triggered(), !answered);
+            assert_eq!(exchange.cancel().is_triggered(), !answered);
         });
     }
 }

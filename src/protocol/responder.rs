@@ -64,12 +64,12 @@ impl Responder {
 
     /// Whether the peer cancelled the request, or the connection closed. Cheap: poll it.
     pub fn is_cancelled(&self) -> bool {
-        self.exchange.cancel.is_triggered()
+        self.exchange.cancel().is_triggered()
     }
 
     /// The token that is triggered when the peer cancels the request, or the connection closes.
     pub fn cancel_token(&self) -> &CancelToken {
-        &self.exchange.cancel
+        self.exchange.cancel()
     }
 
     /// Why nothing can be sent for the request any more, if it is so.

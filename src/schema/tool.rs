@@ -399,20 +399,12 @@ impl CallToolResult {
         self.is_error.unwrap_or(false)
     }
 
-    /// Appends the JSON text, as it is serialised.
-    pub(crate) fn append_to(&self, buffer: &mut Vec<u8>) -> serde_json::Result<()> {
-        #[derive(Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Rest<'a> {
-            #[serde(skip_serializing_if = "Option::is_none")]
-            structured_content: &'a Option<Box<RawValue>>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            is_error: Option<bool>,
-            #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-            meta: &'a Option<ResultMetaObject>,
-            #[serde(flatten)]
-            extra: &'a Extra,
-        }
+    /// Appends the JSON text, as it is serialised. `written_meta` is the text of `_meta` for a result that has none.
+    pub(crate) fn append_to(
+        &self,
+        written_meta: Option<&str>,
+        buffer: &mut Vec<u8>,
+    ) -> serde_json::Result<()> {
         let Self {
             result_type,
             content,
@@ -435,22 +427,32 @@ impl CallToolResult {
             block.append_to(buffer)?;
         }
         buffer.push(b']');
-        let rest = buffer.len();
-        serde_json::to_writer(
-            &mut *buffer,
-            &Rest {
-                structured_content,
-                is_error: *is_error,
-                meta,
-                extra,
-            },
-        )?;
-        // One object is made of both: the other one's opening brace becomes a comma, unless nothing comes behind it.
-        if buffer[rest..] == *b"{}" {
-            buffer.remove(rest);
-        } else {
-            buffer[rest] = b',';
+        if let Some(structured_content) = structured_content {
+            buffer.extend_from_slice(b",\"structuredContent\":");
+            buffer.extend_from_slice(structured_content.get().as_bytes());
         }
+        if let Some(is_error) = is_error {
+            buffer.extend_from_slice(b",\"isError\":");
+            serde_json::to_writer(&mut *buffer, is_error)?;
+        }
+        match (meta, written_meta) {
+            (Some(meta), _) => {
+                buffer.extend_from_slice(b",\"_meta\":");
+                serde_json::to_writer(&mut *buffer, meta)?;
+            }
+            (None, Some(written)) => {
+                buffer.extend_from_slice(b",\"_meta\":");
+                buffer.extend_from_slice(written.as_bytes());
+            }
+            (None, None) => {}
+        }
+        for (key, value) in extra {
+            buffer.push(b',');
+            serde_json::to_writer(&mut *buffer, key)?;
+            buffer.push(b':');
+            serde_json::to_writer(&mut *buffer, value)?;
+        }
+        buffer.push(b'}');
         Ok(())
     }
 

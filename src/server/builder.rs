@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -52,6 +52,7 @@ impl ServerBuilder {
         };
         let inner = Inner {
             info,
+            meta_text: OnceLock::new(),
             instructions: None,
             revisions: ProtocolVersion::ALL.iter().rev().copied().collect(),
             names_itself: true,

@@ -134,7 +134,10 @@ impl ToolCall {
         }
         let context = self.call.into_context();
         let result = result.map(|mut result| {
-            context.mark(&mut result.meta);
+            // What travels beside each result is written as it is, unless it meets something else there.
+            if result.meta.is_some() || context.task().is_some() {
+                context.mark(&mut result.meta);
+            }
             result.fit_to(context.terms().revision);
             result
         });

@@ -1,7 +1,7 @@
 //! What a handler knows of the call that it serves, and can do for it.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
 use serde::Serialize;
@@ -31,11 +31,15 @@ use crate::schema::{
 use crate::sync::Mutex;
 
 /// The call that a handler serves.
-pub struct Context {
+///
+/// It goes through many hands, so it is one pointer.
+pub struct Context(Box<Call>);
+
+struct Call {
     request: Request,
     responder: Responder,
     terms: Arc<Terms>,
-    meta: RequestMetaObject,
+    meta: Option<Arc<RequestMetaObject>>,
     link: Arc<Link>,
     pace: Mutex<Pace>,
     /// How many more log messages the call may send.
@@ -54,14 +58,14 @@ impl Context {
         request: Request,
         responder: Responder,
         terms: Arc<Terms>,
-        meta: Option<RequestMetaObject>,
+        meta: Option<Arc<RequestMetaObject>>,
     ) -> Self {
         let now = Instant::now();
-        Self {
+        Self(Box::new(Call {
             request,
             responder,
             terms,
-            meta: meta.unwrap_or_default(),
+            meta,
             link: Arc::clone(link),
             pace: Mutex::new(Pace::new(now)),
             logs: Mutex::new(Budget::new(now)),
@@ -69,68 +73,68 @@ impl Context {
             turns: Turns::default(),
             asker: None,
             task: None,
-        }
+        }))
     }
 
     /// Lets the handler ask, and gives it the answers of earlier rounds.
     pub(super) fn asking(mut self, asker: Asker, rounds: Rounds) -> Self {
-        self.asker = Some(asker);
-        self.rounds = Mutex::new(rounds);
+        self.0.asker = Some(asker);
+        self.0.rounds = Mutex::new(rounds);
         self
     }
 
     /// Has what the call says from now on kept in a task; gives the right to answer the client's request. `None` when the connection closes.
     pub(super) fn turn_into(&mut self, task: &Arc<Task>) -> Option<Responder> {
-        let (detached, work) = self.responder.detach(task.outlet(self.peer()))?;
+        let (detached, work) = self.0.responder.detach(task.outlet(self.peer()))?;
         task.hold(work);
-        self.task = Some(Arc::clone(task));
-        Some(std::mem::replace(&mut self.responder, detached))
+        self.0.task = Some(Arc::clone(task));
+        Some(std::mem::replace(&mut self.0.responder, detached))
     }
 
     pub(super) fn task(&self) -> Option<&Arc<Task>> {
-        self.task.as_ref()
+        self.0.task.as_ref()
     }
 
     /// What messages of a legacy task say of it.
     fn related_task(&self) -> Option<(String, Value)> {
-        let task = self.task.as_ref().filter(|task| !task.is_modern())?;
+        let task = self.0.task.as_ref().filter(|task| !task.is_modern())?;
         let related = json!({ "taskId": task.id() });
         Some((meta_key::RELATED_TASK.to_owned(), related))
     }
 
     /// What sends the client questions of this call.
     pub(super) fn asking_client(&self) -> Asking {
-        self.responder.asking()
+        self.0.responder.asking()
     }
 
     pub(super) fn rounds(&self) -> &Mutex<Rounds> {
-        &self.rounds
+        &self.0.rounds
     }
 
     pub(super) fn turns(&self) -> &Turns {
-        &self.turns
+        &self.0.turns
     }
 
     /// The calls of the connection that wait for answers.
     pub(super) fn waiting(&self) -> &Waiting {
-        &self.link.waiting
+        &self.0.link.waiting
     }
 
     /// The call waits for answers: it is not one in hand.
     pub(super) fn stand_aside(&mut self) {
-        self.responder.stand_aside();
+        self.0.responder.stand_aside();
     }
 
     /// The call has its answers.
     pub(super) fn come_back(&mut self) {
-        self.responder.come_back();
+        self.0.responder.come_back();
     }
 
     /// Tells the host something about the call that is nobody else's business.
     pub(crate) fn tell_host(&self, level: LogLevel, text: impl FnOnce() -> String) {
         self.peer().core().log_as("server", level, || {
             let (method, text) = (self.method(), text());
-            match &self.asker {
+            match &self.0.asker {
                 Some(asker) => format!("{method} '{}': {text}", Excerpt(&asker.target)),
                 None => text,
             }
@@ -138,39 +142,40 @@ impl Context {
     }
 
     pub(super) fn asker(&self) -> Option<&Asker> {
-        self.asker.as_ref()
+        self.0.asker.as_ref()
     }
 
     /// The method of the request, such as `tools/call`.
     pub fn method(&self) -> &str {
-        self.request.method()
+        self.0.request.method()
     }
 
     /// The params of the request, as JSON text and as they came. When a client has answered questions these are the params of its latest
     /// request, with the answers.
     pub fn params(&self) -> &str {
-        self.request.params()
+        self.0.request.params()
     }
 
     /// Who asks, in which revision, and what the client can do.
     pub fn terms(&self) -> &Terms {
-        &self.terms
+        &self.0.terms
     }
 
     /// The same for who keeps them longer than the call.
     #[cfg(feature = "cffi")]
     pub(crate) fn shared_terms(&self) -> &Arc<Terms> {
-        &self.terms
+        &self.0.terms
     }
 
     /// A number that no other connection of this server has. Over HTTP, all clients of the modern era share one.
     pub fn connection(&self) -> u64 {
-        self.link.number
+        self.0.link.number
     }
 
     /// What travels beside the params, without what [`terms`](Self::terms) says.
     pub fn meta(&self) -> &RequestMetaObject {
-        &self.meta
+        static NONE: LazyLock<RequestMetaObject> = LazyLock::new(RequestMetaObject::default);
+        self.0.meta.as_deref().unwrap_or_else(|| &NONE)
     }
 
     /// In which trace the call happens: for spans of one's own, and to be handed on. Questions that the call asks a client of the legacy era
@@ -178,7 +183,7 @@ impl Context {
     ///
     /// Spec: Base Protocol, "`_meta`" (2026-07-28).
     pub fn trace_context(&self) -> TraceContext {
-        self.meta.trace_context()
+        self.meta().trace_context()
     }
 
     /// Refuses the call unless the client declared this extension: to be given on with `?`. What can be done without the extension is
@@ -189,37 +194,37 @@ impl Context {
     /// [`ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY`], with the capability that is missing; [`ErrorCode::INVALID_REQUEST`] before
     /// 2026-07-28, where there is no such code.
     pub fn need_extension(&self, id: &str) -> Result<(), RpcError> {
-        if self.terms.capabilities.extension(id).is_some() {
+        if self.0.terms.capabilities.extension(id).is_some() {
             return Ok(());
         }
-        Err(missing_extension(id, &self.terms))
+        Err(missing_extension(id, &self.0.terms))
     }
 
     /// Whether the client cancelled the call, or has gone. Cheap: poll it in long work, and return when it is so.
     pub fn is_cancelled(&self) -> bool {
-        self.responder.is_cancelled()
+        self.0.responder.is_cancelled()
     }
 
     /// Why nothing can be told about the call any more, if it is so.
     #[cfg(feature = "cffi")]
     pub(crate) fn check_open(&self) -> Result<()> {
-        self.responder.check_open()
+        self.0.responder.check_open()
     }
 
     /// The token that is triggered when the client cancels the call, or has gone: to wait on, or to hand on.
     pub fn cancel_token(&self) -> &CancelToken {
-        self.responder.cancel_token()
+        self.0.responder.cancel_token()
     }
 
     /// On whose behalf the client acts, if that is known: over HTTP, what the server's check of the request said; elsewhere what was given to
     /// [`Server::open_for`](super::Server::open_for).
     pub fn principal(&self) -> Option<&str> {
-        self.link.principal_of(&self.responder)
+        self.0.link.principal_of(&self.0.responder)
     }
 
     /// Who asks and what that one may do, if that was found out: see [`principal`](Self::principal).
     pub fn identity(&self) -> Option<&Principal> {
-        self.link.identity_of(&self.responder)
+        self.0.link.identity_of(&self.0.responder)
     }
 
     /// Refuses the call unless all these scopes were granted: to be given on with `?`, by a handler that finds out what it needs only when it
@@ -233,21 +238,21 @@ impl Context {
     /// users for more.
     pub fn need_scopes(&self, scopes: &[&str]) -> Result<(), RpcError> {
         let needed = scope_set(scopes);
-        if self.link.grants(&self.responder, &needed) {
+        if self.0.link.grants(&self.0.responder, &needed) {
             return Ok(());
         }
-        self.responder.demand(&needed);
+        self.0.responder.demand(&needed);
         Err(scopes::missing(&needed))
     }
 
     /// The client's side of the connection.
     pub fn peer(&self) -> Peer {
-        self.responder.peer()
+        self.0.responder.peer()
     }
 
     /// Under which the request is seen among what is in hand.
     pub(super) fn key(&self) -> Option<u64> {
-        self.responder.key()
+        self.0.responder.key()
     }
 
     /// Tells the client how far the call is, if it wants to know.
@@ -255,13 +260,13 @@ impl Context {
     /// `progress` has to grow from message to message; one that doesn't is dropped. Of a flood only some are sent, the last one always.
     /// Does nothing once the call is answered or cancelled.
     pub fn progress(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
-        if self.meta.progress_token.is_none() {
+        if self.meta().progress_token.is_none() {
             return;
         }
         let mut progress = Progress::new(progress);
         (progress.total, progress.message) = (total, message.map(str::to_owned));
         // The lock is held while the message is sent, so that those of several threads go out in growing order.
-        let mut pace = self.pace.lock();
+        let mut pace = self.0.pace.lock();
         if let Some(progress) = pace.admit(progress, Instant::now()) {
             self.send(progress);
         }
@@ -280,7 +285,7 @@ impl Context {
     /// Spec: Transports, "Streamable HTTP", "Sending Messages to the Server" (2025-11-25).
     #[cfg(feature = "http-server")]
     pub fn send_away(&self, retry: std::time::Duration) -> Result<()> {
-        self.responder.send_away(retry)
+        self.0.responder.send_away(retry)
     }
 
     /// Sends the client a log message, if it wants one.
@@ -298,7 +303,7 @@ impl Context {
     ///
     /// Spec: Server Features, Utilities, "Logging" (every revision).
     pub fn log(&self, level: LoggingLevel, logger: Option<&str>, data: impl Serialize) {
-        if !self.wants_log(&level) || !self.logs.lock().take(Instant::now()) {
+        if !self.wants_log(&level) || !self.0.logs.lock().take(Instant::now()) {
             return;
         }
         let Ok(mut params) = LoggingMessageNotificationParams::new(level, &data) else {
@@ -309,37 +314,39 @@ impl Context {
         self.release(Outgoing::Log(&mut params));
         // It fails when nobody wants to know any more: answered, cancelled, closed.
         _ = self
+            .0
             .responder
             .notify(method::NOTIFICATIONS_MESSAGE, &params);
     }
 
     fn wants_log(&self, level: &LoggingLevel) -> bool {
-        let asked = if self.terms.revision.is_modern() {
-            let minimum = self.meta.log_level.as_ref();
+        let asked = if self.0.terms.revision.is_modern() {
+            let minimum = self.meta().log_level.as_ref();
             minimum.is_some_and(|minimum| level.is_at_least(minimum))
         } else {
-            self.link.conversation.wants_log(level)
+            self.0.link.conversation.wants_log(level)
         };
         // The schema knows the eight levels only.
-        asked && self.link.server.logging && level.severity().is_some()
+        asked && self.0.link.server.logging && level.severity().is_some()
     }
 
     fn send(&self, progress: Progress) {
-        let Some(token) = &self.meta.progress_token else {
+        let Some(token) = &self.meta().progress_token else {
             return;
         };
         let mut params = ProgressNotificationParams::new(token.clone(), progress.progress);
         (params.total, params.message) = (progress.total, progress.message);
         params.meta = self.notification_meta();
-        params.fit_to(self.terms.revision);
+        params.fit_to(self.0.terms.revision);
         // It fails when nobody wants to know any more: answered, cancelled, closed.
         _ = self
+            .0
             .responder
             .notify(method::NOTIFICATIONS_PROGRESS, &params);
     }
 
     pub(super) fn server(&self) -> &Arc<Inner> {
-        &self.link.server
+        &self.0.link.server
     }
 
     /// What travels beside notifications of the call.
@@ -362,14 +369,14 @@ impl Context {
     /// What the client learns of a failure; the rest is for the host.
     pub(super) fn reveal(&self, error: HandlerError, noun: &str, name: &str) -> RpcError {
         if let Failure::Scopes(scopes) = &error.0 {
-            self.responder.demand(scopes);
+            self.0.responder.demand(scopes);
         }
-        self.link.reveal(&self.peer(), error.0, noun, name)
+        self.0.link.reveal(&self.peer(), error.0, noun, name)
     }
 
     /// What travels beside each result.
     pub(super) fn result_meta(&self) -> Option<ResultMetaObject> {
-        let mut meta = self.server().result_meta(self.terms.revision);
+        let mut meta = self.server().result_meta(self.0.terms.revision);
         if let Some((key, related)) = self.related_task() {
             meta.get_or_insert_default().extra.insert(key, related);
         }
@@ -378,25 +385,31 @@ impl Context {
 
     /// Answers with a result, unless the handler has to be run again first.
     pub(super) fn conclude(self, answer: Result<impl Serialize, RpcError>) -> Result<()> {
-        self.conclude_with(answer, |result, buffer| {
+        self.conclude_with(answer, |result, _, buffer| {
             serde_json::to_writer(buffer, result)
         })
     }
 
-    /// The same with a result that is appended to the answer by a function.
+    /// The same with a result that is appended to the answer by a function, which is also given what travels beside each result, as text.
     pub(super) fn conclude_with<R>(
         self,
         answer: Result<R, RpcError>,
-        append: impl FnOnce(&R, &mut Vec<u8>) -> serde_json::Result<()>,
+        append: impl FnOnce(&R, Option<&str>, &mut Vec<u8>) -> serde_json::Result<()>,
     ) -> Result<()> {
-        if self.rounds.lock().needs_input() {
+        if self.0.rounds.lock().needs_input() {
             return asking::ask_client(self);
         }
         match answer {
             Ok(result) => {
                 self.finish_progress();
-                self.responder
-                    .respond_with(|buffer| append(&result, buffer))
+                let Call {
+                    responder,
+                    link,
+                    terms,
+                    ..
+                } = *self.0;
+                let meta = link.server.written_meta(terms.revision);
+                responder.respond_with(|buffer| append(&result, meta, buffer))
             }
             Err(error) => self.refuse(error),
         }
@@ -404,23 +417,24 @@ impl Context {
 
     pub(super) fn give(self, result: &impl Serialize) -> Result<()> {
         self.finish_progress();
-        self.responder.respond(result)
+        self.0.responder.respond(result)
     }
 
     pub(super) fn refuse(self, error: RpcError) -> Result<()> {
         self.finish_progress();
         let error = match error.code {
             ErrorCode::URL_ELICITATION_REQUIRED => self.demand_pages(error),
-            _ => for_revision(error, self.terms.revision),
+            _ => for_revision(error, self.0.terms.revision),
         };
-        self.responder.refuse(&error)
+        self.0.responder.refuse(&error)
     }
 
     /// What a client is told that has to visit pages first: only 2025-11-25 has an error for it, and only for clients that open pages.
     fn demand_pages(&self, error: RpcError) -> RpcError {
-        let knows = self.terms.revision == ProtocolVersion::V2025_11_25;
+        let knows = self.0.terms.revision == ProtocolVersion::V2025_11_25;
         if !knows
             || !self
+                .0
                 .terms
                 .capabilities
                 .supports_elicitation(ElicitationMode::Url)
@@ -440,7 +454,7 @@ impl Context {
     }
 
     fn finish_progress(&self) {
-        if let Some(progress) = self.pace.lock().finish() {
+        if let Some(progress) = self.0.pace.lock().finish() {
             self.send(progress);
         }
     }
@@ -449,8 +463,8 @@ impl Context {
 impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Context")
-            .field("responder", &self.responder)
-            .field("terms", &self.terms)
+            .field("responder", &self.0.responder)
+            .field("terms", &self.0.terms)
             .finish_non_exhaustive()
     }
 }

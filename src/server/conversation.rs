@@ -46,7 +46,7 @@ const MAX_KEPT: usize = 1024;
 struct Known {
     text: Box<str>,
     /// Without what the terms consist of.
-    meta: RequestMetaObject,
+    meta: Arc<RequestMetaObject>,
     terms: Arc<Terms>,
 }
 
@@ -108,20 +108,21 @@ impl Conversation {
         &self,
         text: &str,
         served: &[ProtocolVersion],
-    ) -> serde_json::Result<Result<(RequestMetaObject, Arc<Terms>), RpcError>> {
+    ) -> serde_json::Result<Result<(Arc<RequestMetaObject>, Arc<Terms>), RpcError>> {
         let known = self.latest.lock().clone();
         if let Some(known) = known.filter(|known| *known.text == *text) {
-            return Ok(Ok((known.meta.clone(), Arc::clone(&known.terms))));
+            return Ok(Ok((Arc::clone(&known.meta), Arc::clone(&known.terms))));
         }
         let mut meta: RequestMetaObject = serde_json::from_str(text)?;
         let is_modern = is_modern(Some(&meta));
         let terms = self.terms(Some(&mut meta), served);
         // One that names a token is of this request only.
+        let meta = Arc::new(meta);
         let may_return = is_modern && meta.progress_token.is_none() && text.len() <= MAX_KEPT;
         if let (true, Ok(terms)) = (may_return, &terms) {
             let known = Known {
                 text: text.into(),
-                meta: meta.clone(),
+                meta: Arc::clone(&meta),
                 terms: Arc::clone(terms),
             };
             let replaced = self.latest.lock().replace(Arc::new(known));

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::Inner;
@@ -28,10 +28,10 @@ use crate::jsonrpc::members::read_beside;
 use crate::protocol::principal::Principal;
 use crate::protocol::{Handlers, LogLevel, Peer, Responder};
 use crate::schema::{
-    CallToolRequestParams, DiscoverResult, EmptyResult, FitTo, InitializeRequestParams,
-    InitializeResult, JsonObject, PaginatedRequestParams, PromptsCapability, ProtocolVersion,
+    DiscoverResult, EmptyResult, FitTo, InitializeRequestParams,
+    InitializeResult, InputResponses, JsonObject, PaginatedRequestParams, PromptsCapability, ProtocolVersion,
     RequestMetaObject, RequestParams, ResourcesCapability, ResultMetaObject, ServerCapabilities,
-    SetLevelRequestParams, TASKS_EXTENSION, TasksCapability, ToolsCapability, method,
+    SetLevelRequestParams, TASKS_EXTENSION, TaskMetadata, TasksCapability, ToolsCapability, method,
 };
 
 /// Answers one request.
@@ -142,12 +142,22 @@ pub(super) fn handlers(server: &Inner) -> Handlers {
     )
 }
 
+/// The params of `tools/call` that are read at once.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CallParams {
+    name: String,
+    input_responses: Option<InputResponses>,
+    request_state: Option<String>,
+    task: Option<TaskMetadata>,
+}
+
 /// A tool that is called, how, by whom, and whether as a task.
 struct Found {
     entry: Arc<Entry>,
-    /// Without the arguments.
-    params: CallToolRequestParams,
+    params: CallParams,
     arguments: Option<Box<str>>,
+    meta: Option<Arc<RequestMetaObject>>,
     terms: Arc<Terms>,
     start: Option<Start>,
 }
@@ -406,10 +416,11 @@ impl Link {
                     entry,
                     params,
                     arguments,
+                    meta,
                     terms,
                     start,
                 } = found;
-                let context = Context::new(self, request, responder, terms, params.meta);
+                let context = Context::new(self, request, responder, terms, meta);
                 let work = Arc::clone(&entry);
                 let asker = Asker {
                     target: params.name,
@@ -441,19 +452,17 @@ impl Link {
     fn find_tool(&self, request: &Request, responder: &Responder) -> Result<Found, RpcError> {
         self.need(request, self.server.has(List::Tools))?;
         // Arguments may be large, and are for the handler to look into; `_meta` is often the same as before.
-        let read =
-            read_beside::<CallToolRequestParams, 2>(request.params(), ["arguments", "_meta"]);
-        let (mut params, aside) = read.map_err(|error| unfit(request, &error))?;
+        let read = read_beside::<CallParams, 2>(request.params(), ["arguments", "_meta"]);
+        let (params, aside) = read.map_err(|error| unfit(request, &error))?;
         let [arguments, meta] = aside.map(|text| text.filter(|text| *text != "null"));
         let arguments: Option<Box<str>> = arguments.map(Box::from);
-        let terms = match meta {
-            None => self.terms(responder, None)?,
+        let (meta, terms) = match meta {
+            None => (None, self.terms(responder, None)?),
             Some(text) => {
                 let read = self.conversation.read_terms(text, &self.server.revisions);
                 let (meta, terms) = read.map_err(|error| unfit(request, &error))??;
-                params.meta = Some(meta);
                 self.attend(responder, &terms);
-                terms
+                (Some(meta), terms)
             }
         };
         if arguments
@@ -463,8 +472,7 @@ impl Link {
             return Err(RpcError::invalid_params("arguments must be an object"));
         }
         let tool = Primitive::Tool(&params.name);
-        let meta = params.meta.as_ref();
-        self.admit(&self.access(request, responder, Some(tool), &terms, meta))?;
+        self.admit(&self.access(request, responder, Some(tool), &terms, meta.as_deref()))?;
         let Some(entry) = self.server.tools.find(&params.name) else {
             return Err(tool.unknown());
         };
@@ -476,6 +484,7 @@ impl Link {
             entry,
             params,
             arguments,
+            meta,
             terms,
             start,
         })
@@ -615,5 +624,17 @@ impl Inner {
     pub(super) fn result_meta(&self, revision: ProtocolVersion) -> Option<ResultMetaObject> {
         let named = self.names_itself_to(revision);
         named.then(|| ResultMetaObject::default().server_info(self.info.clone()))
+    }
+
+    /// The same as JSON text, which is written once.
+    pub(super) fn written_meta(&self, revision: ProtocolVersion) -> Option<&str> {
+        if !self.names_itself_to(revision) {
+            return None;
+        }
+        let written = self.meta_text.get_or_init(|| {
+            let meta = self.result_meta(revision);
+            serde_json::to_string(&meta).expect("texts are JSON").into()
+        });
+        Some(written)
     }
 }

@@ -103,6 +103,8 @@ pub struct Server(Arc<Inner>);
 
 struct Inner {
     info: Implementation,
+    /// What travels beside each result of the modern era.
+    meta_text: OnceLock<Box<str>>,
     instructions: Option<String>,
     /// Newest first.
     revisions: Vec<ProtocolVersion>,

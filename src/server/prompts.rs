@@ -302,7 +302,7 @@ impl Link {
             Ok(found) => found,
             Err(error) => return send::<()>(Err(error), responder),
         };
-        let context = Context::new(self, request, responder, terms, params.meta);
+        let context = Context::new(self, request, responder, terms, params.meta.map(Arc::new));
         let asker = Asker {
             target: params.name,
             arguments: Some(text.into()),

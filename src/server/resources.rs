@@ -295,7 +295,7 @@ impl Link {
                 return send::<()>(Err(error), responder);
             }
         };
-        let context = Context::new(self, request, responder, terms, params.meta);
+        let context = Context::new(self, request, responder, terms, params.meta.map(Arc::new));
         let asker = Asker {
             target: params.uri,
             arguments: None,

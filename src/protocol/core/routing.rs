@@ -231,10 +231,10 @@ impl Core {
             self.in_hand.enter(method, id, Instant::now())
         });
         let responder = Responder::new(Arc::clone(self), exchange, request.method(), key);
-        let job: Job = Box::new(move || call(request, responder));
+        let job = move || call(request, responder);
         match key {
             None => {
-                self.run_guarded(job);
+                self.run_guarded(Box::new(job));
                 Taken::Done
             }
             Some(key) => Taken::Job(self.seen(key, job)),
@@ -262,13 +262,10 @@ impl Core {
                     let handler = Arc::clone(handler);
                     let key = self.in_hand.enter(method, None, Instant::now());
                     let leaving = Leaving(Arc::clone(self), key);
-                    self.push_serial(self.seen(
-                        key,
-                        Box::new(move || {
-                            let _leaving = leaving;
-                            handler(&peer, &notification);
-                        }),
-                    ));
+                    self.push_serial(self.seen(key, move || {
+                        let _leaving = leaving;
+                        handler(&peer, &notification);
+                    }));
                 }
             }
         }
