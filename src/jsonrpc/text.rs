@@ -34,6 +34,7 @@ pub(crate) fn write_string(text: &str, into: &mut Vec<u8>) {
 }
 
 /// How many bytes come before the first one that has to be escaped: a quote, a backslash or a control character.
+#[inline]
 pub(super) fn next_special(bytes: &[u8]) -> usize {
     const ONES: u64 = u64::MAX / 255;
     const HIGHS: u64 = ONES << 7;

@@ -331,34 +331,24 @@ impl Call<'_> {
         loop {
             // A nudge that is left over would end each turn of reading before it began.
             self.slot.look_up();
-            let found = self.slot.take();
-            let more = found.is_some();
-            match found {
-                Some(Found::Outcome(outcome)) => return Ok(outcome),
-                Some(Found::Progress(progress)) => {
-                    self.deadline.extend(Instant::now());
-                    if let Some(callback) = &mut options.on_progress {
-                        callback(progress);
-                    }
+            let mut now = Instant::now();
+            while let Some(found) = self.slot.take() {
+                let progress = match found {
+                    Found::Outcome(outcome) => return Ok(outcome),
+                    Found::Progress(progress) => progress,
+                };
+                self.deadline.extend(now);
+                if let Some(callback) = &mut options.on_progress {
+                    callback(progress);
+                    now = Instant::now();
                 }
-                None => {}
+                // Progress that never ends must not keep the caller from looking.
+                if let Some(error) = self.over(now, options) {
+                    return Err(error);
+                }
             }
-            if let Some(error) = self.cancelled(options) {
+            if let Some(error) = self.over(now, options) {
                 return Err(error);
-            }
-            let now = Instant::now();
-            if self.deadline.passed(now) == Some(Bound::Timeout)
-                && let Some(seen) = self.core.person_seen(now)
-            {
-                self.deadline.extend(seen);
-            }
-            if let Some(bound) = self.deadline.passed(now) {
-                self.reason = Cow::Borrowed("timed out");
-                return Err(self.timed_out(bound, options));
-            }
-            // Progress that never ends must not keep the caller from the two looks above.
-            if more {
-                continue;
             }
             let receiver = if may_lead {
                 self.core.crew.take_or_stand_by(self.id, &self.slot)
@@ -383,6 +373,21 @@ impl Call<'_> {
                 }
             }
         }
+    }
+
+    /// Why the caller waits no longer, if it is so.
+    fn over(&mut self, now: Instant, options: &CallOptions<'_>) -> Option<Error> {
+        if let Some(error) = self.cancelled(options) {
+            return Some(error);
+        }
+        if self.deadline.passed(now) == Some(Bound::Timeout)
+            && let Some(seen) = self.core.person_seen(now)
+        {
+            self.deadline.extend(seen);
+        }
+        let bound = self.deadline.passed(now)?;
+        self.reason = Cow::Borrowed("timed out");
+        Some(self.timed_out(bound, options))
     }
 
     fn cancelled(&mut self, options: &CallOptions<'_>) -> Option<Error> {

@@ -537,6 +537,7 @@ impl<R> State<R> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use super::super::outgoing::There;
     use super::*;
 
     /// Left over, such a nudge would end the caller's next turn of reading before it began, again and again.
@@ -547,10 +548,10 @@ mod tests {
         let _ = crew.park(7);
         assert_eq!(crew.take_or_stand_by(1, &slot), Some(7));
         let _ = crew.pass_on(7);
-        assert!(!slot.has_something());
+        assert_eq!(slot.look(), There::Nothing);
         slot.nudge();
         slot.look_up();
-        assert!(!slot.has_something());
+        assert_eq!(slot.look(), There::Nothing);
     }
 
     #[test]
@@ -586,6 +587,7 @@ mod tests {
 
 #[cfg(all(test, loom))]
 mod loom_tests {
+    use super::super::outgoing::There;
     use super::*;
 
     /// The leader runs a handler inline while the watchdog comes by: one of them reads on, never both, never none.
@@ -625,7 +627,7 @@ mod loom_tests {
             };
             let mut receiver = crew.take_or_stand_by(1, &slot);
             while receiver.is_none() {
-                if !slot.has_something() {
+                if slot.look() == There::Nothing {
                     // Without the nudge this wait, and so the model, would never end: but a thread that is not yet waiting is
                     // covered by the watchdog's tick, which has no model here.
                     loom::thread::yield_now();

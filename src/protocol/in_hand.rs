@@ -181,7 +181,11 @@ impl InHand {
         }
         let mut next = self.long;
         let mut late = Vec::new();
-        for item in state.places.iter_mut().filter_map(|place| place.item.as_mut()) {
+        for item in state
+            .places
+            .iter_mut()
+            .filter_map(|place| place.item.as_mut())
+        {
             let what = item.what();
             let Some(run) = item.run.as_mut().filter(|run| !run.told) else {
                 continue;

@@ -84,6 +84,16 @@ pub(crate) enum Found {
     Outcome(Outcome),
 }
 
+/// What a slot holds, without taking it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum There {
+    Nothing,
+    /// So many messages, and no outcome.
+    Progress(usize),
+    Outcome,
+    Nudge,
+}
+
 impl Slot {
     /// Takes what is there, in the order in which it came.
     pub(crate) fn take(&self) -> Option<Found> {
@@ -94,14 +104,20 @@ impl Slot {
         }
     }
 
-    pub(crate) fn has_something(&self) -> bool {
-        let state = self.state.lock();
-        state.outcome.is_some() || !state.progress.is_empty() || state.nudged
-    }
-
     /// Forgets a nudge: the caller is looking. One that comes later is for its next look.
     pub(crate) fn look_up(&self) {
         self.state.lock().nudged = false;
+    }
+
+    /// What is there for the caller.
+    pub(crate) fn look(&self) -> There {
+        let state = self.state.lock();
+        match (state.nudged, &state.outcome, state.progress.len()) {
+            (true, ..) => There::Nudge,
+            (false, Some(_), _) => There::Outcome,
+            (false, None, 0) => There::Nothing,
+            (false, None, count) => There::Progress(count),
+        }
     }
 
     /// Waits until something is there, the slot is nudged, or `deadline`.

@@ -28,9 +28,9 @@ use crate::jsonrpc::members::read_beside;
 use crate::protocol::principal::Principal;
 use crate::protocol::{Handlers, LogLevel, Peer, Responder};
 use crate::schema::{
-    DiscoverResult, EmptyResult, FitTo, InitializeRequestParams,
-    InitializeResult, InputResponses, JsonObject, PaginatedRequestParams, PromptsCapability, ProtocolVersion,
-    RequestMetaObject, RequestParams, ResourcesCapability, ResultMetaObject, ServerCapabilities,
+    DiscoverResult, EmptyResult, FitTo, InitializeRequestParams, InitializeResult, InputResponses,
+    JsonObject, PaginatedRequestParams, PromptsCapability, ProtocolVersion, RequestMetaObject,
+    RequestParams, ResourcesCapability, ResultMetaObject, ServerCapabilities,
     SetLevelRequestParams, TASKS_EXTENSION, TaskMetadata, TasksCapability, ToolsCapability, method,
 };
 

@@ -75,8 +75,7 @@ impl<I: Input> LineReceiver<I> {
 
 impl<I: Input> Receiver for LineReceiver<I> {
     fn receive(&mut self, patience: Option<Duration>) -> Result<Received> {
-        let deadline = patience.and_then(|patience| Instant::now().checked_add(patience));
-        let mut left = patience;
+        let (mut deadline, mut left) = (None, patience);
         loop {
             match self.lines.next_line() {
                 Some(Line::Message(text)) => {
@@ -87,6 +86,9 @@ impl<I: Input> Receiver for LineReceiver<I> {
             }
             if let Some(end) = &self.end {
                 return Err(end.clone());
+            }
+            if let (None, Some(patience)) = (deadline, patience) {
+                deadline = Instant::now().checked_add(patience);
             }
             let finished = match self.input.read(self.lines.room(), left) {
                 Ok(Piece::Bytes(count)) => {
@@ -100,7 +102,10 @@ impl<I: Input> Receiver for LineReceiver<I> {
             if let Some(rest) = finished {
                 return Ok(rest);
             }
-            left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+            // What came is a whole line most often.
+            if !self.lines.has_line() {
+                left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+            }
         }
     }
 

@@ -92,11 +92,7 @@ impl Core {
     }
 
     /// A handler that can be seen while it runs.
-    pub(super) fn seen(
-        self: &Arc<Self>,
-        key: u64,
-        handler: impl FnOnce() + Send + 'static,
-    ) -> Job {
+    pub(super) fn seen(self: &Arc<Self>, key: u64, handler: impl FnOnce() + Send + 'static) -> Job {
         let core = Arc::clone(self);
         Box::new(move || {
             core.in_hand.begin_run(key, Instant::now());

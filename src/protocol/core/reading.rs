@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::super::crew::{Duty, Hands, Job};
 use super::super::log::LogLevel;
-use super::super::outgoing::Slot;
+use super::super::outgoing::{Slot, There};
 use super::routing::Taken;
 use super::{CREW_OF, Core, HANDLER_OF, STANDING, Standing, Stint, WRITE_TURN};
 use crate::transport::{Receiver, Stack};
@@ -164,8 +164,17 @@ impl Core {
         slot: &Slot,
         until: Instant,
     ) -> Stint {
-        while !slot.has_something() {
-            let patience = until.saturating_duration_since(Instant::now());
+        let mut now = Instant::now();
+        loop {
+            match slot.look() {
+                There::Nothing => {}
+                // What came in one piece is taken in at once: the receiver changes hands once for many messages.
+                There::Progress(count)
+                    if count < self.limits.max_call_events && receiver.has_message() => {}
+                // Nothing is read behind an outcome: it may change what the next message means.
+                _ => break,
+            }
+            let patience = until.saturating_duration_since(now);
             match self.receive_one(&mut *receiver, Some(patience)) {
                 Ok(Some(Taken::Job(job))) => {
                     let hands = self.crew.push_job(job);
@@ -183,7 +192,11 @@ impl Core {
                 self.provide(hands);
             }
             // Messages for others, however many, must not keep the caller past its time.
-            if Instant::now() >= until && !slot.has_something() {
+            // The clock is worth a look when all is taken in that has been read.
+            if !receiver.has_message() {
+                now = Instant::now();
+            }
+            if now >= until && slot.look() == There::Nothing {
                 let hands = self.crew.hand_over(receiver);
                 self.provide(hands);
                 return Stint::Quiet;

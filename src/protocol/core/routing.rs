@@ -21,10 +21,29 @@ use super::super::trouble::ServerEventKind;
 use super::reading::panic_text;
 use super::{CANCELLED, Core, PROGRESS, STANDING, Standing};
 use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
+use crate::jsonrpc::members::Members;
 use crate::jsonrpc::{
     self, Form, Malformed, Message, Notification, Parsed, Request, RequestId, TooLong,
 };
 use crate::transport::{Received, Receiver, SessionMessage};
+
+/// Reads the params of a progress notification. There may be very many of them, so no more is done than that.
+fn read_progress(params: &str) -> Option<(RequestId, Progress)> {
+    let (mut token, mut progress) = (None, None);
+    let (mut total, mut message) = (None, None);
+    for (key, value) in Members::of(params) {
+        match &*key {
+            "progressToken" => token = RequestId::from_json(value),
+            "progress" => progress = Some(serde_json::from_str(value).ok()?),
+            "total" => total = serde_json::from_str(value).ok()?,
+            "message" => message = serde_json::from_str(value).ok()?,
+            _ => {}
+        }
+    }
+    let mut progress = Progress::new(progress?);
+    (progress.total, progress.message) = (total, message);
+    Some((token?, progress))
+}
 
 /// What became of a message.
 pub(super) enum Taken {
@@ -319,34 +338,11 @@ impl Core {
     }
 
     pub(super) fn progressed(&self, notification: &Notification) {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Params {
-            progress_token: RequestId,
-            progress: f64,
-            #[serde(default)]
-            total: Option<f64>,
-            #[serde(default)]
-            message: Option<String>,
-        }
-        let Ok(Params {
-            progress_token,
-            progress,
-            total,
-            message,
-        }) = serde_json::from_str(notification.params())
-        else {
+        let Some((token, progress)) = read_progress(notification.params()) else {
             count(&self.counters.malformed);
             return;
         };
-        let (_, merged) = self.calls.report(
-            &progress_token,
-            Progress {
-                progress,
-                total,
-                message,
-            },
-        );
+        let (_, merged) = self.calls.report(&token, progress);
         if merged {
             count(&self.counters.merged_progress);
         }

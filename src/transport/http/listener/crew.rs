@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use super::round::Round;
 use crate::sync::{Condvar, Mutex};
 
 /// How long an idle thread stays.
@@ -45,8 +46,44 @@ struct State<J> {
     stopped: bool,
 }
 
-#[derive(Debug, Default)]
-struct Seat(Condvar);
+/// Where an idle thread waits.
+#[derive(Debug)]
+pub(super) enum Seat {
+    /// For jobs only.
+    Idle(Condvar),
+    /// For other things too, with this to be woken by.
+    Busy(Arc<Round>),
+}
+
+impl Seat {
+    fn wake(&self) {
+        match self {
+            Self::Idle(woken) => woken.notify_one(),
+            Self::Busy(round) => round.wake.fire(),
+        }
+    }
+}
+
+impl<J> State<J> {
+    fn has(&self, seat: &Arc<Seat>) -> bool {
+        self.idle.iter().any(|other| Arc::ptr_eq(other, seat))
+    }
+
+    /// The last one who sat down, but first of all one who stays with connections: they come together there.
+    fn pop_idle(&mut self) -> Option<Arc<Seat>> {
+        let busy = |seat: &Arc<Seat>| matches!(**seat, Seat::Busy(_));
+        match self.idle.iter().rposition(busy) {
+            Some(place) => Some(self.idle.remove(place)),
+            None => self.idle.pop(),
+        }
+    }
+
+    /// Returns whether nobody had woken the one who sat there.
+    fn leave(&mut self, seat: &Arc<Seat>) -> bool {
+        let place = self.idle.iter().position(|other| Arc::ptr_eq(other, seat));
+        place.map(|place| self.idle.remove(place)).is_some()
+    }
+}
 
 impl<J> Crew<J> {
     pub(super) fn new(max_workers: usize, max_waiting: usize) -> Self {
@@ -85,8 +122,8 @@ impl<J> Crew<J> {
         }
         state.jobs.push_back(job);
         self.waiting.store(state.jobs.len(), Ordering::Relaxed);
-        if let Some(seat) = state.idle.pop() {
-            seat.0.notify_one();
+        if let Some(seat) = state.pop_idle() {
+            seat.wake();
             return Ok(Hands::Enough);
         }
         Ok(self.call(&mut state))
@@ -128,33 +165,56 @@ impl<J> Crew<J> {
             if state.stopped {
                 break;
             }
-            if let Some(job) = state.jobs.pop_front() {
-                self.waiting.store(state.jobs.len(), Ordering::Relaxed);
-                // Those who were woken for the rest are on their way.
-                let hands = match state.idle.is_empty() {
-                    true => self.call(&mut state),
-                    false => Hands::Enough,
-                };
-                return Some((job, hands));
+            if let Some(taken) = self.take(&mut state) {
+                return Some(taken);
             }
-            let seat = Arc::clone(seat.get_or_insert_with(Arc::default));
+            let seat = Arc::clone(seat.get_or_insert_with(|| Arc::new(Seat::Idle(Condvar::new()))));
+            let Seat::Idle(woken) = &*seat else {
+                break;
+            };
             let deadline = Instant::now() + IDLE;
             state.idle.push(Arc::clone(&seat));
-            while state.idle.iter().any(|other| Arc::ptr_eq(other, &seat)) && !state.stopped {
-                state = seat.0.wait_until(state, Some(deadline));
+            while state.has(&seat) && !state.stopped {
+                state = woken.wait_until(state, Some(deadline));
                 if Instant::now() >= deadline {
                     break;
                 }
             }
-            let was_woken = !state.idle.iter().any(|other| Arc::ptr_eq(other, &seat));
-            if !was_woken {
-                state.idle.retain(|other| !Arc::ptr_eq(other, &seat));
+            if state.leave(&seat) {
                 break;
             }
         }
         state.threads -= 1;
         self.fewer.notify_all();
         None
+    }
+
+    /// Takes a job if one waits. Otherwise the thread may be woken for one from now on, in its own seat.
+    pub(super) fn sit(&self, seat: &Arc<Seat>) -> Option<(J, Hands)> {
+        let mut state = self.state.lock();
+        let taken = self.take(&mut state);
+        if taken.is_none() && !state.stopped {
+            state.idle.push(Arc::clone(seat));
+        }
+        taken
+    }
+
+    /// The thread waits no longer, and takes a job if there is one.
+    pub(super) fn rise(&self, seat: &Arc<Seat>) -> Option<(J, Hands)> {
+        let mut state = self.state.lock();
+        state.leave(seat);
+        self.take(&mut state)
+    }
+
+    fn take(&self, state: &mut State<J>) -> Option<(J, Hands)> {
+        let job = state.jobs.pop_front()?;
+        self.waiting.store(state.jobs.len(), Ordering::Relaxed);
+        // Those who were woken for the rest are on their way.
+        let hands = match state.idle.is_empty() {
+            true => self.call(state),
+            false => Hands::Enough,
+        };
+        Some((job, hands))
     }
 
     /// Whether jobs wait. May be a moment behind.
@@ -175,7 +235,7 @@ impl<J> Crew<J> {
         let mut state = self.state.lock();
         state.stopped = true;
         for seat in state.idle.drain(..) {
-            seat.0.notify_one();
+            seat.wake();
         }
         self.waiting.store(0, Ordering::Relaxed);
         state.jobs.drain(..).collect()

@@ -36,6 +36,7 @@ mod intake;
 mod limits;
 mod poller;
 mod reply;
+mod round;
 mod shared;
 mod wire;
 mod worker;

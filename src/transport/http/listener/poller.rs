@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use polling::{Event, Events};
 
 use super::conn::Conn;
+use super::round;
 use super::shared::{LISTENER, Shared};
 use crate::transport::sys::tcp::{self, Registered};
 
@@ -23,8 +24,6 @@ const TICK: Duration = Duration::from_millis(100);
 const CLOSING_TICK: Duration = Duration::from_millis(5);
 /// How long nothing is accepted after the system has refused.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How long a worker waits for the next request before it lets go of the connection.
-const LINGER: Duration = Duration::from_millis(5);
 /// How many connections over the limit may be open, only to be told so.
 const TURNED_AWAY: usize = 64;
 /// How many connections are accepted before others get their turn.
@@ -42,6 +41,10 @@ pub(super) struct Loop {
     timers: BTreeSet<(Instant, usize)>,
     /// When accepting goes on.
     paused_until: Option<Instant>,
+    /// When the rounds of workers are looked at next, while they are.
+    next_watch: Instant,
+    /// In how many looks nothing lay open.
+    calm: u32,
 }
 
 impl Loop {
@@ -54,6 +57,8 @@ impl Loop {
             next_tick: Instant::now(),
             timers: BTreeSet::new(),
             paused_until: None,
+            next_watch: Instant::now(),
+            calm: 0,
         }
     }
 
@@ -104,7 +109,11 @@ impl Loop {
         let closing = self.shared.is_closing();
         let tick = (closing || !self.listed.is_empty()).then_some(self.next_tick);
         let timer = self.timers.first().map(|(at, _)| *at);
-        let next = [tick, timer, self.paused_until].into_iter().flatten().min();
+        let watch = self.shared.rounds.is_watched().then_some(self.next_watch);
+        let next = [tick, timer, watch, self.paused_until]
+            .into_iter()
+            .flatten()
+            .min();
         let left = next.map(|at| at.saturating_duration_since(Instant::now()));
         match closing {
             true => left.map(|left| left.min(CLOSING_TICK)),
@@ -150,6 +159,12 @@ impl Loop {
 
     fn keep_time(&mut self) {
         let now = Instant::now();
+        if self.shared.rounds.is_watched() && self.next_watch <= now {
+            self.next_watch = now + round::TICK;
+            for conn in self.shared.rounds.watch(&mut self.calm) {
+                conn.let_go();
+            }
+        }
         while let Some((at, key)) = self.timers.first().copied()
             && at <= now
         {
@@ -239,7 +254,7 @@ impl Loop {
         // On some systems it takes after the listening socket.
         stream.set_nonblocking(false)?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(LINGER))?;
+        stream.set_read_timeout(Some(round::LINGER))?;
         tcp::quiet(&stream)?;
         let socket = Registered::new(stream, Arc::clone(&self.shared.poller), key)?;
         Ok(Conn::new(socket, Some(remote), Arc::clone(&self.shared)))

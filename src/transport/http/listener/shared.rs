@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::thread;
 use std::time::Instant;
 
 use polling::Poller;
 
 use super::conn::{Conn, Doing, Gone};
 use super::crew::Crew;
+use super::round::Rounds;
 use super::{HttpLimits, HttpStats, worker};
 use crate::sync::Mutex;
 use crate::transport::http::Service;
@@ -25,6 +27,11 @@ pub(super) struct Shared {
     pub(super) poller: Arc<Poller>,
     pub(super) crew: Crew<Arc<Conn>>,
     pub(super) workers: Started,
+    pub(super) rounds: Rounds,
+    /// How many workers wait for one connection alone, in its read. It costs least, but they can't be woken for anything else.
+    alone: AtomicUsize,
+    /// How many threads run at the same time.
+    parallel: usize,
     /// All connections that are not over. No other lock is taken inside.
     table: Mutex<HashMap<usize, Arc<Conn>>>,
     /// What other threads have for the poller. No other lock is taken inside.
@@ -60,6 +67,9 @@ impl Shared {
             service,
             crew: Crew::new(limits.max_workers, limits.max_waiting),
             workers: Started::default(),
+            rounds: Rounds::default(),
+            alone: AtomicUsize::new(0),
+            parallel: thread::available_parallelism().map_or(1, usize::from),
             limits,
             poller,
             table: Mutex::default(),
@@ -81,6 +91,25 @@ impl Shared {
                 conn.turn_away("no thread can be started to serve the request: try again later");
             }
         }
+    }
+
+    /// Whether one more worker may wait for one connection alone: not more of them than run at the same time. To be ended with
+    /// [`no_longer_alone`](Self::no_longer_alone).
+    pub(super) fn may_be_alone(&self) -> bool {
+        let may = self.alone.fetch_add(1, Ordering::Relaxed) < self.parallel;
+        if !may {
+            self.no_longer_alone();
+        }
+        may
+    }
+
+    pub(super) fn no_longer_alone(&self) {
+        self.alone.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Whether a worker that stays with no connection may begin to.
+    pub(super) fn may_begin_round(&self) -> bool {
+        self.rounds.may_begin(self.parallel)
     }
 
     pub(super) fn insert(&self, key: usize, conn: Arc<Conn>) {
@@ -126,7 +155,7 @@ impl Shared {
         std::mem::take(&mut *self.errands.lock())
     }
 
-    fn wake(&self) {
+    pub(super) fn wake(&self) {
         // It can't fail while the poller exists.
         _ = self.poller.notify();
     }

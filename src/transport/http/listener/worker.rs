@@ -9,8 +9,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::conn::{Conn, Turn};
+use super::crew::{Hands, Seat};
 use super::intake::{Intake, Next};
 use super::reply::Reply;
+use super::round::Round;
 use super::shared::Shared;
 use crate::transport::http::HttpRequest;
 use crate::transport::sys::tcp;
@@ -28,57 +30,160 @@ pub(super) fn is_of(shared: &Arc<Shared>) -> bool {
 pub(super) fn work(shared: &Arc<Shared>) {
     OF.set(Arc::as_ptr(shared) as usize);
     shared.crew.arrived();
-    let mut intake = Intake::default();
-    while let Some((conn, hands)) = shared.crew.next() {
-        if hands == super::crew::Hands::StartOne {
-            shared.start_worker();
-        }
-        converse(shared, &conn, &mut intake);
+    let mut worker = Worker {
+        shared,
+        intake: Intake::default(),
+        round: None,
+    };
+    while let Some(conn) = worker.next() {
+        worker.converse(&conn);
+    }
+    if let Some((round, _)) = worker.round {
+        shared.rounds.close(&round);
     }
 }
 
-fn converse(shared: &Arc<Shared>, conn: &Arc<Conn>, intake: &mut Intake) {
-    if !conn.take(intake) {
-        return;
-    }
-    loop {
-        match intake.next(&shared.limits) {
-            Ok(Next::Request) => {
-                if serve(shared, conn, intake) == Turn::Over {
-                    return;
-                }
-                if shared.crew.has_waiting() {
-                    return conn.stand_behind(intake);
-                }
-            }
-            Ok(Next::Continue) if !conn.say_continue() => return conn.close(),
-            Ok(Next::Continue | Next::More) => {
-                if !read(shared, conn, intake) {
-                    return;
-                }
-            }
-            Err(refusal) => return conn.refuse(&refusal),
-        }
-    }
+struct Worker<'a> {
+    shared: &'a Arc<Shared>,
+    intake: Intake,
+    /// The connections that it stays with, and where it waits for them; from the first one on.
+    round: Option<(Arc<Round>, Arc<Seat>)>,
 }
 
-/// Returns whether there is more to look at; otherwise the connection has been passed on.
-fn read(shared: &Shared, conn: &Conn, intake: &mut Intake) -> bool {
-    if !intake.is_empty() {
-        let now = Instant::now();
-        if intake.deadline(now, &shared.limits) <= now {
-            conn.refuse(&intake.lateness());
+impl Worker<'_> {
+    /// Waits for a connection that has something to be read. `None` tells the thread to leave.
+    fn next(&mut self) -> Option<Arc<Conn>> {
+        loop {
+            if let Some((round, _)) = &self.round
+                && let Some(conn) = round.come_back()
+            {
+                self.intake.clear();
+                return Some(conn);
+            }
+            let job = match &self.round {
+                Some((round, seat)) if !round.is_empty() => match self.shared.crew.sit(seat) {
+                    Some(job) => Some(job),
+                    None => {
+                        let gone = round.wait();
+                        let job = self.shared.crew.rise(seat);
+                        gone.iter().for_each(|conn| conn.let_go());
+                        job
+                    }
+                },
+                _ => Some(self.shared.crew.next()?),
+            };
+            let Some((conn, hands)) = job else { continue };
+            if hands == Hands::StartOne {
+                self.shared.start_worker();
+            }
+            if conn.take(&mut self.intake) {
+                return Some(conn);
+            }
+        }
+    }
+
+    fn converse(&mut self, conn: &Arc<Conn>) {
+        loop {
+            match self.intake.next(&self.shared.limits) {
+                Ok(Next::Request) => {
+                    self.lay_open();
+                    if serve(self.shared, conn, &mut self.intake) == Turn::Over {
+                        return;
+                    }
+                    if self.intake.is_empty() {
+                        if self.stay(conn) {
+                            return;
+                        }
+                    } else if self.has_others() {
+                        return conn.stand_behind(&mut self.intake);
+                    }
+                }
+                Ok(Next::Continue) if !conn.say_continue() => return conn.close(),
+                Ok(Next::Continue | Next::More) => {
+                    if !self.read(conn) {
+                        return;
+                    }
+                }
+                Err(refusal) => return conn.refuse(&refusal),
+            }
+        }
+    }
+
+    /// What else it stays with may be taken away from now on.
+    fn lay_open(&self) {
+        if let Some((round, _)) = &self.round
+            && self.shared.rounds.lay_open(round)
+        {
+            self.shared.wake();
+        }
+    }
+
+    /// Whether others wait for this worker.
+    fn has_others(&self) -> bool {
+        let round = self.round.as_ref();
+        self.shared.crew.has_waiting() || round.is_some_and(|(round, _)| !round.is_empty())
+    }
+
+    /// Takes the connection into the round, where it waits with others for its next request. `false` if it is to be read at once.
+    fn stay(&mut self, conn: &Arc<Conn>) -> bool {
+        if self.shared.is_closing() {
+            conn.let_go();
+            return true;
+        }
+        if !self.has_others() && self.shared.may_be_alone() {
+            self.shared.no_longer_alone();
             return false;
         }
+        let stays_with_some = self
+            .round
+            .as_ref()
+            .is_some_and(|(round, _)| !round.is_empty());
+        if !stays_with_some && !self.shared.may_begin_round() {
+            conn.let_go();
+            return true;
+        }
+        if self.round.is_none() {
+            self.round = self.shared.rounds.open().map(|round| {
+                let seat = Seat::Busy(Arc::clone(&round));
+                (round, Arc::new(seat))
+            });
+        }
+        let round = self.round.as_ref();
+        if !round.is_some_and(|(round, _)| round.join(conn)) {
+            conn.let_go();
+        }
+        true
     }
-    let is_patient = !shared.crew.has_waiting() && !shared.is_closing();
-    let (bytes, room) = intake.room();
-    match tcp::receive(conn.socket.get(), bytes, room, is_patient) {
-        Ok(Some(count)) if count > 0 => return true,
-        Ok(None) => conn.rest(intake),
-        Ok(Some(_)) | Err(_) => conn.close(),
+
+    /// Returns whether there is more to look at; otherwise the connection has been passed on.
+    fn read(&mut self, conn: &Arc<Conn>) -> bool {
+        let (shared, intake) = (self.shared, &mut self.intake);
+        if !intake.is_empty() {
+            let now = Instant::now();
+            if intake.deadline(now, &shared.limits) <= now {
+                conn.refuse(&intake.lateness());
+                return false;
+            }
+        }
+        let is_patient = !shared.crew.has_waiting() && !shared.is_closing();
+        let begins = self.intake.is_empty();
+        if is_patient && !begins {
+            self.lay_open();
+        }
+        let is_alone = is_patient && begins && !self.has_others() && shared.may_be_alone();
+        let waits = is_alone || (is_patient && !begins);
+        let (bytes, room) = self.intake.room();
+        let received = tcp::receive(conn.socket.get(), bytes, room, waits);
+        if is_alone {
+            shared.no_longer_alone();
+        }
+        match received {
+            Ok(Some(count)) if count > 0 => return true,
+            Ok(None) => conn.rest(&mut self.intake),
+            Ok(Some(_)) | Err(_) => conn.close(),
+        }
+        false
     }
-    false
 }
 
 fn serve(shared: &Shared, conn: &Arc<Conn>, intake: &mut Intake) -> Turn {

@@ -231,7 +231,7 @@ impl Wake {
     }
 
     /// Takes back that it was fired.
-    #[cfg(feature = "cffi")]
+    #[cfg(any(feature = "cffi", feature = "http-server"))]
     pub(crate) fn clear(&self) {
         let mut bytes = [0u8; 64];
         // SAFETY: the descriptor is open and there is room for as many bytes as said. It does not block; nothing to read is as good.

@@ -106,6 +106,28 @@ pub(crate) fn peek(stream: &TcpStream) -> io::Result<Option<bool>> {
     Ok(count.map(|count| count > 0))
 }
 
+/// Which of the streams have something to be read, an end or a failure included; waits for one, or until `wake` is fired. `None` when
+/// there was nothing until the deadline.
+pub(crate) fn wait_for_any<'a>(
+    streams: impl Iterator<Item = &'a TcpStream>,
+    wake: &fd::Wake,
+    deadline: Instant,
+) -> io::Result<Option<Vec<usize>>> {
+    let streams = streams.map(|stream| fd::entry(stream.as_raw_fd(), libc::POLLIN));
+    let mut entries: Vec<_> = streams
+        .chain([fd::entry(wake.raw(), libc::POLLIN)])
+        .collect();
+    if !fd::poll(&mut entries, Some(deadline))? {
+        return Ok(None);
+    }
+    if entries.pop().is_some_and(|entry| entry.revents != 0) {
+        wake.clear();
+    }
+    let ready = entries.iter().enumerate();
+    let ready = ready.filter_map(|(place, entry)| (entry.revents != 0).then_some(place));
+    Ok(Some(ready.collect()))
+}
+
 /// Whether the peer has ended its side, behind bytes that nobody has read yet.
 pub(crate) fn has_left(stream: &TcpStream) -> bool {
     #[cfg(target_os = "linux")]

@@ -69,6 +69,11 @@ impl Conn {
         self.attend(&mut state);
     }
 
+    /// The same between requests.
+    pub(in super::super) fn let_go(&self) {
+        self.rest(&mut Intake::default());
+    }
+
     /// Others wait: it stands behind them if there is something to be served already.
     pub(in super::super) fn stand_behind(self: &Arc<Self>, intake: &mut Intake) {
         if intake.is_empty() {

@@ -1,0 +1,218 @@
+//! The connections that a worker stays with for a moment after their requests, all at once.
+//!
+//! A worker that has nothing else to do waits for the next request of any of them with one system call, and serves those that have come one
+//! after the other: under load, many requests cost one change of threads. While it serves one, the others *lie open*: if it does not come back
+//! within a tick, its handler being slow, the poller takes them away, and other workers serve them.
+//!
+//! **Invariant:** a connection in a round belongs to a worker ([`Owner::Worker`](super::conn)); it is taken out, under the lock, by that worker
+//! to be served or left, or by the poller while the round lies open.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use super::conn::Conn;
+use crate::sync::Mutex;
+use crate::transport::sys::fd::Wake;
+use crate::transport::sys::tcp;
+
+/// How long a worker waits for its round before it lets go of it.
+pub(super) const LINGER: Duration = Duration::from_millis(5);
+/// A larger round would make each wait dear.
+const LARGEST: usize = 32;
+/// How often those are let go of that said nothing.
+const SWEEP: Duration = Duration::from_millis(50);
+/// How soon a round that lies open is taken away: after one to two of these.
+pub(super) const TICK: Duration = Duration::from_millis(1);
+/// So many ticks without any open round, the poller goes on looking: the next one need not wake it.
+const ALERT: u32 = 100;
+
+#[derive(Debug)]
+pub(super) struct Round {
+    state: Mutex<State>,
+    /// For who has something else to do for the worker that waits.
+    pub(super) wake: Wake,
+}
+
+#[derive(Debug)]
+struct State {
+    quiet: Vec<Member>,
+    /// Those that have something to be read, to be served in this order.
+    ready: VecDeque<Arc<Conn>>,
+    /// The worker serves somebody, since it counted this.
+    lies_open: bool,
+    turn: u32,
+    /// What the poller has seen of it.
+    seen: u32,
+    swept: Instant,
+}
+
+#[derive(Debug)]
+struct Member {
+    conn: Arc<Conn>,
+    was_ready: bool,
+}
+
+impl State {
+    fn len(&self) -> usize {
+        self.quiet.len() + self.ready.len()
+    }
+}
+
+impl Round {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            state: Mutex::new(State {
+                quiet: Vec::new(),
+                ready: VecDeque::new(),
+                lies_open: false,
+                turn: 0,
+                seen: 0,
+                swept: Instant::now(),
+            }),
+            wake: Wake::new()?,
+        })
+    }
+
+    /// Takes a connection in, unless there are many already.
+    pub(super) fn join(&self, conn: &Arc<Conn>) -> bool {
+        let mut state = self.state.lock();
+        if state.len() >= LARGEST {
+            return false;
+        }
+        state.quiet.push(Member {
+            conn: Arc::clone(conn),
+            was_ready: true,
+        });
+        true
+    }
+
+    /// The worker is back: nobody takes anything away. Gives the next one that has something to be read.
+    pub(super) fn come_back(&self) -> Option<Arc<Conn>> {
+        let mut state = self.state.lock();
+        state.lies_open = false;
+        state.ready.pop_front()
+    }
+
+    /// The worker serves somebody. Returns whether others lie open meanwhile.
+    fn lay_open(&self) -> bool {
+        let mut state = self.state.lock();
+        state.turn = state.turn.wrapping_add(1);
+        state.lies_open = state.len() > 0;
+        state.lies_open
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.state.lock().len() == 0
+    }
+
+    /// Waits until one of them has something to be read, or the wake is fired. Gives those to let go of: that said nothing for long, or all
+    /// when none said anything in time.
+    pub(super) fn wait(&self) -> Vec<Arc<Conn>> {
+        let mut state = self.state.lock();
+        let conns = state.quiet.iter().map(|member| Arc::clone(&member.conn));
+        let conns: Vec<_> = conns.collect();
+        drop(state);
+        let found = tcp::wait_for_any(
+            conns.iter().map(|conn| conn.socket.get()),
+            &self.wake,
+            Instant::now() + LINGER,
+        );
+        drop(conns);
+        state = self.state.lock();
+        let Ok(Some(found)) = found else {
+            return state.quiet.drain(..).map(|member| member.conn).collect();
+        };
+        // From behind, so that what is still to be taken keeps its place.
+        for place in found.into_iter().rev() {
+            let member = state.quiet.swap_remove(place);
+            state.ready.push_front(member.conn);
+        }
+        let now = Instant::now();
+        if now < state.swept + SWEEP {
+            return Vec::new();
+        }
+        state.swept = now;
+        let gone = state
+            .quiet
+            .extract_if(.., |member| !std::mem::take(&mut member.was_ready));
+        gone.map(|member| member.conn).collect()
+    }
+
+    /// What lay open for a whole tick is taken away.
+    fn watch(&self, taken: &mut Vec<Arc<Conn>>) -> bool {
+        let mut state = self.state.lock();
+        if state.lies_open && state.turn == state.seen {
+            state.lies_open = false;
+            let ready = std::mem::take(&mut state.ready);
+            taken.extend(ready);
+            taken.extend(state.quiet.drain(..).map(|member| member.conn));
+        }
+        state.seen = state.turn;
+        state.lies_open
+    }
+}
+
+/// The rounds of all workers.
+#[derive(Debug, Default)]
+pub(super) struct Rounds {
+    /// Locked before any of them.
+    all: Mutex<Vec<Arc<Round>>>,
+    /// The poller looks after them in each tick. Set before a worker serves, cleared before a last look.
+    is_watched: AtomicBool,
+}
+
+impl Rounds {
+    /// The round of a new worker; `None` when the system has no descriptor to spare.
+    pub(super) fn open(&self) -> Option<Arc<Round>> {
+        let round = Arc::new(Round::new().ok()?);
+        self.all.lock().push(Arc::clone(&round));
+        Some(round)
+    }
+
+    /// Whether one more round may begin: not more of them than threads run at the same time, or connections never come together.
+    pub(super) fn may_begin(&self, max: usize) -> bool {
+        let all = self.all.lock();
+        let with_room = |round: &&Arc<Round>| {
+            let count = round.state.lock().len();
+            count > 0 && count < LARGEST
+        };
+        all.iter().filter(with_room).count() < max
+    }
+
+    /// The worker leaves. Its round is empty.
+    pub(super) fn close(&self, round: &Arc<Round>) {
+        self.all.lock().retain(|other| !Arc::ptr_eq(other, round));
+    }
+
+    /// The worker serves somebody. Returns whether the poller has to be woken.
+    pub(super) fn lay_open(&self, round: &Round) -> bool {
+        round.lay_open() && !self.is_watched.swap(true, Ordering::SeqCst)
+    }
+
+    pub(super) fn is_watched(&self) -> bool {
+        self.is_watched.load(Ordering::SeqCst)
+    }
+
+    /// A tick has passed: gives what is taken away. `calm` counts the ticks in which nothing lay open.
+    pub(super) fn watch(&self, calm: &mut u32) -> Vec<Arc<Conn>> {
+        let rounds = self.all.lock().clone();
+        let mut taken = Vec::new();
+        let mut look = || {
+            rounds
+                .iter()
+                .fold(false, |open, round| round.watch(&mut taken) | open)
+        };
+        *calm = if look() { 0 } else { *calm + 1 };
+        if *calm > ALERT {
+            *calm = 0;
+            self.is_watched.store(false, Ordering::SeqCst);
+            // One that was laid open before that woke nobody.
+            if look() {
+                self.is_watched.store(true, Ordering::SeqCst);
+            }
+        }
+        taken
+    }
+}
