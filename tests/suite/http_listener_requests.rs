@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use mcplink::transport::http::ResponseHead;
+use mcplink::transport::http::{HttpListener, ResponseHead};
 
 use crate::common::{LONG, Random};
 use crate::listening::{Client, limits, listen, listen_to_all, listen_with, say, service};
@@ -404,6 +404,72 @@ fn idle_connections_are_closed_after_a_while() {
     used.expect_service();
     used.expect_end();
     unused.expect_end();
+}
+
+/// Clients that all ask again and again, so that their connections come together at a few workers.
+fn crowd(listener: &HttpListener, count: usize) -> Vec<Client> {
+    let mut clients: Vec<Client> = (0..count).map(|_| Client::to(listener)).collect();
+    for _ in 0..20 {
+        ask_all(&mut clients);
+    }
+    clients
+}
+
+fn ask_all(clients: &mut [Client]) {
+    clients.iter_mut().for_each(|client| client.get("/fine"));
+    for client in clients {
+        assert_eq!(client.receive().body, "GET /fine here ");
+    }
+}
+
+#[test]
+fn a_slow_request_holds_up_no_other_one_of_its_worker() {
+    for _ in 0..5 {
+        let (listener, gate, _kept) = listen_to_all(limits(|_| {}));
+        let mut clients = crowd(&listener, 50);
+        let (last, slow) = clients.split_last_mut().unwrap();
+        slow.iter_mut().for_each(|client| client.get("/block"));
+        // Each of them has a worker of its own in the end.
+        gate.wait_for(slow.len());
+        last.expect_service();
+        last.expect_service();
+        gate.open();
+        for client in slow {
+            assert_eq!(client.receive().body, "GET /block here ");
+        }
+        ask_all(&mut clients);
+        assert_eq!(listener.stats().accepted, 50);
+    }
+}
+
+#[test]
+fn who_says_nothing_is_closed_beside_others_that_do() {
+    let listener = listen_with(
+        limits(|limits| limits.keep_alive = Duration::from_millis(100)),
+        service(|request, response| say(&request, response)),
+    );
+    let mut clients = crowd(&listener, 10);
+    let mut silent = clients.split_off(5);
+    let deadline = Instant::now() + LONG;
+    while listener.stats().connections > clients.len() {
+        assert!(Instant::now() < deadline, "{:?}", listener.stats());
+        ask_all(&mut clients);
+    }
+    silent.iter_mut().for_each(Client::expect_end);
+}
+
+#[test]
+fn who_goes_away_between_requests_is_noticed_beside_others() {
+    let listener = listen();
+    let mut clients = crowd(&listener, 40);
+    clients.truncate(20);
+    let deadline = Instant::now() + LONG;
+    while listener.stats().connections > clients.len() {
+        assert!(Instant::now() < deadline, "{:?}", listener.stats());
+        ask_all(&mut clients);
+    }
+    listener.close();
+    clients.iter_mut().for_each(Client::expect_end);
 }
 
 #[test]

@@ -313,6 +313,33 @@ mod loom_tests {
         });
     }
 
+    /// A job is pushed while a thread that has other things to wait for sits down and rises again: it is taken once, and the seat is left.
+    #[test]
+    fn loom_who_sits_down_and_rises_misses_no_job() {
+        loom::model(|| {
+            let crew = Arc::new(Crew::new(1, 9));
+            assert_eq!(crew.push(0), Ok(Hands::StartOne));
+            let worker = {
+                let crew = Arc::clone(&crew);
+                loom::thread::spawn(move || {
+                    crew.arrived();
+                    let seat = Arc::new(Seat::Idle(Condvar::new()));
+                    let mut taken = Vec::new();
+                    for _ in 0..2 {
+                        let found = crew.sit(&seat).or_else(|| crew.rise(&seat));
+                        taken.extend(found.map(|(job, _)| job));
+                    }
+                    assert!(!crew.state.lock().has(&seat));
+                    taken
+                })
+            };
+            assert_eq!(crew.push(1), Ok(Hands::Enough));
+            let mut taken = worker.join().expect("no panic");
+            taken.extend(crew.stop());
+            assert_eq!(taken, [0, 1]);
+        });
+    }
+
     /// Stopping while a thread goes idle: it leaves.
     #[test]
     fn loom_stopping_reaches_every_thread() {
