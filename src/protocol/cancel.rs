@@ -78,6 +78,8 @@ impl CancelToken {
             callback();
         } else {
             state.next_key += 1;
+            // Mostly there is one.
+            state.callbacks.reserve_exact(1);
             state.callbacks.push((key, Box::new(callback)));
         }
         OnTrigger {

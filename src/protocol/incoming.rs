@@ -135,6 +135,10 @@ impl Table {
         {
             self.open.remove(&exchange.id);
         }
+        // An empty tree keeps a node.
+        if self.open.is_empty() {
+            self.open = BTreeMap::new();
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -17,6 +18,7 @@ use super::rounds::{MAX_ROUNDS, Rounds, Unusable};
 use super::state::{Opened, Refused};
 use super::tasks::{self, Start};
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result, RpcError};
+use crate::jsonrpc::Request;
 use crate::protocol::LogLevel;
 use crate::schema::{
     CallToolResult, ClientCapabilities, CreateMessageRequestParams, CreateMessageResult,
@@ -31,9 +33,17 @@ const MAX_STATE_BYTES: usize = 64 << 10;
 pub(super) struct Asker {
     /// The name or URI of what is called.
     pub(super) target: String,
-    /// As JSON text, as they came; none is the same as `{}`.
-    pub(super) arguments: Option<Box<str>>,
+    pub(super) arguments: Arguments,
     pub(super) again: Arc<dyn Again>,
+}
+
+/// Where the arguments of a request are, as JSON text. They may be large, and are not copied without need.
+pub(super) enum Arguments {
+    /// The same as `{}`.
+    None,
+    /// This part of the params.
+    Within(Range<usize>),
+    Written(Box<str>),
 }
 
 /// Runs a handler from its start.
@@ -42,9 +52,13 @@ pub(super) trait Again: Send + Sync {
 }
 
 impl Asker {
-    /// The arguments as JSON text.
-    pub(super) fn arguments(&self) -> &str {
-        self.arguments.as_deref().unwrap_or("{}")
+    /// The arguments of the request as JSON text.
+    pub(super) fn arguments<'a>(&'a self, request: &'a Request) -> &'a str {
+        match &self.arguments {
+            Arguments::None => "{}",
+            Arguments::Within(place) => &request.params()[place.clone()],
+            Arguments::Written(text) => text,
+        }
     }
 
     /// Goes on where the state left off; a request without one starts anew.
@@ -127,8 +141,8 @@ impl Asker {
 
     /// What a state is good for: this server, principal, method, target and these arguments, however they are written.
     fn binding(&self, context: &Context) -> Vec<u8> {
-        let arguments = serde_json::from_str::<serde_json::Value>(self.arguments());
-        let arguments = arguments.map_err(|_| self.arguments());
+        let text = self.arguments(context.request());
+        let arguments = serde_json::from_str::<serde_json::Value>(text).map_err(|_| text);
         let parts = (
             &context.server().info.name,
             context.method(),

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use super::call::ToolCall;
 use super::completion::{self, Completing, CompletionCall, CompletionOutput};
 use super::context::Context;
+use super::conversation::LatestTerms;
 use super::events::{ServerEvent, SessionEvent};
 use super::guard::Guard;
 use super::output::{self, ToolOutput};
@@ -86,6 +87,7 @@ impl ServerBuilder {
             tasks: None,
             validator: Validator::of_this_build(),
             embeds_undeclared: AtomicBool::new(false),
+            latest_terms: LatestTerms::default(),
             connections: Default::default(),
         };
         Self {

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use serde::de::DeserializeOwned;
 
-use super::asking::{self, Asker};
+use super::asking;
 use super::context::Context;
 use super::events::ServerEventKind;
 use super::guard::Outgoing;
@@ -46,7 +46,9 @@ impl Unanswered {
 
     /// The arguments as JSON text.
     pub(super) fn arguments(&self) -> &str {
-        self.context().asker().map_or("{}", Asker::arguments)
+        let context = self.context();
+        let asker = context.asker();
+        asker.map_or("{}", |asker| asker.arguments(context.request()))
     }
 
     /// Answers with an error, unless the handler has to be run again first.

@@ -141,6 +141,10 @@ impl Context {
         });
     }
 
+    pub(super) fn request(&self) -> &Request {
+        &self.0.request
+    }
+
     pub(super) fn asker(&self) -> Option<&Asker> {
         self.0.asker.as_ref()
     }
@@ -403,11 +407,14 @@ impl Context {
             Ok(result) => {
                 self.finish_progress();
                 let Call {
+                    request,
                     responder,
                     link,
                     terms,
                     ..
                 } = *self.0;
+                // It may be large: the answer can have its memory.
+                drop(request);
                 let meta = link.server.written_meta(terms.revision);
                 responder.respond_with(|buffer| append(&result, meta, buffer))
             }

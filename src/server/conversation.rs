@@ -6,7 +6,7 @@
 //!                └─▶ not yet ──▶ refused
 //! ```
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use crate::error::{ErrorCode, RpcError};
 use crate::schema::{
@@ -16,7 +16,7 @@ use crate::schema::{
 use crate::sync::Mutex;
 
 /// Who asks, and in which revision.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Terms {
     /// The revision of the request.
@@ -25,6 +25,22 @@ pub struct Terms {
     pub capabilities: ClientCapabilities,
     /// Who the client says it is: for showing and logging, not for decisions (M-META-B-16, M-META-B-17).
     pub client_info: Option<Implementation>,
+}
+
+/// The terms of the client that came last: the next one is often of the same kind, and many that are can share them.
+#[derive(Debug, Default)]
+pub(super) struct LatestTerms(Mutex<Weak<Terms>>);
+
+impl LatestTerms {
+    fn share(&self, terms: Terms) -> Arc<Terms> {
+        let mut latest = self.0.lock();
+        if let Some(known) = latest.upgrade().filter(|known| **known == terms) {
+            return known;
+        }
+        let terms = Arc::new(terms);
+        *latest = Arc::downgrade(&terms);
+        terms
+    }
 }
 
 /// What is known of one connection.
@@ -136,6 +152,7 @@ impl Conversation {
         &self,
         params: InitializeRequestParams,
         served: &[ProtocolVersion],
+        latest_terms: &LatestTerms,
     ) -> Result<ProtocolVersion, RpcError> {
         let mut legacy = served
             .iter()
@@ -158,7 +175,7 @@ impl Conversation {
             capabilities: params.capabilities,
             client_info: Some(params.client_info),
         };
-        *agreed = Some(Arc::new(terms));
+        *agreed = Some(latest_terms.share(terms));
         Ok(revision)
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::Inner;
-use super::asking::{Again, Asker};
+use super::asking::{Again, Arguments, Asker};
 use super::call::ToolCall;
 use super::catalogue::{Catalogue, Listed, Paging};
 use super::context::Context;
@@ -156,7 +156,7 @@ struct CallParams {
 struct Found {
     entry: Arc<Entry>,
     params: CallParams,
-    arguments: Option<Box<str>>,
+    arguments: Arguments,
     meta: Option<Arc<RequestMetaObject>>,
     terms: Arc<Terms>,
     start: Option<Start>,
@@ -259,7 +259,9 @@ impl Link {
         }
         self.refuse_modern(request)?;
         let params: InitializeRequestParams = read(request)?;
-        let revision = self.conversation.agree(params, &self.server.revisions)?;
+        let revision =
+            self.conversation
+                .agree(params, &self.server.revisions, &self.server.latest_terms)?;
         self.terms(responder, None)?;
         responder
             .peer()
@@ -427,7 +429,10 @@ impl Link {
                     arguments,
                     again: entry,
                 };
-                if let Err(error) = work.handler.check_arguments(asker.arguments()) {
+                if let Err(error) = work
+                    .handler
+                    .check_arguments(asker.arguments(context.request()))
+                {
                     let fail = move |context| {
                         ToolCall::new(context, Promise::Nothing).fail_arguments(&error);
                     };
@@ -455,7 +460,6 @@ impl Link {
         let read = read_beside::<CallParams, 2>(request.params(), ["arguments", "_meta"]);
         let (params, aside) = read.map_err(|error| unfit(request, &error))?;
         let [arguments, meta] = aside.map(|text| text.filter(|text| *text != "null"));
-        let arguments: Option<Box<str>> = arguments.map(Box::from);
         let (meta, terms) = match meta {
             None => (None, self.terms(responder, None)?),
             Some(text) => {
@@ -465,10 +469,7 @@ impl Link {
                 (Some(meta), terms)
             }
         };
-        if arguments
-            .as_ref()
-            .is_some_and(|arguments| !arguments.starts_with('{'))
-        {
+        if arguments.is_some_and(|arguments| !arguments.starts_with('{')) {
             return Err(RpcError::invalid_params("arguments must be an object"));
         }
         let tool = Primitive::Tool(&params.name);
@@ -483,7 +484,10 @@ impl Link {
         Ok(Found {
             entry,
             params,
-            arguments,
+            arguments: arguments.map_or(Arguments::None, |text| {
+                let start = text.as_ptr() as usize - request.params().as_ptr() as usize;
+                Arguments::Within(start..start + text.len())
+            }),
             meta,
             terms,
             start,

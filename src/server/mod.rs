@@ -61,6 +61,7 @@ pub use self::call::ToolCall;
 use self::completion::{Completers, CompletionHandler};
 pub use self::completion::{Completing, CompletionCall, CompletionOutput};
 pub use self::context::Context;
+use self::conversation::LatestTerms;
 pub use self::conversation::Terms;
 use self::dispatch::Link;
 #[cfg(feature = "cffi")]
@@ -149,6 +150,7 @@ struct Inner {
     embeds_undeclared: AtomicBool,
     /// How many connections there were.
     connections: AtomicU64,
+    latest_terms: LatestTerms,
 }
 
 impl Server {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use super::asking::{Again, Asker};
+use super::asking::{Again, Arguments as Sent, Asker};
 use super::call::Unanswered;
 use super::catalogue::{self, Catalogue, listed};
 use super::context::Context;
@@ -305,7 +305,7 @@ impl Link {
         let context = Context::new(self, request, responder, terms, params.meta.map(Arc::new));
         let asker = Asker {
             target: params.name,
-            arguments: Some(text.into()),
+            arguments: Sent::Written(text.into()),
             again: entry,
         };
         asker.begin(

@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Inner;
-use super::asking::{Again, Asker};
+use super::asking::{Again, Arguments, Asker};
 use super::call::Unanswered;
 use super::catalogue::{Catalogue, Listed, listed};
 use super::context::Context;
@@ -298,7 +298,7 @@ impl Link {
         let context = Context::new(self, request, responder, terms, params.meta.map(Arc::new));
         let asker = Asker {
             target: params.uri,
-            arguments: None,
+            arguments: Arguments::None,
             again: Arc::new(Reading { handler, read }),
         };
         asker.begin(
