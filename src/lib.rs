@@ -65,6 +65,7 @@ pub mod jsonrpc;
 pub mod protocol;
 pub mod schema;
 pub mod server;
+mod spare;
 mod sync;
 pub mod transport;
 pub mod validation;

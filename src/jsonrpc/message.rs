@@ -364,6 +364,11 @@ impl Request {
     pub fn params(&self) -> &str {
         self.call.params()
     }
+
+    /// The memory of its text.
+    pub(crate) fn into_memory(self) -> Vec<u8> {
+        self.call.text.into_bytes()
+    }
 }
 
 impl Notification {

@@ -1,12 +1,14 @@
 //! Texts written as JSON strings.
 
+use crate::spare;
+
 /// Appends a text as a JSON string, escaped as `serde_json` does it.
 ///
 /// Large texts are what most bytes of a message are. What has to be escaped is looked for in eight bytes at a time.
 pub(crate) fn write_string(text: &str, into: &mut Vec<u8>) {
     let mut rest = text.as_bytes();
     // Room for some escapes, so that a large buffer seldom moves.
-    into.reserve(rest.len() + rest.len() / 16 + 2);
+    spare::reserve(into, rest.len() + rest.len() / 16 + 2);
     into.push(b'"');
     loop {
         let (plain, special) = rest.split_at(next_special(rest));

@@ -28,6 +28,7 @@ use crate::schema::{
     ProgressNotificationParams, ProtocolVersion, RequestMetaObject, ResultMetaObject, TraceContext,
     URLElicitationRequiredError, meta_key, method,
 };
+use crate::spare;
 use crate::sync::Mutex;
 
 /// The call that a handler serves.
@@ -413,8 +414,8 @@ impl Context {
                     terms,
                     ..
                 } = *self.0;
-                // It may be large: the answer can have its memory.
-                drop(request);
+                // The answer can have its memory.
+                spare::give(request.into_memory());
                 let meta = link.server.written_meta(terms.revision);
                 responder.respond_with(|buffer| append(&result, meta, buffer))
             }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::denied::Demand;
 use crate::error::{Error, ErrorCode, ErrorKind, Result};
 use crate::protocol::{ExchangeHandle, Outlet};
+use crate::spare;
 use crate::transport::http::event::{EVENT_STREAM, QUIET, write_event};
 use crate::transport::http::{ResponseHead, ResponseWriter};
 
@@ -121,7 +122,9 @@ impl Outlet for Reply {
         drop(state);
         if !begun {
             let head = self.demand.head(error, self.status);
-            return writer.respond(&head, &text);
+            let sent = writer.respond(&head, &text);
+            spare::give(text);
+            return sent;
         }
         let mut event = Vec::with_capacity(text.len() + 16);
         write_event(&mut event, None, &text);

@@ -32,6 +32,7 @@ use super::session::Session;
 use crate::error::{Error, ErrorCode, ErrorKind, Result};
 use crate::protocol::Outlet;
 use crate::schema::ProtocolVersion;
+use crate::spare;
 use crate::transport::http::event::{write_event, write_mark};
 use crate::transport::http::{ResponseHead, ResponseWriter};
 
@@ -397,10 +398,12 @@ impl Outlet for RequestStream {
             let writer = state.writer.take();
             drop(state);
             let head = session.head_of_answer(self.demand.head(error, legacy_status), error);
-            return match writer {
+            let sent = match writer {
                 Some(mut writer) => writer.respond(&head, &text),
                 None => Err(gone()),
             };
+            spare::give(text);
+            return sent;
         }
         drop(state);
         self.stream.say(&text, deadline)?;

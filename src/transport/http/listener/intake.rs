@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use super::HttpLimits;
 use super::chunks::{self, Chunks};
 use super::head::{self, Framing, Head, Refusal};
+use crate::spare;
 
 /// How much is read at once.
 const ROOM: usize = 16 << 10;
@@ -105,6 +106,7 @@ impl Intake {
             Some(Framing::Length(_)) => {
                 let count = self.missing().min(input.len());
                 if self.body.is_empty() {
+                    self.body = spare::take(self.missing());
                     self.body.reserve_exact(self.missing().min(4 * ROOM));
                 }
                 self.body
@@ -132,7 +134,8 @@ impl Intake {
             0 => (&mut self.bytes, ROOM),
             // Room is made as the body comes: a length that was only claimed costs nothing.
             missing => {
-                let room = missing.min(self.body.len().max(4 * ROOM));
+                let spare = self.body.capacity() - self.body.len();
+                let room = missing.min(self.body.len().max(spare).max(4 * ROOM));
                 (&mut self.body, room)
             }
         }

@@ -14,6 +14,7 @@ use super::intake::{Intake, Next};
 use super::reply::Reply;
 use super::round::Round;
 use super::shared::Shared;
+use crate::spare;
 use crate::transport::http::HttpRequest;
 use crate::transport::sys::tcp;
 
@@ -70,7 +71,10 @@ impl Worker<'_> {
                         job
                     }
                 },
-                _ => Some(self.shared.crew.next()?),
+                _ => {
+                    spare::keep();
+                    Some(self.shared.crew.next()?)
+                }
             };
             let Some((conn, hands)) = job else { continue };
             if hands == Hands::StartOne {
