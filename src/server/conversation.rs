@@ -32,14 +32,14 @@ pub struct Terms {
 pub(super) struct LatestTerms(Mutex<Weak<Terms>>);
 
 impl LatestTerms {
-    fn share(&self, terms: Terms) -> Arc<Terms> {
+    /// The same terms: those of the client before if they are equal.
+    fn share(&self, terms: &Arc<Terms>) -> Arc<Terms> {
         let mut latest = self.0.lock();
-        if let Some(known) = latest.upgrade().filter(|known| **known == terms) {
-            return known;
-        }
-        let terms = Arc::new(terms);
-        *latest = Arc::downgrade(&terms);
-        terms
+        let known = latest.upgrade().filter(|known| **known == **terms);
+        known.unwrap_or_else(|| {
+            *latest = Arc::downgrade(terms);
+            Arc::clone(terms)
+        })
     }
 }
 
@@ -56,6 +56,9 @@ pub(super) struct Conversation {
 
 /// A longer `_meta` is not kept.
 const MAX_KEPT: usize = 1024;
+
+/// What is left of a `_meta`, and the terms.
+type Read = (Arc<RequestMetaObject>, Arc<Terms>);
 
 /// A `_meta` and what came of it.
 #[derive(Debug)]
@@ -124,7 +127,7 @@ impl Conversation {
         &self,
         text: &str,
         served: &[ProtocolVersion],
-    ) -> serde_json::Result<Result<(Arc<RequestMetaObject>, Arc<Terms>), RpcError>> {
+    ) -> serde_json::Result<Result<Read, RpcError>> {
         let known = self.latest.lock().clone();
         if let Some(known) = known.filter(|known| *known.text == *text) {
             return Ok(Ok((Arc::clone(&known.meta), Arc::clone(&known.terms))));
@@ -152,7 +155,6 @@ impl Conversation {
         &self,
         params: InitializeRequestParams,
         served: &[ProtocolVersion],
-        latest_terms: &LatestTerms,
     ) -> Result<ProtocolVersion, RpcError> {
         let mut legacy = served
             .iter()
@@ -175,8 +177,15 @@ impl Conversation {
             capabilities: params.capabilities,
             client_info: Some(params.client_info),
         };
-        *agreed = Some(latest_terms.share(terms));
+        *agreed = Some(Arc::new(terms));
         Ok(revision)
+    }
+
+    /// Keeps what was agreed on together with others that agreed on the same.
+    pub(super) fn share_terms(&self, latest: &LatestTerms) {
+        if let Some(terms) = &mut *self.agreed.lock() {
+            *terms = latest.share(terms);
+        }
     }
 }
 
@@ -394,5 +403,20 @@ mod tests {
             .agree(initialize("2025-06-18"), &newest_first())
             .expect_err("second");
         assert_eq!(error.code, ErrorCode::INVALID_REQUEST);
+    }
+
+    #[test]
+    fn clients_that_say_the_same_share_it() {
+        let latest = LatestTerms::default();
+        let agreed = |version| {
+            let conversation = Conversation::default();
+            let agreed = conversation.agree(initialize(version), &newest_first());
+            agreed.expect("it is served");
+            conversation.share_terms(&latest);
+            conversation.terms(None, &newest_first()).expect("agreed")
+        };
+        let [first, second, other] = ["2025-06-18", "2025-06-18", "2025-11-25"].map(agreed);
+        assert!(Arc::ptr_eq(&first, &second) && !Arc::ptr_eq(&first, &other));
+        assert_eq!(other.revision, ProtocolVersion::V2025_11_25);
     }
 }

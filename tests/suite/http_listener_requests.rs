@@ -259,7 +259,7 @@ fn what_can_be_misunderstood_is_refused() {
     );
 }
 
-fn check_refused(listener: &mcplink::transport::http::HttpListener, status: u16, text: &str) {
+fn check_refused(listener: &HttpListener, status: u16, text: &str) {
     let mut client = Client::to(listener);
     client.send(text);
     let response = client.receive();

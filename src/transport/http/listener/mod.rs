@@ -8,7 +8,8 @@
 //!   │    ▲                ▲   others wait ╱   │  ▲                       │            │
 //!   │    │                ╰──────────────╯    │  ╰───────────────────────╯            │ the service returns,
 //!   │    ╰────────────────────────────────────╯    response out, it returns           ▼ its response is kept
-//!   │    ▲     nothing comes for a moment                                          exchange
+//!   │    ▲     nothing comes for a moment, or                                      exchange
+//!   │    │     the worker is slow with another one
 //!   │    ╰─────────────────────────────────────────────────────────────────────────╯  │
 //!   │                     response out; to the queue if the next request is here      │
 //!   ▼                                                                                 ▼
@@ -19,7 +20,8 @@
 //! the thread that ends the response, goes on with the connection; the lock of the connection decides.
 //!
 //! Sockets stay blocking. A worker reads with a time-out of a moment; nobody else reads before there is something, and no write waits: what
-//! a client does not read is kept, and the poller sends it when there is room. A quick request costs one read and one write. A request that
+//! a client does not read is kept, and the poller sends it when there is room. A quick request costs one read and one write, and shares the
+//! wait before it with those that come at the same time. A request that
 //! is still in hand after a tick has its client watched: one that resets its connection, or ends its side while a body comes in pieces,
 //! has gone. One that ends its side before the response has begun is told to the service as gone as well, as most servers do; but the
 //! response is sent, for those that only meant to have said everything.

@@ -1,7 +1,8 @@
-//! A thread that serves requests, one connection at a time.
+//! A thread that serves requests, one at a time.
 //!
-//! It stays with a connection for a moment after a request, blocking in its read: the next one costs no change of threads then. While
-//! others wait for a thread it does not stay.
+//! It stays with a connection for a moment after a request: the next one costs no change of threads then. With one connection, and nothing
+//! else to do, it blocks in its read; with several it waits for all of its [round](super::round). While others wait for a thread it does
+//! not stay.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
