@@ -75,7 +75,7 @@ impl<I: Input> LineReceiver<I> {
 
 impl<I: Input> Receiver for LineReceiver<I> {
     fn receive(&mut self, patience: Option<Duration>) -> Result<Received> {
-        let (mut deadline, mut left) = (None, patience);
+        let mut deadline: Option<Instant> = None;
         loop {
             match self.lines.next_line() {
                 Some(Line::Message(text)) => {
@@ -87,9 +87,14 @@ impl<I: Input> Receiver for LineReceiver<I> {
             if let Some(end) = &self.end {
                 return Err(end.clone());
             }
-            if let (None, Some(patience)) = (deadline, patience) {
-                deadline = Instant::now().checked_add(patience);
-            }
+            // The clock is asked only by who has to wait.
+            let left = match deadline {
+                Some(at) => Some(at.saturating_duration_since(Instant::now())),
+                None => {
+                    deadline = patience.and_then(|span| Instant::now().checked_add(span));
+                    patience
+                }
+            };
             let finished = match self.input.read(self.lines.room(), left) {
                 Ok(Piece::Bytes(count)) => {
                     self.lines.filled(count);
@@ -101,10 +106,6 @@ impl<I: Input> Receiver for LineReceiver<I> {
             };
             if let Some(rest) = finished {
                 return Ok(rest);
-            }
-            // What came is a whole line most often.
-            if !self.lines.has_line() {
-                left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
             }
         }
     }

@@ -191,8 +191,7 @@ impl Core {
                 let hands = self.crew.want_flush();
                 self.provide(hands);
             }
-            // Messages for others, however many, must not keep the caller past its time.
-            // The clock is worth a look when all is taken in that has been read.
+            // Messages for others, however many, must not keep the caller past its time. It is looked at when all is taken in that was read.
             if !receiver.has_message() {
                 now = Instant::now();
             }

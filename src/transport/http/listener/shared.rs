@@ -103,6 +103,11 @@ impl Shared {
         may
     }
 
+    /// Whether that is likely.
+    pub(super) fn has_place_alone(&self) -> bool {
+        self.alone.load(Ordering::Relaxed) < self.parallel
+    }
+
     pub(super) fn no_longer_alone(&self) {
         self.alone.fetch_sub(1, Ordering::Relaxed);
     }

@@ -129,14 +129,13 @@ impl Worker<'_> {
         self.shared.crew.has_waiting() || round.is_some_and(|(round, _)| !round.is_empty())
     }
 
-    /// Takes the connection into the round, where it waits with others for its next request. `false` if it is to be read at once.
+    /// Takes the connection into the round, where it waits with others for its next request. `false` if the worker had better wait for it alone.
     fn stay(&mut self, conn: &Arc<Conn>) -> bool {
         if self.shared.is_closing() {
             conn.let_go();
             return true;
         }
-        if !self.has_others() && self.shared.may_be_alone() {
-            self.shared.no_longer_alone();
+        if !self.has_others() && self.shared.has_place_alone() {
             return false;
         }
         let stays_with_some = self
