@@ -2,8 +2,11 @@
 #include "client.h"
 #include "talk.h"
 
+#include <dirent.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <sys/prctl.h>
+#include <time.h>
 
 /* What there was of the threads of one handle. */
 struct seen {
@@ -159,6 +162,18 @@ static void of_a_client(void)
     check_over(&seen);
 }
 
+/* How many threads the process has. */
+static int threads(void)
+{
+    DIR *dir = opendir("/proc/self/task");
+    struct dirent *entry;
+    int count = 0;
+    CHECK(dir != NULL);
+    while ((entry = readdir(dir)) != NULL) count += entry->d_name[0] != '.';
+    closedir(dir);
+    return count;
+}
+
 static mcplink_client_t *freed;
 
 static void free_at_event(void *user, int32_t event, const mcplink_json_t *params)
@@ -182,7 +197,8 @@ static void freed_within(void)
 {
     static struct seen seen = SEEN("gone");
     mcplink_client_options_t *o = everything_options();
-    int before = counter_get(&done);
+    int before = counter_get(&done), threads_before = threads();
+    time_t until = time(NULL) + 30;
 
     CHECK(mcplink_client_options_on_event(o, free_at_event, &seen, NULL) == MCPLINK_OK);
     CHECK(mcplink_client_options_set_thread_prefix(o, "gone") == MCPLINK_OK);
@@ -193,6 +209,11 @@ static void freed_within(void)
     CHECK(counter_wait(&done, before + 2));
     CHECK(has(&seen, "free") && has(&seen, "dispatch"));
     check_over(&seen);
+    /* Nobody can join the thread that the handle was freed on: it is gone a moment later, and then none is left. */
+    while (threads() > threads_before) {
+        CHECK(time(NULL) < until);
+        sched_yield();
+    }
 }
 
 static void of_options(void)
