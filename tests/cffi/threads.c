@@ -1,8 +1,8 @@
 /* What the host says of the threads of a client or server: their stack, their names, and what runs on each of them first and last. */
 #include "client.h"
+#include "process.h"
 #include "talk.h"
 
-#include <dirent.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <sys/prctl.h>
@@ -160,18 +160,6 @@ static void of_a_client(void)
     mcplink_client_free(c);
     CHECK(has(&seen, "call") && has(&seen, "stderr") && has(&seen, "dispatch") && has(&seen, "crew") && has(&seen, "close"));
     check_over(&seen);
-}
-
-/* How many threads the process has. */
-static int threads(void)
-{
-    DIR *dir = opendir("/proc/self/task");
-    struct dirent *entry;
-    int count = 0;
-    CHECK(dir != NULL);
-    while ((entry = readdir(dir)) != NULL) count += entry->d_name[0] != '.';
-    closedir(dir);
-    return count;
 }
 
 static mcplink_client_t *freed;

@@ -3,6 +3,7 @@
 #define GUEST_H
 
 #include "../check.h"
+#include "../process.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -72,20 +73,6 @@ static inline unsigned long long status_of(const char *task, const char *field)
     fclose(file);
     return found ? number : ~0ULL;
 }
-
-/* How many entries a folder of /proc has. */
-static inline int entries(const char *folder)
-{
-    DIR *dir = opendir(folder);
-    struct dirent *entry;
-    int count = 0;
-    CHECK(dir != NULL);
-    while ((entry = readdir(dir)) != NULL) count += entry->d_name[0] != '.';
-    closedir(dir);
-    return count;
-}
-
-static inline int threads(void) { return entries("/proc/self/task"); }
 
 /* The open descriptors, as text: number and what it is. */
 static inline void descriptors(char *text, size_t size)

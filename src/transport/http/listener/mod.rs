@@ -21,10 +21,9 @@
 //!
 //! Sockets stay blocking. A worker reads with a time-out of a moment; nobody else reads before there is something, and no write waits: what
 //! a client does not read is kept, and the poller sends it when there is room. A quick request costs one read and one write, and shares the
-//! wait before it with those that come at the same time. A request that
-//! is still in hand after a tick has its client watched: one that resets its connection, or ends its side while a body comes in pieces,
-//! has gone. One that ends its side before the response has begun is told to the service as gone as well, as most servers do; but the
-//! response is sent, for those that only meant to have said everything.
+//! wait before it with those that come at the same time. A request that is still in hand after a tick has its client watched: one that
+//! resets its connection, or ends its side while a body comes in pieces, has gone. One that ends its side before the response has begun is
+//! told to the service as gone as well, as most servers do; but the response is sent, for those that only meant to have said everything.
 //!
 //! **Threads.** The poller's, started by [`HttpListener::bind`], ended and joined by [`HttpListener::shutdown`]; workers, called when there
 //! is something to read that no idle one can take, which leave when there was nothing to do for a while, and which a shutdown waits for.
