@@ -8,6 +8,7 @@ use std::ops::Range;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use super::members::Places;
 use super::text::next_special;
 
 /// The members of a message by their places, all of them raw: which type each has to have is checked with a better message than serde's.
@@ -19,6 +20,8 @@ pub(super) struct Envelope {
     pub(super) params: Option<Range<usize>>,
     pub(super) result: Option<Range<usize>>,
     pub(super) error: Option<Range<usize>>,
+    /// Those of `params`, if it is an object that was scanned.
+    pub(super) places: Places,
 }
 
 impl Envelope {
@@ -37,6 +40,7 @@ impl Envelope {
             params: place(raw.params),
             result: place(raw.result),
             error: place(raw.error),
+            places: Places::default(),
         })
     }
 
@@ -48,27 +52,29 @@ impl Envelope {
             at: 0,
         };
         let room = max_depth.min(Scan::LEVELS).checked_sub(1)?;
-        scan.token(b'{')?;
-        if scan.next_token()? != b'}' {
-            loop {
-                let key = scan.key()?;
-                scan.skip_space();
-                let start = scan.at;
+        scan.object(|scan, key, first| {
+            let key = &scan.bytes[key];
+            let start = scan.at;
+            if first == b'{' && key == b"params" {
+                // Whoever looks into the params will look for its members.
+                let (room, places) = (room.checked_sub(1)?, &mut envelope.places);
+                scan.object(|scan, key, _| {
+                    let start = scan.at;
+                    scan.value(room)?;
+                    places.add(key, start..scan.at);
+                    Some(())
+                })?;
+            } else {
                 scan.value(room)?;
-                if let Some(member) = envelope.member(&scan.bytes[key]) {
-                    if member.is_some() {
-                        return None;
-                    }
-                    *member = Some(start..scan.at);
-                }
-                match scan.next_token()? {
-                    b',' => scan.at += 1,
-                    b'}' => break,
-                    _ => return None,
-                }
             }
-        }
-        scan.at += 1;
+            if let Some(member) = envelope.member(key) {
+                if member.is_some() {
+                    return None;
+                }
+                *member = Some(start..scan.at);
+            }
+            Some(())
+        })?;
         scan.skip_space();
         (scan.at == scan.bytes.len()).then_some(envelope)
     }
@@ -115,20 +121,51 @@ struct Scan<'a> {
     at: usize,
 }
 
-impl Scan<'_> {
+impl<'a> Scan<'a> {
     /// How deep a value may be nested that is scanned: one bit for each level.
     const LEVELS: usize = u64::BITS as usize;
 
     fn skip_space(&mut self) {
-        while let Some(b' ' | b'\n' | b'\t' | b'\r') = self.bytes.get(self.at) {
+        _ = self.next_token();
+    }
+
+    /// What comes behind white space.
+    #[inline]
+    fn next_token(&mut self) -> Option<u8> {
+        loop {
+            let byte = *self.bytes.get(self.at)?;
+            // Most messages have none.
+            if byte > b' ' || !matches!(byte, b' ' | b'\n' | b'\t' | b'\r') {
+                return Some(byte);
+            }
             self.at += 1;
         }
     }
 
-    /// What comes behind white space.
-    fn next_token(&mut self) -> Option<u8> {
-        self.skip_space();
-        self.bytes.get(self.at).copied()
+    /// An object. `member` is given the place of each key and what its value begins with: it stands before the value then, and goes behind
+    /// it.
+    #[inline]
+    fn object(
+        &mut self,
+        mut member: impl FnMut(&mut Self, Range<usize>, u8) -> Option<()>,
+    ) -> Option<()> {
+        self.token(b'{')?;
+        if self.next_token()? == b'}' {
+            self.at += 1;
+            return Some(());
+        }
+        loop {
+            let key = self.key()?;
+            let first = self.next_token()?;
+            member(self, key, first)?;
+            let next = self.next_token()?;
+            self.at += 1;
+            match next {
+                b',' => {}
+                b'}' => return Some(()),
+                _ => return None,
+            }
+        }
     }
 
     fn token(&mut self, expected: u8) -> Option<()> {
@@ -139,7 +176,7 @@ impl Scan<'_> {
     fn key(&mut self) -> Option<Range<usize>> {
         self.token(b'"')?;
         let start = self.at;
-        self.at += next_special(&self.bytes[start..]);
+        self.at = next_special(self.bytes, start);
         let key = start..self.at;
         self.token_here(b'"')?;
         self.token(b':')?;
@@ -215,7 +252,7 @@ impl Scan<'_> {
     fn string(&mut self) -> Option<()> {
         self.at += 1;
         loop {
-            self.at += next_special(self.bytes.get(self.at..)?);
+            self.at = next_special(self.bytes, self.at);
             match self.bytes.get(self.at)? {
                 b'"' => {
                     self.at += 1;
@@ -277,6 +314,7 @@ impl Scan<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::jsonrpc::members::Members;
     use crate::jsonrpc::nesting;
 
     /// Where the scan finds something, the parser finds the same.
@@ -285,7 +323,13 @@ mod tests {
         let Some(scanned) = &scanned else {
             return false;
         };
-        assert_eq!(Envelope::read(text).ok().as_ref(), Some(scanned), "{text}");
+        let mut read = Envelope::read(text).expect("it was scanned");
+        if let Some(params) = scanned.params.clone() {
+            let known = scanned.places.members(text, &params);
+            assert!(known.eq(Members::of(&text[params])), "{text}");
+        }
+        read.places = scanned.places.clone();
+        assert_eq!(read, *scanned, "{text}");
         assert!(!nesting::exceeds(text.as_bytes(), Scan::LEVELS), "{text}");
         true
     }

@@ -4,24 +4,81 @@
 //! find where each member ends, and most of a large text is passed over many bytes at a time.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{DeserializeSeed, Error as _, MapAccess};
+use serde::de::{DeserializeSeed, Error as _, IntoDeserializer, MapAccess};
 
 /// The members of an object, in their order. Of a text that is not JSON it gives some, or none.
 pub(crate) struct Members<'a> {
+    /// The text in which members stand that are known.
+    text: &'a str,
+    /// The first ones, if they are known.
+    known: &'a [Place],
+    /// Begins behind those.
     rest: &'a str,
+}
+
+/// Where the first members of an object stand in a text, as they were found when it was looked through: who looks for them afterwards
+/// need not find their ends once more. There may be others behind them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Places {
+    count: usize,
+    first: [Place; 4],
+}
+
+/// The place of a member: of its key with the quotes, and of its value.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Place {
+    key: Range<u32>,
+    value: Range<u32>,
+}
+
+impl Places {
+    /// Adds the next member, if there is room: the place of its key without the quotes, and that of its value.
+    pub(super) fn add(&mut self, key: Range<usize>, value: Range<usize>) {
+        let place = |range: Range<usize>| {
+            let (start, end) = (u32::try_from(range.start), u32::try_from(range.end));
+            Some(start.ok()?..end.ok()?)
+        };
+        if let Some(room) = self.first.get_mut(self.count)
+            && let Some((key, value)) = place(key.start - 1..key.end + 1).zip(place(value))
+        {
+            *room = Place { key, value };
+            self.count += 1;
+        }
+    }
+
+    /// The members of the object that stands there in the text.
+    pub(super) fn members<'a>(&'a self, text: &'a str, object: &Range<usize>) -> Members<'a> {
+        let known = &self.first[..self.count];
+        let start = known.last().map_or(object.start, |last| last.value.end as usize);
+        Members {
+            text,
+            known,
+            rest: &text[start..object.end],
+        }
+    }
 }
 
 impl<'a> Members<'a> {
     /// Those of this text, which is an object.
     pub(crate) fn of(object: &'a str) -> Self {
-        Self { rest: object }
+        Self {
+            text: object,
+            known: &[],
+            rest: object,
+        }
     }
 
     /// The next member: its key, with the quotes, and its value, as they were written.
     fn next_raw(&mut self) -> Option<(&'a str, &'a str)> {
+        if let Some((Place { key, value }, others)) = self.known.split_first() {
+            self.known = others;
+            let written = |place: &Range<u32>| self.text.get(place.start as usize..place.end as usize);
+            return written(key).zip(written(value));
+        }
         let rest = self.rest.trim_ascii_start().strip_prefix(['{', ','])?;
         let rest = rest.trim_ascii_start();
         let (key, rest) = rest.split_at_checked(end_of_string(rest.as_bytes())?)?;
@@ -100,11 +157,11 @@ fn end_of_nested(bytes: &[u8]) -> Option<usize> {
 
 /// Reads an object, which is known to be JSON, as a type, but for the members `aside`: their texts are given instead.
 pub(crate) fn read_beside<'a, T: Deserialize<'a>, const N: usize>(
-    object: &'a str,
+    members: Members<'a>,
     aside: [&'static str; N],
 ) -> serde_json::Result<(T, [Option<&'a str>; N])> {
     let mut beside = Beside {
-        members: Members::of(object),
+        members,
         aside,
         found: [None; N],
         value: "null",
@@ -132,8 +189,7 @@ impl<'de, const N: usize> MapAccess<'de> for &mut Beside<'de, N> {
             let name = name_of(key).unwrap_or_default();
             let Some(place) = self.aside.iter().position(|aside| *aside == name) else {
                 self.value = value;
-                let mut key = serde_json::Deserializer::from_str(key);
-                return seed.deserialize(&mut key).map(Some);
+                return seed.deserialize(name.into_deserializer()).map(Some);
             };
             if self.found[place].replace(value).is_some() {
                 return Err(serde_json::Error::duplicate_field(self.aside[place]));
@@ -201,7 +257,7 @@ mod tests {
 
     #[test]
     fn members_aside_are_not_looked_into() {
-        let read = |text| read_beside::<Call, 1>(text, ["big"]).expect("fits");
+        let read = |text| read_beside::<Call, 1>(Members::of(text), ["big"]).expect("fits");
         let (call, big) = read(r#"{"name":"a\tb","big":{"x":[1]},"other":{},"_meta":[1,2]}"#);
         assert_eq!(big, [Some(r#"{"x":[1]}"#)]);
         assert_eq!((&*call.name, call.meta), ("a\tb", Some(vec![1, 2])));
@@ -212,7 +268,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_told() {
         let wrong = |text| {
-            let read = read_beside::<Call, 1>(text, ["big"]);
+            let read = read_beside::<Call, 1>(Members::of(text), ["big"]);
             read.expect_err(text).to_string()
         };
         assert!(wrong(r#"{"name":1}"#).contains("expected a string"));

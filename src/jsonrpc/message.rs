@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 
 use super::envelope::Envelope;
 use super::id::RequestId;
+use super::members::{Members, Places};
 use super::skim::Skim;
 use crate::error::{ErrorCode, Excerpt, RpcError};
 
@@ -56,6 +57,8 @@ struct Call {
     text: String,
     method: Method,
     params: Option<Range<usize>>,
+    /// The members of `params`.
+    places: Places,
 }
 
 #[derive(Debug)]
@@ -117,7 +120,7 @@ impl Parsed {
             }
         };
         if let Some(envelope) = Envelope::scan(&text, max_depth) {
-            return Self::Single(Message::of(text, &envelope));
+            return Self::Single(Message::of(text, envelope));
         }
         if super::nesting::exceeds(text.as_bytes(), max_depth) {
             return Self::Single(Err(Malformed::unreadable(
@@ -167,16 +170,16 @@ impl Message {
     /// [`Malformed`] tells what is wrong, with the id where it can be read.
     pub fn read(text: String) -> Result<Self, Malformed> {
         if let Some(envelope) = Envelope::scan(&text, usize::MAX) {
-            return Self::of(text, &envelope);
+            return Self::of(text, envelope);
         }
         match Envelope::read(&text) {
-            Ok(envelope) => Self::of(text, &envelope),
+            Ok(envelope) => Self::of(text, envelope),
             Err(error) => Err(Malformed::from_serde(&text, &error)),
         }
     }
 
     /// The message with these members.
-    fn of(text: String, envelope: &Envelope) -> Result<Self, Malformed> {
+    fn of(text: String, envelope: Envelope) -> Result<Self, Malformed> {
         let refuse = |message: String, id: Option<RequestId>| Malformed {
             error: RpcError::invalid_request(message),
             id,
@@ -235,6 +238,7 @@ impl Message {
                     text,
                     method,
                     params,
+                    places: envelope.places,
                 };
                 Ok(match id {
                     Some(id) => Self::Request(Request { id, call }),
@@ -347,6 +351,13 @@ impl Call {
             .as_ref()
             .map_or("{}", |span| &self.text[span.clone()])
     }
+
+    fn members(&self) -> Members<'_> {
+        match &self.params {
+            Some(span) => self.places.members(&self.text, span),
+            None => Members::of("{}"),
+        }
+    }
 }
 
 impl Request {
@@ -365,6 +376,11 @@ impl Request {
         self.call.params()
     }
 
+    /// The members of `params`.
+    pub(crate) fn members(&self) -> Members<'_> {
+        self.call.members()
+    }
+
     /// The memory of its text.
     pub(crate) fn into_memory(self) -> Vec<u8> {
         self.call.text.into_bytes()
@@ -380,6 +396,11 @@ impl Notification {
     /// `params` as JSON text; `{}` when absent.
     pub fn params(&self) -> &str {
         self.call.params()
+    }
+
+    /// The members of `params`.
+    pub(crate) fn members(&self) -> Members<'_> {
+        self.call.members()
     }
 }
 

@@ -11,7 +11,7 @@ pub(crate) fn write_string(text: &str, into: &mut Vec<u8>) {
     spare::reserve(into, rest.len() + rest.len() / 16 + 2);
     into.push(b'"');
     loop {
-        let (plain, special) = rest.split_at(next_special(rest));
+        let (plain, special) = rest.split_at(next_special(rest, 0));
         into.extend_from_slice(plain);
         let Some((&byte, behind)) = special.split_first() else {
             break;
@@ -35,13 +35,12 @@ pub(crate) fn write_string(text: &str, into: &mut Vec<u8>) {
     into.push(b'"');
 }
 
-/// How many bytes come before the first one that has to be escaped: a quote, a backslash or a control character.
+/// Where the first byte is, from `at` on, that has to be escaped: a quote, a backslash or a control character. The end if there is none.
 #[inline]
-pub(super) fn next_special(bytes: &[u8]) -> usize {
+pub(super) fn next_special(bytes: &[u8], mut at: usize) -> usize {
     const ONES: u64 = u64::MAX / 255;
     const HIGHS: u64 = ONES << 7;
-    let (eights, last) = bytes.as_chunks::<8>();
-    for (number, eight) in eights.iter().enumerate() {
+    while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
         let eight = u64::from_le_bytes(*eight);
         // The high bit of each byte that is less than the bound (Mycroft); borrows spoil only bytes behind the first one found.
         let less = |value: u64, bound: u64| value.wrapping_sub(ONES * bound) & !value;
@@ -49,12 +48,15 @@ pub(super) fn next_special(bytes: &[u8]) -> usize {
         let backslash = eight ^ (ONES * u64::from(b'\\'));
         let found = (less(eight, 0x20) | less(quote, 1) | less(backslash, 1)) & HIGHS;
         if found != 0 {
-            return number * 8 + found.trailing_zeros() as usize / 8;
+            return at + found.trailing_zeros() as usize / 8;
         }
+        at += 8;
     }
     let special = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
-    let at = last.iter().position(special);
-    eights.len() * 8 + at.unwrap_or(last.len())
+    while bytes.get(at).is_some_and(|byte| !special(byte)) {
+        at += 1;
+    }
+    at
 }
 
 #[cfg(test)]

@@ -19,8 +19,8 @@ type FarewellFn = dyn Fn(&Peer) + Send + Sync;
 /// connection starts on demand, requests side by side, notifications one at a time and in order.
 #[derive(Clone, Default)]
 pub struct Handlers {
-    requests: HashMap<String, RequestHandler>,
-    notifications: HashMap<String, Arc<NotificationFn>>,
+    requests: HashMap<Arc<str>, RequestHandler>,
+    notifications: HashMap<Arc<str>, Arc<NotificationFn>>,
     /// Ours, which never block: run on the reading thread, before the others.
     quick_notifications: HashMap<String, Arc<NotificationFn>>,
     farewell: Option<Arc<FarewellFn>>,
@@ -60,7 +60,7 @@ impl Handlers {
             call: Arc::new(handler),
             quick: false,
         };
-        self.requests.insert(method.into(), handler);
+        self.requests.insert(method.into().into(), handler);
         self
     }
 
@@ -70,7 +70,7 @@ impl Handlers {
         method: impl Into<String>,
         handler: impl Fn(&Peer, &Notification) + Send + Sync + 'static,
     ) -> Self {
-        self.notifications.insert(method.into(), Arc::new(handler));
+        self.notifications.insert(method.into().into(), Arc::new(handler));
         self
     }
 
@@ -96,7 +96,7 @@ impl Handlers {
             call: Arc::new(move |request, responder| handler(&request, responder)),
             quick: true,
         };
-        self.requests.insert(method.into(), handler);
+        self.requests.insert(method.into().into(), handler);
         self
     }
 
@@ -137,12 +137,17 @@ impl Handlers {
         self.quick_notifications.get(method)
     }
 
-    pub(crate) fn for_request(&self, method: &str) -> Option<&RequestHandler> {
-        self.requests.get(method)
+    /// With the method's name, which whoever has to keep it need not copy.
+    pub(crate) fn for_request(&self, method: &str) -> Option<(&Arc<str>, &RequestHandler)> {
+        self.requests.get_key_value(method)
     }
 
-    pub(crate) fn for_notification(&self, method: &str) -> Option<&Arc<NotificationFn>> {
-        self.notifications.get(method)
+    /// The same for notifications.
+    pub(crate) fn for_notification(
+        &self,
+        method: &str,
+    ) -> Option<(&Arc<str>, &Arc<NotificationFn>)> {
+        self.notifications.get_key_value(method)
     }
 }
 

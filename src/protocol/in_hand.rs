@@ -3,6 +3,7 @@
 //! It decides nothing; it is there to be shown ([`Activity`](super::Activity)), and to notice handlers that run for long. Whoever reads
 //! looks after them now and then, so that no thread is needed for it; who ends late says so too.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
@@ -46,7 +47,7 @@ struct Place {
 
 #[derive(Debug)]
 struct Item {
-    method: Box<str>,
+    method: Arc<str>,
     /// None for a notification.
     id: Option<RequestId>,
     since: Instant,
@@ -85,9 +86,9 @@ impl InHand {
     }
 
     /// Something comes in. The key is to be given to [`leave`](Self::leave).
-    pub(crate) fn enter(&self, method: &str, id: Option<&RequestId>, now: Instant) -> u64 {
+    pub(crate) fn enter(&self, method: &Arc<str>, id: Option<&RequestId>, now: Instant) -> u64 {
         let item = Item {
-            method: method.into(),
+            method: Arc::clone(method),
             id: id.cloned(),
             since: now,
             open: true,
@@ -250,7 +251,7 @@ mod tests {
         let after = |seconds| start + Duration::from_secs(seconds);
         let in_hand = InHand::new(Duration::from_secs(30), start);
         assert!(in_hand.look(after(1)).is_none());
-        let waiting = in_hand.enter("tools/call", Some(&RequestId::from(7)), after(10));
+        let waiting = in_hand.enter(&"tools/call".into(), Some(&RequestId::from(7)), after(10));
         let look = |seconds| {
             let (late, next) = in_hand.look(after(seconds)).expect("something is there");
             let late: Vec<String> = late.into_iter().map(|late| late.what).collect();
@@ -268,7 +269,7 @@ mod tests {
         let late = in_hand.end_run(waiting, after(125)).expect("it took long");
         assert_eq!(late.took, Duration::from_secs(65));
         assert!(in_hand.look(after(126)).is_none());
-        let quick = in_hand.enter("n", None, after(130));
+        let quick = in_hand.enter(&"n".into(), None, after(130));
         in_hand.begin_run(quick, after(130));
         assert!(in_hand.end_run(quick, after(131)).is_none());
         in_hand.leave(quick);

@@ -13,7 +13,6 @@
 //!
 //! **Locks:** an exchange's, then the outbox's. The table's is never held together with another.
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::sync::{Arc, OnceLock};
 
 use super::cancel::{Callback, CancelToken};
@@ -118,6 +117,9 @@ pub(crate) struct Exchanges(Mutex<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
+    /// One of those that are open. Most requests are alone, or answered before the next one is looked at: they need no tree.
+    one: Option<Arc<Exchange>>,
+    /// The others.
     open: BTreeMap<RequestId, Arc<Exchange>>,
     /// Those whose ids are not unique here.
     apart: BTreeMap<u64, Arc<Exchange>>,
@@ -128,6 +130,10 @@ struct Table {
 impl Table {
     /// Takes an exchange out, unless another one has its place.
     fn remove(&mut self, exchange: &Arc<Exchange>) {
+        let is_it = |held: &mut Arc<Exchange>| Arc::ptr_eq(held, exchange);
+        if self.one.take_if(is_it).is_some() {
+            return;
+        }
         if let Some(number) = exchange.number {
             self.apart.remove(&number);
         } else if let Some(held) = self.open.get(&exchange.id)
@@ -166,13 +172,18 @@ impl Exchanges {
             table.apart.insert(number, Arc::clone(&exchange));
             return Ok(exchange);
         }
-        match table.open.entry(id.clone()) {
-            Entry::Occupied(_) => Err(Refusal::InUse),
-            Entry::Vacant(place) => {
-                let exchange = Arc::new(Exchange::new(id.clone(), origin.clone(), None));
-                Ok(Arc::clone(place.insert(exchange)))
-            }
+        let is_taken = table.one.as_ref().is_some_and(|one| one.id == *id);
+        if is_taken || table.open.contains_key(id) {
+            return Err(Refusal::InUse);
         }
+        let exchange = Arc::new(Exchange::new(id.clone(), origin.clone(), None));
+        let held = Arc::clone(&exchange);
+        if table.one.is_none() {
+            table.one = Some(held);
+        } else {
+            table.open.insert(id.clone(), held);
+        }
+        Ok(exchange)
     }
 
     /// Forgets a request, before its response goes out: from then on the peer may use the id again.
@@ -186,7 +197,11 @@ impl Exchanges {
         id: &RequestId,
         reason: Option<String>,
     ) -> Option<(Arc<Exchange>, Vec<Callback>)> {
-        let exchange = self.0.lock().open.remove(id)?;
+        let mut table = self.0.lock();
+        let exchange = table.one.take_if(|one| one.id == *id);
+        let exchange = exchange.or_else(|| table.open.remove(id));
+        drop(table);
+        let exchange = exchange?;
         exchange.step(Phase::Cancelled).ok()?;
         exchange.close_outlet();
         let callbacks = exchange.cancel().fire(reason);
@@ -206,7 +221,8 @@ impl Exchanges {
     pub(crate) fn close(&self) -> Vec<Callback> {
         let mut table = self.0.lock();
         table.closed = true;
-        let open = std::mem::take(&mut table.open).into_values();
+        let open = table.one.take().into_iter();
+        let open = open.chain(std::mem::take(&mut table.open).into_values());
         let open = open.chain(std::mem::take(&mut table.apart).into_values());
         drop(table);
         let closed = open.filter(|exchange| exchange.step(Phase::Closed).is_ok());

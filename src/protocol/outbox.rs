@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::Thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::activity::{Running, thread_name};
 use crate::error::{Error, ErrorKind, Result};
@@ -18,9 +18,13 @@ use crate::transport::{Sender, SessionMessage};
 
 /// How often one thread writes what others queued meanwhile before it passes the duty on.
 const ROUNDS: usize = 16;
-/// So many answers, or bytes of them, are written even if more requests have been read already.
+/// So many answers are written even if more requests have been read already, unless the next ones come quickly.
 const TOGETHER: usize = 16;
+/// So many answers, or bytes of them, are written however quickly the next ones come.
+const TOGETHER_MOST: usize = 64;
 const TOGETHER_BYTES: usize = 64 << 10;
+/// So long answers wait for others, once there are [`TOGETHER`].
+const PATIENCE: Duration = Duration::from_micros(50);
 
 #[derive(Debug)]
 pub(crate) struct Outbox {
@@ -41,6 +45,8 @@ struct State {
     writer: Option<(Thread, Instant)>,
     /// How many threads wait for room.
     waiting: usize,
+    /// Since when there are [`TOGETHER`] answers, if more requests had been read then.
+    held_since: Option<Instant>,
     /// The sender holds the rest of a message that a deadline cut.
     cut: bool,
     closed: Option<Error>,
@@ -65,6 +71,7 @@ impl Outbox {
             sender: Some(sender),
             writer: None,
             waiting: 0,
+            held_since: None,
             cut: false,
             closed: None,
         };
@@ -159,6 +166,7 @@ impl Outbox {
         let Some(mut sender) = state.sender.take() else {
             return Flush::Done;
         };
+        state.held_since = None;
         state.writer = Some((std::thread::current(), Instant::now()));
         let mut batch = VecDeque::new();
         for round in 1.. {
@@ -215,9 +223,9 @@ impl Outbox {
     /// Whether the reading thread has to see to what is queued, since nobody writes: at once when it will wait for input next, a little
     /// later while there is `more_input` to answer, so that several answers leave together.
     pub(crate) fn is_due(&self, more_input: bool) -> bool {
-        let state = self.state.lock();
+        let mut state = self.state.lock();
         let waits = state.sender.is_some() && (state.cut || !state.queue.is_empty());
-        waits && (!more_input || state.queue.len() >= TOGETHER || state.bytes >= TOGETHER_BYTES)
+        waits && (!more_input || state.is_enough())
     }
 
     /// Whether few messages are queued: there is no hurry to write them.
@@ -256,6 +264,18 @@ impl State {
     /// One message is always taken, whatever its size.
     fn has_room(&self, len: usize, max: usize) -> bool {
         self.bytes == 0 || self.bytes.saturating_add(len) <= max
+    }
+
+    /// Whether enough is queued to be written while more could be added. The clock is asked only when there is something to gain.
+    fn is_enough(&mut self) -> bool {
+        if self.queue.len() >= TOGETHER_MOST || self.bytes >= TOGETHER_BYTES {
+            return true;
+        }
+        if self.queue.len() < TOGETHER {
+            return false;
+        }
+        let now = Instant::now();
+        now >= *self.held_since.get_or_insert(now) + PATIENCE
     }
 
     fn is_writing(&self) -> bool {

@@ -31,7 +31,7 @@ use crate::transport::SessionMessage;
 pub struct Responder {
     core: Arc<Core>,
     exchange: Arc<Exchange>,
-    method: Box<str>,
+    method: Arc<str>,
     answered: bool,
     /// Whether the request is one of those in hand.
     admitted: bool,
@@ -44,13 +44,13 @@ impl Responder {
     pub(crate) fn new(
         core: Arc<Core>,
         exchange: Arc<Exchange>,
-        method: &str,
+        method: &Arc<str>,
         key: Option<u64>,
     ) -> Self {
         Self {
             core,
             exchange,
-            method: method.into(),
+            method: Arc::clone(method),
             answered: false,
             admitted: true,
             key,

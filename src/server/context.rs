@@ -61,15 +61,14 @@ impl Context {
         terms: Arc<Terms>,
         meta: Option<Arc<RequestMetaObject>>,
     ) -> Self {
-        let now = Instant::now();
         Self(Box::new(Call {
             request,
             responder,
             terms,
             meta,
             link: Arc::clone(link),
-            pace: Mutex::new(Pace::new(now)),
-            logs: Mutex::new(Budget::new(now)),
+            pace: Mutex::new(Pace::new()),
+            logs: Mutex::new(Budget::new()),
             rounds: Mutex::default(),
             turns: Turns::default(),
             asker: None,

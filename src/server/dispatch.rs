@@ -456,7 +456,7 @@ impl Link {
     fn find_tool(&self, request: &Request, responder: &Responder) -> Result<Found, RpcError> {
         self.need(request, self.server.has(List::Tools))?;
         // Arguments may be large, and are for the handler to look into; `_meta` is often the same as before.
-        let read = read_beside::<CallParams, 2>(request.params(), ["arguments", "_meta"]);
+        let read = read_beside::<CallParams, 2>(request.members(), ["arguments", "_meta"]);
         let (params, aside) = read.map_err(|error| unfit(request, &error))?;
         let [arguments, meta] = aside.map(|text| text.filter(|text| *text != "null"));
         let (meta, terms) = match meta {

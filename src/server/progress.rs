@@ -13,26 +13,28 @@ const INTERVAL: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub(super) struct Budget {
     credit: u32,
-    since: Instant,
+    /// When it was last filled up: not before the first message.
+    since: Option<Instant>,
 }
 
 impl Budget {
-    pub(super) fn new(now: Instant) -> Self {
+    pub(super) fn new() -> Self {
         Self {
             credit: BURST,
-            since: now,
+            since: None,
         }
     }
 
     /// Whether one more may go out now.
     pub(super) fn take(&mut self, now: Instant) -> bool {
-        let earned = now.saturating_duration_since(self.since).as_millis() / INTERVAL.as_millis();
+        let since = *self.since.get_or_insert(now);
+        let earned = now.saturating_duration_since(since).as_millis() / INTERVAL.as_millis();
         if earned > 0 {
             self.credit = BURST.min(
                 self.credit
                     .saturating_add(u32::try_from(earned).unwrap_or(BURST)),
             );
-            self.since = now;
+            self.since = Some(now);
         }
         let granted = self.credit > 0;
         self.credit = self.credit.saturating_sub(1);
@@ -50,10 +52,10 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    pub(super) fn new(now: Instant) -> Self {
+    pub(super) fn new() -> Self {
         Self {
             last: f64::NEG_INFINITY,
-            budget: Budget::new(now),
+            budget: Budget::new(),
             held: None,
         }
     }
@@ -87,7 +89,7 @@ mod tests {
     #[test]
     fn progress_only_grows() {
         let now = Instant::now();
-        let mut pace = Pace::new(now);
+        let mut pace = Pace::new();
         let passed: Vec<f64> = [0.0, 1.0, 1.0, 0.5, f64::NAN, f64::INFINITY, 2.5]
             .into_iter()
             .filter_map(|value| pace.admit(Progress::new(value), now))
@@ -100,7 +102,7 @@ mod tests {
     #[test]
     fn a_flood_is_bounded_and_its_last_value_goes_out() {
         let now = Instant::now();
-        let mut pace = Pace::new(now);
+        let mut pace = Pace::new();
         let flood = (0..100_000).map(|value| Progress::new(value.into()));
         let passed = flood
             .filter_map(|progress| pace.admit(progress, now))

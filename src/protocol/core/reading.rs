@@ -9,7 +9,7 @@ use super::super::crew::{Duty, Hands, Job};
 use super::super::log::LogLevel;
 use super::super::outgoing::{Slot, There};
 use super::routing::Taken;
-use super::{CREW_OF, Core, HANDLER_OF, STANDING, Standing, Stint, WRITE_TURN};
+use super::{CREW_OF, Core, HANDLER_OF, STANDING, Standing, Stint};
 use crate::transport::{Receiver, Stack};
 
 impl Core {
@@ -41,7 +41,7 @@ impl Core {
                 Duty::Leave => break,
                 Duty::Lead(receiver) => self.lead(receiver),
                 Duty::Own(job) => self.run_guarded(job),
-                Duty::Flush => self.flush_until(Instant::now().checked_add(WRITE_TURN)),
+                Duty::Flush => self.flush_until(None),
                 Duty::Run(job) => {
                     let started = Instant::now();
                     self.run(job);
@@ -119,14 +119,14 @@ impl Core {
                     self.provide(hands);
                     self.run_inline(job, park);
                     if self.outbox.is_due(more) {
-                        self.flush_until(Instant::now().checked_add(WRITE_TURN));
+                        self.flush_until(None);
                     }
                     let (taken_back, hands) = self.crew.end_inline(park);
                     self.provide(hands);
                     match taken_back {
                         Some(taken_back) => receiver = taken_back,
                         None => {
-                            self.flush_until(Instant::now().checked_add(WRITE_TURN));
+                            self.flush_until(None);
                             return;
                         }
                     }
@@ -153,7 +153,7 @@ impl Core {
     ) -> Option<Box<dyn Receiver>> {
         let hands = self.crew.park(receiver);
         self.provide(hands);
-        self.flush_until(Instant::now().checked_add(WRITE_TURN));
+        self.flush_until(None);
         self.crew.take()
     }
 

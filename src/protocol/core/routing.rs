@@ -28,10 +28,10 @@ use crate::jsonrpc::{
 use crate::transport::{Received, Receiver, SessionMessage};
 
 /// Reads the params of a progress notification. There may be very many of them, so no more is done than that.
-fn read_progress(params: &str) -> Option<(RequestId, Progress)> {
+fn read_progress(params: Members<'_>) -> Option<(RequestId, Progress)> {
     let (mut token, mut progress) = (None, None);
     let (mut total, mut message) = (None, None);
-    for (key, value) in Members::of(params) {
+    for (key, value) in params {
         match &*key {
             "progressToken" => token = RequestId::from_json(value),
             "progress" => progress = Some(serde_json::from_str(value).ok()?),
@@ -218,15 +218,14 @@ impl Core {
             self.end_batch_member(origin);
             return Taken::Done;
         }
-        let Some(RequestHandler { call, quick }) = self.handlers.for_request(request.method())
-        else {
+        let Some((method, handler)) = self.handlers.for_request(request.method()) else {
             return refuse(RpcError::method_not_found(request.method()));
         };
+        let RequestHandler { call, quick } = handler;
         if !quick && !self.has_room() {
             count(&self.counters.refused_busy);
             let error = busy(self.limits.max_requests);
-            let method = Some(request.method());
-            self.trouble(ServerEventKind::Busy, method, || error.message.clone());
+            self.trouble(ServerEventKind::Busy, Some(method), || error.message.clone());
             return refuse(error);
         }
         let exchange = match self.exchanges.open(request.id(), origin) {
@@ -246,10 +245,10 @@ impl Core {
         let (call, quick) = (Arc::clone(call), *quick);
         // What is answered at once is not worth to be seen.
         let key = (!quick).then(|| {
-            let (method, id) = (request.method(), Some(request.id()));
-            self.in_hand.enter(method, id, Instant::now())
+            self.in_hand
+                .enter(method, Some(request.id()), Instant::now())
         });
-        let responder = Responder::new(Arc::clone(self), exchange, request.method(), key);
+        let responder = Responder::new(Arc::clone(self), exchange, method, key);
         let job = move || call(request, responder);
         match key {
             None => {
@@ -277,7 +276,7 @@ impl Core {
                 if let Some(quick) = self.handlers.for_quick_notification(method) {
                     quick(&peer, &notification);
                 }
-                if let Some(handler) = self.handlers.for_notification(method) {
+                if let Some((method, handler)) = self.handlers.for_notification(method) {
                     let handler = Arc::clone(handler);
                     let key = self.in_hand.enter(method, None, Instant::now());
                     let leaving = Leaving(Arc::clone(self), key);
@@ -338,7 +337,7 @@ impl Core {
     }
 
     pub(super) fn progressed(&self, notification: &Notification) {
-        let Some((token, progress)) = read_progress(notification.params()) else {
+        let Some((token, progress)) = read_progress(notification.members()) else {
             count(&self.counters.malformed);
             return;
         };

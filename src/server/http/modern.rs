@@ -38,9 +38,9 @@ pub(super) struct Meta<'a> {
 
 impl<'a> Envelope<'a> {
     /// Of params in which a member stands twice there is none: who reads them refuses them.
-    pub(super) fn of(params: &'a str) -> Self {
+    pub(super) fn of(params: Members<'a>) -> Self {
         let mut envelope = Self::default();
-        for (key, value) in Members::of(params) {
+        for (key, value) in params {
             let place = match &*key {
                 "_meta" => &mut envelope.meta,
                 "name" => &mut envelope.name,

@@ -324,7 +324,7 @@ impl Served {
         request: &Request,
         header: &Version,
     ) -> Option<std::result::Result<(), RpcError>> {
-        let envelope = Envelope::of(request.params());
+        let envelope = Envelope::of(request.members());
         let meta = envelope.meta();
         let may_be_legacy = !matches!(header, Version::Other) && meta.version().is_none();
         if may_be_legacy && self.serves_legacy() {
