@@ -26,6 +26,13 @@ impl<T> Mutex<T> {
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
+
+    /// The value, for who has the lock for itself alone.
+    pub(crate) fn get_mut(&mut self) -> &mut T {
+        self.0
+            .get_mut()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
 }
 
 /// A condition that costs nothing to announce while nobody waits for it: the standard one asks the system each time.

@@ -37,10 +37,19 @@ const SLOW_STREAK: u32 = 2;
 
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
+/// A handler that is to run.
+pub(crate) struct Work {
+    pub(crate) run: Job,
+    /// Under which it is seen among what is in hand, if it is.
+    pub(crate) key: Option<u64>,
+    /// When it came in.
+    pub(crate) came: Instant,
+}
+
 /// What a thread of the crew does next.
 pub(crate) enum Duty<R> {
-    /// A handler; to be ended with [`Crew::job_done`].
-    Run(Job),
+    /// A handler; to be ended with [`Crew::work_done`].
+    Run(Work),
     /// A notification or callback, one at a time and in order; to be ended with [`Crew::serial_done`].
     Serial(Job),
     /// A job of ours, which needs no worker's place.
@@ -81,7 +90,7 @@ struct State<R> {
     hand_over: bool,
     /// Callers that wait in their slot and could read instead.
     standby: BTreeMap<i64, Arc<Slot>>,
-    jobs: VecDeque<Job>,
+    queued: VecDeque<Work>,
     serial: VecDeque<Serial>,
     serial_busy: bool,
     own: VecDeque<Job>,
@@ -124,7 +133,7 @@ impl<R> Crew<R> {
             parks: 0,
             hand_over: false,
             standby: BTreeMap::new(),
-            jobs: VecDeque::new(),
+            queued: VecDeque::new(),
             serial: VecDeque::new(),
             serial_busy: false,
             own: VecDeque::new(),
@@ -299,7 +308,7 @@ impl<R> Crew<R> {
         let mut state = self.state.lock();
         if state.running >= self.max_workers
             || state.slow_streak >= SLOW_STREAK
-            || !state.jobs.is_empty()
+            || !state.queued.is_empty()
             || state.over
         {
             return Err(receiver);
@@ -330,12 +339,12 @@ impl<R> Crew<R> {
     }
 
     /// Queues a handler for another thread.
-    pub(crate) fn push_job(&self, job: Job) -> Hands {
+    pub(crate) fn push_work(&self, work: Work) -> Hands {
         let mut state = self.state.lock();
         if state.stopped {
             return Hands::Enough;
         }
-        state.jobs.push_back(job);
+        state.queued.push_back(work);
         self.call_hands(&mut state)
     }
 
@@ -350,7 +359,7 @@ impl<R> Crew<R> {
     }
 
     /// A handler that was queued has ended.
-    pub(crate) fn job_done(&self, took: Duration) {
+    pub(crate) fn work_done(&self, took: Duration) {
         let mut state = self.state.lock();
         state.running -= 1;
         state.handlers -= 1;
@@ -430,7 +439,7 @@ impl<R> Crew<R> {
             state.serial.append(&mut owed);
         }
         let forgotten = (
-            std::mem::take(&mut state.jobs),
+            std::mem::take(&mut state.queued),
             unwanted,
             std::mem::take(&mut state.own),
             state.receiver.take(),
@@ -447,7 +456,7 @@ impl<R> Crew<R> {
     pub(crate) fn wait_for_handlers(&self, own: usize, deadline: Instant) -> bool {
         self.wait_for(deadline, |state| {
             state.handlers + usize::from(state.serial_busy) <= own
-                && state.jobs.is_empty()
+                && state.queued.is_empty()
                 && state.serial.is_empty()
         })
     }
@@ -483,7 +492,7 @@ impl<R> Crew<R> {
     /// How many handlers and callbacks wait for a thread.
     pub(crate) fn waiting(&self) -> (usize, usize) {
         let state = self.state.lock();
-        (state.jobs.len(), state.serial.len())
+        (state.queued.len(), state.serial.len())
     }
 
     pub(crate) fn threads(&self) -> usize {
@@ -498,7 +507,7 @@ impl<R> State<R> {
     }
 
     fn can_run(&self, max_workers: usize) -> bool {
-        !self.jobs.is_empty() && self.running < max_workers
+        !self.queued.is_empty() && self.running < max_workers
     }
 
     fn has_work(&self, max_workers: usize) -> bool {
@@ -524,7 +533,7 @@ impl<R> State<R> {
         if self.can_run(max_workers) {
             self.running += 1;
             self.handlers += 1;
-            return self.jobs.pop_front().map(Duty::Run);
+            return self.queued.pop_front().map(Duty::Run);
         }
         if !self.serial_busy && !self.serial.is_empty() {
             self.serial_busy = true;
@@ -539,6 +548,14 @@ impl<R> State<R> {
 mod tests {
     use super::super::outgoing::There;
     use super::*;
+
+    fn nothing() -> Work {
+        Work {
+            run: Box::new(|| {}),
+            key: None,
+            came: Instant::now(),
+        }
+    }
 
     /// Left over, such a nudge would end the caller's next turn of reading before it began, again and again.
     #[test]
@@ -557,8 +574,8 @@ mod tests {
     #[test]
     fn one_thread_is_called_at_a_time() {
         let crew = Crew::<u32>::new(4);
-        assert_eq!(crew.push_job(Box::new(|| {})), Hands::StartOne);
-        assert_eq!(crew.push_job(Box::new(|| {})), Hands::Enough);
+        assert_eq!(crew.push_work(nothing()), Hands::StartOne);
+        assert_eq!(crew.push_work(nothing()), Hands::Enough);
         assert!(matches!(
             crew.next_duty(true),
             (Duty::Run(_), Hands::StartOne)
@@ -578,7 +595,7 @@ mod tests {
         };
         crew.state.lock().starting = false;
         assert_eq!(crew.take(), Some(7));
-        assert_eq!(crew.push_job(Box::new(|| {})), Hands::Enough);
+        assert_eq!(crew.push_work(nothing()), Hands::Enough);
         let _ = crew.park(7);
         crew.state.lock().starting = false;
         assert_eq!(crew.end_inline(park), (Some(7), Hands::StartOne));

@@ -266,12 +266,13 @@ impl State {
         self.bytes == 0 || self.bytes.saturating_add(len) <= max
     }
 
-    /// Whether enough is queued to be written while more could be added. The clock is asked only when there is something to gain.
+    /// Whether enough is queued to be written while more could be added. The clock is asked only when there is something to gain, and not
+    /// each time.
     fn is_enough(&mut self) -> bool {
         if self.queue.len() >= TOGETHER_MOST || self.bytes >= TOGETHER_BYTES {
             return true;
         }
-        if self.queue.len() < TOGETHER {
+        if self.queue.len() < TOGETHER || !self.queue.len().is_multiple_of(8) {
             return false;
         }
         let now = Instant::now();

@@ -140,6 +140,11 @@ impl Responder {
         Some((detached, handle))
     }
 
+    /// The connection on which the request came.
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
     /// The peer that asks, to ask it something in turn.
     pub fn peer(&self) -> Peer {
         Peer::new(Arc::clone(&self.core))

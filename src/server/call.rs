@@ -121,29 +121,30 @@ impl ToolCall {
     /// more, [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the result can't be written as JSON, or is not what the tool's output
     /// schema promises: then the client is told that the server failed.
     pub fn respond(self, output: impl ToolOutput) -> Result<()> {
-        let result = output.into_result().map(|mut result| {
-            self.context().release(Outgoing::Tool(&mut result));
-            result
-        });
-        // What is checked is what leaves.
-        if let Ok(result) = &result
-            && !self.context().rounds().lock().needs_input()
-        {
-            if let Err(error) = self.promise.check(result) {
-                return self.break_promise(error);
+        self.answer(output.into_result())
+    }
+
+    /// The result is large and stays where it is.
+    fn answer(self, mut answer: Result<CallToolResult, RpcError>) -> Result<()> {
+        if let Ok(result) = &mut answer {
+            self.context().release(Outgoing::Tool(result));
+            // What is checked is what leaves.
+            if !self.context().rounds().lock().needs_input() {
+                if let Err(error) = self.promise.check(result) {
+                    return self.break_promise(error);
+                }
+                self.notice_embedded(result);
             }
-            self.notice_embedded(result);
         }
         let context = self.call.into_context();
-        let result = result.map(|mut result| {
+        if let Ok(result) = &mut answer {
             // What travels beside each result is written as it is, unless it meets something else there.
             if result.meta.is_some() || context.task().is_some() {
                 context.mark(&mut result.meta);
             }
             result.fit_to(context.terms().revision);
-            result
-        });
-        context.conclude_with(result, CallToolResult::append_to)
+        }
+        context.conclude_with(answer, CallToolResult::append_to)
     }
 
     /// Answers with a protocol error. What went wrong in the tool is better said with a [`ToolError`], for the model to read.

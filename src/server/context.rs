@@ -396,11 +396,11 @@ impl Context {
 
     /// The same with a result that is appended to the answer by a function, which is also given what travels beside each result, as text.
     pub(super) fn conclude_with<R>(
-        self,
+        mut self,
         answer: Result<R, RpcError>,
         append: impl FnOnce(&R, Option<&str>, &mut Vec<u8>) -> serde_json::Result<()>,
     ) -> Result<()> {
-        if self.0.rounds.lock().needs_input() {
+        if self.0.rounds.get_mut().needs_input() {
             return asking::ask_client(self);
         }
         match answer {
@@ -422,12 +422,12 @@ impl Context {
         }
     }
 
-    pub(super) fn give(self, result: &impl Serialize) -> Result<()> {
+    pub(super) fn give(mut self, result: &impl Serialize) -> Result<()> {
         self.finish_progress();
         self.0.responder.respond(result)
     }
 
-    pub(super) fn refuse(self, error: RpcError) -> Result<()> {
+    pub(super) fn refuse(mut self, error: RpcError) -> Result<()> {
         self.finish_progress();
         let error = match error.code {
             ErrorCode::URL_ELICITATION_REQUIRED => self.demand_pages(error),
@@ -460,8 +460,8 @@ impl Context {
         error
     }
 
-    fn finish_progress(&self) {
-        if let Some(progress) = self.0.pace.lock().finish() {
+    fn finish_progress(&mut self) {
+        if let Some(progress) = self.0.pace.get_mut().finish() {
             self.send(progress);
         }
     }

@@ -39,14 +39,20 @@ pub(super) type Handle = fn(&Arc<Link>, &Request, Responder);
 
 /// The conversation that a connection of a server is.
 pub(super) fn link_of(peer: &Peer) -> Arc<Link> {
-    let link = peer.core().local();
-    link.expect("a server's connections are opened with one")
+    peer.core().local().expect(OPENED_WITH_ONE)
 }
+
+/// The same for the connection on which a request came.
+fn link_for(responder: &Responder) -> Arc<Link> {
+    responder.core().local().expect(OPENED_WITH_ONE)
+}
+
+const OPENED_WITH_ONE: &str = "a server's connections are opened with one";
 
 /// From which connection of a server a request of a method of the host's own came, and on whose behalf.
 #[cfg(feature = "cffi")]
 pub(crate) fn origin_of(responder: &Responder) -> (u64, Option<Principal>) {
-    let link = link_of(&responder.peer());
+    let link = link_for(responder);
     (link.number, link.identity_of(responder).cloned())
 }
 
@@ -54,13 +60,13 @@ pub(crate) fn origin_of(responder: &Responder) -> (u64, Option<Principal>) {
 pub(super) fn handlers(server: &Inner) -> Handlers {
     let on = |handle: Handle| {
         move |request: &Request, responder: Responder| {
-            handle(&link_of(&responder.peer()), request, responder);
+            handle(&link_for(&responder), request, responder);
         }
     };
     // Those whose handlers may keep the call.
     let own = |handle: fn(&Arc<Link>, Request, Responder)| {
         move |request: Request, responder: Responder| {
-            handle(&link_of(&responder.peer()), request, responder);
+            handle(&link_for(&responder), request, responder);
         }
     };
     let methods = server

@@ -441,7 +441,7 @@ impl Link {
                 return Err(self.reveal(&responder.peer(), error.0, "guard of", request.method()));
             }
         }
-        let max = responder.peer().core().limits().max_subscriptions;
+        let max = responder.core().limits().max_subscriptions;
         let mut state = self.audience.0.lock();
         if state.weight() < max || state.legacy.uris.contains(&params.uri) {
             state.legacy.uris.insert(params.uri);

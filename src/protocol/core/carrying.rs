@@ -67,8 +67,8 @@ impl Core {
         let outer = STANDING.replace(Standing::Reading(self.address()));
         let taken = self.take(received);
         STANDING.set(outer);
-        if let Some(Taken::Job(job)) = taken {
-            let hands = self.crew.push_job(job);
+        if let Some(Taken::Work(work)) = taken {
+            let hands = self.crew.push_work(work);
             self.provide(hands);
         }
         if self.outbox.is_due(false) {

@@ -95,10 +95,15 @@ impl Core {
     pub(super) fn seen(self: &Arc<Self>, key: u64, handler: impl FnOnce() + Send + 'static) -> Job {
         let core = Arc::clone(self);
         Box::new(move || {
-            core.in_hand.begin_run(key, Instant::now());
-            let _run = Run { core, key };
+            let _run = core.begin_run(key, Instant::now());
             handler();
         })
+    }
+
+    /// A handler runs until the guard is dropped.
+    pub(super) fn begin_run(&self, key: u64, now: Instant) -> Run<'_> {
+        self.in_hand.begin_run(key, now);
+        Run { core: self, key }
     }
 
     pub(in crate::protocol) fn activity(&self) -> Activity {
@@ -121,12 +126,12 @@ impl Core {
 }
 
 /// A handler runs.
-struct Run {
-    core: Arc<Core>,
+pub(super) struct Run<'a> {
+    core: &'a Core,
     key: u64,
 }
 
-impl Drop for Run {
+impl Drop for Run<'_> {
     fn drop(&mut self) {
         if let Some(late) = self.core.in_hand.end_run(self.key, Instant::now()) {
             self.core.log_late(&late, "took");

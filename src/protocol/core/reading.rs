@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::super::crew::{Duty, Hands, Job};
+use super::super::crew::{Duty, Hands, Job, Work};
 use super::super::log::LogLevel;
 use super::super::outgoing::{Slot, There};
 use super::routing::Taken;
@@ -42,10 +42,10 @@ impl Core {
                 Duty::Lead(receiver) => self.lead(receiver),
                 Duty::Own(job) => self.run_guarded(job),
                 Duty::Flush => self.flush_until(None),
-                Duty::Run(job) => {
+                Duty::Run(work) => {
                     let started = Instant::now();
-                    self.run(job);
-                    self.crew.job_done(started.elapsed());
+                    self.run(work, started);
+                    self.crew.work_done(started.elapsed());
                 }
                 Duty::Serial(job) => {
                     self.run_guarded(job);
@@ -57,10 +57,16 @@ impl Core {
     }
 
     /// Runs a handler, which may give its place up while it waits for the peer.
-    pub(super) fn run(self: &Arc<Self>, job: Job) {
+    pub(super) fn run(self: &Arc<Self>, work: Work, now: Instant) {
         let outer = HANDLER_OF.replace(Some(Arc::clone(self)));
-        self.run_guarded(job);
+        self.run_seen(work, now);
         HANDLER_OF.set(outer);
+    }
+
+    /// Runs a handler, which can be seen meanwhile.
+    pub(super) fn run_seen(self: &Arc<Self>, work: Work, now: Instant) {
+        let _run = work.key.map(|key| self.begin_run(key, now));
+        self.run_guarded(work.run);
     }
 
     pub(super) fn run_guarded(self: &Arc<Self>, job: Job) {
@@ -87,16 +93,19 @@ impl Core {
 
     /// Holds the reading role until it is lost or the connection ends.
     pub(super) fn lead(self: &Arc<Self>, mut receiver: Box<dyn Receiver>) {
+        // Whether there was more input when it was last seen to what is queued, if nothing was done since.
+        let mut seen_to = None;
         loop {
-            if self.outbox.is_due(receiver.has_message()) {
+            let more = receiver.has_message();
+            if seen_to.take() != Some(more) && self.outbox.is_due(more) {
                 match self.flush_aside(receiver) {
                     Some(taken_back) => receiver = taken_back,
                     None => return,
                 }
             }
             let patience = self.look_around();
-            let job = match self.receive_one(&mut *receiver, patience) {
-                Ok(Some(Taken::Job(job))) => job,
+            let work = match self.receive_one(&mut *receiver, patience) {
+                Ok(Some(Taken::Work(work))) => work,
                 Ok(Some(Taken::Delivered)) if !self.settings.inline => {
                     // Its caller may call again at once, and then better reads for itself.
                     let hands = self.crew.pass_on(receiver);
@@ -109,7 +118,7 @@ impl Core {
                 }
             };
             if !self.settings.inline {
-                let hands = self.crew.push_job(job);
+                let hands = self.crew.push_work(work);
                 self.provide(hands);
                 continue;
             }
@@ -117,14 +126,17 @@ impl Core {
             match self.crew.begin_inline(receiver) {
                 Ok((park, hands)) => {
                     self.provide(hands);
-                    self.run_inline(job, park);
+                    self.run_inline(work, park);
                     if self.outbox.is_due(more) {
                         self.flush_until(None);
                     }
                     let (taken_back, hands) = self.crew.end_inline(park);
                     self.provide(hands);
                     match taken_back {
-                        Some(taken_back) => receiver = taken_back,
+                        Some(taken_back) => {
+                            receiver = taken_back;
+                            seen_to = Some(more);
+                        }
                         None => {
                             self.flush_until(None);
                             return;
@@ -133,16 +145,17 @@ impl Core {
                 }
                 Err(given_back) => {
                     receiver = given_back;
-                    let hands = self.crew.push_job(job);
+                    let hands = self.crew.push_work(work);
                     self.provide(hands);
                 }
             }
         }
     }
 
-    pub(super) fn run_inline(self: &Arc<Self>, job: Job, park: u64) {
+    pub(super) fn run_inline(self: &Arc<Self>, work: Work, park: u64) {
         let outer = STANDING.replace(Standing::Inline(self.address(), park));
-        self.run(job);
+        let came = work.came;
+        self.run(work, came);
         STANDING.set(outer);
     }
 
@@ -176,8 +189,8 @@ impl Core {
             }
             let patience = until.saturating_duration_since(now);
             match self.receive_one(&mut *receiver, Some(patience)) {
-                Ok(Some(Taken::Job(job))) => {
-                    let hands = self.crew.push_job(job);
+                Ok(Some(Taken::Work(work))) => {
+                    let hands = self.crew.push_work(work);
                     self.provide(hands);
                 }
                 Ok(_) => {}

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 
 use super::super::cancel::Callback;
-use super::super::crew::Job;
+use super::super::crew::{Job, Work};
 use super::super::handlers::RequestHandler;
 use super::super::incoming::{Batch, Exchange, Refusal};
 use super::super::log::LogLevel;
@@ -52,7 +52,7 @@ pub(super) enum Taken {
     /// It was an answer that a caller waits for.
     Delivered,
     /// A handler has to run.
-    Job(Job),
+    Work(Work),
 }
 
 impl Core {
@@ -135,8 +135,8 @@ impl Core {
         for member in members {
             match member {
                 Ok(message) => {
-                    if let Taken::Job(job) = self.route(message, origin) {
-                        let hands = self.crew.push_job(job);
+                    if let Taken::Work(work) = self.route(message, origin) {
+                        let hands = self.crew.push_work(work);
                         self.provide(hands);
                     }
                 }
@@ -244,18 +244,20 @@ impl Core {
         }
         let (call, quick) = (Arc::clone(call), *quick);
         // What is answered at once is not worth to be seen.
-        let key = (!quick).then(|| {
-            self.in_hand
-                .enter(method, Some(request.id()), Instant::now())
+        let seen = (!quick).then(|| {
+            let came = Instant::now();
+            let key = self.in_hand.enter(method, Some(request.id()), came);
+            (key, came)
         });
+        let key = seen.map(|(key, _)| key);
         let responder = Responder::new(Arc::clone(self), exchange, method, key);
-        let job = move || call(request, responder);
-        match key {
+        let run = Box::new(move || call(request, responder));
+        match seen {
             None => {
-                self.run_guarded(Box::new(job));
+                self.run_guarded(run);
                 Taken::Done
             }
-            Some(key) => Taken::Job(self.seen(key, job)),
+            Some((_, came)) => Taken::Work(Work { run, key, came }),
         }
     }
 
@@ -350,18 +352,16 @@ impl Core {
     #[cfg(feature = "http-server")]
     /// Takes a message in that the peer did not send on the stream of the connection. Its handler runs on this thread.
     pub(in crate::protocol) fn feed(self: &Arc<Self>, message: Message, origin: &Origin) {
-        if let Taken::Job(job) = self.route(message, origin) {
-            self.run_guarded(job);
+        if let Taken::Work(work) = self.route(message, origin) {
+            let came = work.came;
+            self.run_seen(work, came);
         }
     }
 
     /// Runs the handler of a request, which was left before, on a thread of the connection.
-    pub(crate) fn run_later(self: &Arc<Self>, key: Option<u64>, handler: Job) {
-        let handler = match key {
-            Some(key) => self.seen(key, handler),
-            None => handler,
-        };
-        let hands = self.crew.push_job(handler);
+    pub(crate) fn run_later(self: &Arc<Self>, key: Option<u64>, run: Job) {
+        let came = Instant::now();
+        let hands = self.crew.push_work(Work { run, key, came });
         self.provide(hands);
     }
 

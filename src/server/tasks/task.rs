@@ -192,7 +192,7 @@ impl Task {
             return false;
         };
         for Waiter { responder, .. } in waiters {
-            let (core, outcome) = (Arc::clone(responder.peer().core()), outcome.clone());
+            let (core, outcome) = (Arc::clone(responder.core()), outcome.clone());
             core.run_later(None, Box::new(move || hand_over(responder, &outcome)));
         }
         true
@@ -249,7 +249,7 @@ impl Task {
         // It occupies nothing while it waits.
         responder.stand_aside();
         let asking = Arc::new(responder.asking());
-        let core = Arc::clone(responder.peer().core());
+        let core = Arc::clone(responder.core());
         let held = std::mem::take(&mut state.held);
         state.waiters.push(Waiter {
             responder,
