@@ -47,36 +47,31 @@ impl Envelope {
     /// The same for the usual message: an object that is nested no deeper than `max_depth`. `None` may mean anything.
     pub(super) fn scan(text: &str, max_depth: usize) -> Option<Self> {
         let mut envelope = Self::default();
-        let mut scan = Scan {
-            bytes: text.as_bytes(),
-            at: 0,
-        };
+        let scan = Scan(text.as_bytes());
         let room = max_depth.min(Scan::LEVELS).checked_sub(1)?;
-        scan.object(|scan, key, first| {
-            let key = &scan.bytes[key];
-            let start = scan.at;
-            if first == b'{' && key == b"params" {
+        let at = scan.space(0);
+        let at = scan.object(at, |key, at| {
+            let key = &scan.0[key];
+            let end = if key == b"params" && scan.get(at)? == b'{' {
                 // Whoever looks into the params will look for its members.
                 let (room, places) = (room.checked_sub(1)?, &mut envelope.places);
-                scan.object(|scan, key, _| {
-                    let start = scan.at;
-                    scan.value(room)?;
-                    places.add(key, start..scan.at);
-                    Some(())
-                })?;
+                scan.object(at, |key, at| {
+                    let end = scan.value(at, room)?;
+                    places.add(key, at..end);
+                    Some(end)
+                })?
             } else {
-                scan.value(room)?;
-            }
+                scan.value(at, room)?
+            };
             if let Some(member) = envelope.member(key) {
                 if member.is_some() {
                     return None;
                 }
-                *member = Some(start..scan.at);
+                *member = Some(at..end);
             }
-            Some(())
+            Some(end)
         })?;
-        scan.skip_space();
-        (scan.at == scan.bytes.len()).then_some(envelope)
+        (scan.space(at) == text.len()).then_some(envelope)
     }
 
     fn member(&mut self, key: &[u8]) -> Option<&mut Option<Range<usize>>> {
@@ -115,120 +110,113 @@ fn present<'de: 'a, 'a, D: Deserializer<'de>>(
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// A place in a text. Each step goes behind what it has found to be JSON, or gives up.
-struct Scan<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
+/// A text that is looked through. Each step is given a place and gives the one behind what it has found to be JSON, or gives up. Places are
+/// handed on by value, so that they stay in registers.
+#[derive(Clone, Copy)]
+struct Scan<'a>(&'a [u8]);
 
-impl<'a> Scan<'a> {
+impl Scan<'_> {
     /// How deep a value may be nested that is scanned: one bit for each level.
     const LEVELS: usize = u64::BITS as usize;
 
-    fn skip_space(&mut self) {
-        _ = self.next_token();
-    }
-
-    /// What comes behind white space.
     #[inline]
-    fn next_token(&mut self) -> Option<u8> {
-        loop {
-            let byte = *self.bytes.get(self.at)?;
-            // Most messages have none.
-            if byte > b' ' || !matches!(byte, b' ' | b'\n' | b'\t' | b'\r') {
-                return Some(byte);
-            }
-            self.at += 1;
-        }
+    fn get(self, at: usize) -> Option<u8> {
+        self.0.get(at).copied()
     }
 
-    /// An object. `member` is given the place of each key and what its value begins with: it stands before the value then, and goes behind
-    /// it.
+    /// Behind white space.
+    #[inline]
+    fn space(self, mut at: usize) -> usize {
+        // Most messages have none.
+        while let Some(byte) = self.get(at)
+            && byte <= b' '
+            && matches!(byte, b' ' | b'\n' | b'\t' | b'\r')
+        {
+            at += 1;
+        }
+        at
+    }
+
+    /// Behind this byte, before which there may be white space.
+    #[inline]
+    fn token(self, at: usize, expected: u8) -> Option<usize> {
+        let at = self.space(at);
+        (self.get(at)? == expected).then_some(at + 1)
+    }
+
+    /// An object, which begins here. `member` is given the place of each key without its quotes, one with escapes is left to others, and
+    /// where its value begins; it gives where that ends.
     #[inline]
     fn object(
-        &mut self,
-        mut member: impl FnMut(&mut Self, Range<usize>, u8) -> Option<()>,
-    ) -> Option<()> {
-        self.token(b'{')?;
-        if self.next_token()? == b'}' {
-            self.at += 1;
-            return Some(());
+        self,
+        at: usize,
+        mut member: impl FnMut(Range<usize>, usize) -> Option<usize>,
+    ) -> Option<usize> {
+        let mut at = self.token(at, b'{')?;
+        if let Some(end) = self.token(at, b'}') {
+            return Some(end);
         }
         loop {
-            let key = self.key()?;
-            let first = self.next_token()?;
-            member(self, key, first)?;
-            let next = self.next_token()?;
-            self.at += 1;
-            match next {
-                b',' => {}
-                b'}' => return Some(()),
+            let start = self.token(at, b'"')?;
+            let end = next_special(self.0, start);
+            let value = self.token_here(end, b'"')?;
+            let value = self.token(value, b':')?;
+            at = self.space(member(start..end, self.space(value))?);
+            match self.get(at)? {
+                b',' => at += 1,
+                b'}' => return Some(at + 1),
                 _ => return None,
             }
         }
     }
 
-    fn token(&mut self, expected: u8) -> Option<()> {
-        (self.next_token()? == expected).then(|| self.at += 1)
-    }
-
-    /// A key with its colon; gives what stands between the quotes. One with escapes is left to others.
-    fn key(&mut self) -> Option<Range<usize>> {
-        self.token(b'"')?;
-        let start = self.at;
-        self.at = next_special(self.bytes, start);
-        let key = start..self.at;
-        self.token_here(b'"')?;
-        self.token(b':')?;
-        Some(key)
-    }
-
-    fn token_here(&mut self, expected: u8) -> Option<()> {
-        (*self.bytes.get(self.at)? == expected).then(|| self.at += 1)
+    #[inline]
+    fn token_here(self, at: usize, expected: u8) -> Option<usize> {
+        (self.get(at)? == expected).then_some(at + 1)
     }
 
     /// A value with no more than so many levels. The loop takes a value, or the beginning of one, in each turn.
-    fn value(&mut self, room: usize) -> Option<()> {
+    fn value(self, mut at: usize, room: usize) -> Option<usize> {
         // A bit for each level that is open: whether it is an object. The innermost is the lowest.
         let (mut objects, mut depth) = (0u64, 0);
         loop {
-            match self.next_token()? {
-                b'"' => self.string()?,
-                b'-' | b'0'..=b'9' => self.number()?,
-                b't' => self.word(b"true")?,
-                b'f' => self.word(b"false")?,
-                b'n' => self.word(b"null")?,
+            at = self.space(at);
+            at = match self.get(at)? {
+                b'"' => self.string(at + 1)?,
+                b'-' | b'0'..=b'9' => self.number(at)?,
+                b't' => self.word(at, b"true")?,
+                b'f' => self.word(at, b"false")?,
+                b'n' => self.word(at, b"null")?,
                 opening @ (b'{' | b'[') => {
-                    self.at += 1;
-                    let is_object = opening == b'{';
                     if depth == room {
                         return None;
                     }
+                    let is_object = opening == b'{';
                     // The closing brackets stand two places behind the opening ones.
-                    if self.next_token()? == opening + 2 {
-                        self.at += 1;
-                    } else {
-                        objects = objects << 1 | u64::from(is_object);
-                        depth += 1;
-                        if is_object {
-                            self.nested_key()?;
+                    match self.token(at + 1, opening + 2) {
+                        Some(end) => end,
+                        None => {
+                            objects = objects << 1 | u64::from(is_object);
+                            depth += 1;
+                            at = if is_object { self.key(at + 1)? } else { at + 1 };
+                            continue;
                         }
-                        continue;
                     }
                 }
                 _ => return None,
-            }
+            };
             loop {
                 if depth == 0 {
-                    return Some(());
+                    return Some(at);
                 }
                 let is_object = objects & 1 == 1;
-                let next = self.next_token()?;
-                self.at += 1;
+                at = self.space(at);
+                let next = self.get(at)?;
+                at += 1;
                 match next {
                     b',' => {
                         if is_object {
-                            self.nested_key()?;
+                            at = self.key(at)?;
                         }
                         break;
                     }
@@ -242,30 +230,26 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn nested_key(&mut self) -> Option<()> {
-        self.token(b'"')?;
-        self.at -= 1;
-        self.string()?;
-        self.token(b':')
+    /// A key with its colon.
+    fn key(self, at: usize) -> Option<usize> {
+        let at = self.token(at, b'"')?;
+        self.token(self.string(at)?, b':')
     }
 
-    fn string(&mut self) -> Option<()> {
-        self.at += 1;
+    /// A string, from behind its first quote.
+    fn string(self, mut at: usize) -> Option<usize> {
         loop {
-            self.at = next_special(self.bytes, self.at);
-            match self.bytes.get(self.at)? {
-                b'"' => {
-                    self.at += 1;
-                    return Some(());
-                }
-                b'\\' => match self.bytes.get(self.at + 1)? {
-                    b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => self.at += 2,
+            at = next_special(self.0, at);
+            match self.get(at)? {
+                b'"' => return Some(at + 1),
+                b'\\' => match self.get(at + 1)? {
+                    b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => at += 2,
                     b'u' => {
-                        let digits = self.bytes.get(self.at + 2..self.at + 6)?;
+                        let digits = self.0.get(at + 2..at + 6)?;
                         if !digits.iter().all(u8::is_ascii_hexdigit) {
                             return None;
                         }
-                        self.at += 6;
+                        at += 6;
                     }
                     _ => return None,
                 },
@@ -274,40 +258,37 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn number(&mut self) -> Option<()> {
-        if self.bytes.get(self.at) == Some(&b'-') {
-            self.at += 1;
+    fn number(self, mut at: usize) -> Option<usize> {
+        if self.get(at) == Some(b'-') {
+            at += 1;
         }
-        match self.bytes.get(self.at)? {
-            b'0' => self.at += 1,
-            _ => self.digits()?,
+        at = match self.get(at)? {
+            b'0' => at + 1,
+            _ => self.digits(at)?,
+        };
+        if self.get(at) == Some(b'.') {
+            at = self.digits(at + 1)?;
         }
-        if self.bytes.get(self.at) == Some(&b'.') {
-            self.at += 1;
-            self.digits()?;
-        }
-        if let Some(b'e' | b'E') = self.bytes.get(self.at) {
-            self.at += 1;
-            if let Some(b'+' | b'-') = self.bytes.get(self.at) {
-                self.at += 1;
+        if let Some(b'e' | b'E') = self.get(at) {
+            at += 1;
+            if let Some(b'+' | b'-') = self.get(at) {
+                at += 1;
             }
-            self.digits()?;
+            at = self.digits(at)?;
         }
-        Some(())
+        Some(at)
     }
 
-    fn digits(&mut self) -> Option<()> {
-        let start = self.at;
-        while let Some(b'0'..=b'9') = self.bytes.get(self.at) {
-            self.at += 1;
+    fn digits(self, start: usize) -> Option<usize> {
+        let mut at = start;
+        while let Some(b'0'..=b'9') = self.get(at) {
+            at += 1;
         }
-        (self.at > start).then_some(())
+        (at > start).then_some(at)
     }
 
-    fn word(&mut self, word: &[u8]) -> Option<()> {
-        self.bytes[self.at..]
-            .starts_with(word)
-            .then(|| self.at += word.len())
+    fn word(self, at: usize, word: &[u8]) -> Option<usize> {
+        self.0[at..].starts_with(word).then_some(at + word.len())
     }
 }
 
@@ -334,7 +315,7 @@ mod tests {
         true
     }
 
-    const USUAL: [&str; 8] = [
+    const USUAL: [&str; 10] = [
         "{}",
         r#"{"jsonrpc":"2.0","id":17,"method":"tools/call","params":{"name":"a","arguments":{"b":[1,-0.5e+7,true,{}]}}}"#,
         "\t{ \"id\" :\"x\\u00e9\\\"\" ,\r\n\"result\" : null } \n",
@@ -343,6 +324,8 @@ mod tests {
         r#"{"a":0,"b":-0,"c":1E5,"d":10.25e-3,"e":"\/\b\f\n\r\t","f":[ ],"g":{ }}"#,
         r#"{"result":"\ud800","":""}"#,
         r#"{"id":123456789012345678901234567890}"#,
+        r#"{"params" : { "a" : 1 , "b":[{}],"c":"\"\\","é":{"f":"}"},"g":null , "h":"" } ,"method":"m"}"#,
+        r#"{"params":{"params":{"a":1}},"method":"m"}"#,
     ];
 
     #[test]
@@ -356,6 +339,13 @@ mod tests {
         assert!(Envelope::scan(&deep(3), 4).is_some());
         assert!(Envelope::scan(&deep(3), 3).is_none());
         assert!(Envelope::scan("{}", 0).is_none());
+        let inside = |levels| deep(levels).replace("\"id\":", "\"params\":{\"a\":") + "}";
+        assert!(check(&inside(Scan::LEVELS - 2)));
+        assert!(!check(&inside(Scan::LEVELS - 1)));
+        assert!(Envelope::scan(&inside(2), 4).is_some());
+        assert!(Envelope::scan(&inside(3), 4).is_none());
+        assert!(Envelope::scan("{\"params\":{}}", 2).is_some());
+        assert!(Envelope::scan("{\"params\":{}}", 1).is_none());
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub(super) struct Places {
     first: [Place; 4],
 }
 
-/// The place of a member: of its key with the quotes, and of its value.
+/// The place of a member: of its key without the quotes, in which nothing is escaped, and of its value.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Place {
     key: Range<u32>,
@@ -36,14 +36,14 @@ struct Place {
 }
 
 impl Places {
-    /// Adds the next member, if there is room: the place of its key without the quotes, and that of its value.
+    /// Adds the next member, if there is room: the place of its key, in which nothing is escaped, without the quotes, and that of its value.
     pub(super) fn add(&mut self, key: Range<usize>, value: Range<usize>) {
         let place = |range: Range<usize>| {
             let (start, end) = (u32::try_from(range.start), u32::try_from(range.end));
             Some(start.ok()?..end.ok()?)
         };
         if let Some(room) = self.first.get_mut(self.count)
-            && let Some((key, value)) = place(key.start - 1..key.end + 1).zip(place(value))
+            && let Some((key, value)) = place(key).zip(place(value))
         {
             *room = Place { key, value };
             self.count += 1;
@@ -53,7 +53,9 @@ impl Places {
     /// The members of the object that stands there in the text.
     pub(super) fn members<'a>(&'a self, text: &'a str, object: &Range<usize>) -> Members<'a> {
         let known = &self.first[..self.count];
-        let start = known.last().map_or(object.start, |last| last.value.end as usize);
+        let start = known
+            .last()
+            .map_or(object.start, |last| last.value.end as usize);
         Members {
             text,
             known,
@@ -72,13 +74,8 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// The next member: its key, with the quotes, and its value, as they were written.
+    /// The next of those that are not known: its key, with the quotes, and its value, as they were written.
     fn next_raw(&mut self) -> Option<(&'a str, &'a str)> {
-        if let Some((Place { key, value }, others)) = self.known.split_first() {
-            self.known = others;
-            let written = |place: &Range<u32>| self.text.get(place.start as usize..place.end as usize);
-            return written(key).zip(written(value));
-        }
         let rest = self.rest.trim_ascii_start().strip_prefix(['{', ','])?;
         let rest = rest.trim_ascii_start();
         let (key, rest) = rest.split_at_checked(end_of_string(rest.as_bytes())?)?;
@@ -95,6 +92,12 @@ impl<'a> Iterator for Members<'a> {
     type Item = (Cow<'a, str>, &'a str);
 
     fn next(&mut self) -> Option<Self::Item> {
+        if let Some((Place { key, value }, others)) = self.known.split_first() {
+            self.known = others;
+            let written =
+                |place: &Range<u32>| self.text.get(place.start as usize..place.end as usize);
+            return Some((Cow::Borrowed(written(key)?), written(value)?));
+        }
         let (key, value) = self.next_raw()?;
         Some((name_of(key)?, value))
     }
@@ -185,8 +188,7 @@ impl<'de, const N: usize> MapAccess<'de> for &mut Beside<'de, N> {
         &mut self,
         seed: K,
     ) -> serde_json::Result<Option<K::Value>> {
-        while let Some((key, value)) = self.members.next_raw() {
-            let name = name_of(key).unwrap_or_default();
+        for (name, value) in self.members.by_ref() {
             let Some(place) = self.aside.iter().position(|aside| *aside == name) else {
                 self.value = value;
                 return seed.deserialize(name.into_deserializer()).map(Some);

@@ -178,6 +178,7 @@ impl Core {
         until: Instant,
     ) -> Stint {
         let mut now = Instant::now();
+        let mut patience = until.saturating_duration_since(now);
         loop {
             match slot.look() {
                 There::Nothing => {}
@@ -187,7 +188,6 @@ impl Core {
                 // Nothing is read behind an outcome: it may change what the next message means.
                 _ => break,
             }
-            let patience = until.saturating_duration_since(now);
             match self.receive_one(&mut *receiver, Some(patience)) {
                 Ok(Some(Taken::Work(work))) => {
                     let hands = self.crew.push_work(work);
@@ -207,6 +207,7 @@ impl Core {
             // Messages for others, however many, must not keep the caller past its time. It is looked at when all is taken in that was read.
             if !receiver.has_message() {
                 now = Instant::now();
+                patience = until.saturating_duration_since(now);
             }
             if now >= until && slot.look() == There::Nothing {
                 let hands = self.crew.hand_over(receiver);
