@@ -53,17 +53,17 @@ pub(crate) struct Core {
     /// counted out, and finds room.
     pub(super) answering: AtomicUsize,
     pub(super) in_hand: InHand,
-    pulse: Option<Pulse>,
+    pulse: Option<Box<Pulse>>,
     /// Whether callers may read for themselves.
     pub(super) patient: bool,
-    pub(super) settings: Settings,
+    pub(super) settings: Arc<Settings>,
+    trouble: Option<TroubleHook>,
     handlers: Arc<Handlers>,
     /// What the side that handles the requests knows of this connection.
     local: Option<Arc<dyn Any + Send + Sync>>,
     /// Where each request has a way of its own. Nobody reads then.
     carrier: Option<Arc<dyn Carrier>>,
     control: Arc<dyn Control>,
-    limits: Limits,
     counters: Counters,
     /// Whether batches are part of the revision spoken.
     batches: AtomicBool,
@@ -79,7 +79,7 @@ pub(crate) struct Core {
     threads: Started,
 }
 
-/// What makes a connection a client's or a server's.
+/// What makes a connection a client's or a server's. All connections of a server share it.
 #[derive(Clone)]
 pub(crate) struct Settings {
     /// Handlers run on the thread that read the request as long as they are quick.
@@ -96,8 +96,8 @@ pub(crate) struct Settings {
     pub(crate) slow_handler: Duration,
     pub(crate) keep_alive: Option<KeepAlive>,
     pub(crate) log: Option<LogHook>,
-    pub(crate) trouble: Option<TroubleHook>,
     pub(crate) threads: Threads,
+    pub(crate) limits: Limits,
 }
 
 #[derive(Debug, Default)]
@@ -176,12 +176,12 @@ impl Core {
         control: Arc<dyn Control>,
         carrier: Option<Arc<dyn Carrier>>,
         patient: bool,
-        limits: Limits,
         handlers: Arc<Handlers>,
         local: Option<Arc<dyn Any + Send + Sync>>,
-        settings: Settings,
+        settings: Arc<Settings>,
+        trouble: Option<TroubleHook>,
     ) -> Arc<Self> {
-        let now = Instant::now();
+        let (now, limits) = (Instant::now(), &settings.limits);
         let sender = match &carrier {
             Some(carrier) => Box::new(Posting {
                 carrier: Arc::clone(carrier),
@@ -200,14 +200,14 @@ impl Core {
             in_hand: InHand::new(settings.slow_handler, now),
             pulse: settings
                 .keep_alive
-                .map(|settings| Pulse::new(settings, now)),
+                .map(|settings| Box::new(Pulse::new(settings, now))),
             patient,
             settings,
+            trouble,
             handlers,
             local,
             control,
             carrier,
-            limits,
             counters: Counters::default(),
             batches: AtomicBool::new(false),
             people: Mutex::default(),
@@ -254,7 +254,7 @@ impl Core {
         method: Option<&str>,
         text: impl FnOnce() -> String,
     ) {
-        if let Some(hook) = &self.settings.trouble {
+        if let Some(hook) = &self.trouble {
             hook(Trouble {
                 kind,
                 peer: self.peer(),

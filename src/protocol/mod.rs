@@ -77,11 +77,12 @@ impl Drop for Owner {
 }
 
 /// How a connection is made.
+#[derive(Clone)]
 pub struct ConnectionBuilder {
     handlers: Arc<Handlers>,
     local: Option<Arc<dyn Any + Send + Sync>>,
-    limits: Limits,
-    settings: Settings,
+    settings: Arc<Settings>,
+    trouble: Option<TroubleHook>,
 }
 
 impl Connection {
@@ -96,8 +97,8 @@ impl Connection {
             slow_handler: SLOW_HANDLER,
             keep_alive: None,
             log: None,
-            trouble: None,
             threads: Threads::default(),
+            limits: Limits::default(),
         })
     }
 
@@ -113,8 +114,8 @@ impl Connection {
             slow_handler: SLOW_HANDLER,
             keep_alive: None,
             log: None,
-            trouble: None,
             threads: Threads::default(),
+            limits: Limits::default(),
         })
     }
 
@@ -170,9 +171,13 @@ impl ConnectionBuilder {
         Self {
             handlers: Arc::default(),
             local: None,
-            limits: Limits::default(),
-            settings,
+            settings: Arc::new(settings),
+            trouble: None,
         }
+    }
+
+    fn set(&mut self) -> &mut Settings {
+        Arc::make_mut(&mut self.settings)
     }
 
     /// What to do with what the peer sends. Defaults to nothing.
@@ -181,33 +186,28 @@ impl ConnectionBuilder {
         self
     }
 
-    /// The same handlers for many connections. What they know of this one is `local`, which they find with [`Core::local`].
-    pub(crate) fn shared_handlers(
-        mut self,
-        handlers: &Arc<Handlers>,
-        local: Arc<dyn Any + Send + Sync>,
-    ) -> Self {
-        self.handlers = Arc::clone(handlers);
+    /// What handlers, which may be those of many connections, know of this one: they find it with [`Core::local`].
+    pub(crate) fn local(mut self, local: Arc<dyn Any + Send + Sync>) -> Self {
         self.local = Some(local);
         self
     }
 
     /// Upper bounds.
     pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
+        self.set().limits = limits;
         self
     }
 
     /// How long requests in hand may go on when the connection ends. Defaults to 5 s when serving, 1 s when asking.
     pub fn drain(mut self, drain: Duration) -> Self {
-        self.settings.drain = drain;
+        self.set().drain = drain;
         self
     }
 
     /// How long answers wait for a peer that does not read, and has
     /// [`max_queued_bytes`](crate::transport::Limits::max_queued_bytes) waiting, before the connection is given up. Defaults to 30 s.
     pub fn write_timeout(mut self, write_timeout: Duration) -> Self {
-        self.settings.write_timeout = write_timeout;
+        self.set().write_timeout = write_timeout;
         self
     }
 
@@ -216,31 +216,31 @@ impl ConnectionBuilder {
     /// Handlers of requests and notifications count; time during which none runs, since an answer is waited for, does not. On a transport
     /// that can't wait with a bound ([`Receiver::is_patient`](crate::transport::Receiver::is_patient)) it is told when it ends.
     pub fn slow_handler(mut self, slow_handler: Duration) -> Self {
-        self.settings.slow_handler = slow_handler;
+        self.set().slow_handler = slow_handler;
         self
     }
 
     /// Pings the peer, once the conversation is open and it is known how.
     pub(crate) fn keep_alive(mut self, keep_alive: Option<KeepAlive>) -> Self {
-        self.settings.keep_alive = keep_alive;
+        self.set().keep_alive = keep_alive;
         self
     }
 
     /// Takes what the library has to say to its host. Defaults to nobody.
     pub fn log(mut self, log: LogHook) -> Self {
-        self.settings.log = Some(log);
+        self.set().log = Some(log);
         self
     }
 
     /// Takes trouble with the peer, by kind.
     pub(crate) fn on_trouble(mut self, hook: TroubleHook) -> Self {
-        self.settings.trouble = Some(hook);
+        self.trouble = Some(hook);
         self
     }
 
     /// What the threads of the connection are like, and of its transport.
     pub fn threads(mut self, threads: &Threads) -> Self {
-        self.settings.threads = threads.clone();
+        self.set().threads = threads.clone();
         self
     }
 
@@ -259,8 +259,9 @@ impl ConnectionBuilder {
     ///
     /// What [`Transport::open`] says.
     pub fn open_boxed(mut self, transport: Box<dyn Transport>) -> Result<Connection> {
-        self.limits.threads = self.settings.threads.clone();
-        let halves = transport.open(&self.limits)?;
+        let settings = self.set();
+        settings.limits.threads = settings.threads.clone();
+        let halves = transport.open(&self.settings.limits)?;
         if self.settings.keep_alive.is_some() && !halves.receiver.is_patient() {
             halves.control.close_at_once();
             let text =
@@ -294,7 +295,7 @@ impl ConnectionBuilder {
     #[cfg(feature = "http-server")]
     /// Says that the peer can't be sent requests on its own account.
     pub(crate) fn never_asking(mut self) -> Self {
-        self.settings.asks = false;
+        self.set().asks = false;
         self
     }
 
@@ -310,10 +311,10 @@ impl ConnectionBuilder {
             control,
             carrier,
             patient,
-            self.limits,
             self.handlers,
             self.local,
             self.settings,
+            self.trouble,
         )
     }
 }
@@ -322,7 +323,7 @@ impl fmt::Debug for ConnectionBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ConnectionBuilder")
             .field("handlers", &self.handlers)
-            .field("limits", &self.limits)
+            .field("limits", &self.settings.limits)
             .finish_non_exhaustive()
     }
 }

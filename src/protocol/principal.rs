@@ -11,9 +11,13 @@ use std::time::SystemTime;
 /// [`HttpOptions::authenticate`](crate::server::http::HttpOptions::authenticate)), or by a host that serves a connection on somebody's behalf
 /// ([`Server::open_for`](crate::server::Server::open_for)).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Principal {
+pub struct Principal(Arc<Known>);
+
+/// Every request that is in hand, every session and every connection has one: what is known stands there once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Known {
     name: Arc<str>,
-    scopes: Option<Arc<BTreeSet<String>>>,
+    scopes: Option<BTreeSet<String>>,
     expires_at: Option<SystemTime>,
 }
 
@@ -21,34 +25,34 @@ impl Principal {
     /// Somebody who is told from others by this name. Sessions, tasks and sealed states are good for the name that they were made for, so two
     /// users never have the same one.
     pub fn new(name: impl Into<Arc<str>>) -> Self {
-        Self {
+        Self(Arc::new(Known {
             name: name.into(),
             scopes: None,
             expires_at: None,
-        }
+        }))
     }
 
     /// What was granted: names of scopes, or lists of them with blanks between, as tokens have them. Defaults to nothing being known of
     /// scopes.
     pub fn scopes<S: AsRef<str>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
-        self.scopes = Some(Arc::new(scope_set(scopes)));
+        Arc::make_mut(&mut self.0).scopes = Some(scope_set(scopes));
         self
     }
 
     /// When what was found out is good no longer: streams that stay open tell nothing after it. Defaults to never.
     pub fn expires_at(mut self, when: SystemTime) -> Self {
-        self.expires_at = Some(when);
+        Arc::make_mut(&mut self.0).expires_at = Some(when);
         self
     }
 
     /// By which it is told from others.
     pub fn name(&self) -> &str {
-        &self.name
+        &self.0.name
     }
 
     /// What was granted, with what that implies; `None` when nothing is known of scopes.
     pub fn granted(&self) -> Option<&BTreeSet<String>> {
-        self.scopes.as_deref()
+        self.0.scopes.as_ref()
     }
 
     /// Whether a scope was granted.
@@ -58,7 +62,7 @@ impl Principal {
 
     /// When it is good no longer, if that is known.
     pub fn expiry(&self) -> Option<SystemTime> {
-        self.expires_at
+        self.0.expires_at
     }
 }
 

@@ -71,7 +71,7 @@ impl ServerBuilder {
             page_size: None,
             hints: HashMap::new(),
             methods: Handlers::new(),
-            handlers: Default::default(),
+            beginning: Default::default(),
             limits: Limits::default(),
             threads: Threads::default(),
             drain: Duration::from_secs(5),

@@ -127,7 +127,8 @@ struct Inner {
     /// What the host handles itself.
     methods: Handlers,
     /// All that is handled, made for the first connection.
-    handlers: OnceLock<Arc<Handlers>>,
+    /// How each connection begins.
+    beginning: OnceLock<ConnectionBuilder>,
     limits: Limits,
     threads: Threads,
     drain: Duration,
@@ -457,22 +458,22 @@ impl Server {
     /// A connection with the settings of a server.
     fn connection(link: &Arc<Link>) -> ConnectionBuilder {
         let inner = &link.server;
-        let handlers = inner
-            .handlers
-            .get_or_init(|| Arc::new(dispatch::handlers(inner)));
+        let begun = inner.beginning.get_or_init(|| {
+            let connection = Connection::serving()
+                .handlers(dispatch::handlers(inner))
+                .limits(inner.limits.clone())
+                .threads(&inner.threads)
+                .drain(inner.drain)
+                .slow_handler(inner.slow_handler)
+                .keep_alive(inner.keep_alive);
+            match &inner.log {
+                Some(log) => connection.log(Arc::clone(log)),
+                None => connection,
+            }
+        });
         let link: Arc<Link> = Arc::clone(link);
         let number = link.number;
-        let connection = Connection::serving()
-            .shared_handlers(handlers, link)
-            .limits(inner.limits.clone())
-            .threads(&inner.threads)
-            .drain(inner.drain)
-            .slow_handler(inner.slow_handler)
-            .keep_alive(inner.keep_alive);
-        let connection = match &inner.log {
-            Some(log) => connection.log(Arc::clone(log)),
-            None => connection,
-        };
+        let connection = begun.clone().local(link);
         match inner.on_event.clone() {
             Some(hook) => connection.on_trouble(Arc::new(move |trouble| {
                 ServerEvent::new(trouble, Some(number)).tell(&hook);

@@ -25,7 +25,7 @@ impl Core {
             }
             next
         });
-        let pulse = self.pulse.as_ref();
+        let pulse = self.pulse.as_deref();
         let ping = pulse.and_then(|pulse| self.keep_alive(pulse, now));
         match (handlers, ping) {
             (Some(one), Some(other)) => Some(one.min(other)),

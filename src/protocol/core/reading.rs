@@ -184,7 +184,7 @@ impl Core {
                 There::Nothing => {}
                 // What came in one piece is taken in at once: the receiver changes hands once for many messages.
                 There::Progress(count)
-                    if count < self.limits.max_call_events && receiver.has_message() => {}
+                    if count < self.settings.limits.max_call_events && receiver.has_message() => {}
                 // Nothing is read behind an outcome: it may change what the next message means.
                 _ => break,
             }

@@ -91,7 +91,7 @@ impl Core {
     }
 
     pub(super) fn take_in(self: &Arc<Self>, message: SessionMessage) -> Taken {
-        match Parsed::read(message.text, self.limits.max_depth) {
+        match Parsed::read(message.text, self.settings.limits.max_depth) {
             Parsed::Single(Ok(message)) => self.route(message, &Origin::default()),
             Parsed::Single(Err(malformed)) => {
                 self.refuse_malformed(malformed, &Origin::default());
@@ -224,7 +224,7 @@ impl Core {
         let RequestHandler { call, quick } = handler;
         if !quick && !self.has_room() {
             count(&self.counters.refused_busy);
-            let error = busy(self.limits.max_requests);
+            let error = busy(self.settings.limits.max_requests);
             self.trouble(ServerEventKind::Busy, Some(method), || error.message.clone());
             return refuse(error);
         }
@@ -266,7 +266,7 @@ impl Core {
         // In this order: a request that is counted out in between counts once too often, not once too little.
         let answering = self.answering.load(Ordering::SeqCst);
         let admitted = self.admitted.load(Ordering::SeqCst);
-        admitted.saturating_sub(answering) < self.limits.max_requests
+        admitted.saturating_sub(answering) < self.settings.limits.max_requests
     }
 
     pub(super) fn notified(self: &Arc<Self>, notification: Notification) {
@@ -375,7 +375,7 @@ impl Core {
     }
 
     pub(super) fn push_serial(self: &Arc<Self>, job: Job) {
-        match self.crew.push_serial(job, self.limits.max_notifications) {
+        match self.crew.push_serial(job, self.settings.limits.max_notifications) {
             Ok(hands) => self.provide(hands),
             Err(_) => count(&self.counters.dropped_notifications),
         }
@@ -432,7 +432,7 @@ impl Core {
 
     pub(super) fn refuse_too_long(self: &Arc<Self>, long: &TooLong) {
         count(&self.counters.too_long);
-        let max = self.limits.max_message_bytes;
+        let max = self.settings.limits.max_message_bytes;
         let text = format!(
             "message of {} bytes exceeds max_message_bytes ({max})",
             long.bytes

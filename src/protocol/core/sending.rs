@@ -185,7 +185,7 @@ impl Core {
         backlog: &Arc<()>,
     ) -> Result<bool> {
         // One is held by the subscriber itself.
-        if Arc::strong_count(backlog) > self.limits.max_backlog {
+        if Arc::strong_count(backlog) > self.settings.limits.max_backlog {
             return Ok(false);
         }
         if let Some(exchange) = exchange
@@ -230,7 +230,7 @@ impl Core {
 
     /// Gives a peer up that does not read what it subscribed to.
     pub(crate) fn give_up_reading(self: &Arc<Self>) {
-        let max = self.limits.max_backlog;
+        let max = self.settings.limits.max_backlog;
         self.give_up(format!(
             "'{}' does not read: {max} change notifications wait (max_backlog)",
             self.peer()
@@ -249,7 +249,7 @@ impl Core {
     }
 
     pub(crate) fn limits(&self) -> &Limits {
-        &self.limits
+        &self.settings.limits
     }
 
     /// Tells the peer that nobody waits for a request any more, without waiting for that message to be written.
