@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::cancel::CancelToken;
-use super::core::{Core, Stint};
+use super::core::{Core, Reading, Stint};
 use super::deadline::{Bound, Deadline};
 use super::outgoing::{About, Found, OnEnd, Outcome, Progress, Slot};
 use crate::error::{Error, ErrorKind, Result, Span};
@@ -245,7 +245,7 @@ pub(super) fn request(
         since: now,
         thread: Some(std::thread::current()),
     };
-    let (id, slot) = core.calls.register(about)?;
+    let (id, slot) = core.engine().calls.register(about)?;
     let may_cancel = options.may_cancel;
     let mut call = Call {
         core,
@@ -318,7 +318,7 @@ impl Call<'_> {
     /// The request never left: there is nobody to tell.
     fn forget(&mut self) {
         self.may_cancel = false;
-        self.core.calls.give_up(self.id);
+        self.core.engine().calls.give_up(self.id);
     }
 
     fn wait(&mut self, options: &mut CallOptions<'_>) -> Result<Outcome> {
@@ -327,7 +327,7 @@ impl Call<'_> {
             .cancel
             .as_ref()
             .map(|token| token.on_trigger(move || _ = slot.nudge()));
-        let mut may_lead = self.core.patient;
+        let mut may_lead = self.core.reading == Reading::Shared;
         loop {
             // A nudge that is left over would end each turn of reading before it began.
             self.slot.look_up();
@@ -351,7 +351,10 @@ impl Call<'_> {
                 return Err(error);
             }
             let receiver = if may_lead {
-                self.core.crew.take_or_stand_by(self.id, &self.slot)
+                self.core
+                    .engine()
+                    .crew
+                    .take_or_stand_by(self.id, &self.slot)
             } else {
                 None
             };
@@ -369,7 +372,7 @@ impl Call<'_> {
                 }
                 None => {
                     self.slot.wait(self.deadline.at());
-                    may_lead = self.core.patient;
+                    may_lead = self.core.reading == Reading::Shared;
                 }
             }
         }
@@ -530,8 +533,8 @@ impl Patience {
 
 impl Drop for Call<'_> {
     fn drop(&mut self) {
-        self.core.crew.stand_down(self.id);
-        if self.core.calls.give_up(self.id) && self.may_cancel {
+        self.core.engine().crew.stand_down(self.id);
+        if self.core.engine().calls.give_up(self.id) && self.may_cancel {
             self.core.send_cancelled(self.id, &self.reason);
         }
     }
@@ -574,12 +577,12 @@ impl StartedCall {
 
     /// Whatever the outcome is, nobody wants to know: the callback is dropped, and the peer not told.
     pub(crate) fn forget(self) {
-        self.core.calls.give_up(self.id);
+        self.core.engine().calls.give_up(self.id);
     }
 
     /// Nobody wants the answer any more: the peer is told, and the callback is dropped. Does nothing once the outcome is there.
     pub(crate) fn cancel(&self, reason: &str) {
-        if self.core.calls.give_up(self.id) {
+        if self.core.engine().calls.give_up(self.id) {
             if let Some(ticket) = &self.ticket {
                 ticket.end();
             }
@@ -619,20 +622,20 @@ pub(super) fn start_request(
         Turn::InOrder => OnEnd::InOrder(on_end),
         Turn::Quick => OnEnd::Quick(on_end),
     };
-    let id = core.calls.register_callback(about, on_end)?;
+    let id = core.engine().calls.register_callback(about, on_end)?;
     let started = StartedCall {
         core: Arc::clone(core),
         id,
         ticket: None,
     };
     let text = write_request(id, method, write).map_err(|error| {
-        core.calls.give_up(id);
+        core.engine().calls.give_up(id);
         Error::new(
             ErrorKind::Invalid,
             format!("params of {method} can't be written as JSON: {error}"),
         )
     })?;
     let message = SessionMessage::new(text).related_to(RequestId::from(id));
-    send(message).inspect_err(|_| _ = core.calls.give_up(id))?;
+    send(message).inspect_err(|_| _ = core.engine().calls.give_up(id))?;
     Ok(started)
 }

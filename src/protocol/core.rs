@@ -43,19 +43,18 @@ const WRITE_TURN: Duration = Duration::from_secs(5);
 const CALL_TURN: Duration = Duration::from_millis(20);
 
 pub(crate) struct Core {
-    pub(super) crew: Crew<Box<dyn Receiver>>,
-    pub(super) calls: Calls,
+    /// Made when it is first needed: a session over HTTP whose client only listens does without.
+    engine: OnceLock<Box<Engine>>,
+    /// Until then.
+    sender: Mutex<Option<Box<dyn Sender>>>,
     pub(super) exchanges: Exchanges,
-    pub(super) outbox: Outbox,
     /// How many requests are in hand.
     pub(super) admitted: AtomicUsize,
     /// How many of those are being answered at the moment: a peer that has read the answer may send its next request before this one is
     /// counted out, and finds room.
     pub(super) answering: AtomicUsize,
-    pub(super) in_hand: InHand,
     pulse: Option<Box<Pulse>>,
-    /// Whether callers may read for themselves.
-    pub(super) patient: bool,
+    pub(super) reading: Reading,
     pub(super) settings: Arc<Settings>,
     trouble: Option<TroubleHook>,
     handlers: Arc<Handlers>,
@@ -64,10 +63,8 @@ pub(crate) struct Core {
     /// Where each request has a way of its own. Nobody reads then.
     carrier: Option<Arc<dyn Carrier>>,
     control: Arc<dyn Control>,
-    counters: Counters,
     /// Whether batches are part of the revision spoken.
     batches: AtomicBool,
-    people: Mutex<People>,
     /// Whether requests of the peer are answered: a client of the modern era answers none.
     answers: AtomicBool,
     /// The first line that was no message.
@@ -76,6 +73,27 @@ pub(crate) struct Core {
     ending: AtomicBool,
     life: Mutex<Life>,
     life_changed: Condvar,
+}
+
+/// Who reads what the peer sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// The crew, and callers while they wait.
+    Shared,
+    /// The crew alone, since the receiver can't wait with a bound; or nobody, where each request has a way of its own.
+    Alone,
+    /// Nobody: what came is fed to the connection.
+    Fed,
+}
+
+/// What works for a connection.
+pub(super) struct Engine {
+    pub(super) crew: Crew<Box<dyn Receiver>>,
+    pub(super) calls: Calls,
+    pub(super) in_hand: InHand,
+    pub(super) outbox: Outbox,
+    counters: Counters,
+    people: Mutex<People>,
     threads: Started,
 }
 
@@ -130,7 +148,7 @@ pub(crate) struct PersonAsked(Arc<Core>);
 
 impl Drop for PersonAsked {
     fn drop(&mut self) {
-        let mut people = self.0.people.lock();
+        let mut people = self.0.engine().people.lock();
         people.asked -= 1;
         people.answered = Some(Instant::now());
     }
@@ -175,13 +193,12 @@ impl Core {
         sender: Box<dyn Sender>,
         control: Arc<dyn Control>,
         carrier: Option<Arc<dyn Carrier>>,
-        patient: bool,
+        reading: Reading,
         handlers: Arc<Handlers>,
         local: Option<Arc<dyn Any + Send + Sync>>,
         settings: Arc<Settings>,
         trouble: Option<TroubleHook>,
     ) -> Arc<Self> {
-        let (now, limits) = (Instant::now(), &settings.limits);
         let sender = match &carrier {
             Some(carrier) => Box::new(Posting {
                 carrier: Arc::clone(carrier),
@@ -191,36 +208,51 @@ impl Core {
             None => sender,
         };
         Arc::new(Self {
-            crew: Crew::new(limits.max_workers),
-            calls: Calls::new(limits.max_calls, limits.max_call_events),
+            engine: OnceLock::new(),
             exchanges: Exchanges::default(),
-            outbox: Outbox::new(sender, limits.max_queued_bytes),
+            sender: Mutex::new(Some(sender)),
             admitted: AtomicUsize::new(0),
             answering: AtomicUsize::new(0),
-            in_hand: InHand::new(settings.slow_handler, now),
             pulse: settings
                 .keep_alive
-                .map(|settings| Box::new(Pulse::new(settings, now))),
-            patient,
+                .map(|settings| Box::new(Pulse::new(settings, Instant::now()))),
+            reading,
             settings,
             trouble,
             handlers,
             local,
             control,
             carrier,
-            counters: Counters::default(),
             batches: AtomicBool::new(false),
-            people: Mutex::default(),
             answers: AtomicBool::new(true),
             noise: OnceLock::new(),
             ending: AtomicBool::new(false),
             life: Mutex::new(Life::default()),
             life_changed: Condvar::new(),
-            threads: Started::default(),
         })
     }
 
-    /// What was given to [`ConnectionBuilder::shared_handlers`](super::ConnectionBuilder::shared_handlers).
+    pub(super) fn engine(&self) -> &Engine {
+        self.engine.get_or_init(|| {
+            let (settings, limits) = (&self.settings, &self.settings.limits);
+            let sender = self.sender.lock().take().expect("the engine is made once");
+            let crew = Crew::new(limits.max_workers);
+            if self.reading == Reading::Fed {
+                crew.end_reading();
+            }
+            Box::new(Engine {
+                crew,
+                calls: Calls::new(limits.max_calls, limits.max_call_events),
+                in_hand: InHand::new(settings.slow_handler, Instant::now()),
+                outbox: Outbox::new(sender, limits.max_queued_bytes),
+                counters: Counters::default(),
+                people: Mutex::default(),
+                threads: Started::default(),
+            })
+        })
+    }
+
+    /// What was given to [`ConnectionBuilder::local`](super::ConnectionBuilder::local).
     pub(crate) fn local<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
         Arc::clone(self.local.as_ref()?).downcast().ok()
     }
@@ -274,13 +306,13 @@ impl Core {
 
     /// Until the guard is dropped a person answers a question of the peer. It does not say for which call it asks: no call times out.
     pub(crate) fn person_asked(self: &Arc<Self>) -> PersonAsked {
-        self.people.lock().asked += 1;
+        self.engine().people.lock().asked += 1;
         PersonAsked(Arc::clone(self))
     }
 
     /// When a person was last busy with a question of the peer.
     pub(super) fn person_seen(&self, now: Instant) -> Option<Instant> {
-        let people = self.people.lock();
+        let people = self.engine().people.lock();
         if people.asked > 0 {
             Some(now)
         } else {
@@ -299,13 +331,26 @@ impl Core {
     }
 
     pub(super) fn stats(&self) -> Stats {
+        let requests_in_hand = self.admitted.load(Ordering::Acquire);
+        let Some(engine) = self.engine.get() else {
+            return Stats {
+                requests_in_hand,
+                ..Stats::default()
+            };
+        };
         Stats {
-            calls_in_flight: self.calls.in_flight(),
-            requests_in_hand: self.admitted.load(Ordering::Acquire),
-            queued_bytes: self.outbox.queued_bytes(),
-            threads: self.crew.threads(),
-            ..self.counters.snapshot()
+            calls_in_flight: engine.calls.in_flight(),
+            requests_in_hand,
+            queued_bytes: engine.outbox.queued_bytes(),
+            threads: engine.crew.threads(),
+            ..engine.counters.snapshot()
         }
+    }
+
+    /// Whether nothing was ever queued, or all of it is written.
+    fn has_written_all(&self) -> bool {
+        let engine = self.engine.get();
+        engine.is_none_or(|engine| engine.outbox.queued_bytes() == 0)
     }
 }
 

@@ -70,7 +70,8 @@ impl Handlers {
         method: impl Into<String>,
         handler: impl Fn(&Peer, &Notification) + Send + Sync + 'static,
     ) -> Self {
-        self.notifications.insert(method.into().into(), Arc::new(handler));
+        self.notifications
+            .insert(method.into().into(), Arc::new(handler));
         self
     }
 

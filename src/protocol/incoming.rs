@@ -305,6 +305,34 @@ mod tests {
     }
 
     #[test]
+    fn several_requests_are_told_apart_in_whatever_order_they_end() {
+        for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2], [1, 2, 0]] {
+            let exchanges = Exchanges::default();
+            let ids = [RequestId::from(1), RequestId::from("1"), RequestId::from(2)];
+            let open = |id| exchanges.open(id, &Origin::default());
+            let opened = ids.each_ref().map(|id| open(id).expect("free"));
+            for ended in order {
+                let in_use = ids.iter().all(|id| open(id).err() == Some(Refusal::InUse));
+                assert!(in_use, "{order:?}");
+                exchanges.forget(&opened[ended]);
+                exchanges.forget(&opened[ended]);
+                let again = open(&ids[ended]).expect("free again");
+                assert!(!Arc::ptr_eq(&again, &opened[ended]));
+                // Who ends late does not end the one that has the id now.
+                exchanges.forget(&opened[ended]);
+            }
+            for id in &ids {
+                assert!(exchanges.cancel(id, None).is_some(), "{order:?}");
+                assert!(exchanges.cancel(id, None).is_none());
+            }
+            let left = open(&ids[0]).expect("free");
+            let other = open(&ids[1]).expect("free");
+            exchanges.close();
+            assert!(!left.is_open() && !other.is_open());
+        }
+    }
+
+    #[test]
     fn nothing_is_sent_after_a_cancel() {
         let exchanges = Exchanges::default();
         let id = RequestId::from("x");

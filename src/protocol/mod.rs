@@ -39,7 +39,7 @@ pub use self::activity::{Activity, OpenRequest, PendingCall, Running};
 pub use self::call::CallOptions;
 pub(crate) use self::call::StartedCall;
 pub use self::cancel::{CancelToken, OnTrigger};
-use self::core::{Core, Ending, Settings};
+use self::core::{Core, Ending, Reading, Settings};
 pub use self::handlers::Handlers;
 pub use self::keepalive::KeepAlive;
 pub(crate) use self::log::tell;
@@ -275,10 +275,14 @@ impl ConnectionBuilder {
             carrier,
         } = halves;
         let reads = carrier.is_none();
-        let core = self.core(sender, control, carrier, reads && receiver.is_patient());
+        let reading = match reads && receiver.is_patient() {
+            true => Reading::Shared,
+            false => Reading::Alone,
+        };
+        let core = self.core(sender, control, carrier, reading);
         let connection = Connection(Arc::new(Owner(Arc::clone(&core))));
         if reads {
-            let hands = core.crew.hand_over(receiver);
+            let hands = core.engine().crew.hand_over(receiver);
             core.provide(hands);
         }
         Ok(connection)
@@ -287,8 +291,7 @@ impl ConnectionBuilder {
     #[cfg(feature = "http-server")]
     /// Opens a connection that reads nothing itself: what the peer sends is given to [`Connection::feed`].
     pub(crate) fn open_fed(self, sender: Box<dyn Sender>, control: Arc<dyn Control>) -> Connection {
-        let core = self.core(sender, control, None, false);
-        core.crew.end_reading();
+        let core = self.core(sender, control, None, Reading::Fed);
         Connection(Arc::new(Owner(core)))
     }
 
@@ -304,13 +307,13 @@ impl ConnectionBuilder {
         sender: Box<dyn Sender>,
         control: Arc<dyn Control>,
         carrier: Option<Arc<dyn Carrier>>,
-        patient: bool,
+        reading: Reading,
     ) -> Arc<Core> {
         Core::new(
             sender,
             control,
             carrier,
-            patient,
+            reading,
             self.handlers,
             self.local,
             self.settings,

@@ -368,6 +368,29 @@ mod tests {
     }
 
     #[test]
+    fn answers_wait_for_the_next_ones_while_those_come_quickly() {
+        let (outbox, _sent) = outbox(&[], 1 << 20);
+        push(&outbox, "a");
+        assert!(outbox.is_due(false), "nothing comes next");
+        assert!(!outbox.is_due(true));
+        for _ in 1..TOGETHER {
+            push(&outbox, "a");
+        }
+        outbox.state.lock().held_since = Instant::now().checked_sub(PATIENCE);
+        assert!(outbox.is_due(true), "the next ones take their time");
+        outbox.state.lock().held_since = Instant::now().checked_add(PATIENCE);
+        assert!(!outbox.is_due(true), "they come quickly");
+        for _ in TOGETHER..TOGETHER_MOST {
+            push(&outbox, "a");
+        }
+        assert!(outbox.is_due(true), "there are enough");
+        assert!(matches!(outbox.flush(Instant::now()), Flush::Done));
+        assert!(outbox.state.lock().held_since.is_none());
+        push(&outbox, &"a".repeat(TOGETHER_BYTES));
+        assert!(outbox.is_due(true), "it is large");
+    }
+
+    #[test]
     fn what_a_deadline_left_goes_first_next_time() {
         let (outbox, sent) = outbox(&[Ok(1)], 100);
         push(&outbox, "a");

@@ -134,7 +134,7 @@ impl Responder {
         let exchange = self.core.exchanges.open(self.id(), &origin).ok()?;
         self.core.admitted.fetch_add(1, Ordering::SeqCst);
         let handle = ExchangeHandle::new(Arc::clone(&self.core), &exchange);
-        let (in_hand, now) = (&self.core.in_hand, Instant::now());
+        let (in_hand, now) = (&self.core.engine().in_hand, Instant::now());
         let key = in_hand.enter(&self.method, Some(self.id()), now);
         let detached = Self::new(Arc::clone(&self.core), exchange, &self.method, Some(key));
         Some((detached, handle))
@@ -294,7 +294,7 @@ impl Drop for Responder {
         }
         self.stand_aside();
         if let Some(key) = self.key {
-            self.core.in_hand.leave(key);
+            self.core.engine().in_hand.leave(key);
         }
     }
 }

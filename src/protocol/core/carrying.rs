@@ -68,11 +68,11 @@ impl Core {
         let taken = self.take(received);
         STANDING.set(outer);
         if let Some(Taken::Work(work)) = taken {
-            let hands = self.crew.push_work(work);
+            let hands = self.engine().crew.push_work(work);
             self.provide(hands);
         }
-        if self.outbox.is_due(false) {
-            let hands = self.crew.want_flush();
+        if self.engine().outbox.is_due(false) {
+            let hands = self.engine().crew.want_flush();
             self.provide(hands);
         }
     }
@@ -89,10 +89,10 @@ impl Core {
             return Err(Error::new(ErrorKind::State, text));
         };
         let (core, ticket) = (Arc::clone(self), Arc::clone(ticket));
-        let hands = self.crew.push_own(Box::new(move || {
+        let hands = self.engine().crew.push_own(Box::new(move || {
             let carried = carrier.exchange(&message, &ticket, &mut |received| {
                 core.take_carried(received);
-                if core.calls.is_owed(id) {
+                if core.engine().calls.is_owed(id) {
                     ControlFlow::Continue(())
                 } else {
                     ControlFlow::Break(())
@@ -117,7 +117,7 @@ impl Core {
         let waker = settled.clone();
         let _nudge = cancel.map(|token| token.on_trigger(move || _ = waker.send(())));
         let core = Arc::clone(self);
-        let hands = self.crew.push_own(Box::new(move || {
+        let hands = self.engine().crew.push_own(Box::new(move || {
             let listened = carrier.listen(&mut || _ = settled.send(()), &mut |received| {
                 core.take_carried(received);
                 ControlFlow::Continue(())
@@ -154,7 +154,7 @@ impl Core {
             })
         });
         let (core, own) = (Arc::clone(self), Arc::clone(&ticket));
-        let hands = self.crew.push_own(Box::new(move || {
+        let hands = self.engine().crew.push_own(Box::new(move || {
             let mut is_open = false;
             let fell = carrier.fall_back(
                 &own,

@@ -24,7 +24,7 @@ impl Core {
         life.ended = Some(error.clone());
         drop(life);
         self.fail_calls(error);
-        self.crew.end_reading();
+        self.engine().crew.end_reading();
         if self.settings.serving {
             self.cancel_requests_in_time();
         } else {
@@ -39,7 +39,7 @@ impl Core {
             return;
         }
         let core = Arc::clone(self);
-        let hands = self.crew.push_own(Box::new(move || {
+        let hands = self.engine().crew.push_own(Box::new(move || {
             drop(core.wait_for_requests(Instant::now() + core.settings.drain));
             core.cancel_requests();
         }));
@@ -56,7 +56,7 @@ impl Core {
     }
 
     pub(super) fn fail_calls(self: &Arc<Self>, error: &Error) {
-        self.settle(self.calls.close(error));
+        self.settle(self.engine().calls.close(error));
         if let Some(carrier) = self.carrier() {
             carrier.stop();
         }
@@ -69,7 +69,7 @@ impl Core {
             return self.end(&error);
         }
         let core = Arc::clone(self);
-        let hands = self.crew.push_own(Box::new(move || {
+        let hands = self.engine().crew.push_own(Box::new(move || {
             let until = Instant::now() + FAREWELL;
             let mut life = core.life.lock();
             while life.ended.is_none() && Instant::now() < until {
@@ -117,7 +117,7 @@ impl Core {
         let closing = life.closing;
         drop(life);
         if !closing {
-            self.outbox.drain(drained);
+            self.engine().outbox.drain(drained);
         }
         self.close(Ending::InOrder);
         error
@@ -141,8 +141,13 @@ impl Core {
             let is_left = life.closed && life.closed_by_own_thread && own_thread == 0;
             drop(life);
             // Who closed it could not wait for itself.
-            if is_left && self.crew.wait_for_threads(0, Instant::now() + LAST) {
-                self.threads.join();
+            if is_left
+                && self
+                    .engine()
+                    .crew
+                    .wait_for_threads(0, Instant::now() + LAST)
+            {
+                self.engine().threads.join();
             }
             return;
         }
@@ -156,26 +161,28 @@ impl Core {
         );
         self.fail_calls(&reason);
         self.cancel_requests();
-        self.crew.wait_for_handlers(
+        self.engine().crew.wait_for_handlers(
             own_handler.max(own_thread),
             Instant::now() + self.settings.drain.min(Duration::from_secs(1)),
         );
-        self.outbox
+        self.engine()
+            .outbox
             .drain(Instant::now() + Duration::from_millis(500));
         match how {
             Ending::InOrder => self.control.close(),
             Ending::AtOnce => self.control.close_at_once(),
         }
         self.end(&reason);
-        self.outbox.close(&reason);
-        for owed in self.crew.stop() {
+        self.engine().outbox.close(&reason);
+        for owed in self.engine().crew.stop() {
             self.run_guarded(owed);
         }
         if self
+            .engine()
             .crew
             .wait_for_threads(own_thread, Instant::now() + LAST)
         {
-            self.threads.join();
+            self.engine().threads.join();
         } else {
             self.log(LogLevel::Warning, || {
                 format!(

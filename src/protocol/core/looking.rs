@@ -15,11 +15,11 @@ use crate::error::Span;
 impl Core {
     /// Does what its time has come for, and tells how long the thread that reads may wait for input; `None` for as long as it likes.
     pub(super) fn look_around(self: &Arc<Self>) -> Option<Duration> {
-        if self.in_hand.is_empty() && self.pulse.is_none() {
+        if self.engine().in_hand.is_empty() && self.pulse.is_none() {
             return None;
         }
         let now = Instant::now();
-        let handlers = self.in_hand.look(now).map(|(late, next)| {
+        let handlers = self.engine().in_hand.look(now).map(|(late, next)| {
             for late in late {
                 self.log_late(&late, "has been running for");
             }
@@ -102,25 +102,25 @@ impl Core {
 
     /// A handler runs until the guard is dropped.
     pub(super) fn begin_run(&self, key: u64, now: Instant) -> Run<'_> {
-        self.in_hand.begin_run(key, now);
+        self.engine().in_hand.begin_run(key, now);
         Run { core: self, key }
     }
 
     pub(in crate::protocol) fn activity(&self) -> Activity {
         let now = Instant::now();
-        let (waiting_handlers, waiting_callbacks) = self.crew.waiting();
-        let (writing, waiting_to_write) = self.outbox.who_writes(now);
+        let (waiting_handlers, waiting_callbacks) = self.engine().crew.waiting();
+        let (writing, waiting_to_write) = self.engine().outbox.who_writes(now);
         Activity {
             peer: self.peer(),
             has_ended: self.has_ended(),
-            calls: self.calls.show(now),
-            requests: self.in_hand.show(now),
+            calls: self.engine().calls.show(now),
+            requests: self.engine().in_hand.show(now),
             writing,
             waiting_to_write,
-            queued_bytes: self.outbox.queued_bytes(),
+            queued_bytes: self.engine().outbox.queued_bytes(),
             waiting_handlers,
             waiting_callbacks,
-            threads: self.crew.threads(),
+            threads: self.engine().crew.threads(),
         }
     }
 }
@@ -133,7 +133,7 @@ pub(super) struct Run<'a> {
 
 impl Drop for Run<'_> {
     fn drop(&mut self) {
-        if let Some(late) = self.core.in_hand.end_run(self.key, Instant::now()) {
+        if let Some(late) = self.core.engine().in_hand.end_run(self.key, Instant::now()) {
             self.core.log_late(&late, "took");
         }
     }

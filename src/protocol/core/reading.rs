@@ -20,12 +20,16 @@ impl Core {
         }
         let core = Arc::clone(self);
         let (kind, serve) = (&self.settings.threads, move || core.serve_duties());
-        if let Err(error) = self.threads.start(kind, "crew", Stack::Large, serve) {
-            self.crew.thread_failed();
+        if let Err(error) = self
+            .engine()
+            .threads
+            .start(kind, "crew", Stack::Large, serve)
+        {
+            self.engine().crew.thread_failed();
             self.log(LogLevel::Error, || {
                 format!("a thread could not be started: {error}")
             });
-            if self.crew.threads() == 0 {
+            if self.engine().crew.threads() == 0 {
                 self.end(&error);
             }
         }
@@ -35,7 +39,7 @@ impl Core {
         CREW_OF.set(self.address());
         let mut has_come = true;
         loop {
-            let (duty, hands) = self.crew.next_duty(std::mem::take(&mut has_come));
+            let (duty, hands) = self.engine().crew.next_duty(std::mem::take(&mut has_come));
             self.provide(hands);
             match duty {
                 Duty::Leave => break,
@@ -45,15 +49,15 @@ impl Core {
                 Duty::Run(work) => {
                     let started = Instant::now();
                     self.run(work, started);
-                    self.crew.work_done(started.elapsed());
+                    self.engine().crew.work_done(started.elapsed());
                 }
                 Duty::Serial(job) => {
                     self.run_guarded(job);
-                    self.crew.serial_done();
+                    self.engine().crew.serial_done();
                 }
             }
         }
-        self.crew.thread_left();
+        self.engine().crew.thread_left();
     }
 
     /// Runs a handler, which may give its place up while it waits for the peer.
@@ -85,7 +89,7 @@ impl Core {
     pub(in crate::protocol) fn leave_worker(&self) -> WorkerPlace {
         let core = HANDLER_OF.take();
         if let Some(core) = &core {
-            let hands = core.crew.blocked();
+            let hands = core.engine().crew.blocked();
             core.provide(hands);
         }
         WorkerPlace(core)
@@ -97,7 +101,7 @@ impl Core {
         let mut seen_to = None;
         loop {
             let more = receiver.has_message();
-            if seen_to.take() != Some(more) && self.outbox.is_due(more) {
+            if seen_to.take() != Some(more) && self.engine().outbox.is_due(more) {
                 match self.flush_aside(receiver) {
                     Some(taken_back) => receiver = taken_back,
                     None => return,
@@ -108,7 +112,7 @@ impl Core {
                 Ok(Some(Taken::Work(work))) => work,
                 Ok(Some(Taken::Delivered)) if !self.settings.inline => {
                     // Its caller may call again at once, and then better reads for itself.
-                    let hands = self.crew.pass_on(receiver);
+                    let hands = self.engine().crew.pass_on(receiver);
                     return self.provide(hands);
                 }
                 Ok(_) => continue,
@@ -118,19 +122,19 @@ impl Core {
                 }
             };
             if !self.settings.inline {
-                let hands = self.crew.push_work(work);
+                let hands = self.engine().crew.push_work(work);
                 self.provide(hands);
                 continue;
             }
             let more = receiver.has_message();
-            match self.crew.begin_inline(receiver) {
+            match self.engine().crew.begin_inline(receiver) {
                 Ok((park, hands)) => {
                     self.provide(hands);
                     self.run_inline(work, park);
-                    if self.outbox.is_due(more) {
+                    if self.engine().outbox.is_due(more) {
                         self.flush_until(None);
                     }
-                    let (taken_back, hands) = self.crew.end_inline(park);
+                    let (taken_back, hands) = self.engine().crew.end_inline(park);
                     self.provide(hands);
                     match taken_back {
                         Some(taken_back) => {
@@ -145,7 +149,7 @@ impl Core {
                 }
                 Err(given_back) => {
                     receiver = given_back;
-                    let hands = self.crew.push_work(work);
+                    let hands = self.engine().crew.push_work(work);
                     self.provide(hands);
                 }
             }
@@ -164,10 +168,10 @@ impl Core {
         self: &Arc<Self>,
         receiver: Box<dyn Receiver>,
     ) -> Option<Box<dyn Receiver>> {
-        let hands = self.crew.park(receiver);
+        let hands = self.engine().crew.park(receiver);
         self.provide(hands);
         self.flush_until(None);
-        self.crew.take()
+        self.engine().crew.take()
     }
 
     /// A caller reads for everybody, until something comes for itself or `until`.
@@ -190,7 +194,7 @@ impl Core {
             }
             match self.receive_one(&mut *receiver, Some(patience)) {
                 Ok(Some(Taken::Work(work))) => {
-                    let hands = self.crew.push_work(work);
+                    let hands = self.engine().crew.push_work(work);
                     self.provide(hands);
                 }
                 Ok(_) => {}
@@ -200,8 +204,8 @@ impl Core {
                     return Stint::Ended;
                 }
             }
-            if self.outbox.is_due(false) {
-                let hands = self.crew.want_flush();
+            if self.engine().outbox.is_due(false) {
+                let hands = self.engine().crew.want_flush();
                 self.provide(hands);
             }
             // Messages for others, however many, must not keep the caller past its time. It is looked at when all is taken in that was read.
@@ -210,12 +214,12 @@ impl Core {
                 patience = until.saturating_duration_since(now);
             }
             if now >= until && slot.look() == There::Nothing {
-                let hands = self.crew.hand_over(receiver);
+                let hands = self.engine().crew.hand_over(receiver);
                 self.provide(hands);
                 return Stint::Quiet;
             }
         }
-        let hands = self.crew.pass_on(receiver);
+        let hands = self.engine().crew.pass_on(receiver);
         self.provide(hands);
         Stint::Found
     }
@@ -233,7 +237,7 @@ pub(in crate::protocol) struct WorkerPlace(Option<Arc<Core>>);
 impl Drop for WorkerPlace {
     fn drop(&mut self) {
         if let Some(core) = self.0.take() {
-            core.crew.unblocked();
+            core.engine().crew.unblocked();
             HANDLER_OF.set(Some(core));
         }
     }

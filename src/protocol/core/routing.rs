@@ -136,7 +136,7 @@ impl Core {
             match member {
                 Ok(message) => {
                     if let Taken::Work(work) = self.route(message, origin) {
-                        let hands = self.crew.push_work(work);
+                        let hands = self.engine().crew.push_work(work);
                         self.provide(hands);
                     }
                 }
@@ -171,9 +171,9 @@ impl Core {
     pub(super) fn deliver(self: &Arc<Self>, id: &RequestId, outcome: Outcome) -> Taken {
         match self.complete(id, outcome) {
             Delivery::Delivered => return Taken::Delivered,
-            Delivery::Late => count(&self.counters.late_responses),
+            Delivery::Late => count(&self.engine().counters.late_responses),
             Delivery::Unknown => {
-                count(&self.counters.unknown_responses);
+                count(&self.engine().counters.unknown_responses);
                 self.log(LogLevel::Warning, || {
                     format!(
                         "'{}' answered request {id}, which was never sent",
@@ -186,7 +186,7 @@ impl Core {
     }
 
     pub(super) fn complete(self: &Arc<Self>, id: &RequestId, outcome: Outcome) -> Delivery {
-        let (delivery, due) = self.calls.complete(id, outcome);
+        let (delivery, due) = self.engine().calls.complete(id, outcome);
         self.settle(due);
         delivery
     }
@@ -207,7 +207,7 @@ impl Core {
             Taken::Done
         };
         if !self.answers.load(Ordering::Acquire) {
-            count(&self.counters.malformed);
+            count(&self.engine().counters.malformed);
             self.log(LogLevel::Warning, || {
                 format!(
                     "'{}' sent a request ({}), which its revision forbids",
@@ -223,9 +223,11 @@ impl Core {
         };
         let RequestHandler { call, quick } = handler;
         if !quick && !self.has_room() {
-            count(&self.counters.refused_busy);
+            count(&self.engine().counters.refused_busy);
             let error = busy(self.settings.limits.max_requests);
-            self.trouble(ServerEventKind::Busy, Some(method), || error.message.clone());
+            self.trouble(ServerEventKind::Busy, Some(method), || {
+                error.message.clone()
+            });
             return refuse(error);
         }
         let exchange = match self.exchanges.open(request.id(), origin) {
@@ -246,7 +248,10 @@ impl Core {
         // What is answered at once is not worth to be seen.
         let seen = (!quick).then(|| {
             let came = Instant::now();
-            let key = self.in_hand.enter(method, Some(request.id()), came);
+            let key = self
+                .engine()
+                .in_hand
+                .enter(method, Some(request.id()), came);
             (key, came)
         });
         let key = seen.map(|(key, _)| key);
@@ -280,7 +285,7 @@ impl Core {
                 }
                 if let Some((method, handler)) = self.handlers.for_notification(method) {
                     let handler = Arc::clone(handler);
-                    let key = self.in_hand.enter(method, None, Instant::now());
+                    let key = self.engine().in_hand.enter(method, None, Instant::now());
                     let leaving = Leaving(Arc::clone(self), key);
                     self.push_serial(self.seen(key, move || {
                         let _leaving = leaving;
@@ -300,14 +305,14 @@ impl Core {
             reason: Option<String>,
         }
         let Ok(Params { request_id, reason }) = serde_json::from_str(notification.params()) else {
-            count(&self.counters.malformed);
+            count(&self.engine().counters.malformed);
             return;
         };
         let why = reason.clone();
         let Some((exchange, callbacks)) = self.exchanges.cancel(&request_id, reason) else {
             // A peer that sends no requests can only mean one of ours.
             if !self.answers.load(Ordering::Acquire) {
-                self.settle(self.calls.withdraw(&request_id));
+                self.settle(self.engine().calls.withdraw(&request_id));
             }
             return;
         };
@@ -340,12 +345,12 @@ impl Core {
 
     pub(super) fn progressed(&self, notification: &Notification) {
         let Some((token, progress)) = read_progress(notification.members()) else {
-            count(&self.counters.malformed);
+            count(&self.engine().counters.malformed);
             return;
         };
-        let (_, merged) = self.calls.report(&token, progress);
+        let (_, merged) = self.engine().calls.report(&token, progress);
         if merged {
-            count(&self.counters.merged_progress);
+            count(&self.engine().counters.merged_progress);
         }
     }
 
@@ -361,29 +366,33 @@ impl Core {
     /// Runs the handler of a request, which was left before, on a thread of the connection.
     pub(crate) fn run_later(self: &Arc<Self>, key: Option<u64>, run: Job) {
         let came = Instant::now();
-        let hands = self.crew.push_work(Work { run, key, came });
+        let hands = self.engine().crew.push_work(Work { run, key, came });
         self.provide(hands);
     }
 
     /// What handlers want to have run when their request is cancelled: in order with notifications, but never dropped.
     pub(super) fn push_callbacks(self: &Arc<Self>, callbacks: Vec<Callback>) {
         for callback in callbacks {
-            if let Ok(hands) = self.crew.push_owed(callback) {
+            if let Ok(hands) = self.engine().crew.push_owed(callback) {
                 self.provide(hands);
             }
         }
     }
 
     pub(super) fn push_serial(self: &Arc<Self>, job: Job) {
-        match self.crew.push_serial(job, self.settings.limits.max_notifications) {
+        match self
+            .engine()
+            .crew
+            .push_serial(job, self.settings.limits.max_notifications)
+        {
             Ok(hands) => self.provide(hands),
-            Err(_) => count(&self.counters.dropped_notifications),
+            Err(_) => count(&self.engine().counters.dropped_notifications),
         }
     }
 
     /// Queues what must not be lost, however much waits: there is no more of it than there are calls.
     pub(in crate::protocol) fn push_owed(self: &Arc<Self>, job: Job) {
-        match self.crew.push_owed(job) {
+        match self.engine().crew.push_owed(job) {
             Ok(hands) => self.provide(hands),
             // Nobody is left to run it, but it must know that it is over.
             Err(job) => self.run_guarded(job),
@@ -393,9 +402,9 @@ impl Core {
     pub(super) fn refuse_malformed(self: &Arc<Self>, malformed: Malformed, origin: &Origin) {
         let Malformed { form, .. } = malformed;
         count(if form == Form::Noise {
-            &self.counters.noise
+            &self.engine().counters.noise
         } else {
-            &self.counters.malformed
+            &self.engine().counters.malformed
         });
         if let Some(excerpt) = &malformed.excerpt {
             _ = self.noise.set(excerpt.clone());
@@ -431,7 +440,7 @@ impl Core {
     }
 
     pub(super) fn refuse_too_long(self: &Arc<Self>, long: &TooLong) {
-        count(&self.counters.too_long);
+        count(&self.engine().counters.too_long);
         let max = self.settings.limits.max_message_bytes;
         let text = format!(
             "message of {} bytes exceeds max_message_bytes ({max})",
@@ -492,7 +501,7 @@ struct Leaving(Arc<Core>, u64);
 
 impl Drop for Leaving {
     fn drop(&mut self) {
-        self.0.in_hand.leave(self.1);
+        self.0.engine().in_hand.leave(self.1);
     }
 }
 

@@ -68,7 +68,7 @@ impl Core {
         }
         // Waiting for room happens outside of the exchange's lock: a cancellation must not wait for a peer that does not read.
         self.push(response_of(exchange, text), deadline, None, |message| {
-            exchange.while_open(|| self.outbox.try_push(message))
+            exchange.while_open(|| self.engine().outbox.try_push(message))
         })?;
         if !self.is_written_later() {
             self.flush_until(deadline);
@@ -81,7 +81,7 @@ impl Core {
     pub(super) fn is_written_later(self: &Arc<Self>) -> bool {
         match STANDING.get() {
             Standing::Inline(address, park) if address == self.address() => {
-                self.outbox.is_short() && self.crew.is_parked(park)
+                self.engine().outbox.is_short() && self.engine().crew.is_parked(park)
             }
             _ => false,
         }
@@ -99,8 +99,8 @@ impl Core {
             exchange.while_open(|| Ok(()))?;
             return outlet.ask(&message.text, self.write_deadline());
         }
-        self.outbox.push_over(message)?;
-        let hands = self.crew.want_flush();
+        self.engine().outbox.push_over(message)?;
+        let hands = self.engine().crew.want_flush();
         self.provide(hands);
         Ok(())
     }
@@ -129,7 +129,7 @@ impl Core {
             };
             // What fills the queue may wait for a thread that is about to write it, but runs a handler first.
             self.flush_until(turn);
-            match self.outbox.wait_for_room(message.text.len(), turn) {
+            match self.engine().outbox.wait_for_room(message.text.len(), turn) {
                 Err(error) if error.kind() == ErrorKind::Timeout && turn != deadline => {}
                 waited => waited?,
             }
@@ -144,7 +144,7 @@ impl Core {
         cancel: Option<&CancelToken>,
     ) -> Result<()> {
         self.push(message, deadline, cancel, |message| {
-            self.outbox.try_push(message)
+            self.engine().outbox.try_push(message)
         })?;
         self.flush_until(turn_of_call(deadline));
         Ok(())
@@ -156,7 +156,7 @@ impl Core {
         deadline: Option<Instant>,
     ) -> Result<()> {
         self.push(message, deadline, None, |message| {
-            self.outbox.try_push(message)
+            self.engine().outbox.try_push(message)
         })
     }
 
@@ -199,8 +199,10 @@ impl Core {
         message.related = exchange.map(|exchange| exchange.id.clone());
         let mut message = Some(message);
         match exchange {
-            Some(exchange) => exchange.while_open(|| self.outbox.try_push(&mut message))?,
-            None => self.outbox.try_push(&mut message)?,
+            Some(exchange) => {
+                exchange.while_open(|| self.engine().outbox.try_push(&mut message))?
+            }
+            None => self.engine().outbox.try_push(&mut message)?,
         }
         Ok(message.is_none())
     }
@@ -215,15 +217,17 @@ impl Core {
         if let Some(outlet) = &exchange.origin.outlet {
             return outlet.respond(text, None, None);
         }
-        self.outbox.push_over(response_of(exchange, farewell))?;
-        self.outbox.push_over(response_of(exchange, text))
+        self.engine()
+            .outbox
+            .push_over(response_of(exchange, farewell))?;
+        self.engine().outbox.push_over(response_of(exchange, text))
     }
 
     /// Has what was posted written by a thread of the connection: the one that reads if this is it, else one of the crew.
     pub(crate) fn write_soon(self: &Arc<Self>) {
         let reads = STANDING.get() == Standing::Reading(self.address());
-        if !reads && self.outbox.queued_bytes() > 0 && !self.is_written_later() {
-            let hands = self.crew.want_flush();
+        if !reads && !self.has_written_all() && !self.is_written_later() {
+            let hands = self.engine().crew.want_flush();
             self.provide(hands);
         }
     }
@@ -243,6 +247,7 @@ impl Core {
         self.end(&Error::new(ErrorKind::Closed, text));
         let core = Arc::clone(self);
         let hands = self
+            .engine()
             .crew
             .push_own(Box::new(move || core.close(Ending::InOrder)));
         self.provide(hands);
@@ -274,9 +279,9 @@ impl Core {
         )
         .expect("a number and a string");
         let message = SessionMessage::new(text).related_to(RequestId::from(id));
-        match self.outbox.push_over(message) {
+        match self.engine().outbox.push_over(message) {
             Ok(()) => {
-                let hands = self.crew.want_flush();
+                let hands = self.engine().crew.want_flush();
                 self.provide(hands);
             }
             Err(error) => self.log(LogLevel::Warning, || {
@@ -292,7 +297,7 @@ impl Core {
     pub(super) fn queue(self: &Arc<Self>, message: SessionMessage) -> Result<()> {
         let pushed = match STANDING.get() {
             Standing::Reading(address) if address == self.address() => {
-                self.outbox.push_over(message)
+                self.engine().outbox.push_over(message)
             }
             _ => self.push_until(message, self.write_deadline()),
         };
@@ -320,14 +325,16 @@ impl Core {
 
     /// Writes what is queued; what is left at the deadline the crew writes.
     pub(in crate::protocol) fn flush_until(self: &Arc<Self>, deadline: Option<Instant>) {
+        // Answers of a session over HTTP have streams of their own: often nothing was ever queued.
+        let Some(engine) = self.engine.get() else {
+            return;
+        };
         let turn = Instant::now() + WRITE_TURN;
-        match self
-            .outbox
-            .flush(deadline.map_or(turn, |deadline| deadline.min(turn)))
-        {
+        let turn = deadline.map_or(turn, |deadline| deadline.min(turn));
+        match engine.outbox.flush(turn) {
             Flush::Done => {}
             Flush::Unfinished => {
-                let hands = self.crew.want_flush();
+                let hands = engine.crew.want_flush();
                 self.provide(hands);
             }
             Flush::Failed(error) => self.end_by_writing(error.context("writing failed")),

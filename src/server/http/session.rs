@@ -34,7 +34,7 @@ const REMEMBERED: usize = 16;
 
 /// One legacy client.
 pub(super) struct Session {
-    pub(super) id: String,
+    pub(super) id: Arc<str>,
     /// Who opened it; the only one who may use it.
     principal: Option<Principal>,
     link: Arc<Link>,
@@ -77,7 +77,7 @@ impl Session {
         });
         let link = Link::of_session(server);
         let session = Arc::new_cyclic(|session: &Weak<Self>| Self {
-            id: URL_SAFE_NO_PAD.encode(secret),
+            id: URL_SAFE_NO_PAD.encode(secret).into(),
             principal,
             link: Arc::clone(&link),
             connection: OnceLock::new(),
@@ -161,7 +161,7 @@ impl Session {
         error: Option<ErrorCode>,
     ) -> ResponseHead {
         if error.is_none() && self.revision().is_some() && self.enter() {
-            head.header("Mcp-Session-Id", self.id.clone())
+            head.header("Mcp-Session-Id", self.id.to_string())
         } else {
             head
         }
@@ -228,7 +228,7 @@ pub(super) struct Sessions {
 
 #[derive(Debug)]
 struct State {
-    open: HashMap<String, Arc<Session>>,
+    open: HashMap<Arc<str>, Arc<Session>>,
     swept: Instant,
     closed: bool,
 }
@@ -295,7 +295,9 @@ impl Sessions {
         if state.closed {
             return false;
         }
-        state.open.insert(session.id.clone(), Arc::clone(session));
+        state
+            .open
+            .insert(Arc::clone(&session.id), Arc::clone(session));
         true
     }
 
