@@ -101,7 +101,8 @@ fn runtime() -> Result<Runtime> {
 pub fn serve_stdio() -> Result<()> {
     runtime()?.block_on(async {
         Bench::new()?
-            .serve(rmcp::transport::io::stdio())
+            // The quick way of the two that it has: the other one reads and writes on threads of a pool.
+            .serve(rmcp::transport::io::stdio_pipes())
             .await?
             .waiting()
             .await?;
