@@ -42,8 +42,6 @@ pub(crate) struct Work {
     pub(crate) run: Job,
     /// Under which it is seen among what is in hand, if it is.
     pub(crate) key: Option<u64>,
-    /// When it came in.
-    pub(crate) came: Instant,
 }
 
 /// What a thread of the crew does next.
@@ -553,7 +551,6 @@ mod tests {
         Work {
             run: Box::new(|| {}),
             key: None,
-            came: Instant::now(),
         }
     }
 

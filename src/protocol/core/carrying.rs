@@ -67,7 +67,7 @@ impl Core {
         let outer = STANDING.replace(Standing::Reading(self.address()));
         let taken = self.take(received);
         STANDING.set(outer);
-        if let Some(Taken::Work(work)) = taken {
+        if let Some(Taken::Work(work, _)) = taken {
             let hands = self.engine().crew.push_work(work);
             self.provide(hands);
         }

@@ -108,8 +108,8 @@ impl Core {
                 }
             }
             let patience = self.look_around();
-            let work = match self.receive_one(&mut *receiver, patience) {
-                Ok(Some(Taken::Work(work))) => work,
+            let (work, came) = match self.receive_one(&mut *receiver, patience) {
+                Ok(Some(Taken::Work(work, came))) => (work, came),
                 Ok(Some(Taken::Delivered)) if !self.settings.inline => {
                     // Its caller may call again at once, and then better reads for itself.
                     let hands = self.engine().crew.pass_on(receiver);
@@ -130,7 +130,7 @@ impl Core {
             match self.engine().crew.begin_inline(receiver) {
                 Ok((park, hands)) => {
                     self.provide(hands);
-                    self.run_inline(work, park);
+                    self.run_inline(work, came, park);
                     if self.engine().outbox.is_due(more) {
                         self.flush_until(None);
                     }
@@ -156,9 +156,8 @@ impl Core {
         }
     }
 
-    pub(super) fn run_inline(self: &Arc<Self>, work: Work, park: u64) {
+    pub(super) fn run_inline(self: &Arc<Self>, work: Work, came: Instant, park: u64) {
         let outer = STANDING.replace(Standing::Inline(self.address(), park));
-        let came = work.came;
         self.run(work, came);
         STANDING.set(outer);
     }
@@ -193,7 +192,7 @@ impl Core {
                 _ => break,
             }
             match self.receive_one(&mut *receiver, Some(patience)) {
-                Ok(Some(Taken::Work(work))) => {
+                Ok(Some(Taken::Work(work, _))) => {
                     let hands = self.engine().crew.push_work(work);
                     self.provide(hands);
                 }

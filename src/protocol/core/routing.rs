@@ -51,8 +51,8 @@ pub(super) enum Taken {
     Done,
     /// It was an answer that a caller waits for.
     Delivered,
-    /// A handler has to run.
-    Work(Work),
+    /// A handler has to run, for what came at this time.
+    Work(Work, Instant),
 }
 
 impl Core {
@@ -135,7 +135,7 @@ impl Core {
         for member in members {
             match member {
                 Ok(message) => {
-                    if let Taken::Work(work) = self.route(message, origin) {
+                    if let Taken::Work(work, _) = self.route(message, origin) {
                         let hands = self.engine().crew.push_work(work);
                         self.provide(hands);
                     }
@@ -262,7 +262,7 @@ impl Core {
                 self.run_guarded(run);
                 Taken::Done
             }
-            Some((_, came)) => Taken::Work(Work { run, key, came }),
+            Some((_, came)) => Taken::Work(Work { run, key }, came),
         }
     }
 
@@ -357,16 +357,14 @@ impl Core {
     #[cfg(feature = "http-server")]
     /// Takes a message in that the peer did not send on the stream of the connection. Its handler runs on this thread.
     pub(in crate::protocol) fn feed(self: &Arc<Self>, message: Message, origin: &Origin) {
-        if let Taken::Work(work) = self.route(message, origin) {
-            let came = work.came;
+        if let Taken::Work(work, came) = self.route(message, origin) {
             self.run_seen(work, came);
         }
     }
 
     /// Runs the handler of a request, which was left before, on a thread of the connection.
     pub(crate) fn run_later(self: &Arc<Self>, key: Option<u64>, run: Job) {
-        let came = Instant::now();
-        let hands = self.engine().crew.push_work(Work { run, key, came });
+        let hands = self.engine().crew.push_work(Work { run, key });
         self.provide(hands);
     }
 
