@@ -51,14 +51,21 @@ pub(super) trait Again: Send + Sync {
     fn run(self: Arc<Self>, context: Context);
 }
 
+impl Arguments {
+    /// Those of this request, as JSON text.
+    pub(super) fn text<'a>(&'a self, request: &'a Request) -> &'a str {
+        match self {
+            Self::None => "{}",
+            Self::Within(place) => &request.params()[place.clone()],
+            Self::Written(text) => text,
+        }
+    }
+}
+
 impl Asker {
     /// The arguments of the request as JSON text.
     pub(super) fn arguments<'a>(&'a self, request: &'a Request) -> &'a str {
-        match &self.arguments {
-            Arguments::None => "{}",
-            Arguments::Within(place) => &request.params()[place.clone()],
-            Arguments::Written(text) => text,
-        }
+        self.arguments.text(request)
     }
 
     /// Goes on where the state left off; a request without one starts anew.

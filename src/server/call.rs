@@ -35,6 +35,10 @@ impl Unanswered {
         self.context.as_ref().expect("answering takes the right")
     }
 
+    fn context_mut(&mut self) -> &mut Context {
+        self.context.as_mut().expect("answering takes the right")
+    }
+
     pub(super) fn into_context(mut self) -> Context {
         self.context.take().expect("answering takes the right")
     }
@@ -125,11 +129,11 @@ impl ToolCall {
     }
 
     /// The result is large and stays where it is.
-    fn answer(self, mut answer: Result<CallToolResult, RpcError>) -> Result<()> {
+    fn answer(mut self, mut answer: Result<CallToolResult, RpcError>) -> Result<()> {
         if let Ok(result) = &mut answer {
             self.context().release(Outgoing::Tool(result));
             // What is checked is what leaves.
-            if !self.context().rounds().lock().needs_input() {
+            if !self.call.context_mut().rounds_mut().needs_input() {
                 if let Err(error) = self.promise.check(result) {
                     return self.break_promise(error);
                 }

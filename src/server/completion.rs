@@ -284,7 +284,13 @@ impl Link {
             Ok(admitted) => admitted,
             Err(error) => return send::<()>(Err(error), responder),
         };
-        let context = Context::new(self, request, responder, terms, params.meta.map(Arc::new));
+        let context = Context::new(
+            Arc::clone(self),
+            request,
+            responder,
+            terms,
+            params.meta.map(Arc::new),
+        );
         let (reference, argument) = (params.reference, params.argument);
         let Some(handler) = self.server.completers.find(&reference, &argument.name) else {
             // It fails when nobody waits any more, and then there is nothing left to do.

@@ -55,7 +55,7 @@ struct Call {
 
 impl Context {
     pub(super) fn new(
-        link: &Arc<Link>,
+        link: Arc<Link>,
         request: Request,
         responder: Responder,
         terms: Arc<Terms>,
@@ -66,7 +66,7 @@ impl Context {
             responder,
             terms,
             meta,
-            link: Arc::clone(link),
+            link,
             pace: Mutex::new(Pace::new()),
             logs: Mutex::new(Budget::new()),
             rounds: Mutex::default(),
@@ -109,6 +109,11 @@ impl Context {
 
     pub(super) fn rounds(&self) -> &Mutex<Rounds> {
         &self.0.rounds
+    }
+
+    /// The same for who has the call for itself alone.
+    pub(super) fn rounds_mut(&mut self) -> &mut Rounds {
+        self.0.rounds.get_mut()
     }
 
     pub(super) fn turns(&self) -> &Turns {
@@ -400,7 +405,7 @@ impl Context {
         answer: Result<R, RpcError>,
         append: impl FnOnce(&R, Option<&str>, &mut Vec<u8>) -> serde_json::Result<()>,
     ) -> Result<()> {
-        if self.0.rounds.get_mut().needs_input() {
+        if self.rounds_mut().needs_input() {
             return asking::ask_client(self);
         }
         match answer {

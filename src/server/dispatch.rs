@@ -92,7 +92,9 @@ pub(super) fn handlers(server: &Inner) -> Handlers {
             method::RESOURCES_UNSUBSCRIBE,
             on(|link, request, responder| send(link.unsubscribe(request, &responder), responder)),
         )
-        .owned_request(method::TOOLS_CALL, own(Link::call_tool))
+        .owned_request(method::TOOLS_CALL, |request, responder| {
+            link_for(&responder).call_tool(request, responder);
+        })
         .owned_request(method::RESOURCES_READ, own(Link::read_resource))
         .owned_request(method::PROMPTS_GET, own(Link::get_prompt))
         .owned_request(method::COMPLETION_COMPLETE, own(Link::complete))
@@ -415,7 +417,7 @@ impl Link {
         }
     }
 
-    fn call_tool(self: &Arc<Self>, request: Request, responder: Responder) {
+    fn call_tool(self: Arc<Self>, request: Request, responder: Responder) {
         match self.find_tool(&request, &responder) {
             Err(error) => send::<()>(Err(error), responder),
             Ok(found) => {
@@ -427,17 +429,9 @@ impl Link {
                     terms,
                     start,
                 } = found;
+                let fit = entry.handler.check_arguments(arguments.text(&request));
                 let context = Context::new(self, request, responder, terms, meta);
-                let work = Arc::clone(&entry);
-                let asker = Asker {
-                    target: params.name,
-                    arguments,
-                    again: entry,
-                };
-                if let Err(error) = work
-                    .handler
-                    .check_arguments(asker.arguments(context.request()))
-                {
+                if let Err(error) = fit {
                     let fail = move |context| {
                         ToolCall::new(context, Promise::Nothing).fail_arguments(&error);
                     };
@@ -449,6 +443,11 @@ impl Link {
                         _ => fail(context),
                     };
                 }
+                let asker = Asker {
+                    target: params.name,
+                    arguments,
+                    again: entry,
+                };
                 asker.begin(
                     context,
                     params.request_state.as_deref(),

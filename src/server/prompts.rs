@@ -302,7 +302,13 @@ impl Link {
             Ok(found) => found,
             Err(error) => return send::<()>(Err(error), responder),
         };
-        let context = Context::new(self, request, responder, terms, params.meta.map(Arc::new));
+        let context = Context::new(
+            Arc::clone(self),
+            request,
+            responder,
+            terms,
+            params.meta.map(Arc::new),
+        );
         let asker = Asker {
             target: params.name,
             arguments: Sent::Written(text.into()),

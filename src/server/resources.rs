@@ -295,7 +295,13 @@ impl Link {
                 return send::<()>(Err(error), responder);
             }
         };
-        let context = Context::new(self, request, responder, terms, params.meta.map(Arc::new));
+        let context = Context::new(
+            Arc::clone(self),
+            request,
+            responder,
+            terms,
+            params.meta.map(Arc::new),
+        );
         let asker = Asker {
             target: params.uri,
             arguments: Arguments::None,

@@ -31,14 +31,20 @@ pub(super) const MAX_ROUNDS: u32 = 10;
 /// Questions, answers and what is remembered of one call.
 #[derive(Debug, Default)]
 pub(super) struct Rounds {
+    /// Made when there is something to note: most calls ask nothing.
+    notes: Option<Box<Notes>>,
+    /// This run of the handler wants to go on as a task.
+    wants_task: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Notes {
     /// How often the client was asked.
     round: u32,
     answers: BTreeMap<String, Answer>,
     memory: BTreeMap<String, Box<RawValue>>,
     /// What this run of the handler asked and found no answer to.
     asked: InputRequests,
-    /// This run of the handler wants to go on as a task.
-    wants_task: bool,
 }
 
 /// An answer, tied to the question that was shown: to another question it is none.
@@ -85,6 +91,16 @@ impl Answer {
 }
 
 impl Rounds {
+    fn notes(&mut self) -> &mut Notes {
+        self.notes.get_or_insert_default()
+    }
+
+    /// Whether this run of the handler asked something.
+    fn has_asked(&self) -> bool {
+        let notes = self.notes.as_ref();
+        notes.is_some_and(|notes| !notes.asked.is_empty())
+    }
+
     /// The answer to a question, or `None` after noting that it has to be asked.
     pub(super) fn ask(
         &mut self,
@@ -92,7 +108,8 @@ impl Rounds {
         question: &InputRequest,
     ) -> Result<Option<Result<InputResponse, RpcError>>> {
         let digest = digest(question)?;
-        let answer = self
+        let notes = self.notes();
+        let answer = notes
             .answers
             .get(key)
             .filter(|answer| answer.question == digest && answer.fits(question));
@@ -111,7 +128,7 @@ impl Rounds {
                 (None, refusal) => refusal.clone().map(Err),
             });
         }
-        if let Some(other) = self.asked.get(key)
+        if let Some(other) = notes.asked.get(key)
             && self::digest(other)? != digest
         {
             let text = format!(
@@ -119,13 +136,14 @@ impl Rounds {
             );
             return Err(Error::new(ErrorKind::Invalid, text));
         }
-        self.asked.insert(key.to_owned(), question.clone());
+        notes.asked.insert(key.to_owned(), question.clone());
         Ok(None)
     }
 
     /// What is remembered under a key.
     pub(super) fn recall<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>> {
-        let Some(value) = self.memory.get(key) else {
+        let memory = self.notes.as_ref().map(|notes| &notes.memory);
+        let Some(value) = memory.and_then(|memory| memory.get(key)) else {
             return Ok(None);
         };
         serde_json::from_str(value.get())
@@ -146,13 +164,13 @@ impl Rounds {
                 format!("'{key}' can't be remembered as JSON: {error}"),
             )
         })?;
-        self.memory.insert(key.to_owned(), value);
+        self.notes().memory.insert(key.to_owned(), value);
         Ok(())
     }
 
     /// Whether the handler has to be run again.
     pub(super) fn needs_input(&self) -> bool {
-        !self.asked.is_empty() || self.wants_task
+        self.wants_task || self.has_asked()
     }
 
     /// Notes that the handler wants to go on as a task.
@@ -162,14 +180,15 @@ impl Rounds {
 
     /// Whether the handler wants to go on as a task, and asked nothing that comes before.
     pub(super) fn take_wish_for_task(&mut self) -> bool {
-        std::mem::take(&mut self.wants_task) && self.asked.is_empty()
+        std::mem::take(&mut self.wants_task) && !self.has_asked()
     }
 
     /// Begins the next round: what has to be asked, or `None` after too many rounds.
     pub(super) fn next(&mut self) -> Option<InputRequests> {
-        self.round += 1;
-        let asked = std::mem::take(&mut self.asked);
-        (self.round <= MAX_ROUNDS).then_some(asked)
+        let notes = self.notes();
+        notes.round += 1;
+        let asked = std::mem::take(&mut notes.asked);
+        (notes.round <= MAX_ROUNDS).then_some(asked)
     }
 
     /// What has to be kept until the answers to `asked` come.
@@ -177,10 +196,11 @@ impl Rounds {
         let digests = asked
             .iter()
             .map(|(key, question)| Ok((key.clone(), digest(question)?)));
+        let notes = self.notes.as_deref().cloned().unwrap_or_default();
         let content = Content {
-            round: self.round,
-            answers: self.answers.clone(),
-            memory: self.memory.clone(),
+            round: notes.round,
+            answers: notes.answers,
+            memory: notes.memory,
             asked: digests.collect::<Result<_>>()?,
         };
         serde_json::to_vec(&content).map_err(|error| not_json(&error))
@@ -211,11 +231,14 @@ impl Rounds {
                 answers.insert(key, answer);
             }
         }
-        Ok(Self {
+        let notes = Notes {
             round,
             answers,
             memory,
             asked: InputRequests::new(),
+        };
+        Ok(Self {
+            notes: Some(Box::new(notes)),
             wants_task: false,
         })
     }
@@ -235,7 +258,7 @@ impl Rounds {
                 None => (None, None, Some(error)),
             },
         };
-        self.answers.insert(
+        self.notes().answers.insert(
             key,
             Answer {
                 question,
