@@ -87,12 +87,27 @@ impl InHand {
 
     /// Something comes in. The key is to be given to [`leave`](Self::leave).
     pub(crate) fn enter(&self, method: &Arc<str>, id: Option<&RequestId>, now: Instant) -> u64 {
+        self.enter_as(method, id, now, None)
+    }
+
+    /// The same for what runs on this thread from now on, unless it has to [`wait`](Self::wait).
+    pub(crate) fn enter_running(&self, method: &Arc<str>, id: &RequestId, now: Instant) -> u64 {
+        self.enter_as(method, Some(id), now, Some(Run::here(now)))
+    }
+
+    fn enter_as(
+        &self,
+        method: &Arc<str>,
+        id: Option<&RequestId>,
+        now: Instant,
+        run: Option<Run>,
+    ) -> u64 {
         let item = Item {
             method: Arc::clone(method),
             id: id.cloned(),
             since: now,
             open: true,
-            run: None,
+            run,
         };
         let mut state = self.state.lock();
         if state.count() == 0 {
@@ -118,16 +133,15 @@ impl InHand {
         self.change(key, |item| item.open = false);
     }
 
+    /// Its handler does not run here, but waits for another thread.
+    pub(crate) fn wait(&self, key: u64) {
+        self.change(key, |item| item.run = None);
+    }
+
     /// Its handler begins to run on this thread.
     pub(crate) fn begin_run(&self, key: u64, now: Instant) {
-        let thread = std::thread::current();
-        self.change(key, |item| {
-            item.run = Some(Run {
-                since: now,
-                thread,
-                told: false,
-            });
-        });
+        let run = Run::here(now);
+        self.change(key, |item| item.run = Some(run));
     }
 
     /// Its handler has returned; gives it if that took long.
@@ -231,6 +245,16 @@ impl State {
     }
 }
 
+impl Run {
+    fn here(now: Instant) -> Self {
+        Self {
+            since: now,
+            thread: std::thread::current(),
+            told: false,
+        }
+    }
+}
+
 impl Item {
     fn what(&self) -> String {
         match &self.id {
@@ -251,7 +275,11 @@ mod tests {
         let after = |seconds| start + Duration::from_secs(seconds);
         let in_hand = InHand::new(Duration::from_secs(30), start);
         assert!(in_hand.look(after(1)).is_none());
-        let waiting = in_hand.enter(&"tools/call".into(), Some(&RequestId::from(7)), after(10));
+        let method = "tools/call".into();
+        let waiting = in_hand.enter_running(&method, &RequestId::from(7), after(10));
+        assert!(in_hand.show(after(10))[0].running.is_some());
+        in_hand.wait(waiting);
+        assert!(in_hand.show(after(10))[0].running.is_none());
         let look = |seconds| {
             let (late, next) = in_hand.look(after(seconds)).expect("something is there");
             let late: Vec<String> = late.into_iter().map(|late| late.what).collect();

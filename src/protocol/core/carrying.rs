@@ -67,9 +67,8 @@ impl Core {
         let outer = STANDING.replace(Standing::Reading(self.address()));
         let taken = self.take(received);
         STANDING.set(outer);
-        if let Some(Taken::Work(work, _)) = taken {
-            let hands = self.engine().crew.push_work(work);
-            self.provide(hands);
+        if let Some(Taken::Work(work)) = taken {
+            self.run_elsewhere(work);
         }
         if self.engine().outbox.is_due(false) {
             let hands = self.engine().crew.want_flush();

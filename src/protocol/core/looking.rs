@@ -95,14 +95,14 @@ impl Core {
     pub(super) fn seen(self: &Arc<Self>, key: u64, handler: impl FnOnce() + Send + 'static) -> Job {
         let core = Arc::clone(self);
         Box::new(move || {
-            let _run = core.begin_run(key, Instant::now());
+            core.engine().in_hand.begin_run(key, Instant::now());
+            let _run = core.running(key);
             handler();
         })
     }
 
-    /// A handler runs until the guard is dropped.
-    pub(super) fn begin_run(&self, key: u64, now: Instant) -> Run<'_> {
-        self.engine().in_hand.begin_run(key, now);
+    /// A handler that was said to run does so until the guard is dropped.
+    pub(super) fn running(&self, key: u64) -> Run<'_> {
         Run { core: self, key }
     }
 

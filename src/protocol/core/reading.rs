@@ -48,7 +48,10 @@ impl Core {
                 Duty::Flush => self.flush_until(None),
                 Duty::Run(work) => {
                     let started = Instant::now();
-                    self.run(work, started);
+                    if let Some(key) = work.key {
+                        self.engine().in_hand.begin_run(key, started);
+                    }
+                    self.run(work);
                     self.engine().crew.work_done(started.elapsed());
                 }
                 Duty::Serial(job) => {
@@ -61,16 +64,25 @@ impl Core {
     }
 
     /// Runs a handler, which may give its place up while it waits for the peer.
-    pub(super) fn run(self: &Arc<Self>, work: Work, now: Instant) {
+    fn run(self: &Arc<Self>, work: Work) {
         let outer = HANDLER_OF.replace(Some(Arc::clone(self)));
-        self.run_seen(work, now);
+        self.run_seen(work);
         HANDLER_OF.set(outer);
     }
 
-    /// Runs a handler, which can be seen meanwhile.
-    pub(super) fn run_seen(self: &Arc<Self>, work: Work, now: Instant) {
-        let _run = work.key.map(|key| self.begin_run(key, now));
+    /// Runs a handler, which was said to run and can be seen meanwhile.
+    pub(super) fn run_seen(self: &Arc<Self>, work: Work) {
+        let _run = work.key.map(|key| self.running(key));
         self.run_guarded(work.run);
+    }
+
+    /// Has another thread run a handler, which was said to run here.
+    pub(super) fn run_elsewhere(self: &Arc<Self>, work: Work) {
+        if let Some(key) = work.key {
+            self.engine().in_hand.wait(key);
+        }
+        let hands = self.engine().crew.push_work(work);
+        self.provide(hands);
     }
 
     pub(super) fn run_guarded(self: &Arc<Self>, job: Job) {
@@ -108,8 +120,8 @@ impl Core {
                 }
             }
             let patience = self.look_around();
-            let (work, came) = match self.receive_one(&mut *receiver, patience) {
-                Ok(Some(Taken::Work(work, came))) => (work, came),
+            let work = match self.receive_one(&mut *receiver, patience) {
+                Ok(Some(Taken::Work(work))) => work,
                 Ok(Some(Taken::Delivered)) if !self.settings.inline => {
                     // Its caller may call again at once, and then better reads for itself.
                     let hands = self.engine().crew.pass_on(receiver);
@@ -122,15 +134,14 @@ impl Core {
                 }
             };
             if !self.settings.inline {
-                let hands = self.engine().crew.push_work(work);
-                self.provide(hands);
+                self.run_elsewhere(work);
                 continue;
             }
             let more = receiver.has_message();
             match self.engine().crew.begin_inline(receiver) {
                 Ok((park, hands)) => {
                     self.provide(hands);
-                    self.run_inline(work, came, park);
+                    self.run_inline(work, park);
                     if self.engine().outbox.is_due(more) {
                         self.flush_until(None);
                     }
@@ -149,16 +160,15 @@ impl Core {
                 }
                 Err(given_back) => {
                     receiver = given_back;
-                    let hands = self.engine().crew.push_work(work);
-                    self.provide(hands);
+                    self.run_elsewhere(work);
                 }
             }
         }
     }
 
-    pub(super) fn run_inline(self: &Arc<Self>, work: Work, came: Instant, park: u64) {
+    pub(super) fn run_inline(self: &Arc<Self>, work: Work, park: u64) {
         let outer = STANDING.replace(Standing::Inline(self.address(), park));
-        self.run(work, came);
+        self.run(work);
         STANDING.set(outer);
     }
 
@@ -192,10 +202,7 @@ impl Core {
                 _ => break,
             }
             match self.receive_one(&mut *receiver, Some(patience)) {
-                Ok(Some(Taken::Work(work, _))) => {
-                    let hands = self.engine().crew.push_work(work);
-                    self.provide(hands);
-                }
+                Ok(Some(Taken::Work(work))) => self.run_elsewhere(work),
                 Ok(_) => {}
                 Err(error) => {
                     drop(receiver);

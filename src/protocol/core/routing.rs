@@ -51,8 +51,8 @@ pub(super) enum Taken {
     Done,
     /// It was an answer that a caller waits for.
     Delivered,
-    /// A handler has to run, for what came at this time.
-    Work(Work, Instant),
+    /// A handler has to run, and is said to do so on this thread.
+    Work(Work),
 }
 
 impl Core {
@@ -135,9 +135,8 @@ impl Core {
         for member in members {
             match member {
                 Ok(message) => {
-                    if let Taken::Work(work, _) = self.route(message, origin) {
-                        let hands = self.engine().crew.push_work(work);
-                        self.provide(hands);
+                    if let Taken::Work(work) = self.route(message, origin) {
+                        self.run_elsewhere(work);
                     }
                 }
                 Err(malformed) => self.refuse_malformed(malformed, origin),
@@ -246,24 +245,17 @@ impl Core {
         }
         let (call, quick) = (Arc::clone(call), *quick);
         // What is answered at once is not worth to be seen.
-        let seen = (!quick).then(|| {
-            let came = Instant::now();
-            let key = self
-                .engine()
-                .in_hand
-                .enter(method, Some(request.id()), came);
-            (key, came)
+        let key = (!quick).then(|| {
+            let in_hand = &self.engine().in_hand;
+            in_hand.enter_running(method, request.id(), Instant::now())
         });
-        let key = seen.map(|(key, _)| key);
         let responder = Responder::new(Arc::clone(self), exchange, method, key);
         let run = Box::new(move || call(request, responder));
-        match seen {
-            None => {
-                self.run_guarded(run);
-                Taken::Done
-            }
-            Some((_, came)) => Taken::Work(Work { run, key }, came),
+        if quick {
+            self.run_guarded(run);
+            return Taken::Done;
         }
+        Taken::Work(Work { run, key })
     }
 
     /// Whether one more request may be in hand.
@@ -357,8 +349,8 @@ impl Core {
     #[cfg(feature = "http-server")]
     /// Takes a message in that the peer did not send on the stream of the connection. Its handler runs on this thread.
     pub(in crate::protocol) fn feed(self: &Arc<Self>, message: Message, origin: &Origin) {
-        if let Taken::Work(work, came) = self.route(message, origin) {
-            self.run_seen(work, came);
+        if let Taken::Work(work) = self.route(message, origin) {
+            self.run_seen(work);
         }
     }
 

@@ -61,17 +61,17 @@ impl Core {
         exchange: &Exchange,
         text: Vec<u8>,
     ) -> Result<()> {
-        let deadline = self.write_deadline();
         if let Some(outlet) = &exchange.origin.outlet {
             exchange.while_open(|| Ok(()))?;
-            return outlet.send(&text, deadline).map(drop);
+            return outlet.send(&text, self.write_deadline()).map(drop);
         }
+        let deadline = || self.write_deadline();
         // Waiting for room happens outside of the exchange's lock: a cancellation must not wait for a peer that does not read.
         self.push(response_of(exchange, text), deadline, None, |message| {
             exchange.while_open(|| self.engine().outbox.try_push(message))
         })?;
         if !self.is_written_later() {
-            self.flush_until(deadline);
+            self.flush_until(deadline());
         }
         Ok(())
     }
@@ -105,20 +105,22 @@ impl Core {
         Ok(())
     }
 
-    /// Queues a message with `try_push` when there is room; until then it waits, at most until the deadline or for the token.
+    /// Queues a message with `try_push` when there is room; until then it waits, at most until the deadline or for the token. The deadline
+    /// is asked for when there is none.
     pub(super) fn push(
         self: &Arc<Self>,
         message: SessionMessage,
-        deadline: Option<Instant>,
+        deadline: impl FnOnce() -> Option<Instant>,
         cancel: Option<&CancelToken>,
         try_push: impl Fn(&mut Option<SessionMessage>) -> Result<()>,
     ) -> Result<()> {
         let mut message = Some(message);
-        loop {
-            try_push(&mut message)?;
-            let Some(message) = &message else {
-                return Ok(());
-            };
+        try_push(&mut message)?;
+        let Some(len) = message.as_ref().map(|message| message.text.len()) else {
+            return Ok(());
+        };
+        let deadline = deadline();
+        while message.is_some() {
             if cancel.is_some_and(CancelToken::is_triggered) {
                 return Err(Error::new(ErrorKind::Cancelled, "cancelled"));
             }
@@ -129,11 +131,13 @@ impl Core {
             };
             // What fills the queue may wait for a thread that is about to write it, but runs a handler first.
             self.flush_until(turn);
-            match self.engine().outbox.wait_for_room(message.text.len(), turn) {
+            match self.engine().outbox.wait_for_room(len, turn) {
                 Err(error) if error.kind() == ErrorKind::Timeout && turn != deadline => {}
                 waited => waited?,
             }
+            try_push(&mut message)?;
         }
+        Ok(())
     }
 
     /// Sends a request: queues it, waiting for room until the deadline or for the token, and writes it.
@@ -143,17 +147,20 @@ impl Core {
         deadline: Option<Instant>,
         cancel: Option<&CancelToken>,
     ) -> Result<()> {
-        self.push(message, deadline, cancel, |message| {
-            self.engine().outbox.try_push(message)
-        })?;
+        self.push(
+            message,
+            || deadline,
+            cancel,
+            |message| self.engine().outbox.try_push(message),
+        )?;
         self.flush_until(turn_of_call(deadline));
         Ok(())
     }
 
-    pub(super) fn push_until(
+    fn push_in_time(
         self: &Arc<Self>,
         message: SessionMessage,
-        deadline: Option<Instant>,
+        deadline: impl FnOnce() -> Option<Instant>,
     ) -> Result<()> {
         self.push(message, deadline, None, |message| {
             self.engine().outbox.try_push(message)
@@ -171,7 +178,7 @@ impl Core {
         if let Some(carrier) = self.carrier() {
             return carrier.post(&SessionMessage::new(text), deadline);
         }
-        self.push_until(SessionMessage::new(text), deadline)?;
+        self.push_in_time(SessionMessage::new(text), || deadline)?;
         self.flush_until(deadline);
         Ok(())
     }
@@ -299,7 +306,7 @@ impl Core {
             Standing::Reading(address) if address == self.address() => {
                 self.engine().outbox.push_over(message)
             }
-            _ => self.push_until(message, self.write_deadline()),
+            _ => self.push_in_time(message, || self.write_deadline()),
         };
         if let Err(error) = &pushed
             && matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Limit)
