@@ -12,6 +12,7 @@ use loom::sync as imp;
 use std::sync as imp;
 
 pub(crate) use imp::MutexGuard;
+pub(crate) use imp::atomic::AtomicBool;
 
 #[derive(Debug, Default)]
 pub(crate) struct Mutex<T>(imp::Mutex<T>);

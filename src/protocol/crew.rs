@@ -12,7 +12,8 @@
 //! ```
 //!
 //! A client's calling thread that waits for its answer takes the parked receiver too and reads for everybody; when its answer has come it
-//! parks the receiver, and another waiting caller or the watchdog goes on.
+//! parks the receiver, and another waiting caller or the watchdog goes on. When many callers wait, a thread of the crew reads for all of them:
+//! the role would change hands for every answer.
 //!
 //! **Invariant:** the receiver is in the state or owned by one thread; while it is parked there is a watchdog that ticks, or a thread on
 //! its way to become one. A thread that takes work looks whether more is left, and calls another one.
@@ -32,6 +33,9 @@ const TICK: Duration = Duration::from_micros(450);
 const ALERT: u32 = 1000;
 /// How long an idle thread stays.
 const IDLE: Duration = Duration::from_secs(5);
+/// When so many callers wait, a thread of the crew reads for all of them, until fewer than [`FEW`] do.
+const CROWD: usize = 4;
+const FEW: usize = 2;
 /// After so many handlers in a row that outlasted their tick, the next ones go to other threads at once.
 const SLOW_STREAK: u32 = 2;
 
@@ -254,10 +258,14 @@ impl<R> Crew<R> {
         Hands::Enough
     }
 
-    /// Parks the receiver for good: a waiting caller goes on if there is one, the crew after a tick.
+    /// Parks the receiver for good: a waiting caller goes on if there is one, the crew after a tick; at once when many callers wait.
     pub(crate) fn pass_on(&self, receiver: R) -> Hands {
-        let mut receiver = Some(receiver);
         let mut state = self.state.lock();
+        if state.standby.len() >= CROWD {
+            drop(state);
+            return self.hand_over(receiver);
+        }
+        let mut receiver = Some(receiver);
         let hands = self.park_locked(&mut state, &mut receiver);
         while let Some((_, slot)) = state.standby.pop_first() {
             if slot.nudge() {
@@ -294,6 +302,11 @@ impl<R> Crew<R> {
             state.standby.insert(id, Arc::clone(slot));
         }
         receiver
+    }
+
+    /// Whether more than a few callers wait, so that a thread of the crew had better go on reading for them.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.state.lock().standby.len() >= FEW
     }
 
     /// The caller no longer waits.
@@ -566,6 +579,24 @@ mod tests {
         slot.nudge();
         slot.look_up();
         assert_eq!(slot.look(), There::Nothing);
+    }
+
+    /// One caller asks another one to go on; of many, none is asked, and a thread of the crew goes on at once.
+    #[test]
+    fn a_thread_of_the_crew_reads_for_many_callers() {
+        let crew = Crew::<u32>::new(4);
+        let slots: Vec<Arc<Slot>> = (0..CROWD).map(|_| Arc::default()).collect();
+        for (id, slot) in (0..).zip(&slots) {
+            assert_eq!(crew.is_crowded(), id >= FEW as i64);
+            assert_eq!(crew.take_or_stand_by(id, slot), None);
+        }
+        assert_eq!(crew.pass_on(7), Hands::StartOne);
+        assert!(slots.iter().all(|slot| slot.look() == There::Nothing));
+        assert!(matches!(crew.next_duty(true), (Duty::Lead(7), _)));
+        (1..CROWD as i64).for_each(|id| crew.stand_down(id));
+        assert!(!crew.is_crowded());
+        let _ = crew.pass_on(7);
+        assert_eq!(slots[0].look(), There::Nudge);
     }
 
     #[test]

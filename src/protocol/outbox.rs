@@ -8,12 +8,13 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use super::activity::{Running, thread_name};
 use crate::error::{Error, ErrorKind, Result};
-use crate::sync::{Condvar, Mutex};
+use crate::sync::{AtomicBool, Condvar, Mutex};
 use crate::transport::{Sender, SessionMessage};
 
 /// How often one thread writes what others queued meanwhile before it passes the duty on.
@@ -31,6 +32,9 @@ pub(crate) struct Outbox {
     state: Mutex<State>,
     /// The queue got shorter, a thread stopped writing, or the outbox was closed.
     changed: Condvar,
+    /// The thread that reads has something to do before it waits for more, and will write what is queued then. Once it has said that it no
+    /// longer will, it looks into the queue: it finds what was queued by everybody who relied on it.
+    seen_to: AtomicBool,
     max_bytes: usize,
 }
 
@@ -78,6 +82,7 @@ impl Outbox {
         Self {
             state: Mutex::new(state),
             changed: Condvar::new(),
+            seen_to: AtomicBool::new(false),
             max_bytes,
         }
     }
@@ -226,6 +231,17 @@ impl Outbox {
         let mut state = self.state.lock();
         let waits = state.sender.is_some() && (state.cut || !state.queue.is_empty());
         waits && (!more_input || state.is_enough())
+    }
+
+    /// Says whether the thread that reads, which this is, will write what is queued before it waits. After *no* it has to look whether something
+    /// [is due](Self::is_due).
+    pub(crate) fn see_to(&self, will_write: bool) {
+        self.seen_to.store(will_write, Ordering::SeqCst);
+    }
+
+    /// Whether what was queued before this question is written by the thread that reads.
+    pub(crate) fn is_seen_to(&self) -> bool {
+        self.seen_to.load(Ordering::SeqCst)
     }
 
     /// Whether few messages are queued: there is no hurry to write them.
@@ -488,6 +504,33 @@ mod loom_tests {
             other.join().expect("no panic");
             assert_eq!(*sent.lock().expect("no panic"), 2);
             assert!(!outbox.is_due(false));
+        });
+    }
+
+    /// A caller leaves writing to the thread that reads, which has just said that it no longer will: it has looked too late, or the other one
+    /// writes.
+    #[test]
+    fn loom_what_is_seen_to_is_written() {
+        loom::model(|| {
+            let sent = Arc::new(loom::sync::Mutex::new(0));
+            let outbox = Arc::new(Outbox::new(Box::new(Counting(Arc::clone(&sent))), 1000));
+            outbox.see_to(true);
+            let caller = {
+                let outbox = Arc::clone(&outbox);
+                loom::thread::spawn(move || {
+                    let pushed = outbox.try_push(&mut Some(SessionMessage::new("x".into())));
+                    pushed.expect("open");
+                    if !outbox.is_seen_to() {
+                        assert!(matches!(outbox.flush(Instant::now()), Flush::Done));
+                    }
+                })
+            };
+            outbox.see_to(false);
+            if outbox.is_due(false) {
+                assert!(matches!(outbox.flush(Instant::now()), Flush::Done));
+            }
+            caller.join().expect("no panic");
+            assert_eq!(*sent.lock().expect("no panic"), 1);
         });
     }
 

@@ -10,7 +10,11 @@ use super::super::log::LogLevel;
 use super::super::outgoing::{Slot, There};
 use super::routing::Taken;
 use super::{CREW_OF, Core, HANDLER_OF, STANDING, Standing, Stint};
+use crate::error::Result;
 use crate::transport::{Receiver, Stack};
+
+/// So many messages at the most are taken in for many callers before what they ask is written.
+const BURST: usize = 64;
 
 impl Core {
     /// Starts the thread that the crew asked for.
@@ -111,8 +115,10 @@ impl Core {
     pub(super) fn lead(self: &Arc<Self>, mut receiver: Box<dyn Receiver>) {
         // Whether there was more input when it was last seen to what is queued, if nothing was done since.
         let mut seen_to = None;
+        // Callers have relied on this thread to write what they queued.
+        let mut has_to_write = false;
         loop {
-            let more = receiver.has_message();
+            let more = !std::mem::take(&mut has_to_write) && receiver.has_message();
             if seen_to.take() != Some(more) && self.engine().outbox.is_due(more) {
                 match self.flush_aside(receiver) {
                     Some(taken_back) => receiver = taken_back,
@@ -123,9 +129,17 @@ impl Core {
             let work = match self.receive_one(&mut *receiver, patience) {
                 Ok(Some(Taken::Work(work))) => work,
                 Ok(Some(Taken::Delivered)) if !self.settings.inline => {
-                    // Its caller may call again at once, and then better reads for itself.
-                    let hands = self.engine().crew.pass_on(receiver);
-                    return self.provide(hands);
+                    if !self.engine().crew.is_crowded() {
+                        // Its caller may call again at once, and then better reads for itself.
+                        let hands = self.engine().crew.pass_on(receiver);
+                        return self.provide(hands);
+                    }
+                    if let Err(error) = self.read_for_crowd(&mut *receiver) {
+                        drop(receiver);
+                        return self.end(&error);
+                    }
+                    has_to_write = true;
+                    continue;
                 }
                 Ok(_) => continue,
                 Err(error) => {
@@ -164,6 +178,28 @@ impl Core {
                 }
             }
         }
+    }
+
+    /// Takes in what has been read for many callers. They call again meanwhile, and leave writing to this thread, so that what they ask leaves
+    /// in one piece.
+    fn read_for_crowd(self: &Arc<Self>, receiver: &mut dyn Receiver) -> Result<()> {
+        let outbox = &self.engine().outbox;
+        outbox.see_to(true);
+        let mut read = Ok(());
+        for _ in 0..BURST {
+            if read.is_err() || !receiver.has_message() {
+                break;
+            }
+            read = self.receive_one(receiver, None).map(|taken| {
+                if let Some(Taken::Work(work)) = taken {
+                    self.run_elsewhere(work);
+                }
+            });
+        }
+        // Those that it has woken get to call.
+        std::thread::yield_now();
+        outbox.see_to(false);
+        read
     }
 
     pub(super) fn run_inline(self: &Arc<Self>, work: Work, park: u64) {

@@ -153,7 +153,9 @@ impl Core {
             cancel,
             |message| self.engine().outbox.try_push(message),
         )?;
-        self.flush_until(turn_of_call(deadline));
+        if !self.engine().outbox.is_seen_to() {
+            self.flush_until(turn_of_call(deadline));
+        }
         Ok(())
     }
 
