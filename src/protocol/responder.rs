@@ -223,7 +223,7 @@ impl Responder {
     }
 
     /// Queues a notification of the request: see [`Core::post`].
-    pub(crate) fn post(&self, text: Vec<u8>, backlog: &Arc<()>) -> Result<bool> {
+    pub(crate) fn post(&self, text: Vec<u8>, backlog: &mut Option<Arc<()>>) -> Result<bool> {
         self.core.post(Some(&self.exchange), text, backlog)
     }
 

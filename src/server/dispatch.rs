@@ -43,7 +43,7 @@ pub(super) fn link_of(peer: &Peer) -> Arc<Link> {
 }
 
 /// The same for the connection on which a request came.
-fn link_for(responder: &Responder) -> Arc<Link> {
+pub(super) fn link_for(responder: &Responder) -> Arc<Link> {
     responder.core().local().expect(OPENED_WITH_ONE)
 }
 

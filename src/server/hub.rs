@@ -19,14 +19,14 @@
 //!
 //! Spec: Base Protocol, Patterns, "Subscriptions" (2026-07-28); Server Features, "Resources", "Subscriptions" (up to 2025-11-25).
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 
 use serde::Serialize;
 
 use super::Inner;
 use super::conversation::Terms;
-use super::dispatch::{Link, link_of, read, send};
+use super::dispatch::{Link, link_for, link_of, read, send};
 use super::failure::{Failure, HandlerError};
 use super::guard::Primitive;
 use super::paging::List;
@@ -91,7 +91,7 @@ struct Wanted {
     tools: bool,
     prompts: bool,
     resources: bool,
-    uris: HashSet<String>,
+    uris: BTreeSet<String>,
 }
 
 impl Wanted {
@@ -166,7 +166,7 @@ struct State {
     /// The legacy client is initialized.
     initialized: bool,
     legacy: Wanted,
-    legacy_backlog: Arc<()>,
+    legacy_backlog: Option<Arc<()>>,
     streams: Vec<Stream>,
     /// The connection has ended.
     gone: bool,
@@ -176,8 +176,7 @@ struct State {
 struct Stream {
     responder: Responder,
     wanted: Wanted,
-    backlog: Arc<()>,
-    server: Arc<Inner>,
+    backlog: Option<Arc<()>>,
     revision: ProtocolVersion,
     /// Takes the stream out when the client cancels it.
     _on_cancel: OnTrigger,
@@ -191,7 +190,8 @@ impl Stream {
         params.meta = Some(NotificationMetaObject::of_subscription(id));
         let farewell = notification(method::NOTIFICATIONS_CANCELLED, &params);
         let mut result = SubscriptionsListenResult::new(self.responder.id().clone());
-        if let Some(meta) = self.server.result_meta(self.revision) {
+        let server = &link_for(&self.responder).server;
+        if let Some(meta) = server.result_meta(self.revision) {
             result.meta.get_or_insert_default().server_info = meta.server_info;
         }
         // It fails when the client has cancelled or gone meanwhile.
@@ -236,9 +236,8 @@ impl Audience {
             _ => state.legacy.wants(event),
         };
         if state.initialized && wanted {
-            let sent = peer
-                .core()
-                .post(None, event.text(None), &state.legacy_backlog);
+            let backlog = &mut state.legacy_backlog;
+            let sent = peer.core().post(None, event.text(None), backlog);
             // Who misses a log message has not missed a change.
             let must_know = !matches!(event, Event::Log(_));
             (posted, stuck) = (true, must_know && matches!(sent, Ok(false)));
@@ -249,7 +248,7 @@ impl Audience {
             }
             posted = true;
             let text = event.text(Some(stream.responder.id()));
-            matches!(stream.responder.post(text, &stream.backlog), Ok(false))
+            matches!(stream.responder.post(text, &mut stream.backlog), Ok(false))
         });
         let full: Vec<Stream> = full.collect();
         let cancelled = state.take_cancelled();
@@ -387,7 +386,7 @@ impl Link {
         let id = responder.id().clone();
         let ack = SubscriptionsAcknowledgedNotificationParams::new(id, granted);
         let ack = notification(method::NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED, &ack);
-        let backlog = Arc::default();
+        let mut backlog = None;
         let mut state = self.audience.0.lock();
         let cancelled = state.take_cancelled();
         if state.gone || state.weight() + 1 + wanted.uris.len() > max {
@@ -398,12 +397,11 @@ impl Link {
         responder.stand_aside();
         // Over HTTP the acknowledgement leaves at once, and what happens from then on is to be told.
         self.server.hub.join(&self.audience);
-        let acknowledged = responder.post(ack, &backlog);
+        let acknowledged = responder.post(ack, &mut backlog);
         let stream = Stream {
             responder,
             wanted,
             backlog,
-            server: Arc::clone(&self.server),
             revision: terms.revision,
             _on_cancel: on_cancel,
         };

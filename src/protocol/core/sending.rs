@@ -186,15 +186,19 @@ impl Core {
     }
 
     /// Queues a change notification without waiting; `false` when too many wait for the subscriber already. Nothing is written before
-    /// [`write_soon`](Self::write_soon).
+    /// [`write_soon`](Self::write_soon). The backlog is made when the first message has to wait.
     pub(crate) fn post(
         &self,
         exchange: Option<&Exchange>,
         text: Vec<u8>,
-        backlog: &Arc<()>,
+        backlog: &mut Option<Arc<()>>,
     ) -> Result<bool> {
+        let max = self.settings.limits.max_backlog;
         // One is held by the subscriber itself.
-        if Arc::strong_count(backlog) > self.settings.limits.max_backlog {
+        let waiting = backlog
+            .as_ref()
+            .map_or(0, |held| Arc::strong_count(held) - 1);
+        if waiting >= max {
             return Ok(false);
         }
         if let Some(exchange) = exchange
@@ -204,7 +208,7 @@ impl Core {
             return outlet.send(&text, None);
         }
         let mut message = SessionMessage::new(text);
-        message.backlog = Some(Arc::clone(backlog));
+        message.backlog = Some(Arc::clone(backlog.get_or_insert_default()));
         message.related = exchange.map(|exchange| exchange.id.clone());
         let mut message = Some(message);
         match exchange {
