@@ -65,21 +65,21 @@ impl mcplink_request_t {
         let context = call.context()?;
         let mut request = Self::new(context.method(), context.params());
         request.name = match call {
-            Call::Tool(call) => call.name().into(),
-            Call::Resource(call) => call.read().uri().into(),
-            Call::Prompt(call) => call.name().into(),
-            Call::Completion(call) => call.completing().argument().into(),
+            Call::Tool(call, _) => call.name().into(),
+            Call::Resource(call, _) => call.read().uri().into(),
+            Call::Prompt(call, _) => call.name().into(),
+            Call::Completion(call, _) => call.completing().argument().into(),
             Call::Method(_) | Call::Question(_) => "".into(),
         };
         request.arguments = match call {
-            Call::Resource(_) => None,
-            Call::Completion(_) => Some(&["context", "arguments"]),
+            Call::Resource(..) => None,
+            Call::Completion(..) => Some(&["context", "arguments"]),
             _ => Some(&["arguments"]),
         };
-        if let Call::Completion(call) = call {
+        if let Call::Completion(call, _) = call {
             request.typed = call.completing().value().into();
         }
-        if let Call::Resource(call) = call {
+        if let Call::Resource(call, _) = call {
             let variables = serde_json::to_string(call.read().variables());
             request.variables = variables.ok().map(String::into_boxed_str);
         }

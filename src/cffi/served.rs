@@ -7,21 +7,27 @@ use serde_json::value::RawValue;
 use crate::error::{Error, ErrorKind, Result, RpcError};
 use crate::protocol::{CancelToken, Responder};
 use crate::schema::{
-    CallToolResult, CompleteResult, ContentBlock, GetPromptResult, ReadResourceResult,
+    CallToolResult, CompleteResult, Completion, ContentBlock, GetPromptResult, ReadResourceResult,
     ResourceContents,
 };
 use crate::server::{CompletionCall, Context, PromptCall, ResourceCall, ToolCall};
 
 /// A request that is not answered yet. Dropped, it is answered with an internal error, or with what the handler asked in vain.
 pub(super) enum Call {
-    Tool(ToolCall),
-    Resource(ResourceCall),
-    Prompt(PromptCall),
-    Completion(CompletionCall),
+    Tool(ToolCall, &'static Ways<ToolCall>),
+    Resource(ResourceCall, &'static Ways<ResourceCall>),
+    Prompt(PromptCall, &'static Ways<PromptCall>),
+    Completion(CompletionCall, &'static Ways<CompletionCall>),
     /// A method of the host's own, on a server.
     Method(Responder),
     /// What a server asks a client.
     Question(Question),
+}
+
+/// How a kind of calls is answered. It comes with the call, so that a program which has no such calls is linked without.
+pub(super) struct Ways<C> {
+    fit: fn(&C, Answer) -> Result<Fitted>,
+    give: fn(C, Fitted) -> Result<()>,
 }
 
 /// Takes the answer to a question.
@@ -91,7 +97,7 @@ pub(super) enum Fitted {
     ResourceBytes(Vec<u8>),
     NoResource,
     Prompt(GetPromptResult),
-    Completion(crate::schema::Completion),
+    Completion(Completion),
     Raw(Box<RawValue>),
     Error(RpcError),
 }
@@ -100,10 +106,10 @@ impl Call {
     /// What is known of the call, for the kinds that a server handles itself.
     pub(super) fn context(&self) -> Option<&Context> {
         match self {
-            Self::Tool(call) => Some(call.context()),
-            Self::Resource(call) => Some(call.context()),
-            Self::Prompt(call) => Some(call.context()),
-            Self::Completion(call) => Some(call.context()),
+            Self::Tool(call, _) => Some(call.context()),
+            Self::Resource(call, _) => Some(call.context()),
+            Self::Prompt(call, _) => Some(call.context()),
+            Self::Completion(call, _) => Some(call.context()),
             Self::Method(_) | Self::Question(_) => None,
         }
     }
@@ -112,21 +118,10 @@ impl Call {
         match self {
             Self::Method(responder) => responder.cancel_token(),
             Self::Question(question) => &question.cancel,
-            Self::Tool(call) => call.context().cancel_token(),
-            Self::Resource(call) => call.context().cancel_token(),
-            Self::Prompt(call) => call.context().cancel_token(),
-            Self::Completion(call) => call.context().cancel_token(),
-        }
-    }
-
-    fn noun(&self) -> &'static str {
-        match self {
-            Self::Tool(_) => "a call of a tool",
-            Self::Resource(_) => "a read of a resource",
-            Self::Prompt(_) => "a request for a prompt",
-            Self::Completion(_) => "a completion",
-            Self::Method(_) => "a request of a method of your own",
-            Self::Question(_) => "a question of a server",
+            Self::Tool(call, _) => call.context().cancel_token(),
+            Self::Resource(call, _) => call.context().cancel_token(),
+            Self::Prompt(call, _) => call.context().cancel_token(),
+            Self::Completion(call, _) => call.context().cancel_token(),
         }
     }
 
@@ -136,115 +131,173 @@ impl Call {
     ///
     /// [`ErrorKind::Invalid`] when it is not what the request wants, [`ErrorKind::Unsupported`] when such a request has no such answer.
     pub(super) fn fit(&self, answer: Answer) -> Result<Fitted> {
-        let fitted = match (self, answer) {
-            (_, Answer::Error(error)) => Fitted::Error(error),
-            (
-                Self::Tool(_),
-                Answer::Text {
-                    text,
-                    mime_type: None,
-                },
-            ) => Fitted::Tool(CallToolResult::text(text)),
-            (Self::Tool(_), Answer::ToolError(text)) => Fitted::Tool(CallToolResult::error(text)),
-            (Self::Tool(_), Answer::Structured(json)) => {
-                Fitted::Tool(CallToolResult::default().structured(&json)?)
-            }
-            (Self::Tool(_), Answer::Bytes { bytes, mime_type }) => {
-                Fitted::Tool(CallToolResult::new([media(&bytes, mime_type)?]))
-            }
-            (Self::Tool(_), Answer::Whole(json)) => Fitted::Tool(read("CallToolResult", &json)?),
-            (
-                Self::Resource(_),
-                Answer::Text {
-                    text,
-                    mime_type: None,
-                },
-            ) => Fitted::ResourceText(text),
-            (
-                Self::Resource(_),
-                Answer::Bytes {
-                    bytes,
-                    mime_type: None,
-                },
-            ) => Fitted::ResourceBytes(bytes),
-            (
-                Self::Resource(call),
-                Answer::Text {
-                    text,
-                    mime_type: Some(mime_type),
-                },
-            ) => {
-                let contents = ResourceContents::text(call.read().uri(), text);
-                Fitted::Resource(ReadResourceResult::new([contents.mime_type(mime_type)]))
-            }
-            (
-                Self::Resource(call),
-                Answer::Bytes {
-                    bytes,
-                    mime_type: Some(mime_type),
-                },
-            ) => {
-                let contents = ResourceContents::blob(call.read().uri(), &bytes);
-                Fitted::Resource(ReadResourceResult::new([contents.mime_type(mime_type)]))
-            }
-            (Self::Resource(_), Answer::Whole(json)) => {
-                Fitted::Resource(read("ReadResourceResult", &json)?)
-            }
-            (Self::Resource(_), Answer::NotFound) => Fitted::NoResource,
-            (
-                Self::Prompt(_),
-                Answer::Text {
-                    text,
-                    mime_type: None,
-                },
-            ) => Fitted::Prompt(GetPromptResult::user(text)),
-            (Self::Prompt(_), Answer::Whole(json)) => {
-                Fitted::Prompt(read("GetPromptResult", &json)?)
-            }
-            (Self::Completion(_), Answer::Values(values)) => {
-                Fitted::Completion(crate::schema::Completion::new(values))
-            }
-            (Self::Completion(call), Answer::BestOf(values)) => {
-                let values = call.completing().best_of(values);
-                Fitted::Completion(crate::schema::Completion::new(values))
-            }
-            (Self::Completion(_), Answer::Whole(json)) => {
-                Fitted::Completion(read::<CompleteResult>("CompleteResult", &json)?.completion)
-            }
-            (Self::Method(_) | Self::Question(_), Answer::Whole(json)) => Fitted::Raw(json),
-            (call, _) => {
-                let text = format!("{} can't be answered like this", call.noun());
-                return Err(Error::new(ErrorKind::Unsupported, text));
-            }
-        };
-        Ok(fitted)
+        if let Answer::Error(error) = answer {
+            return Ok(Fitted::Error(error));
+        }
+        match self {
+            Self::Tool(call, ways) => (ways.fit)(call, answer),
+            Self::Resource(call, ways) => (ways.fit)(call, answer),
+            Self::Prompt(call, ways) => (ways.fit)(call, answer),
+            Self::Completion(call, ways) => (ways.fit)(call, answer),
+            Self::Method(_) => raw(answer, "a request of a method of your own"),
+            Self::Question(_) => raw(answer, "a question of a server"),
+        }
     }
 
     /// Answers with what [`fit`](Self::fit) made.
     pub(super) fn give(self, fitted: Fitted) -> Result<()> {
         match (self, fitted) {
-            (Self::Tool(call), Fitted::Tool(result)) => call.respond(result),
-            (Self::Tool(call), Fitted::Error(error)) => call.refuse(&error),
-            (Self::Resource(call), Fitted::Resource(result)) => call.respond(result),
-            (Self::Resource(call), Fitted::ResourceText(text)) => call.respond(text),
-            (Self::Resource(call), Fitted::ResourceBytes(bytes)) => call.respond(bytes),
-            (Self::Resource(call), Fitted::NoResource) => call.not_found(),
-            (Self::Resource(call), Fitted::Error(error)) => call.refuse(&error),
-            (Self::Prompt(call), Fitted::Prompt(result)) => call.respond(result),
-            (Self::Prompt(call), Fitted::Error(error)) => call.refuse(&error),
-            (Self::Completion(call), Fitted::Completion(completion)) => call.respond(completion),
-            (Self::Completion(call), Fitted::Error(error)) => call.refuse(&error),
+            (Self::Tool(call, ways), fitted) => (ways.give)(call, fitted),
+            (Self::Resource(call, ways), fitted) => (ways.give)(call, fitted),
+            (Self::Prompt(call, ways), fitted) => (ways.give)(call, fitted),
+            (Self::Completion(call, ways), fitted) => (ways.give)(call, fitted),
             (Self::Method(responder), Fitted::Raw(result)) => responder.respond(&result),
             (Self::Method(responder), Fitted::Error(error)) => responder.refuse(&error),
             (Self::Question(question), Fitted::Raw(result)) => question.answer(Ok(result)),
             (Self::Question(question), Fitted::Error(error)) => question.answer(Err(error)),
-            // Dropping the call answers it with an internal error.
-            (call, _) => {
-                let text = format!("{} was given the answer to another one", call.noun());
-                Err(Error::new(ErrorKind::Invalid, text))
-            }
+            (Self::Method(_) | Self::Question(_), _) => Err(mistaken()),
         }
     }
+
+    pub(super) fn of_tool(call: ToolCall) -> Self {
+        Self::Tool(
+            call,
+            &Ways {
+                fit: |_, answer| match answer {
+                    Answer::Text {
+                        text,
+                        mime_type: None,
+                    } => Ok(Fitted::Tool(CallToolResult::text(text))),
+                    Answer::ToolError(text) => Ok(Fitted::Tool(CallToolResult::error(text))),
+                    Answer::Structured(json) => {
+                        let result = CallToolResult::default().structured(&json)?;
+                        Ok(Fitted::Tool(result))
+                    }
+                    Answer::Bytes { bytes, mime_type } => {
+                        let media = media(&bytes, mime_type)?;
+                        Ok(Fitted::Tool(CallToolResult::new([media])))
+                    }
+                    Answer::Whole(json) => Ok(Fitted::Tool(read("CallToolResult", &json)?)),
+                    _ => Err(unfit("a call of a tool")),
+                },
+                give: |call, fitted| match fitted {
+                    Fitted::Tool(result) => call.respond(result),
+                    Fitted::Error(error) => call.refuse(&error),
+                    _ => Err(mistaken()),
+                },
+            },
+        )
+    }
+
+    pub(super) fn of_resource(call: ResourceCall) -> Self {
+        Self::Resource(
+            call,
+            &Ways {
+                fit: |call, answer| match answer {
+                    Answer::Text {
+                        text,
+                        mime_type: None,
+                    } => Ok(Fitted::ResourceText(text)),
+                    Answer::Bytes {
+                        bytes,
+                        mime_type: None,
+                    } => Ok(Fitted::ResourceBytes(bytes)),
+                    Answer::Text {
+                        text,
+                        mime_type: Some(mime_type),
+                    } => {
+                        let contents = ResourceContents::text(call.read().uri(), text);
+                        let contents = contents.mime_type(mime_type);
+                        Ok(Fitted::Resource(ReadResourceResult::new([contents])))
+                    }
+                    Answer::Bytes {
+                        bytes,
+                        mime_type: Some(mime_type),
+                    } => {
+                        let contents = ResourceContents::blob(call.read().uri(), &bytes);
+                        let contents = contents.mime_type(mime_type);
+                        Ok(Fitted::Resource(ReadResourceResult::new([contents])))
+                    }
+                    Answer::Whole(json) => Ok(Fitted::Resource(read("ReadResourceResult", &json)?)),
+                    Answer::NotFound => Ok(Fitted::NoResource),
+                    _ => Err(unfit("a read of a resource")),
+                },
+                give: |call, fitted| match fitted {
+                    Fitted::Resource(result) => call.respond(result),
+                    Fitted::ResourceText(text) => call.respond(text),
+                    Fitted::ResourceBytes(bytes) => call.respond(bytes),
+                    Fitted::NoResource => call.not_found(),
+                    Fitted::Error(error) => call.refuse(&error),
+                    _ => Err(mistaken()),
+                },
+            },
+        )
+    }
+
+    pub(super) fn of_prompt(call: PromptCall) -> Self {
+        Self::Prompt(
+            call,
+            &Ways {
+                fit: |_, answer| match answer {
+                    Answer::Text {
+                        text,
+                        mime_type: None,
+                    } => Ok(Fitted::Prompt(GetPromptResult::user(text))),
+                    Answer::Whole(json) => Ok(Fitted::Prompt(read("GetPromptResult", &json)?)),
+                    _ => Err(unfit("a request for a prompt")),
+                },
+                give: |call, fitted| match fitted {
+                    Fitted::Prompt(result) => call.respond(result),
+                    Fitted::Error(error) => call.refuse(&error),
+                    _ => Err(mistaken()),
+                },
+            },
+        )
+    }
+
+    pub(super) fn of_completion(call: CompletionCall) -> Self {
+        Self::Completion(
+            call,
+            &Ways {
+                fit: |call, answer| match answer {
+                    Answer::Values(values) => Ok(Fitted::Completion(Completion::new(values))),
+                    Answer::BestOf(values) => {
+                        let values = call.completing().best_of(values);
+                        Ok(Fitted::Completion(Completion::new(values)))
+                    }
+                    Answer::Whole(json) => {
+                        let result: CompleteResult = read("CompleteResult", &json)?;
+                        Ok(Fitted::Completion(result.completion))
+                    }
+                    _ => Err(unfit("a completion")),
+                },
+                give: |call, fitted| match fitted {
+                    Fitted::Completion(completion) => call.respond(completion),
+                    Fitted::Error(error) => call.refuse(&error),
+                    _ => Err(mistaken()),
+                },
+            },
+        )
+    }
+}
+
+/// What is sent as it is.
+fn raw(answer: Answer, noun: &str) -> Result<Fitted> {
+    match answer {
+        Answer::Whole(json) => Ok(Fitted::Raw(json)),
+        _ => Err(unfit(noun)),
+    }
+}
+
+fn unfit(noun: &str) -> Error {
+    let text = format!("{noun} can't be answered like this");
+    Error::new(ErrorKind::Unsupported, text)
+}
+
+/// The call is dropped with it, which answers it with an internal error.
+fn mistaken() -> Error {
+    let text = "a request was given the answer to one of another kind";
+    Error::new(ErrorKind::Invalid, text)
 }
 
 /// What a tool shows or plays.

@@ -186,13 +186,14 @@ impl<'a> Opening<'a> {
     fn open(&mut self, transport: Box<dyn Transport>) -> Result<Connection> {
         let settings = self.settings;
         self.number = self.link.next_number();
-        let handlers = settings
-            .handlers
-            .clone()
-            .quick_request(method::PING, |_, responder| {
-                // It fails when the server has gone, and then nobody waits for it.
-                drop(responder.respond(&EmptyResult::default()));
-            });
+        let handlers =
+            settings
+                .handlers
+                .clone()
+                .owned_request(method::PING, true, |_, responder| {
+                    // It fails when the server has gone, and then nobody waits for it.
+                    drop(responder.respond(&EmptyResult::default()));
+                });
         let mut connection = Connection::asking()
             .handlers(self.link.follow(self.inputs.serve(handlers), self.number))
             .limits(settings.limits.clone())

@@ -45,22 +45,22 @@ impl Handlers {
         method: impl Into<String>,
         handler: impl Fn(&Request, Responder) + Send + Sync + 'static,
     ) -> Self {
-        self.owned_request(method, move |request, responder| {
+        self.owned_request(&method.into(), false, move |request, responder| {
             handler(&request, responder);
         })
     }
 
-    /// The same with a handler that may keep the request.
+    /// The same with a handler that may keep the request. A quick one runs on the reading thread, so that it answers while every worker is
+    /// busy.
     pub(crate) fn owned_request(
         mut self,
-        method: impl Into<String>,
+        method: &str,
+        quick: bool,
         handler: impl Fn(Request, Responder) + Send + Sync + 'static,
     ) -> Self {
-        let handler = RequestHandler {
-            call: Arc::new(handler),
-            quick: false,
-        };
-        self.requests.insert(method.into().into(), handler);
+        let call = Arc::new(handler);
+        self.requests
+            .insert(method.into(), RequestHandler { call, quick });
         self
     }
 
@@ -85,20 +85,6 @@ impl Handlers {
         if let Some(farewell) = &self.farewell {
             farewell(peer);
         }
-    }
-
-    /// Handles requests of a method on the reading thread, so that they are answered while every worker is busy.
-    pub(crate) fn quick_request(
-        mut self,
-        method: impl Into<String>,
-        handler: impl Fn(&Request, Responder) + Send + Sync + 'static,
-    ) -> Self {
-        let handler = RequestHandler {
-            call: Arc::new(move |request, responder| handler(&request, responder)),
-            quick: true,
-        };
-        self.requests.insert(method.into().into(), handler);
-        self
     }
 
     /// Looks at notifications of a method on the reading thread, before they are handed to the handler.

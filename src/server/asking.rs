@@ -16,7 +16,7 @@ use super::question_rules::{self, missing_capabilities};
 use super::questions;
 use super::rounds::{MAX_ROUNDS, Rounds, Unusable};
 use super::state::{Opened, Refused};
-use super::tasks::{self, Start};
+use super::tasks::Start;
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result, RpcError};
 use crate::jsonrpc::Request;
 use crate::protocol::LogLevel;
@@ -120,7 +120,7 @@ impl Asker {
             Ok(rounds) => {
                 let context = context.asking(self, rounds);
                 match start {
-                    Some(start) => tasks::begin(context, start, move |context| again.run(context)),
+                    Some(start) => start.begin(context, move |context| again.run(context)),
                     None => again.run(context),
                 }
             }
@@ -265,7 +265,7 @@ impl Context {
     ) -> Result<InputResponse, AskError> {
         let question = question.into();
         let answer = question_rules::check(&question, self.terms().revision)
-            .and_then(|()| self.rounds().lock().ask(key, &question));
+            .and_then(|()| self.rounds().lock().with(ask_client).ask(key, &question));
         match answer {
             Ok(Some(Ok(response))) => Ok(response),
             Ok(Some(Err(refusal))) => Err(AskError(Reason::Refused(refusal))),
@@ -293,7 +293,7 @@ impl Context {
         if !self.can_become_task() {
             return Ok(());
         }
-        self.rounds().lock().want_task();
+        self.rounds().lock().with(ask_client).want_task();
         Err(AskError(Reason::Needed))
     }
 
@@ -354,7 +354,7 @@ impl Context {
 }
 
 /// Sends what the handler asked, instead of what it returned.
-pub(super) fn ask_client(context: Context) -> Result<()> {
+fn ask_client(context: Context) -> Result<()> {
     if context.asker().is_none() {
         let error = Error::new(ErrorKind::State, "this request can't ask for input");
         return give_up(context, error);

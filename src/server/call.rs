@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 
 use serde::de::DeserializeOwned;
 
-use super::asking;
 use super::context::Context;
 use super::events::ServerEventKind;
 use super::guard::Outgoing;
@@ -66,9 +65,10 @@ impl Drop for Unanswered {
         let Some(context) = self.context.take() else {
             return;
         };
-        if context.rounds().lock().needs_input() && !std::thread::panicking() {
+        let inquiry = context.rounds().lock().inquiry();
+        if let Some(inquire) = inquiry.filter(|_| !std::thread::panicking()) {
             // It fails when nobody waits any more, and then there is nothing left to do.
-            _ = asking::ask_client(context);
+            _ = inquire(context);
         }
     }
 }

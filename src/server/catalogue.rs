@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::dispatch::Serve;
 use super::guard::Primitive;
 use super::paging::Cursor;
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
@@ -22,6 +22,9 @@ pub(super) trait Listed: Clone {
 
     /// One of them, for messages.
     const NOUN: &'static str;
+
+    /// What answers the requests that are about such things.
+    const SERVE: Serve;
 
     /// What it is found by.
     fn key(&self) -> &str;
@@ -41,11 +44,13 @@ pub(super) struct Beside {
 
 /// Makes a type of the schema one that can stand in a catalogue.
 macro_rules! listed {
-    ($item:ident in $page:ident, $noun:literal, $key:ident, $primitive:ident) => {
+    ($item:ident in $page:ident, $noun:literal, $key:ident, $primitive:ident, $serve:path) => {
         impl $crate::server::catalogue::Listed for $item {
             type Page = $page;
 
             const NOUN: &'static str = $noun;
+
+            const SERVE: $crate::server::dispatch::Serve = $serve;
 
             fn key(&self) -> &str {
                 &self.$key
@@ -76,8 +81,9 @@ pub(super) struct Entry<T, H> {
 /// All items of a kind, in the order in which they were added.
 pub(super) struct Catalogue<T, H> {
     shelf: Mutex<Shelf<T, H>>,
-    /// There was an item once, or the server says that some may come. Outside of the lock, since every request asks.
-    used: AtomicBool,
+    /// Set when there was an item once, or the server says that some may come. Outside of the lock, since every request asks. Requests
+    /// are served through here only: a program that has no such items is linked without what serves them.
+    serve: OnceLock<Serve>,
 }
 
 struct Shelf<T, H> {
@@ -99,7 +105,7 @@ impl<T, H> Default for Catalogue<T, H> {
         };
         Self {
             shelf: Mutex::new(shelf),
-            used: AtomicBool::new(false),
+            serve: OnceLock::new(),
         }
     }
 }
@@ -126,7 +132,8 @@ impl<T: Listed, H> Catalogue<T, H> {
         shelf.by_key.insert(key, Arc::clone(&entry));
         Arc::make_mut(&mut shelf.entries).push(entry);
         shelf.pages.clear();
-        self.used.store(true, Ordering::Release);
+        drop(shelf);
+        self.declare();
         Ok(())
     }
 
@@ -146,13 +153,13 @@ impl<T: Listed, H> Catalogue<T, H> {
         self.shelf.lock().by_key.get(key).cloned()
     }
 
-    /// Whether there ever was an item: then the server is one that has items of the kind, if none at the moment.
-    pub(super) fn was_used(&self) -> bool {
-        self.used.load(Ordering::Acquire)
+    /// What serves requests about items of the kind, if there ever was one: then the server is one that has them, if none at the moment.
+    pub(super) fn serve(&self) -> Option<Serve> {
+        self.serve.get().copied()
     }
 
     pub(super) fn declare(&self) {
-        self.used.store(true, Ordering::Release);
+        self.serve.get_or_init(|| T::SERVE);
     }
 
     /// All entries, in order.

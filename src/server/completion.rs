@@ -4,11 +4,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::call::Unanswered;
 use super::context::Context;
-use super::dispatch::{Link, read, send};
+use super::dispatch::{Link, Serve, read, send};
 use super::failure::HandlerError;
 use super::guard::{Outgoing, Primitive};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
@@ -40,7 +40,11 @@ fn key(reference: &CompletionReference, argument: &str) -> Key {
 
 /// Who completes what.
 #[derive(Default)]
-pub(super) struct Completers(Mutex<HashMap<Key, CompletionHandler>>);
+pub(super) struct Completers {
+    table: Mutex<HashMap<Key, CompletionHandler>>,
+    /// Set with the first completer: what answers requests.
+    serve: OnceLock<Serve>,
+}
 
 impl Completers {
     pub(super) fn add(
@@ -50,28 +54,30 @@ impl Completers {
         handler: CompletionHandler,
     ) -> Result<()> {
         let key = key(reference, argument);
-        let mut table = self.0.lock();
+        let mut table = self.table.lock();
         if table.contains_key(&key) {
             let (name, argument) = (Excerpt(&key.1), Excerpt(argument));
             let text = format!("a completer for '{argument}' of '{name}' is there already");
             return Err(Error::new(ErrorKind::Invalid, text));
         }
         table.insert(key, handler);
+        self.serve.get_or_init(|| Link::complete);
         Ok(())
     }
 
     fn find(&self, reference: &CompletionReference, argument: &str) -> Option<CompletionHandler> {
-        self.0.lock().get(&key(reference, argument)).cloned()
+        self.table.lock().get(&key(reference, argument)).cloned()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.lock().is_empty()
+    /// What serves requests, if there is a completer.
+    pub(super) fn serve(&self) -> Option<Serve> {
+        self.serve.get().copied()
     }
 }
 
 impl fmt::Debug for Completers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.0.lock().keys()).finish()
+        f.debug_list().entries(self.table.lock().keys()).finish()
     }
 }
 
@@ -265,14 +271,11 @@ fn cut(mut completion: Completion) -> Completion {
 }
 
 impl Link {
-    pub(super) fn complete(self: &Arc<Self>, request: Request, responder: Responder) {
-        let opened = self
-            .need(&request, !self.server.completers.is_empty())
-            .and_then(|()| {
-                let mut params: CompleteRequestParams = read(&request)?;
-                let terms = self.terms(&responder, params.meta.as_mut())?;
-                Ok((params, terms))
-            });
+    fn complete(self: Arc<Self>, request: Request, responder: Responder) {
+        let opened = read(&request).and_then(|mut params: CompleteRequestParams| {
+            let terms = self.terms(&responder, params.meta.as_mut())?;
+            Ok((params, terms))
+        });
         let admitted = opened.and_then(|(params, terms)| {
             let target = target(&params.reference);
             let meta = params.meta.as_ref();
@@ -284,15 +287,10 @@ impl Link {
             Ok(admitted) => admitted,
             Err(error) => return send::<()>(Err(error), responder),
         };
-        let context = Context::new(
-            Arc::clone(self),
-            request,
-            responder,
-            terms,
-            params.meta.map(Arc::new),
-        );
         let (reference, argument) = (params.reference, params.argument);
-        let Some(handler) = self.server.completers.find(&reference, &argument.name) else {
+        let handler = self.server.completers.find(&reference, &argument.name);
+        let context = Context::new(self, request, responder, terms, params.meta.map(Arc::new));
+        let Some(handler) = handler else {
             // It fails when nobody waits any more, and then there is nothing left to do.
             _ = give(context, Ok(Completion::default()));
             return;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Inner;
-use super::asking::{self, Asker};
+use super::asking::Asker;
 use super::conversation::Terms;
 use super::dispatch::Link;
 use super::failure::{Failure, HandlerError, for_revision};
@@ -405,8 +405,8 @@ impl Context {
         answer: Result<R, RpcError>,
         append: impl FnOnce(&R, Option<&str>, &mut Vec<u8>) -> serde_json::Result<()>,
     ) -> Result<()> {
-        if self.rounds_mut().needs_input() {
-            return asking::ask_client(self);
+        if let Some(inquire) = self.rounds_mut().inquiry() {
+            return inquire(self);
         }
         match answer {
             Ok(result) => {

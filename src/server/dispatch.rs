@@ -20,7 +20,7 @@ use super::hub::Audience;
 use super::paging::{List, UNCACHED};
 use super::questions::Waiting;
 use super::scopes;
-use super::tasks::{self, Start};
+use super::tasks::Start;
 use super::tools::{Entry, Promise, Work};
 use crate::error::{ErrorCode, Excerpt, RpcError, without_position};
 use crate::jsonrpc::Request;
@@ -34,8 +34,8 @@ use crate::schema::{
     SetLevelRequestParams, TASKS_EXTENSION, TaskMetadata, TasksCapability, ToolsCapability, method,
 };
 
-/// Answers one request.
-pub(super) type Handle = fn(&Arc<Link>, &Request, Responder);
+/// Answers one request, and may keep it.
+pub(super) type Serve = fn(Arc<Link>, Request, Responder);
 
 /// The conversation that a connection of a server is.
 pub(super) fn link_of(peer: &Peer) -> Arc<Link> {
@@ -58,46 +58,19 @@ pub(crate) fn origin_of(responder: &Responder) -> (u64, Option<Principal>) {
 
 /// The handlers of all connections of a server.
 pub(super) fn handlers(server: &Inner) -> Handlers {
-    let on = |handle: Handle| {
-        move |request: &Request, responder: Responder| {
-            handle(&link_for(&responder), request, responder);
-        }
-    };
-    // Those whose handlers may keep the call.
-    let own = |handle: fn(&Arc<Link>, Request, Responder)| {
-        move |request: Request, responder: Responder| {
-            handle(&link_for(&responder), request, responder);
-        }
-    };
-    let methods = server
-        .methods
-        .clone()
-        .quick_request(
-            method::INITIALIZE,
-            on(|link, request, responder| send(link.agree(request, &responder), responder)),
-        )
-        .quick_request(
-            method::PING,
-            on(|link, request, responder| send(link.pong(request), responder)),
-        )
-        .quick_request(
-            method::SERVER_DISCOVER,
-            on(|link, request, responder| send(link.describe(request, &responder), responder)),
-        )
-        .quick_request(
-            method::LOGGING_SET_LEVEL,
-            on(|link, request, responder| send(link.set_level(request, &responder), responder)),
-        )
-        .quick_request(
-            method::RESOURCES_UNSUBSCRIBE,
-            on(|link, request, responder| send(link.unsubscribe(request, &responder), responder)),
-        )
-        .owned_request(method::TOOLS_CALL, |request, responder| {
-            link_for(&responder).call_tool(request, responder);
+    let unguarded = server.guards.is_empty();
+    let tasks = server.tasks.iter().flat_map(|tasks| tasks.methods());
+    QUICK
+        .into_iter()
+        .map(|(method, serve)| (method, true, serve))
+        .chain(LOOKUPS.map(|(method, serve)| (method, unguarded, serve)))
+        .chain(tasks.map(|(method, serve)| (method, unguarded, serve)))
+        .chain(WORK.map(|(method, serve)| (method, false, serve)))
+        .fold(server.methods.clone(), |methods, (method, quick, serve)| {
+            methods.owned_request(method, quick, move |request, responder| {
+                serve(link_for(&responder), request, responder);
+            })
         })
-        .owned_request(method::RESOURCES_READ, own(Link::read_resource))
-        .owned_request(method::PROMPTS_GET, own(Link::get_prompt))
-        .owned_request(method::COMPLETION_COMPLETE, own(Link::complete))
         .quick_notification(method::NOTIFICATIONS_INITIALIZED, |peer, _| {
             link_of(peer).initialized(peer);
         })
@@ -108,46 +81,80 @@ pub(super) fn handlers(server: &Inner) -> Handlers {
                 attendance.end(peer);
             }
             link.server.pages.forget(peer);
-        });
-    // What runs no user code but that of guards.
-    let lookups: [(&str, Handle); 6] = [
-        (method::TOOLS_LIST, |link, request, responder| {
-            link.list(request, responder, List::Tools, |server| &server.tools);
-        }),
-        (method::RESOURCES_LIST, |link, request, responder| {
-            link.list(request, responder, List::Resources, |server| {
-                &server.resources
-            });
-        }),
-        (
-            method::RESOURCES_TEMPLATES_LIST,
-            |link, request, responder| {
-                link.list(request, responder, List::ResourceTemplates, |server| {
-                    &server.templates
-                });
-            },
-        ),
-        (method::PROMPTS_LIST, |link, request, responder| {
-            link.list(request, responder, List::Prompts, |server| &server.prompts);
-        }),
-        (method::SUBSCRIPTIONS_LISTEN, |link, request, responder| {
-            link.listen(request, responder)
-        }),
-        (method::RESOURCES_SUBSCRIBE, |link, request, responder| {
-            send(link.subscribe(request, &responder), responder)
-        }),
-    ];
-    let tasks = server.tasks.as_ref().map(|_| tasks::handlers());
-    lookups.into_iter().chain(tasks.into_iter().flatten()).fold(
-        methods,
-        |methods, (method, handle)| {
-            if server.guards.is_empty() {
-                methods.quick_request(method, on(handle))
-            } else {
-                methods.request(method, on(handle))
-            }
-        },
-    )
+        })
+}
+
+/// A method, and what serves it.
+pub(super) type Row = (&'static str, Serve);
+
+/// What runs no user code.
+const QUICK: [Row; 5] = [
+    (method::INITIALIZE, |link, request, responder| {
+        send(link.agree(&request, &responder), responder);
+    }),
+    (method::PING, |link, request, responder| {
+        send(link.pong(&request), responder);
+    }),
+    (method::SERVER_DISCOVER, |link, request, responder| {
+        send(link.describe(&request, &responder), responder);
+    }),
+    (method::LOGGING_SET_LEVEL, |link, request, responder| {
+        send(link.set_level(&request, &responder), responder);
+    }),
+    (method::RESOURCES_UNSUBSCRIBE, serve_resources),
+];
+
+/// What runs no user code but that of guards.
+const LOOKUPS: [Row; 6] = [
+    (method::TOOLS_LIST, serve_tools),
+    (method::RESOURCES_LIST, serve_resources),
+    (method::RESOURCES_TEMPLATES_LIST, serve_resources),
+    (method::PROMPTS_LIST, serve_prompts),
+    (method::SUBSCRIPTIONS_LISTEN, |link, request, responder| {
+        link.listen(&request, responder);
+    }),
+    (method::RESOURCES_SUBSCRIBE, serve_resources),
+];
+
+/// What runs handlers.
+const WORK: [Row; 4] = [
+    (method::TOOLS_CALL, serve_tools),
+    (method::RESOURCES_READ, serve_resources),
+    (method::PROMPTS_GET, serve_prompts),
+    (method::COMPLETION_COMPLETE, |link, request, responder| {
+        hand_on(link.server.completers.serve(), link, request, responder);
+    }),
+];
+
+fn serve_tools(link: Arc<Link>, request: Request, responder: Responder) {
+    hand_on(link.server.tools.serve(), link, request, responder);
+}
+
+fn serve_prompts(link: Arc<Link>, request: Request, responder: Responder) {
+    hand_on(link.server.prompts.serve(), link, request, responder);
+}
+
+/// Resources and templates are one thing to clients.
+fn serve_resources(link: Arc<Link>, request: Request, responder: Responder) {
+    let server = &link.server;
+    let serve = server.resources.serve();
+    hand_on(
+        serve.or_else(|| server.templates.serve()),
+        link,
+        request,
+        responder,
+    );
+}
+
+/// A method whose capability is not advertised is not there.
+fn hand_on(serve: Option<Serve>, link: Arc<Link>, request: Request, responder: Responder) {
+    match serve {
+        Some(serve) => serve(link, request, responder),
+        None => {
+            let error = RpcError::method_not_found(request.method());
+            send::<()>(Err(error), responder);
+        }
+    }
 }
 
 /// The params of `tools/call` that are read at once.
@@ -352,15 +359,22 @@ impl Link {
         Ok(result)
     }
 
+    pub(super) fn serve_tools(self: Arc<Self>, request: Request, responder: Responder) {
+        match request.method() {
+            method::TOOLS_LIST => self.list(&request, responder, List::Tools, &self.server.tools),
+            _ => self.call_tool(request, responder),
+        }
+    }
+
     /// Answers a list method.
-    fn list<T: Listed, H>(
+    pub(super) fn list<T: Listed, H>(
         &self,
         request: &Request,
         responder: Responder,
         list: List,
-        catalogue: fn(&Inner) -> &Catalogue<T, H>,
+        catalogue: &Catalogue<T, H>,
     ) {
-        let page = self.page(request, &responder, list, catalogue(&self.server));
+        let page = self.page(request, &responder, list, catalogue);
         send(page.as_deref().map_err(Clone::clone), responder);
     }
 
@@ -371,7 +385,6 @@ impl Link {
         list: List,
         catalogue: &Catalogue<T, H>,
     ) -> Result<Arc<RawValue>, RpcError> {
-        self.need(request, self.server.has(list))?;
         let PaginatedRequestParams {
             mut meta, cursor, ..
         } = read(request)?;
@@ -438,7 +451,7 @@ impl Link {
                     // Only before the extension a client that asks for a task has to get one.
                     return match start {
                         Some(start) if context.terms().revision.is_legacy() => {
-                            tasks::begin(context, start, fail);
+                            start.begin(context, fail);
                         }
                         _ => fail(context),
                     };
@@ -459,7 +472,6 @@ impl Link {
     }
 
     fn find_tool(&self, request: &Request, responder: &Responder) -> Result<Found, RpcError> {
-        self.need(request, self.server.has(List::Tools))?;
         // Arguments may be large, and are for the handler to look into; `_meta` is often the same as before.
         let read = read_beside::<CallParams, 2>(request.members(), ["arguments", "_meta"]);
         let (params, aside) = read.map_err(|error| unfit(request, &error))?;
@@ -592,7 +604,7 @@ impl Inner {
         if self.has(List::Prompts) {
             capabilities.prompts = Some(PromptsCapability::default().list_changed(true));
         }
-        if !self.completers.is_empty() {
+        if self.completers.serve().is_some() {
             capabilities.completions = Some(JsonObject::new());
         }
         if self.logging {
@@ -616,10 +628,10 @@ impl Inner {
     /// Whether the server is one with such things, if with none at the moment.
     pub(super) fn has(&self, list: List) -> bool {
         match list {
-            List::Tools => self.tools.was_used(),
-            List::Prompts => self.prompts.was_used(),
+            List::Tools => self.tools.serve().is_some(),
+            List::Prompts => self.prompts.serve().is_some(),
             List::Resources | List::ResourceTemplates => {
-                self.resources.was_used() || self.templates.was_used()
+                self.resources.serve().is_some() || self.templates.serve().is_some()
             }
         }
     }

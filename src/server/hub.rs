@@ -466,8 +466,7 @@ impl Link {
         responder: &Responder,
     ) -> Result<(SubscribeRequestParams, Arc<Terms>), RpcError> {
         self.refuse_modern(request)?;
-        let has = self.server.has(List::Resources) && self.server.resource_updates;
-        self.need(request, has)?;
+        self.need(request, self.server.resource_updates)?;
         let mut params: SubscribeRequestParams = read(request)?;
         let terms = self.terms(responder, params.meta.as_mut())?;
         check_uri(&params.uri)?;

@@ -22,7 +22,7 @@ use crate::jsonrpc::Request;
 use crate::protocol::Responder;
 use crate::schema::{
     ContentBlock, FitTo, GetPromptRequestParams, GetPromptResult, ListPromptsResult, Prompt,
-    PromptMessage, ResourceContents,
+    PromptMessage, ResourceContents, method,
 };
 
 type Arguments = BTreeMap<String, String>;
@@ -30,7 +30,13 @@ pub(super) type PromptHandler = Arc<dyn Fn(PromptCall) + Send + Sync>;
 pub(super) type Prompts = Catalogue<Prompt, PromptHandler>;
 type PromptEntry = catalogue::Entry<Prompt, PromptHandler>;
 
-listed!(Prompt in ListPromptsResult, "prompt", name, Prompt);
+listed!(
+    Prompt in ListPromptsResult,
+    "prompt",
+    name,
+    Prompt,
+    Link::serve_prompts
+);
 
 /// Adds a prompt if it can be told from others.
 pub(super) fn add(prompts: &Prompts, prompt: Prompt, handler: PromptHandler) -> Result<()> {
@@ -273,14 +279,20 @@ fn is_mime_type(text: &str) -> bool {
 }
 
 impl Link {
-    pub(super) fn get_prompt(self: &Arc<Self>, request: Request, responder: Responder) {
-        let opened = self
-            .need(&request, self.server.has(List::Prompts))
-            .and_then(|()| {
-                let mut params: GetPromptRequestParams = read(&request)?;
-                let terms = self.terms(&responder, params.meta.as_mut())?;
-                Ok((params, terms))
-            });
+    fn serve_prompts(self: Arc<Self>, request: Request, responder: Responder) {
+        match request.method() {
+            method::PROMPTS_LIST => {
+                self.list(&request, responder, List::Prompts, &self.server.prompts);
+            }
+            _ => self.get_prompt(request, responder),
+        }
+    }
+
+    fn get_prompt(self: Arc<Self>, request: Request, responder: Responder) {
+        let opened = read(&request).and_then(|mut params: GetPromptRequestParams| {
+            let terms = self.terms(&responder, params.meta.as_mut())?;
+            Ok((params, terms))
+        });
         let (params, terms) = match opened {
             Ok(opened) => opened,
             Err(error) => return send::<()>(Err(error), responder),
@@ -302,13 +314,7 @@ impl Link {
             Ok(found) => found,
             Err(error) => return send::<()>(Err(error), responder),
         };
-        let context = Context::new(
-            Arc::clone(self),
-            request,
-            responder,
-            terms,
-            params.meta.map(Arc::new),
-        );
+        let context = Context::new(self, request, responder, terms, params.meta.map(Arc::new));
         let asker = Asker {
             target: params.name,
             arguments: Sent::Written(text.into()),

@@ -25,6 +25,7 @@ use crate::protocol::Responder;
 use crate::schema::{
     Annotations, CacheHint, FitTo, ListResourceTemplatesResult, ListResourcesResult,
     ReadResourceRequestParams, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
+    method,
 };
 
 pub(super) type ReadHandler = Arc<dyn Fn(ResourceCall) + Send + Sync>;
@@ -37,12 +38,19 @@ pub(super) struct Pattern {
     handler: ReadHandler,
 }
 
-listed!(Resource in ListResourcesResult, "resource", uri, Resource);
+listed!(
+    Resource in ListResourcesResult,
+    "resource",
+    uri,
+    Resource,
+    Link::serve_resources
+);
 listed!(
     ResourceTemplate in ListResourceTemplatesResult,
     "resource template",
     uri_template,
-    ResourceTemplate
+    ResourceTemplate,
+    Link::serve_resources
 );
 
 /// Adds a resource if its address is one.
@@ -274,10 +282,28 @@ pub(super) fn reading<R: ResourceOutput>(
 }
 
 impl Link {
-    pub(super) fn read_resource(self: &Arc<Self>, request: Request, responder: Responder) {
-        let has = self.server.has(List::Resources);
-        let opened = self.need(&request, has).and_then(|()| {
-            let mut params: ReadResourceRequestParams = read(&request)?;
+    fn serve_resources(self: Arc<Self>, request: Request, responder: Responder) {
+        let server = &self.server;
+        match request.method() {
+            method::RESOURCES_LIST => {
+                self.list(&request, responder, List::Resources, &server.resources);
+            }
+            method::RESOURCES_TEMPLATES_LIST => self.list(
+                &request,
+                responder,
+                List::ResourceTemplates,
+                &server.templates,
+            ),
+            method::RESOURCES_SUBSCRIBE => send(self.subscribe(&request, &responder), responder),
+            method::RESOURCES_UNSUBSCRIBE => {
+                send(self.unsubscribe(&request, &responder), responder);
+            }
+            _ => self.read_resource(request, responder),
+        }
+    }
+
+    fn read_resource(self: Arc<Self>, request: Request, responder: Responder) {
+        let opened = read(&request).and_then(|mut params: ReadResourceRequestParams| {
             let terms = self.terms(&responder, params.meta.as_mut())?;
             Ok((params, terms))
         });
@@ -295,13 +321,7 @@ impl Link {
                 return send::<()>(Err(error), responder);
             }
         };
-        let context = Context::new(
-            Arc::clone(self),
-            request,
-            responder,
-            terms,
-            params.meta.map(Arc::new),
-        );
+        let context = Context::new(self, request, responder, terms, params.meta.map(Arc::new));
         let asker = Asker {
             target: params.uri,
             arguments: Arguments::None,

@@ -19,6 +19,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::context::Context;
 use super::question_rules::{Asked, check_answer};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
 use crate::schema::{
@@ -35,7 +36,11 @@ pub(super) struct Rounds {
     notes: Option<Box<Notes>>,
     /// This run of the handler wants to go on as a task.
     wants_task: bool,
+    inquire: Option<Inquire>,
 }
+
+/// Sends what a run of a handler asked. It comes with the first question: a program whose handlers never ask is linked without it.
+pub(super) type Inquire = fn(Context) -> Result<()>;
 
 #[derive(Clone, Debug, Default)]
 struct Notes {
@@ -91,6 +96,12 @@ impl Answer {
 }
 
 impl Rounds {
+    /// Notes what sends that which is asked next.
+    pub(super) fn with(&mut self, inquire: Inquire) -> &mut Self {
+        self.inquire = Some(inquire);
+        self
+    }
+
     fn notes(&mut self) -> &mut Notes {
         self.notes.get_or_insert_default()
     }
@@ -173,6 +184,11 @@ impl Rounds {
         self.wants_task || self.has_asked()
     }
 
+    /// What has the handler run again, if it has to be.
+    pub(super) fn inquiry(&self) -> Option<Inquire> {
+        self.inquire.filter(|_| self.needs_input())
+    }
+
     /// Notes that the handler wants to go on as a task.
     pub(super) fn want_task(&mut self) {
         self.wants_task = true;
@@ -239,7 +255,7 @@ impl Rounds {
         };
         Ok(Self {
             notes: Some(Box::new(notes)),
-            wants_task: false,
+            ..Self::default()
         })
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Inner;
 use super::call::ToolCall;
 use super::catalogue::{self, Catalogue, listed};
+use super::dispatch::Link;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::schema::{CallToolResult, JsonSchema, ListToolsResult, TaskSupport, Tool};
 #[cfg(feature = "http-server")]
@@ -16,7 +17,7 @@ pub(super) type Tools = Catalogue<Tool, Work>;
 /// A tool and what it does.
 pub(super) type Entry = catalogue::Entry<Tool, Work>;
 
-listed!(Tool in ListToolsResult, "tool", name, Tool);
+listed!(Tool in ListToolsResult, "tool", name, Tool, Link::serve_tools);
 
 /// What is done when a tool is called.
 pub(super) struct Work {

@@ -57,7 +57,7 @@ pub unsafe extern "C" fn mcplink_server_add_tool(
             let handler = server.handler(callback, user)?;
             server
                 .server
-                .add_deferred_tool(definition, move |call| handler.take(Call::Tool(call)))?;
+                .add_deferred_tool(definition, move |call| handler.take(Call::of_tool(call)))?;
             Ok(mcplink_status::MCPLINK_OK)
         })
     }
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn mcplink_server_add_resource(
             server
                 .server
                 .add_deferred_resource(definition, move |call| {
-                    handler.take(Call::Resource(call))
+                    handler.take(Call::of_resource(call))
                 })?;
             Ok(mcplink_status::MCPLINK_OK)
         })
@@ -168,7 +168,7 @@ pub unsafe extern "C" fn mcplink_server_add_template(
             server
                 .server
                 .add_deferred_template(definition, move |call| {
-                    handler.take(Call::Resource(call))
+                    handler.take(Call::of_resource(call))
                 })?;
             Ok(mcplink_status::MCPLINK_OK)
         })
@@ -226,7 +226,7 @@ pub unsafe extern "C" fn mcplink_server_add_prompt(
             let handler = server.handler(callback, user)?;
             server
                 .server
-                .add_deferred_prompt(definition, move |call| handler.take(Call::Prompt(call)))?;
+                .add_deferred_prompt(definition, move |call| handler.take(Call::of_prompt(call)))?;
             Ok(mcplink_status::MCPLINK_OK)
         })
     }
@@ -387,7 +387,7 @@ pub unsafe extern "C" fn mcplink_server_add_completer(
                 }
             };
             let handler = server.handler(callback, user)?;
-            let take = move |call| handler.take(Call::Completion(call));
+            let take = move |call| handler.take(Call::of_completion(call));
             server
                 .server
                 .add_deferred_completer(&reference, argument, take)?;

@@ -18,8 +18,8 @@ use crate::cffi::threads::ThreadOptions;
 use crate::cffi::user::{UserData, mcplink_destroy_fn};
 use crate::error::Result;
 use crate::protocol::KeepAlive;
-use crate::schema::{CacheHint, Implementation, JsonObject, ProtocolVersion};
-use crate::server::{List, MemoryStateStore, Server, StateKey, TaskOptions};
+use crate::schema::{Implementation, ProtocolVersion};
+use crate::server::{Server, ServerBuilder, StateKey};
 use crate::transport::{Limits, Threads};
 
 /// How a server is made. One thread at a time uses it; a server copies it.
@@ -37,19 +37,19 @@ pub struct mcplink_server_options_t {
     pub(super) keep_alive: Option<KeepAlive>,
     pub(super) state_keys: Vec<StateKey>,
     pub(super) state_lifetime: Duration,
-    pub(super) single_use_state: bool,
     pub(super) logging: bool,
     pub(super) resource_updates: bool,
     pub(super) names_itself: bool,
     pub(super) validation: bool,
     pub(super) claims_stdio: bool,
-    pub(super) offers: Vec<List>,
-    pub(super) hints: Vec<(List, CacheHint)>,
-    pub(super) tasks: Option<TaskOptions>,
-    pub(super) extensions: Vec<(String, JsonObject)>,
     pub(super) log: Option<Arc<Hook>>,
     methods: Vec<Method>,
+    /// What few hosts set, by the setter's name. What they need comes with the setter: a program that does not call it is linked without.
+    more: Vec<(&'static str, Setting)>,
 }
+
+/// Something that is set when the server is made.
+type Setting = Box<dyn Fn(ServerBuilder) -> ServerBuilder>;
 
 /// A method of the host's own.
 struct Method {
@@ -74,19 +74,29 @@ impl mcplink_server_options_t {
             keep_alive: None,
             state_keys: Vec::new(),
             state_lifetime: Duration::from_secs(600),
-            single_use_state: false,
             logging: false,
             resource_updates: true,
             names_itself: true,
             validation: true,
             claims_stdio: true,
-            offers: Vec::new(),
-            hints: Vec::new(),
-            tasks: None,
-            extensions: Vec::new(),
             log: None,
             methods: Vec::new(),
+            more: Vec::new(),
         }
+    }
+
+    /// Sets something beside what was set under the same name.
+    pub(super) fn add(
+        &mut self,
+        name: &'static str,
+        setting: impl Fn(ServerBuilder) -> ServerBuilder + 'static,
+    ) {
+        self.more.push((name, Box::new(setting)));
+    }
+
+    /// Forgets what was set under a name.
+    pub(super) fn unset(&mut self, name: &'static str) {
+        self.more.retain(|(known, _)| *known != name);
     }
 
     pub(super) fn claims_stdio(&self) -> bool {
@@ -133,23 +143,11 @@ impl mcplink_server_options_t {
         if !self.state_keys.is_empty() {
             builder = builder.state_keys(&self.state_keys);
         }
-        if self.single_use_state {
-            builder = builder.state_store(MemoryStateStore::default());
-        }
         if !self.validation {
             builder = builder.validator(None);
         }
-        if let Some(tasks) = &self.tasks {
-            builder = builder.tasks(tasks.clone());
-        }
-        for list in &self.offers {
-            builder = builder.offers(*list);
-        }
-        for (list, hint) in &self.hints {
-            builder = builder.cache_list(*list, hint.clone());
-        }
-        for (id, settings) in &self.extensions {
-            builder = builder.extension(id, settings.clone());
+        for (_, setting) in &self.more {
+            builder = setting(builder);
         }
         builder = self.events.attach(builder, owner, stage);
         for method in &self.methods {

@@ -15,7 +15,7 @@ use crate::cffi::user::{UserData, mcplink_destroy_fn};
 use crate::error::{Error, ErrorKind};
 use crate::protocol::KeepAlive;
 use crate::schema::{CacheHint, CacheScope, JsonObject};
-use crate::server::{List, StateKey, TaskOptions};
+use crate::server::{List, MemoryStateStore, StateKey, TaskOptions};
 
 /// Sets an upper bound of each connection.
 ///
@@ -198,7 +198,12 @@ pub unsafe extern "C" fn mcplink_server_options_set_single_use_state(
     plain(|| {
         // SAFETY: the header says that they are options of ours.
         let options = unsafe { need_mut(options, "options") }?;
-        options.single_use_state = single_use;
+        options.unset("single_use_state");
+        if single_use {
+            options.add("single_use_state", |builder| {
+                builder.state_store(MemoryStateStore::default())
+            });
+        }
         Ok(mcplink_status::MCPLINK_OK)
     })
 }
@@ -341,7 +346,8 @@ pub unsafe extern "C" fn mcplink_server_options_add_offer(
     plain(|| {
         // SAFETY: the header says that they are options of ours.
         let options = unsafe { need_mut(options, "options") }?;
-        options.offers.push(list_of(list)?);
+        let list = list_of(list)?;
+        options.add("offer", move |builder| builder.offers(list));
         Ok(mcplink_status::MCPLINK_OK)
     })
 }
@@ -372,7 +378,10 @@ pub unsafe extern "C" fn mcplink_server_options_set_cache(
                 CacheScope::Private
             }),
         };
-        options.hints.push((list_of(list)?, hint));
+        let list = list_of(list)?;
+        options.add("cache", move |builder| {
+            builder.cache_list(list, hint.clone())
+        });
         Ok(mcplink_status::MCPLINK_OK)
     })
 }
@@ -393,10 +402,12 @@ pub unsafe extern "C" fn mcplink_server_options_set_tasks(
     plain(|| {
         // SAFETY: the header says that they are options of ours.
         let options = unsafe { need_mut(options, "options") }?;
-        options.tasks = NonZeroUsize::new(max_tasks).map(|max| {
+        options.unset("tasks");
+        if let Some(max) = NonZeroUsize::new(max_tasks) {
             let lifetime = Duration::from_millis(lifetime_ms);
-            TaskOptions::default().max_tasks(max).lifetime(lifetime)
-        });
+            let tasks = TaskOptions::default().max_tasks(max).lifetime(lifetime);
+            options.add("tasks", move |builder| builder.tasks(tasks.clone()));
+        }
         Ok(mcplink_status::MCPLINK_OK)
     })
 }
@@ -423,7 +434,10 @@ pub unsafe extern "C" fn mcplink_server_options_add_extension(
             (options, text::name(id, "id")?, settings)
         };
         let settings = settings.unwrap_or_default();
-        options.extensions.push((id.to_owned(), settings));
+        let id = id.to_owned();
+        options.add("extension", move |builder| {
+            builder.extension(&*id, settings.clone())
+        });
         Ok(mcplink_status::MCPLINK_OK)
     })
 }

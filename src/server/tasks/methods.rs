@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 
 use super::super::conversation::Terms;
-use super::super::dispatch::{Handle, Link, read, send};
+use super::super::dispatch::{Link, Row, read, send};
 use super::Tasks;
 use super::stage::Outcome;
 use super::start::need_tasks;
@@ -21,28 +21,26 @@ use crate::schema::{
 };
 
 /// What answers requests about tasks.
-pub(in crate::server) fn handlers() -> [(&'static str, Handle); 5] {
-    [
-        (method::TASKS_GET, |link, request, responder| {
-            link.get_task(request, responder);
-        }),
-        (method::TASKS_RESULT, |link, request, responder| match link
-            .task_to_wait_for(request, &responder)
-        {
-            Ok(task) => task.wait_for_end(responder),
-            Err(error) => send::<()>(Err(error), responder),
-        }),
-        (method::TASKS_CANCEL, |link, request, responder| {
-            link.cancel_task(request, responder);
-        }),
-        (method::TASKS_LIST, |link, request, responder| {
-            send(link.list_tasks(request, &responder), responder)
-        }),
-        (method::TASKS_UPDATE, |link, request, responder| {
-            send(link.update_task(request, &responder), responder)
-        }),
-    ]
-}
+pub(super) const METHODS: [Row; 5] = [
+    (method::TASKS_GET, |link, request, responder| {
+        link.get_task(&request, responder);
+    }),
+    (method::TASKS_RESULT, |link, request, responder| match link
+        .task_to_wait_for(&request, &responder)
+    {
+        Ok(task) => task.wait_for_end(responder),
+        Err(error) => send::<()>(Err(error), responder),
+    }),
+    (method::TASKS_CANCEL, |link, request, responder| {
+        link.cancel_task(&request, responder);
+    }),
+    (method::TASKS_LIST, |link, request, responder| {
+        send(link.list_tasks(&request, &responder), responder)
+    }),
+    (method::TASKS_UPDATE, |link, request, responder| {
+        send(link.update_task(&request, &responder), responder)
+    }),
+];
 
 impl Link {
     /// Reads a request about tasks from somebody who may send such.

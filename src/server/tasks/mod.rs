@@ -11,6 +11,9 @@
 //! **Bounds:** a server keeps so many tasks, each for so long after its creation, and refuses others. What has had its time is forgotten
 //! when the next request about tasks comes; work that still runs then is cancelled. No thread waits for that.
 //!
+//! **What a server without tasks costs:** [`Tasks`] is made when the host switches tasks on, and all that serves them is reached through it. A
+//! program that never does is linked without.
+//!
 //! A task ends with the connection on which its call came. All modern clients of an HTTP server share one that lives as long as the server;
 //! a legacy client's is its session.
 
@@ -25,8 +28,7 @@ mod time;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-pub(super) use self::methods::handlers;
-pub(super) use self::start::{Start, begin, need_tasks};
+pub(super) use self::start::{Start, need_tasks};
 pub(super) use self::store::Tasks;
 pub(super) use self::task::Task;
 

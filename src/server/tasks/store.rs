@@ -7,12 +7,16 @@ use std::time::{Duration, Instant, SystemTime};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
+use super::super::conversation::Terms;
+use super::super::dispatch::Row;
 use super::super::paging::Cursor;
 use super::TaskOptions;
+use super::methods::METHODS;
 use super::stage::Outcome;
+use super::start::{Decide, Start, decide};
 use super::task::{State, Task};
 use crate::error::{ErrorCode, RpcError};
-use crate::schema::ProtocolVersion;
+use crate::schema::{ProtocolVersion, TaskMetadata, Tool};
 use crate::sync::Mutex;
 use crate::transport::sys::random;
 
@@ -21,6 +25,8 @@ const PAGE: usize = 50;
 
 /// All tasks of a server.
 pub(in crate::server) struct Tasks {
+    decide: Decide,
+    methods: [Row; 5],
     options: TaskOptions,
     table: Mutex<Table>,
 }
@@ -56,9 +62,26 @@ fn millis(span: Duration) -> u64 {
 impl Tasks {
     pub(in crate::server) fn new(options: TaskOptions) -> Self {
         Self {
+            decide,
+            methods: METHODS,
             options,
             table: Mutex::default(),
         }
+    }
+
+    /// What answers requests about tasks.
+    pub(in crate::server) fn methods(&self) -> [Row; 5] {
+        self.methods
+    }
+
+    /// Whether a call of a tool becomes a task, or can't be made at all.
+    pub(in crate::server) fn decide(
+        &self,
+        tool: &Tool,
+        terms: &Terms,
+        asked: Option<&TaskMetadata>,
+    ) -> Result<Option<Start>, RpcError> {
+        (self.decide)(tool, terms, asked)
     }
 
     /// Makes a task, whose id nobody can guess. `ttl_ms` is for how long the client wants it kept.
