@@ -109,7 +109,7 @@ impl ClientBuilder {
         mut self,
         handler: impl Fn(&ElicitRequestFormParams, &AskedBy) -> ElicitResult + Send + Sync + 'static,
     ) -> Self {
-        self.inputs.form = Some(Arc::new(handler));
+        self.inputs.on_form(Arc::new(handler));
         self
     }
 
@@ -125,7 +125,7 @@ impl ClientBuilder {
         mut self,
         handler: impl Fn(&ElicitRequestURLParams, &AskedBy) -> ElicitResult + Send + Sync + 'static,
     ) -> Self {
-        self.inputs.url = Some(Arc::new(handler));
+        self.inputs.on_url(Arc::new(handler));
         self
     }
 
@@ -160,7 +160,7 @@ impl ClientBuilder {
         + Sync
         + 'static,
     ) -> Self {
-        self.inputs.sample = Some(Arc::new(handler));
+        self.inputs.on_sample(Arc::new(handler));
         self
     }
 
@@ -192,7 +192,7 @@ impl ClientBuilder {
         mut self,
         handler: impl Fn(&AskedBy) -> Result<Vec<Root>, RpcError> + Send + Sync + 'static,
     ) -> Self {
-        self.inputs.roots = Some(Arc::new(handler));
+        self.inputs.on_roots(Arc::new(handler));
         self
     }
 

@@ -534,7 +534,7 @@ impl Client {
     ///
     /// [`ErrorKind::Unsupported`] when the client has no roots; as [`notify`](Self::notify).
     pub fn roots_changed(&self) -> Result<()> {
-        if self.0.link.settings().inputs.roots.is_none() {
+        if !self.0.link.settings().inputs.has_roots() {
             let text = "the client did not declare roots (on_list_roots)";
             return Err(Error::new(ErrorKind::Unsupported, text));
         }

@@ -3,11 +3,12 @@
 //! In the legacy era the server sends requests of its own; since 2026-07-28 it answers a call with what it needs, and the call is sent again
 //! with the answers. Either way the same handler gets the same question.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use super::asked_by::AskedBy;
 use super::open_pages::OpenPages;
@@ -17,8 +18,8 @@ use crate::protocol::{CancelToken, Handlers, LogLevel, Peer, Responder};
 use crate::schema::{
     ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams,
     ElicitRequestParams, ElicitRequestURLParams, ElicitResult, ElicitSchema, ElicitationMode,
-    FitTo, Implementation, InputRequest, InputRequests, InputResponse, InputResponses,
-    ListRootsResult, ProtocolVersion, Root, method,
+    FitTo, Implementation, InputResponse, InputResponses, ListRootsResult, ProtocolVersion, Root,
+    method,
 };
 
 type FormFn = dyn Fn(&ElicitRequestFormParams, &AskedBy) -> ElicitResult + Send + Sync;
@@ -35,27 +36,82 @@ pub(super) struct Known {
     pub(super) info: Option<Implementation>,
 }
 
+/// What a server asks, by a key of its choice.
+pub(super) type Questions = BTreeMap<String, Question>;
+
+/// One question, as it came: it is read by who answers such.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Question {
+    method: String,
+    params: Option<Box<RawValue>>,
+}
+
+impl Question {
+    fn params(&self) -> &str {
+        self.params.as_deref().map_or("null", RawValue::get)
+    }
+}
+
+/// Reads the params of a question, and gives what answers it. It comes with the handler for such questions: a program without one is linked
+/// without what reads and checks them.
+type Read = fn(&str) -> serde_json::Result<Box<Answering>>;
+
+type Answering = dyn FnOnce(&InputHandlers, &Asking<'_>) -> Result<InputResponse, RpcError>;
+
 /// The handlers that a client has.
 #[derive(Clone, Default)]
 pub(super) struct InputHandlers {
-    pub(super) form: Option<Arc<FormFn>>,
-    pub(super) url: Option<Arc<UrlFn>>,
-    pub(super) sample: Option<Arc<SampleFn>>,
+    form: Option<Arc<FormFn>>,
+    url: Option<Arc<UrlFn>>,
+    sample: Option<Arc<SampleFn>>,
     pub(super) sampling_tools: bool,
     pub(super) sampling_context: bool,
-    pub(super) roots: Option<Arc<RootsFn>>,
+    roots: Option<Arc<RootsFn>>,
+    /// By the methods for which there are handlers.
+    kinds: BTreeMap<&'static str, Read>,
     pub(super) pages: OpenPages,
     /// Set when the connection is open.
     pub(super) server: Arc<OnceLock<Known>>,
 }
 
-/// One question, as it came.
+/// Who asks.
 struct Asking<'a> {
     peer: &'a Peer,
     by: AskedBy,
+    /// What the answer has to fit: in the legacy era it is a result of its own.
+    revision: Option<ProtocolVersion>,
 }
 
 impl InputHandlers {
+    pub(super) fn on_form(&mut self, handler: Arc<FormFn>) {
+        self.form = Some(handler);
+        self.kinds.insert(method::ELICITATION_CREATE, read_elicit);
+    }
+
+    pub(super) fn on_url(&mut self, handler: Arc<UrlFn>) {
+        self.url = Some(handler);
+        self.kinds.insert(method::ELICITATION_CREATE, read_elicit);
+    }
+
+    pub(super) fn on_sample(&mut self, handler: Arc<SampleFn>) {
+        self.sample = Some(handler);
+        self.kinds
+            .insert(method::SAMPLING_CREATE_MESSAGE, read_sample);
+    }
+
+    pub(super) fn on_roots(&mut self, handler: Arc<RootsFn>) {
+        self.roots = Some(handler);
+        self.kinds.insert(method::ROOTS_LIST, |_| {
+            Ok(Box::new(|this, asking| {
+                respond(this.list_roots(asking)?, asking)
+            }))
+        });
+    }
+
+    pub(super) fn has_roots(&self) -> bool {
+        self.roots.is_some()
+    }
+
     /// The same handlers for another connection, whose server is not known yet.
     pub(super) fn for_one_server(&self) -> Self {
         Self {
@@ -93,106 +149,84 @@ impl InputHandlers {
 
     /// Serves the requests by which a legacy server asks.
     pub(super) fn serve(&self, handlers: Handlers) -> Handlers {
-        let mut handlers = self.pages.listen_in(handlers);
-        if self.form.is_some() || self.url.is_some() {
-            handlers = self.serve_one(handlers, method::ELICITATION_CREATE, |this, params, by| {
-                this.elicit(&params, by)
-            });
-        }
-        if self.sample.is_some() {
-            handlers = self.serve_one(
-                handlers,
-                method::SAMPLING_CREATE_MESSAGE,
-                |this, params, by| this.sample(&params, by),
-            );
-        }
-        if self.roots.is_some() {
-            handlers = self.serve_one(
-                handlers,
-                method::ROOTS_LIST,
-                |this, _: serde_json::Value, by| this.list_roots(by),
-            );
-        }
-        handlers
-    }
-
-    fn serve_one<P: DeserializeOwned + 'static, R: Serialize + FitTo + 'static>(
-        &self,
-        handlers: Handlers,
-        method: &'static str,
-        answer: fn(&Self, P, &Asking<'_>) -> Result<R, RpcError>,
-    ) -> Handlers {
-        let this = self.clone();
-        handlers.request(method, move |request: &Request, responder: Responder| {
-            let params = serde_json::from_str::<P>(request.params());
-            let params = params.map_err(|error| {
-                RpcError::invalid_params(format!(
-                    "params of {method}: {}",
-                    without_position(&error)
-                ))
-            });
-            let peer = responder.peer();
-            let asking = this.asking(&peer, responder.cancel_token());
-            let asked = peer.core().person_asked();
-            let answer = params.and_then(|params| answer(&this, params, &asking));
-            drop(asked);
-            let sent = match answer {
-                Ok(mut result) => {
-                    if let Some(server) = this.server.get() {
-                        result.fit_to(server.revision);
-                    }
-                    responder.respond(&result)
-                }
-                Err(error) => responder.refuse(&error),
-            };
-            // It fails when the server has gone, and then nobody waits for it.
-            drop(sent);
-        })
+        let handlers = self.pages.listen_in(handlers);
+        self.kinds
+            .iter()
+            .fold(handlers, |handlers, (method, read)| {
+                let (this, method, read) = (self.clone(), *method, *read);
+                handlers.request(method, move |request: &Request, responder: Responder| {
+                    let answering = read(request.params()).map_err(|error| {
+                        let what = without_position(&error);
+                        RpcError::invalid_params(format!("params of {method}: {what}"))
+                    });
+                    let peer = responder.peer();
+                    let mut asking = this.asking(&peer, responder.cancel_token());
+                    asking.revision = this.server.get().map(|server| server.revision);
+                    let asked = peer.core().person_asked();
+                    let answer = answering.and_then(|answer| answer(&this, &asking));
+                    drop(asked);
+                    let sent = match answer {
+                        Ok(result) => responder.respond(&result),
+                        Err(error) => responder.refuse(&error),
+                    };
+                    // It fails when the server has gone, and then nobody waits for it.
+                    drop(sent);
+                })
+            })
     }
 
     fn asking<'a>(&self, peer: &'a Peer, cancel: &CancelToken) -> Asking<'a> {
         let info = self.server.get().and_then(|server| server.info.clone());
         let by = AskedBy::new(peer.name(), info, cancel.clone());
-        Asking { peer, by }
+        Asking {
+            peer,
+            by,
+            revision: None,
+        }
     }
 
-    /// Answers all that a modern server needs for a call, or none of it: it is never told why.
+    /// Answers all that a modern server needs for a call, or none of it: it is never told why. All is read before anybody is asked.
     pub(super) fn fulfil(
         &self,
-        requests: &InputRequests,
+        questions: &Questions,
         peer: &Peer,
         cancel: &CancelToken,
     ) -> Result<InputResponses> {
         let asking = self.asking(peer, cancel);
-        let answers = requests.iter().map(|(key, request)| {
-            let answer = self.answer(request, &asking).map_err(|refusal| {
-                let kind = match refusal.code {
-                    ErrorCode::USER_REJECTED => ErrorKind::Cancelled,
-                    _ => ErrorKind::Unsupported,
-                };
+        let refused = |key: &str, question: &Question, refusal: RpcError| {
+            let kind = match refusal.code {
+                ErrorCode::USER_REJECTED => ErrorKind::Cancelled,
+                _ => ErrorKind::Unsupported,
+            };
+            let text = format!(
+                "the server's question '{}' ({}) was not answered: {refusal}",
+                Excerpt(key),
+                Excerpt(&question.method)
+            );
+            Error::new(kind, text).sent(true)
+        };
+        let read = questions.iter().map(|(key, question)| {
+            let Some(read) = self.kinds.get(&*question.method) else {
+                let refusal = RpcError::method_not_found(&question.method);
+                return Err(refused(key, question, refusal));
+            };
+            let answering = read(question.params()).map_err(|error| {
                 let text = format!(
-                    "the server's question '{}' ({}) was not answered: {refusal}",
+                    "the server's question '{}' ({}) can't be read: {error}",
                     Excerpt(key),
-                    Excerpt(request.method())
+                    question.method
                 );
-                Error::new(kind, text).sent(true)
+                Error::new(ErrorKind::Protocol, text).sent(true)
             })?;
+            Ok((key, question, answering))
+        });
+        let read: Vec<_> = read.collect::<Result<_>>()?;
+        let answers = read.into_iter().map(|(key, question, answering)| {
+            let answer = answering(self, &asking);
+            let answer = answer.map_err(|refusal| refused(key, question, refusal))?;
             Ok((key.clone(), answer))
         });
         answers.collect()
-    }
-
-    fn answer(
-        &self,
-        request: &InputRequest,
-        asking: &Asking<'_>,
-    ) -> Result<InputResponse, RpcError> {
-        match request {
-            InputRequest::Elicit(request) => respond(self.elicit(&request.params, asking)?),
-            InputRequest::CreateMessage(request) => respond(self.sample(&request.params, asking)?),
-            InputRequest::ListRoots(_) => respond(self.list_roots(asking)?),
-            other => Err(RpcError::method_not_found(other.method())),
-        }
     }
 
     fn elicit(
@@ -272,7 +306,27 @@ impl InputHandlers {
     }
 }
 
-fn respond(result: impl Serialize) -> Result<InputResponse, RpcError> {
+fn read_elicit(params: &str) -> serde_json::Result<Box<Answering>> {
+    let params: ElicitRequestParams = serde_json::from_str(params)?;
+    Ok(Box::new(move |this, asking| {
+        respond(this.elicit(&params, asking)?, asking)
+    }))
+}
+
+fn read_sample(params: &str) -> serde_json::Result<Box<Answering>> {
+    let params: CreateMessageRequestParams = serde_json::from_str(params)?;
+    Ok(Box::new(move |this, asking| {
+        respond(this.sample(&params, asking)?, asking)
+    }))
+}
+
+fn respond(
+    mut result: impl Serialize + FitTo,
+    asking: &Asking<'_>,
+) -> Result<InputResponse, RpcError> {
+    if let Some(revision) = asking.revision {
+        result.fit_to(revision);
+    }
     InputResponse::new(&result).map_err(|error| RpcError::internal(error.to_string()))
 }
 
@@ -300,14 +354,14 @@ mod tests {
         };
         let mut handlers = InputHandlers::default();
         assert_eq!(declared(&handlers), "{}");
-        handlers.form = Some(Arc::new(|_, _| ElicitResult::decline()));
-        handlers.sample = Some(Arc::new(|_, _| Err(RpcError::internal("no model"))));
-        handlers.roots = Some(Arc::new(|_| Ok(Vec::new())));
+        handlers.on_form(Arc::new(|_, _| ElicitResult::decline()));
+        handlers.on_sample(Arc::new(|_, _| Err(RpcError::internal("no model"))));
+        handlers.on_roots(Arc::new(|_| Ok(Vec::new())));
         assert_eq!(
             declared(&handlers),
             r#"{"roots":{"listChanged":true},"sampling":{},"elicitation":{"form":{}}}"#
         );
-        handlers.url = Some(Arc::new(|_, _| ElicitResult::decline()));
+        handlers.on_url(Arc::new(|_, _| ElicitResult::decline()));
         (handlers.sampling_tools, handlers.sampling_context) = (true, true);
         assert_eq!(
             declared(&handlers),

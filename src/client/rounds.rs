@@ -4,14 +4,17 @@
 
 use std::time::Duration;
 
+use serde::Deserialize;
+
 use super::Client;
 use super::envelope::with_answers;
 use super::harmless;
+use super::input::Questions;
 use super::link::Generation;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::RawResult;
 use crate::protocol::CallOptions;
-use crate::schema::{InputRequiredResult, ResultType, URLElicitationRequiredError, method};
+use crate::schema::{ResultType, demanded_pages, method};
 
 /// After so many rounds of questions a server gets no more answers.
 const MAX_ROUNDS: u32 = 10;
@@ -23,6 +26,14 @@ pub(super) struct Answer {
     pub(super) result: RawResult,
     /// Whether the server asked for something first.
     pub(super) asked: bool,
+}
+
+/// What a server needs first: of an [`InputRequiredResult`](crate::schema::InputRequiredResult) what is to be answered.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Asked {
+    input_requests: Option<Questions>,
+    request_state: Option<String>,
 }
 
 impl Client {
@@ -69,11 +80,8 @@ impl Client {
 
     /// A server that demands pages will tell when they are done.
     fn note_demanded_pages(&self, error: &Error) {
-        let demanded = error.rpc().and_then(URLElicitationRequiredError::of);
-        let pages = demanded
-            .into_iter()
-            .flat_map(|demanded| demanded.elicitations);
-        for id in pages.filter_map(|page| page.elicitation_id) {
+        let demanded = error.rpc().and_then(demanded_pages);
+        for id in demanded.into_iter().flatten() {
             self.0.link.settings().inputs.pages.add(&id);
         }
     }
@@ -137,7 +145,7 @@ impl Client {
     }
 
     /// What the server needs first; `None` when the result is complete.
-    fn input_required(&self, method: &str, result: &str) -> Result<Option<InputRequiredResult>> {
+    fn input_required(&self, method: &str, result: &str) -> Result<Option<Asked>> {
         if self.revision().is_legacy() {
             return Ok(None);
         }
@@ -148,14 +156,13 @@ impl Client {
             ResultType::Complete => Ok(None),
             ResultType::Task if method == method::TOOLS_CALL && self.takes_tasks() => Ok(None),
             ResultType::InputRequired if may_ask(method) => {
-                let asked =
-                    serde_json::from_str::<InputRequiredResult>(result).map_err(|error| {
-                        broken(format!(
-                            "{}: the questions can't be read: {error}",
-                            self.during(method)
-                        ))
-                    })?;
-                if asked.is_valid() {
+                let asked = serde_json::from_str::<Asked>(result).map_err(|error| {
+                    broken(format!(
+                        "{}: the questions can't be read: {error}",
+                        self.during(method)
+                    ))
+                })?;
+                if asked.input_requests.is_some() || asked.request_state.is_some() {
                     Ok(Some(asked))
                 } else {
                     Err(broken(format!(

@@ -9,18 +9,19 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use super::Client;
 use super::envelope::params_text;
-use crate::error::{Error, ErrorKind, Excerpt, Result, Span};
+use super::input::Questions;
+use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError, Span};
 use crate::jsonrpc::RawResult;
 use crate::protocol::CallOptions;
 use crate::schema::{
-    CallToolRequestParams, CallToolResult, CreateTaskResult, DetailedTask, EmptyResult,
-    InputRequests, ResultType, Task, TaskMetadata, TaskRequestParams, TaskStatus, TaskSupport,
-    UpdateTaskRequestParams, method,
+    CallToolRequestParams, CallToolResult, CreateTaskResult, EmptyResult, ResultType, Task,
+    TaskMetadata, TaskRequestParams, TaskStatus, TaskSupport, UpdateTaskRequestParams, method,
 };
 
 /// How long to wait between two looks at a task when the server does not say, and the shortest and longest wait that it may ask for.
@@ -71,7 +72,23 @@ struct Seen {
     poll: Option<Duration>,
     ttl: Option<Duration>,
     /// What the modern era tells with it.
-    detailed: Option<Box<DetailedTask>>,
+    detailed: Option<Box<Detailed>>,
+}
+
+/// Of a [`DetailedTask`](crate::schema::DetailedTask) what matters here, with the questions as they came.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Detailed {
+    task_id: String,
+    status: TaskStatus,
+    status_message: Option<String>,
+    #[serde(default, deserialize_with = "crate::schema::json::count")]
+    ttl_ms: Option<u64>,
+    #[serde(default, deserialize_with = "crate::schema::json::count")]
+    poll_interval_ms: Option<u64>,
+    input_requests: Option<Questions>,
+    result: Option<Box<RawValue>>,
+    error: Option<RpcError>,
 }
 
 impl From<Task> for Seen {
@@ -86,8 +103,8 @@ impl From<Task> for Seen {
     }
 }
 
-impl From<DetailedTask> for Seen {
-    fn from(task: DetailedTask) -> Self {
+impl From<Detailed> for Seen {
+    fn from(task: Detailed) -> Self {
         Self {
             poll: task.poll_interval_ms.map(Duration::from_millis),
             ttl: task.ttl_ms.map(Duration::from_millis),
@@ -197,7 +214,7 @@ impl Client {
             if ResultType::of(&answer.result)? != ResultType::Task {
                 return Ok(Called::Result(answer.result));
             }
-            let created: DetailedTask = self.decode(method::TOOLS_CALL, &answer.result)?;
+            let created: Detailed = self.decode(method::TOOLS_CALL, &answer.result)?;
             (created.task_id.clone(), Seen::from(created))
         };
         let (id, seen) = seen;
@@ -372,7 +389,7 @@ impl TaskHandle {
                 Err(error) => Err(error),
             };
         };
-        let mut asked: InputRequests = task.input_requests.clone().unwrap_or_default();
+        let mut asked: Questions = task.input_requests.clone().unwrap_or_default();
         // What is answered already may be listed until the server has taken the answer.
         asked.retain(|key, _| !answered.contains(key));
         if asked.is_empty() {
@@ -416,7 +433,7 @@ impl TaskHandle {
 
     fn look(&self, options: &mut CallOptions<'_>) -> Result<Seen> {
         if self.client.revision().is_modern() {
-            self.request::<DetailedTask>(method::TASKS_GET, options)
+            self.request::<Detailed>(method::TASKS_GET, options)
                 .map(Seen::from)
         } else {
             self.request::<Task>(method::TASKS_GET, options)

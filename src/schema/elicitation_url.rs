@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::elicitation::ElicitRequestURLParams;
+use super::elicitation::{ElicitRequestURLParams, UrlMode};
 use super::url::Url;
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result, RpcError};
 
@@ -127,6 +127,39 @@ impl URLElicitationRequiredError {
     }
 }
 
+/// The ids of the pages that an error demands, as [`URLElicitationRequiredError::of`] finds them: for who needs no more of them.
+pub(crate) fn demanded_pages(error: &RpcError) -> Option<Vec<String>> {
+    #[derive(Deserialize)]
+    struct Demand {
+        elicitations: Vec<Page>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Page {
+        #[serde(rename = "mode")]
+        _mode: UrlMode,
+        #[serde(rename = "message")]
+        _message: String,
+        url: String,
+        elicitation_id: String,
+    }
+
+    if error.code != ErrorCode::URL_ELICITATION_REQUIRED {
+        return None;
+    }
+    let Demand { elicitations } = serde_json::from_str(error.data.as_ref()?.get()).ok()?;
+    let is_named = |page: &Page| Url::read(&page.url).is_some() && !page.elicitation_id.is_empty();
+    if elicitations.is_empty() || !elicitations.iter().all(is_named) {
+        return None;
+    }
+    Some(
+        elicitations
+            .into_iter()
+            .map(|page| page.elicitation_id)
+            .collect(),
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,11 +224,17 @@ mod tests {
                 ] },
             })
         );
+        assert_eq!(
+            demanded_pages(&rpc).map(|ids| ids.len()),
+            Some(error.elicitations.len())
+        );
         assert_eq!(URLElicitationRequiredError::of(&rpc), Some(error));
         let form = r#"{"code":-32042,"message":"m","data":{"elicitations":[{"message":"m","requestedSchema":{}}]}}"#;
         let form: RpcError = serde_json::from_str(form).expect("an error");
         assert_eq!(URLElicitationRequiredError::of(&form), None);
+        assert_eq!(demanded_pages(&form), None);
         let other = RpcError::internal("no");
         assert_eq!(URLElicitationRequiredError::of(&other), None);
+        assert_eq!(demanded_pages(&other), None);
     }
 }

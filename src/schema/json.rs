@@ -141,7 +141,7 @@ pub(super) fn present<'de, D: Deserializer<'de>>(
 }
 
 /// Reads a count from any number: negative ones are 0 and fractions are cut, since JSON can't tell `1.0` from `1`.
-pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+pub(crate) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     struct Count;
 
     impl<'de> de::Visitor<'de> for Count {

@@ -30,7 +30,7 @@ mod icon;
 mod icon_rules;
 mod image_head;
 mod input;
-mod json;
+pub(crate) mod json;
 mod lifecycle;
 mod logging;
 mod meta;
@@ -72,6 +72,7 @@ pub use elicitation::{
     ElicitAction, ElicitRequestFormParams, ElicitRequestParams, ElicitRequestURLParams,
     ElicitResult, ElicitationCompleteNotificationParams,
 };
+pub(crate) use elicitation_url::demanded_pages;
 pub use elicitation_url::{URLElicitationRequiredError, UrlDoubt};
 pub use icon::{Icon, IconTheme};
 pub use icon_rules::{IconFormat, IconLimits};

@@ -26,7 +26,7 @@ use crate::protocol::{Asking, CancelToken, LogLevel, Peer, Progress, Responder};
 use crate::schema::{
     ElicitationMode, FitTo, LoggingLevel, LoggingMessageNotificationParams, NotificationMetaObject,
     ProgressNotificationParams, ProtocolVersion, RequestMetaObject, ResultMetaObject, TraceContext,
-    URLElicitationRequiredError, meta_key, method,
+    demanded_pages, meta_key, method,
 };
 use crate::spare;
 use crate::sync::Mutex;
@@ -454,13 +454,12 @@ impl Context {
             let text = "the call needs pages to be visited first, of which this client can't be told by an error";
             return RpcError::invalid_request(text);
         }
-        let Some(demanded) = URLElicitationRequiredError::of(&error) else {
+        let Some(pages) = demanded_pages(&error) else {
             self.tell_host(LogLevel::Error, || "an error demands pages, but names none properly: make it with URLElicitationRequiredError".to_owned());
             return RpcError::internal("internal error");
         };
-        let pages = demanded.elicitations.iter();
-        for id in pages.filter_map(|page| page.elicitation_id.as_deref()) {
-            self.server().pages.add(id, &self.peer());
+        for id in pages {
+            self.server().pages.add(&id, &self.peer());
         }
         error
     }

@@ -11,12 +11,15 @@ use super::Shared;
 use super::events::Lines;
 #[cfg(feature = "http-client")]
 use super::options::mcplink_token_t;
+#[cfg(feature = "http-client")]
+use crate::cffi::auth::Made;
 use crate::cffi::entry::Outcome;
-use crate::cffi::transport::Connector;
 #[cfg(feature = "http-client")]
 use crate::cffi::user::call_back;
 use crate::error::{Error, ErrorKind, Result};
-use crate::transport::{Child, Stderr, StderrTail, Stream, Transport};
+#[cfg(feature = "http-client")]
+use crate::transport::http::Http;
+use crate::transport::{Child, Stderr, StderrTail, Transport};
 
 /// What becomes of a child's standard error.
 #[repr(i32)]
@@ -34,22 +37,26 @@ pub enum mcplink_stderr {
 /// What the options say of it.
 #[derive(Clone, Default)]
 pub(super) struct Endpoint {
-    pub(super) command: Option<Vec<OsString>>,
+    /// What was set to connect to, by the setter's name.
+    ways: Vec<(&'static str, Arc<Way>)>,
     pub(super) env: Vec<(OsString, Option<OsString>)>,
     pub(super) clears_env: bool,
     pub(super) directory: Option<OsString>,
     pub(super) stderr: mcplink_stderr,
     pub(super) pipes: bool,
-    pub(super) url: Option<String>,
     pub(super) headers: Vec<(String, String)>,
     pub(super) bearer: Option<String>,
     pub(super) proxy: Option<String>,
     pub(super) proxy_from_environment: bool,
     pub(super) follows_redirects: bool,
-    pub(super) fds: Option<(RawFd, RawFd)>,
-    pub(super) transport: Option<Connector>,
+    /// Has requests authorized as OAuth has it; set with its settings.
+    #[cfg(feature = "http-client")]
+    pub(super) authorize: Option<fn(&Made, Http, u64) -> Result<Http>>,
     pub(super) close: Option<Duration>,
 }
+
+/// Makes a transport. It comes with its setter: a program that connects to no URL, say, is linked without what that takes.
+type Way = dyn Fn(&Endpoint, &Arc<Shared>) -> Outcome<Ready>;
 
 /// A transport that is ready to be opened.
 pub(super) struct Ready {
@@ -57,50 +64,50 @@ pub(super) struct Ready {
     pub(super) tail: Option<StderrTail>,
 }
 
+impl<T: Transport + 'static> From<T> for Ready {
+    fn from(transport: T) -> Self {
+        Self {
+            transport: Box::new(transport),
+            tail: None,
+        }
+    }
+}
+
 impl Endpoint {
+    /// Sets what to connect to, in the place of what was set by the same name.
+    pub(super) fn reach(
+        &mut self,
+        name: &'static str,
+        way: Option<impl Fn(&Self, &Arc<Shared>) -> Outcome<Ready> + 'static>,
+    ) {
+        self.ways.retain(|(known, _)| *known != name);
+        if let Some(way) = way {
+            self.ways.push((name, Arc::new(way)));
+        }
+    }
+
     /// Makes the transport: of exactly one thing to connect to. `shared` is that of the client to be.
     pub(super) fn transport(&self, shared: &Arc<Shared>) -> Outcome<Ready> {
-        let set = [
-            ("command", self.command.is_some()),
-            ("url", self.url.is_some()),
-            ("fds", self.fds.is_some()),
-            ("transport", self.transport.is_some()),
-        ];
-        let set: Vec<&str> = set
-            .into_iter()
-            .filter_map(|(name, is_set)| is_set.then_some(name))
-            .collect();
-        if set.len() != 1 {
-            let found = match set.as_slice() {
-                [] => "none is set".to_owned(),
-                several => format!("set are {}", several.join(" and ")),
-            };
-            let text = format!(
-                "a client connects to exactly one of command, url, fds and transport (mcplink_client_options_set_...): {found}"
-            );
-            return Err(Error::new(ErrorKind::Invalid, text).into());
-        }
-        if let Some(command) = &self.command {
-            let child = self.child(command, shared);
-            let tail = Some(child.stderr_tail());
-            return Ok(Ready {
-                transport: Box::new(child),
-                tail,
-            });
-        }
-        let transport: Box<dyn Transport> = if let Some(url) = &self.url {
-            self.http(url, shared)?
-        } else if let Some((input, output)) = self.fds {
-            Box::new(Stream::fds(duplicate(input)?, duplicate(output)?))
-        } else if let Some(connector) = &self.transport {
-            Box::new(connector.connect()?)
-        } else {
-            unreachable!("exactly one is set")
+        let found = match self.ways.as_slice() {
+            [(_, way)] => return way(self, shared),
+            [] => "none is set".to_owned(),
+            several => {
+                let names: Vec<&str> = several.iter().map(|(name, _)| *name).collect();
+                format!("set are {}", names.join(" and "))
+            }
         };
-        Ok(Ready {
-            transport,
-            tail: None,
-        })
+        let text = format!(
+            "a client connects to exactly one of command, url, fds and transport (mcplink_client_options_set_...): {found}"
+        );
+        Err(Error::new(ErrorKind::Invalid, text).into())
+    }
+
+    /// A program that is started.
+    pub(super) fn command(&self, command: &[OsString], shared: &Arc<Shared>) -> Outcome<Ready> {
+        let child = self.child(command, shared);
+        let tail = Some(child.stderr_tail());
+        let transport = Box::new(child);
+        Ok(Ready { transport, tail })
     }
 
     fn child(&self, command: &[OsString], shared: &Arc<Shared>) -> Child {
@@ -132,9 +139,7 @@ impl Endpoint {
     }
 
     #[cfg(feature = "http-client")]
-    fn http(&self, url: &str, shared: &Arc<Shared>) -> Result<Box<dyn Transport>> {
-        use crate::transport::http::Http;
-
+    pub(super) fn http(&self, url: &str, shared: &Arc<Shared>) -> Outcome<Ready> {
         let mut http = Http::new(url)?.follow_redirects(self.follows_redirects);
         for (name, value) in &self.headers {
             http = http.header(name, value);
@@ -145,8 +150,8 @@ impl Endpoint {
             // The hook is the handle's, which the connection may outlive by a moment.
             let shared = Arc::downgrade(shared);
             http = http.bearer_with(move || asked(&shared));
-        } else if let Some(oauth) = &shared.hooks.oauth {
-            http = oauth.authorize(http, shared.number)?;
+        } else if let Some((authorize, oauth)) = self.authorize.zip(shared.hooks.oauth.as_ref()) {
+            http = authorize(oauth, http, shared.number)?;
         }
         if let Some(proxy) = &self.proxy {
             http = http.proxy(proxy);
@@ -156,15 +161,13 @@ impl Endpoint {
         if let Some(close) = self.close {
             http = http.close_timeout(close);
         }
-        Ok(Box::new(http))
+        Ok(http.into())
     }
 
     #[cfg(not(feature = "http-client"))]
-    fn http(&self, _: &str, _: &Arc<Shared>) -> Result<Box<dyn Transport>> {
-        Err(Error::new(
-            ErrorKind::Unsupported,
-            "this library was built without clients over HTTP (feature 'http-client')",
-        ))
+    pub(super) fn http(&self, _: &str, _: &Arc<Shared>) -> Outcome<Ready> {
+        let text = "this library was built without clients over HTTP (feature 'http-client')";
+        Err(Error::new(ErrorKind::Unsupported, text).into())
     }
 }
 
@@ -197,7 +200,7 @@ fn asked(shared: &Weak<Shared>) -> Result<String> {
 }
 
 /// A descriptor of our own for the same stream: the host's stays the host's.
-fn duplicate(fd: RawFd) -> Result<std::os::fd::OwnedFd> {
+pub(super) fn duplicate(fd: RawFd) -> Result<std::os::fd::OwnedFd> {
     if fd < 0 {
         let text = format!("{fd} is no descriptor");
         return Err(Error::new(ErrorKind::Invalid, text));

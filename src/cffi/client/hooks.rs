@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
+use super::Shared;
 use super::options::mcplink_token_t;
 use crate::cffi::auth::Made;
 use crate::cffi::json::mcplink_json_t;
@@ -12,6 +13,7 @@ use crate::cffi::responder::mcplink_responder_t;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::mcplink_str_t;
 use crate::cffi::user::Hook;
+use crate::client::ClientBuilder;
 
 pub(super) type EventFn =
     unsafe extern "C-unwind" fn(user: *mut c_void, event: i32, params: *const mcplink_json_t);
@@ -41,9 +43,19 @@ pub(super) struct Hooks {
     pub(super) roots: Option<Arc<Hook<HandlerFn>>>,
     /// By method.
     pub(super) requests: Vec<(String, Arc<Hook<HandlerFn>>)>,
+    /// What has the connection ask them, by the setter's name: a program that answers no questions is linked without what that takes.
+    pub(super) askers: Vec<(&'static str, Asker)>,
 }
 
+/// Has a connection ask the host, if there is a function for it.
+pub(super) type Asker = fn(ClientBuilder, &Arc<Shared>) -> ClientBuilder;
+
 impl Hooks {
+    pub(super) fn ask_by(&mut self, asker: (&'static str, Asker)) {
+        self.askers.retain(|(known, _)| *known != asker.0);
+        self.askers.push(asker);
+    }
+
     /// Whether a server may ask this client.
     pub(super) fn has_questions(&self) -> bool {
         let named = [&self.elicit, &self.elicit_url, &self.sample, &self.roots];

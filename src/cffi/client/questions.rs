@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use super::Shared;
 use super::calling::is_direct;
-use super::hooks::{HandlerFn, set_by_method};
+use super::hooks::{Asker, HandlerFn, set_by_method};
 use super::options::{mcplink_client_options_t, set};
 use crate::cffi::answer::mcplink_handler_fn;
 use crate::cffi::queue::Kind;
@@ -146,51 +146,75 @@ impl Shared {
 }
 
 /// Has the connection ask the host what there are functions for.
-pub(super) fn attach(mut builder: ClientBuilder, shared: &Arc<Shared>) -> ClientBuilder {
-    let weak = || Arc::downgrade(shared);
-    let freed = || RpcError::internal("the client was freed");
-    if shared.hooks.elicit.is_some() {
-        let me = weak();
-        builder = builder.on_elicit(move |params, by| {
-            let Some(me) = me.upgrade() else {
-                return ElicitResult::cancel();
-            };
-            me.elicit(ElicitRequestParams::Form(params.clone()), by.cancel_token())
-        });
+pub(super) fn attach(builder: ClientBuilder, shared: &Arc<Shared>) -> ClientBuilder {
+    let askers = shared.hooks.askers.iter();
+    askers.fold(builder, |builder, (_, asker)| asker(builder, shared))
+}
+
+fn freed() -> RpcError {
+    RpcError::internal("the client was freed")
+}
+
+fn ask_forms(builder: ClientBuilder, shared: &Arc<Shared>) -> ClientBuilder {
+    if shared.hooks.elicit.is_none() {
+        return builder;
     }
-    if shared.hooks.elicit_url.is_some() {
-        let me = weak();
-        builder = builder.on_elicit_url(move |params, by| {
-            let Some(me) = me.upgrade() else {
-                return ElicitResult::cancel();
-            };
-            me.elicit(ElicitRequestParams::Url(params.clone()), by.cancel_token())
-        });
+    let me = Arc::downgrade(shared);
+    builder.on_elicit(move |params, by| {
+        let Some(me) = me.upgrade() else {
+            return ElicitResult::cancel();
+        };
+        me.elicit(ElicitRequestParams::Form(params.clone()), by.cancel_token())
+    })
+}
+
+fn ask_pages(builder: ClientBuilder, shared: &Arc<Shared>) -> ClientBuilder {
+    if shared.hooks.elicit_url.is_none() {
+        return builder;
     }
-    if let Some(hook) = &shared.hooks.sample {
-        let (me, hook) = (weak(), Arc::downgrade(hook));
-        builder = builder.on_sample(move |params, by| -> Result<CreateMessageResult, RpcError> {
-            let (me, hook) = me.upgrade().zip(hook.upgrade()).ok_or_else(freed)?;
-            me.ask(
-                &hook,
-                method::SAMPLING_CREATE_MESSAGE,
-                params,
-                by.cancel_token(),
-            )
-        });
-    }
-    if let Some(hook) = &shared.hooks.roots {
-        let (me, hook) = (weak(), Arc::downgrade(hook));
-        builder = builder.on_list_roots(move |by| -> Result<Vec<Root>, RpcError> {
-            let (me, hook) = me.upgrade().zip(hook.upgrade()).ok_or_else(freed)?;
-            let params = serde_json::Map::new();
-            let roots = me.ask(&hook, method::ROOTS_LIST, &params, by.cancel_token());
-            roots.map(|roots: ListRootsResult| roots.roots)
-        });
-    }
-    for (method, hook) in &shared.hooks.requests {
-        let (me, hook) = (weak(), Arc::downgrade(hook));
-        builder = builder.on_request(method.clone(), move |request, responder| {
+    let me = Arc::downgrade(shared);
+    builder.on_elicit_url(move |params, by| {
+        let Some(me) = me.upgrade() else {
+            return ElicitResult::cancel();
+        };
+        me.elicit(ElicitRequestParams::Url(params.clone()), by.cancel_token())
+    })
+}
+
+fn ask_models(builder: ClientBuilder, shared: &Arc<Shared>) -> ClientBuilder {
+    let Some(hook) = &shared.hooks.sample else {
+        return builder;
+    };
+    let (me, hook) = (Arc::downgrade(shared), Arc::downgrade(hook));
+    builder.on_sample(move |params, by| -> Result<CreateMessageResult, RpcError> {
+        let (me, hook) = me.upgrade().zip(hook.upgrade()).ok_or_else(freed)?;
+        me.ask(
+            &hook,
+            method::SAMPLING_CREATE_MESSAGE,
+            params,
+            by.cancel_token(),
+        )
+    })
+}
+
+fn ask_roots(builder: ClientBuilder, shared: &Arc<Shared>) -> ClientBuilder {
+    let Some(hook) = &shared.hooks.roots else {
+        return builder;
+    };
+    let (me, hook) = (Arc::downgrade(shared), Arc::downgrade(hook));
+    builder.on_list_roots(move |by| -> Result<Vec<Root>, RpcError> {
+        let (me, hook) = me.upgrade().zip(hook.upgrade()).ok_or_else(freed)?;
+        let params = serde_json::Map::new();
+        let roots = me.ask(&hook, method::ROOTS_LIST, &params, by.cancel_token());
+        roots.map(|roots: ListRootsResult| roots.roots)
+    })
+}
+
+fn ask_methods(builder: ClientBuilder, shared: &Arc<Shared>) -> ClientBuilder {
+    let hooks = shared.hooks.requests.iter();
+    hooks.fold(builder, |builder, (method, hook)| {
+        let (me, hook) = (Arc::downgrade(shared), Arc::downgrade(hook));
+        builder.on_request(method.clone(), move |request, responder| {
             // Without an answer the responder says that something is wrong in here.
             let Some((me, hook)) = me.upgrade().zip(hook.upgrade()) else {
                 return;
@@ -201,9 +225,8 @@ pub(super) fn attach(mut builder: ClientBuilder, shared: &Arc<Shared>) -> Client
                 Err(error) => responder.refuse(&error),
             });
             me.put(&hook, request.method(), request.params(), question);
-        });
-    }
-    builder
+        })
+    })
 }
 
 /// # Safety
@@ -212,6 +235,7 @@ pub(super) fn attach(mut builder: ClientBuilder, shared: &Arc<Shared>) -> Client
 unsafe fn answer_with(
     options: *mut mcplink_client_options_t,
     handler: (mcplink_handler_fn, *mut c_void, mcplink_destroy_fn),
+    asker: (&'static str, Asker),
     place: impl FnOnce(&mut mcplink_client_options_t) -> &mut Option<Arc<Hook<HandlerFn>>>,
 ) -> mcplink_status_t {
     let (callback, user, destroy) = handler;
@@ -220,6 +244,7 @@ unsafe fn answer_with(
     unsafe {
         set(options, |options| {
             *place(options) = Hook::new(callback, user);
+            options.hooks.ask_by(asker);
             Ok(())
         })
     }
@@ -249,7 +274,8 @@ pub unsafe extern "C" fn mcplink_client_options_on_elicit(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        answer_with(options, (callback, user, destroy), |options| {
+        let asker: (_, Asker) = ("elicit", ask_forms);
+        answer_with(options, (callback, user, destroy), asker, |options| {
             &mut options.hooks.elicit
         })
     }
@@ -272,7 +298,8 @@ pub unsafe extern "C" fn mcplink_client_options_on_elicit_url(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        answer_with(options, (callback, user, destroy), |options| {
+        let asker: (_, Asker) = ("elicit_url", ask_pages);
+        answer_with(options, (callback, user, destroy), asker, |options| {
             &mut options.hooks.elicit_url
         })
     }
@@ -296,7 +323,8 @@ pub unsafe extern "C" fn mcplink_client_options_on_sample(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        answer_with(options, (callback, user, destroy), |options| {
+        let asker: (_, Asker) = ("sample", ask_models);
+        answer_with(options, (callback, user, destroy), asker, |options| {
             &mut options.hooks.sample
         })
     }
@@ -341,7 +369,8 @@ pub unsafe extern "C" fn mcplink_client_options_on_roots(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        answer_with(options, (callback, user, destroy), |options| {
+        let asker: (_, Asker) = ("roots", ask_roots);
+        answer_with(options, (callback, user, destroy), asker, |options| {
             &mut options.hooks.roots
         })
     }
@@ -369,6 +398,7 @@ pub unsafe extern "C" fn mcplink_client_options_on_request(
             let method = name(request, "request")?;
             let hook = Hook::new(callback, user);
             set_by_method(&mut options.hooks.requests, method, hook);
+            options.hooks.ask_by(("requests", ask_methods));
             Ok(())
         })
     }

@@ -2,9 +2,13 @@
 
 use std::ffi::{CStr, OsStr, OsString, c_char, c_void};
 use std::os::unix::ffi::OsStrExt as _;
+use std::sync::Arc;
 
-use super::endpoint::mcplink_stderr;
+use super::Shared;
+use super::endpoint::{Endpoint, duplicate, mcplink_stderr};
 use super::options::{invalid, mcplink_client_options_t, mcplink_token_t, set, span};
+#[cfg(feature = "http-client")]
+use crate::cffi::auth::Made;
 use crate::cffi::auth::mcplink_oauth_t;
 use crate::cffi::entry::{Outcome, get, need};
 use crate::cffi::handle::enter;
@@ -12,6 +16,7 @@ use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{mcplink_str_t, missing, name, optional};
 use crate::cffi::transport::mcplink_transport_t;
 use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
+use crate::transport::Stream;
 
 /// Takes a line that a child wrote to its standard error, without its newline; valid until it returns.
 pub type mcplink_line_fn =
@@ -61,7 +66,12 @@ pub unsafe extern "C" fn mcplink_client_options_set_command(
             if command.first().is_none_or(|program| program.is_empty()) {
                 return Err(invalid("argv names no program").into());
             }
-            options.endpoint.command = Some(command);
+            options.endpoint.reach(
+                "command",
+                Some(move |endpoint: &Endpoint, shared: &Arc<Shared>| {
+                    endpoint.command(&command, shared)
+                }),
+            );
             Ok(())
         })
     }
@@ -238,7 +248,11 @@ pub unsafe extern "C" fn mcplink_client_options_set_url(
     // SAFETY: the header says that they are options of ours and text that ends in NUL.
     unsafe {
         set(options, |options| {
-            options.endpoint.url = Some(name(url, "url")?.to_owned());
+            let url = name(url, "url")?.to_owned();
+            options.endpoint.reach(
+                "url",
+                Some(move |endpoint: &Endpoint, shared: &Arc<Shared>| endpoint.http(&url, shared)),
+            );
             Ok(())
         })
     }
@@ -335,6 +349,10 @@ pub unsafe extern "C" fn mcplink_client_options_set_oauth(
     unsafe {
         set(options, |options| {
             options.hooks.oauth = get(oauth).map(mcplink_oauth_t::made);
+            #[cfg(feature = "http-client")]
+            {
+                options.endpoint.authorize = Some(Made::authorize);
+            }
             (options.endpoint.bearer, options.hooks.bearer) = (None, None);
             Ok(())
         })
@@ -405,7 +423,12 @@ pub unsafe extern "C" fn mcplink_client_options_set_fds(
                 let fd = i32::try_from(number).ok().filter(|fd| *fd >= 0);
                 fd.ok_or_else(|| invalid(format!("{number} is no descriptor")))
             };
-            options.endpoint.fds = Some((fd(input)?, fd(output)?));
+            let (input, output) = (fd(input)?, fd(output)?);
+            let way = move |_: &Endpoint, _: &Arc<Shared>| {
+                let stream = Stream::fds(duplicate(input)?, duplicate(output)?);
+                Ok(stream.into())
+            };
+            options.endpoint.reach("fds", Some(way));
             Ok(())
         })
     }
@@ -425,11 +448,15 @@ pub unsafe extern "C" fn mcplink_client_options_set_transport(
     // SAFETY: the header says that they are options and a transport of ours.
     unsafe {
         set(options, |options| {
-            options.endpoint.transport = if transport.is_null() {
+            let connector = if transport.is_null() {
                 None
             } else {
                 Some(enter(transport, "transport")?.connector())
             };
+            let way = connector.map(|connector| {
+                move |_: &Endpoint, _: &Arc<Shared>| Ok(connector.connect()?.into())
+            });
+            options.endpoint.reach("transport", way);
             Ok(())
         })
     }
