@@ -67,8 +67,8 @@ pub(super) struct InputHandlers {
     pub(super) sampling_tools: bool,
     pub(super) sampling_context: bool,
     roots: Option<Arc<RootsFn>>,
-    /// By the methods for which there are handlers.
-    kinds: BTreeMap<&'static str, Read>,
+    /// With the methods for which there are handlers.
+    kinds: Vec<(&'static str, Read)>,
     pub(super) pages: OpenPages,
     /// Set when the connection is open.
     pub(super) server: Arc<OnceLock<Known>>,
@@ -85,27 +85,37 @@ struct Asking<'a> {
 impl InputHandlers {
     pub(super) fn on_form(&mut self, handler: Arc<FormFn>) {
         self.form = Some(handler);
-        self.kinds.insert(method::ELICITATION_CREATE, read_elicit);
+        self.answer(method::ELICITATION_CREATE, read_elicit);
     }
 
     pub(super) fn on_url(&mut self, handler: Arc<UrlFn>) {
         self.url = Some(handler);
-        self.kinds.insert(method::ELICITATION_CREATE, read_elicit);
+        self.answer(method::ELICITATION_CREATE, read_elicit);
     }
 
     pub(super) fn on_sample(&mut self, handler: Arc<SampleFn>) {
         self.sample = Some(handler);
-        self.kinds
-            .insert(method::SAMPLING_CREATE_MESSAGE, read_sample);
+        self.answer(method::SAMPLING_CREATE_MESSAGE, read_sample);
     }
 
     pub(super) fn on_roots(&mut self, handler: Arc<RootsFn>) {
         self.roots = Some(handler);
-        self.kinds.insert(method::ROOTS_LIST, |_| {
+        self.answer(method::ROOTS_LIST, |_| {
             Ok(Box::new(|this, asking| {
                 respond(this.list_roots(asking)?, asking)
             }))
         });
+    }
+
+    fn answer(&mut self, method: &'static str, read: Read) {
+        if self.reader_of(method).is_none() {
+            self.kinds.push((method, read));
+        }
+    }
+
+    fn reader_of(&self, method: &str) -> Option<Read> {
+        let kind = self.kinds.iter().find(|(known, _)| *known == method);
+        kind.map(|(_, read)| *read)
     }
 
     pub(super) fn has_roots(&self) -> bool {
@@ -188,7 +198,7 @@ impl InputHandlers {
     /// Answers all that a modern server needs for a call, or none of it: it is never told why. All is read before anybody is asked.
     pub(super) fn fulfil(
         &self,
-        questions: &Questions,
+        questions: &[(&String, &Question)],
         peer: &Peer,
         cancel: &CancelToken,
     ) -> Result<InputResponses> {
@@ -206,7 +216,7 @@ impl InputHandlers {
             Error::new(kind, text).sent(true)
         };
         let read = questions.iter().map(|(key, question)| {
-            let Some(read) = self.kinds.get(&*question.method) else {
+            let Some(read) = self.reader_of(&question.method) else {
                 let refusal = RpcError::method_not_found(&question.method);
                 return Err(refused(key, question, refusal));
             };
@@ -218,15 +228,16 @@ impl InputHandlers {
                 );
                 Error::new(ErrorKind::Protocol, text).sent(true)
             })?;
-            Ok((key, question, answering))
+            Ok((*key, *question, answering))
         });
         let read: Vec<_> = read.collect::<Result<_>>()?;
-        let answers = read.into_iter().map(|(key, question, answering)| {
+        let mut answers = InputResponses::new();
+        for (key, question, answering) in read {
             let answer = answering(self, &asking);
             let answer = answer.map_err(|refusal| refused(key, question, refusal))?;
-            Ok((key.clone(), answer))
-        });
-        answers.collect()
+            answers.insert(key.clone(), answer);
+        }
+        Ok(answers)
     }
 
     fn elicit(

@@ -102,10 +102,10 @@ impl Client {
                 let asked = round > 0;
                 return Ok(Answer { result, asked });
             };
-            let answers = asked
-                .input_requests
-                .as_ref()
-                .map(|asked| generation.inputs.fulfil(asked, &generation.peer, &cancel));
+            let answers = asked.input_requests.as_ref().map(|asked| {
+                let asked: Vec<_> = asked.iter().collect();
+                generation.inputs.fulfil(&asked, &generation.peer, &cancel)
+            });
             let answers = answers
                 .transpose()
                 .map_err(|error| error.context(self.during(method)))?;

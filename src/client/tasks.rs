@@ -389,9 +389,9 @@ impl TaskHandle {
                 Err(error) => Err(error),
             };
         };
-        let mut asked: Questions = task.input_requests.clone().unwrap_or_default();
         // What is answered already may be listed until the server has taken the answer.
-        asked.retain(|key, _| !answered.contains(key));
+        let asked = task.input_requests.iter().flatten();
+        let asked: Vec<_> = asked.filter(|(key, _)| !answered.contains(*key)).collect();
         if asked.is_empty() {
             return Ok(None);
         }
@@ -400,7 +400,7 @@ impl TaskHandle {
         let answers = generation
             .inputs
             .fulfil(&asked, &generation.peer, &cancel)?;
-        answered.extend(asked.into_keys());
+        answered.extend(asked.into_iter().map(|(key, _)| key.clone()));
         let params = UpdateTaskRequestParams::new(&self.id, answers);
         let text = params_text(method::TASKS_UPDATE, &params)?;
         client.request_text(method::TASKS_UPDATE, &text, options, || false)?;

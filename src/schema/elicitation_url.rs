@@ -3,8 +3,9 @@
 //! Spec: Client Features, "Elicitation", "URL Mode" and "Safe URL Handling" (since 2025-11-25).
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::elicitation::{ElicitRequestURLParams, UrlMode};
+use super::elicitation::ElicitRequestURLParams;
 use super::url::Url;
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result, RpcError};
 
@@ -129,35 +130,20 @@ impl URLElicitationRequiredError {
 
 /// The ids of the pages that an error demands, as [`URLElicitationRequiredError::of`] finds them: for who needs no more of them.
 pub(crate) fn demanded_pages(error: &RpcError) -> Option<Vec<String>> {
-    #[derive(Deserialize)]
-    struct Demand {
-        elicitations: Vec<Page>,
-    }
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Page {
-        #[serde(rename = "mode")]
-        _mode: UrlMode,
-        #[serde(rename = "message")]
-        _message: String,
-        url: String,
-        elicitation_id: String,
-    }
-
     if error.code != ErrorCode::URL_ELICITATION_REQUIRED {
         return None;
     }
-    let Demand { elicitations } = serde_json::from_str(error.data.as_ref()?.get()).ok()?;
-    let is_named = |page: &Page| Url::read(&page.url).is_some() && !page.elicitation_id.is_empty();
-    if elicitations.is_empty() || !elicitations.iter().all(is_named) {
-        return None;
-    }
-    Some(
-        elicitations
-            .into_iter()
-            .map(|page| page.elicitation_id)
-            .collect(),
-    )
+    let data: Value = serde_json::from_str(error.data.as_ref()?.get()).ok()?;
+    let pages = data.get("elicitations")?.as_array()?;
+    let id = |page: &Value| {
+        let text = |name: &str| page.get(name).and_then(Value::as_str);
+        text("message").filter(|_| text("mode") == Some("url"))?;
+        Url::read(text("url")?)?;
+        let id = text("elicitationId").filter(|id| !id.is_empty())?;
+        Some(id.to_owned())
+    };
+    let ids: Option<Vec<String>> = pages.iter().map(id).collect();
+    ids.filter(|ids| !ids.is_empty())
 }
 
 #[cfg(test)]

@@ -117,11 +117,9 @@ impl ServerBuilder {
                 "a server needs at least one revision",
             )));
         }
-        self.inner.revisions = revisions.to_vec();
-        self.inner
-            .revisions
-            .sort_unstable_by(|one, other| other.cmp(one));
-        self.inner.revisions.dedup();
+        let newest_first = ProtocolVersion::ALL.iter().rev();
+        let chosen = newest_first.filter(|revision| revisions.contains(revision));
+        self.inner.revisions = chosen.copied().collect();
         self
     }
 
