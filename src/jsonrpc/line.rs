@@ -22,6 +22,8 @@ pub struct LineBuffer {
     end: usize,
     /// `start..scanned` has no newline.
     scanned: usize,
+    /// Where the newline behind `scanned` is, if it was found: it is looked for when the line before is taken.
+    line_end: Option<usize>,
     max_bytes: usize,
     /// Set while the rest of an over-long line is dropped.
     dropping: Option<Dropping>,
@@ -62,6 +64,7 @@ impl LineBuffer {
             start: 0,
             end: 0,
             scanned: 0,
+            line_end: None,
             max_bytes,
             dropping: None,
         }
@@ -77,6 +80,7 @@ impl LineBuffer {
                 self.buffer.copy_within(self.start..self.end, 0);
                 self.end -= self.start;
                 self.scanned -= self.start;
+                self.line_end = self.line_end.map(|at| at - self.start);
                 self.start = 0;
             } else {
                 let len = (self.buffer.len() * 2).max(INITIAL_BYTES);
@@ -93,9 +97,23 @@ impl LineBuffer {
 
     /// Takes the next complete line; `None` when more input is needed.
     pub fn next_line(&mut self) -> Option<Line> {
+        let line = self.take_line();
+        self.line_end = self.find_newline();
+        if self.line_end.is_none() {
+            self.scanned = self.end;
+        }
+        line
+    }
+
+    fn find_newline(&self) -> Option<usize> {
+        let at = memchr::memchr(b'\n', &self.buffer[self.scanned..self.end])?;
+        Some(self.scanned + at)
+    }
+
+    fn take_line(&mut self) -> Option<Line> {
         loop {
-            let found = memchr::memchr(b'\n', &self.buffer[self.scanned..self.end]);
-            let line_end = found.map_or(self.end, |at| self.scanned + at);
+            let found = self.line_end.take().or_else(|| self.find_newline());
+            let line_end = found.unwrap_or(self.end);
             self.scanned = line_end;
             if self.dropping.is_some() || line_end - self.start > self.max_bytes.saturating_add(1) {
                 self.drop_until(line_end);
@@ -126,13 +144,14 @@ impl LineBuffer {
 
     /// Whether [`next_line`](Self::next_line) has a line to give without more input.
     pub fn has_line(&self) -> bool {
-        memchr::memchr(b'\n', &self.buffer[self.scanned..self.end]).is_some()
+        self.line_end.is_some() || self.find_newline().is_some()
     }
 
     /// What came after the last newline, when the stream ends there.
     pub fn take_rest(&mut self) -> Option<Vec<u8>> {
         let rest = trim(&self.buffer[self.start..self.end]).to_vec();
         (self.start, self.end, self.scanned) = (0, 0, 0);
+        self.line_end = None;
         (self.dropping.take().is_none() && !rest.is_empty() && rest.len() <= self.max_bytes)
             .then_some(rest)
     }
@@ -173,13 +192,11 @@ impl LineBuffer {
 ///
 /// Inside strings JSON allows none, so only the white space of pretty-printed raw values can change.
 pub fn end_line(message: &mut Vec<u8>) {
-    for newline in [b'\n', b'\r'] {
-        if memchr::memchr(newline, message).is_some() {
-            message
-                .iter_mut()
-                .filter(|byte| **byte == newline)
-                .for_each(|byte| *byte = b' ');
-        }
+    if memchr::memchr2(b'\n', b'\r', message).is_some() {
+        message
+            .iter_mut()
+            .filter(|byte| matches!(**byte, b'\n' | b'\r'))
+            .for_each(|byte| *byte = b' ');
     }
     message.push(b'\n');
 }

@@ -1,9 +1,10 @@
 //! What a side does with what its peer sends: one handler a method.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use super::peer::Peer;
 use super::responder::Responder;
@@ -19,10 +20,11 @@ type FarewellFn = dyn Fn(&Peer) + Send + Sync;
 /// connection starts on demand, requests side by side, notifications one at a time and in order.
 #[derive(Clone, Default)]
 pub struct Handlers {
-    requests: HashMap<Arc<str>, RequestHandler>,
-    notifications: HashMap<Arc<str>, Arc<NotificationFn>>,
+    // The names are the host's own, so that a quick hash will do: what a peer asks for is only looked up.
+    requests: FxHashMap<Arc<str>, RequestHandler>,
+    notifications: FxHashMap<Arc<str>, Arc<NotificationFn>>,
     /// Ours, which never block: run on the reading thread, before the others.
-    quick_notifications: HashMap<String, Arc<NotificationFn>>,
+    quick_notifications: FxHashMap<String, Arc<NotificationFn>>,
     farewell: Option<Arc<FarewellFn>>,
 }
 

@@ -32,16 +32,15 @@ const MAX_STATE_BYTES: usize = 64 << 10;
 /// What a request is about whose handler may ask, and how to run that again.
 pub(super) struct Asker {
     /// The name or URI of what is called.
-    pub(super) target: String,
-    pub(super) arguments: Arguments,
+    pub(super) target: Part,
+    /// The arguments as JSON text; none are the same as `{}`.
+    pub(super) arguments: Option<Part>,
     pub(super) again: Arc<dyn Again>,
 }
 
-/// Where the arguments of a request are, as JSON text. They may be large, and are not copied without need.
-pub(super) enum Arguments {
-    /// The same as `{}`.
-    None,
-    /// This part of the params.
+/// Where something that a request says stands. It may be large, and is not copied without need.
+pub(super) enum Part {
+    /// In its params.
     Within(Range<usize>),
     Written(Box<str>),
 }
@@ -51,11 +50,15 @@ pub(super) trait Again: Send + Sync {
     fn run(self: Arc<Self>, context: Context);
 }
 
-impl Arguments {
-    /// Those of this request, as JSON text.
+impl Part {
+    /// That which this text is of the params of a request.
+    pub(super) fn of(request: &Request, text: &str) -> Self {
+        let start = text.as_ptr() as usize - request.params().as_ptr() as usize;
+        Self::Within(start..start + text.len())
+    }
+
     pub(super) fn text<'a>(&'a self, request: &'a Request) -> &'a str {
         match self {
-            Self::None => "{}",
             Self::Within(place) => &request.params()[place.clone()],
             Self::Written(text) => text,
         }
@@ -65,7 +68,13 @@ impl Arguments {
 impl Asker {
     /// The arguments of the request as JSON text.
     pub(super) fn arguments<'a>(&'a self, request: &'a Request) -> &'a str {
-        self.arguments.text(request)
+        let arguments = self.arguments.as_ref();
+        arguments.map_or("{}", |part| part.text(request))
+    }
+
+    /// The name or URI of what is called.
+    pub(super) fn target<'a>(&'a self, request: &'a Request) -> &'a str {
+        self.target.text(request)
     }
 
     /// Goes on where the state left off; a request without one starts anew.
@@ -85,7 +94,8 @@ impl Asker {
                 .peer()
                 .core()
                 .log_as("server", LogLevel::Warning, || {
-                    let (method, target) = (context.method(), Excerpt(&self.target));
+                    let target = Excerpt(self.target(context.request()));
+                    let method = context.method();
                     format!("requestState of {method} '{target}' was refused: {why}")
                 });
             RpcError::invalid_params(
@@ -138,7 +148,7 @@ impl Asker {
             let text = format!(
                 "the state of {} '{}' has {} bytes, more than {MAX_STATE_BYTES}: ask and remember less",
                 context.method(),
-                self.target,
+                self.target(context.request()),
                 state.len()
             );
             return Err(Error::new(ErrorKind::Limit, text));
@@ -153,7 +163,7 @@ impl Asker {
         let parts = (
             &context.server().info.name,
             context.method(),
-            &self.target,
+            self.target(context.request()),
             context.principal(),
             arguments,
         );
@@ -163,9 +173,7 @@ impl Asker {
 
 impl fmt::Debug for Asker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Asker")
-            .field("target", &self.target)
-            .finish_non_exhaustive()
+        f.debug_struct("Asker").finish_non_exhaustive()
     }
 }
 

@@ -44,7 +44,9 @@ impl Unanswered {
 
     /// The name or URI of what is called.
     pub(super) fn target(&self) -> &str {
-        self.context().asker().map_or("", |asker| &asker.target)
+        let context = self.context();
+        let asker = context.asker();
+        asker.map_or("", |asker| asker.target(context.request()))
     }
 
     /// The arguments as JSON text.

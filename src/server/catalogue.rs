@@ -5,6 +5,7 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -89,7 +90,8 @@ pub(super) struct Catalogue<T, H> {
 struct Shelf<T, H> {
     /// A snapshot is taken by cloning the outer `Arc`.
     entries: Arc<Vec<Arc<Entry<T, H>>>>,
-    by_key: HashMap<String, Arc<Entry<T, H>>>,
+    /// The keys are the host's own, so that a quick hash will do: what a client asks for is only looked up.
+    by_key: FxHashMap<String, Arc<Entry<T, H>>>,
     next_sequence: u64,
     /// Pages as each revision sees them, made when they are first asked for, dropped when the items change.
     pages: HashMap<(ProtocolVersion, usize), Arc<RawValue>>,
@@ -99,7 +101,7 @@ impl<T, H> Default for Catalogue<T, H> {
     fn default() -> Self {
         let shelf = Shelf {
             entries: Arc::default(),
-            by_key: HashMap::new(),
+            by_key: FxHashMap::default(),
             next_sequence: 0,
             pages: HashMap::new(),
         };

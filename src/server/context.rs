@@ -140,7 +140,10 @@ impl Context {
         self.peer().core().log_as("server", level, || {
             let (method, text) = (self.method(), text());
             match &self.0.asker {
-                Some(asker) => format!("{method} '{}': {text}", Excerpt(&asker.target)),
+                Some(asker) => format!(
+                    "{method} '{}': {text}",
+                    Excerpt(asker.target(self.request()))
+                ),
                 None => text,
             }
         });

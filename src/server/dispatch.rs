@@ -1,5 +1,6 @@
 //! From a method to what the server does for it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::Inner;
-use super::asking::{Again, Arguments, Asker};
+use super::asking::{Again, Asker, Part};
 use super::call::ToolCall;
 use super::catalogue::{Catalogue, Listed, Paging};
 use super::context::Context;
@@ -147,6 +148,7 @@ fn serve_resources(link: Arc<Link>, request: Request, responder: Responder) {
 }
 
 /// A method whose capability is not advertised is not there.
+#[inline]
 fn hand_on(serve: Option<Serve>, link: Arc<Link>, request: Request, responder: Responder) {
     match serve {
         Some(serve) => serve(link, request, responder),
@@ -160,18 +162,56 @@ fn hand_on(serve: Option<Serve>, link: Arc<Link>, request: Request, responder: R
 /// The params of `tools/call` that are read at once.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct CallParams {
-    name: String,
+struct CallParams<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
     input_responses: Option<InputResponses>,
     request_state: Option<String>,
     task: Option<TaskMetadata>,
 }
 
+/// The params of `tools/call`, and the texts of its `arguments` and its `_meta`, which may be large, or the same as before.
+type Call<'a> = (CallParams<'a>, [Option<&'a str>; 2]);
+
+fn read_call(request: &Request) -> Result<Call<'_>, RpcError> {
+    if let Some(call) = plain_call(request) {
+        return Ok(call);
+    }
+    let read = read_beside(request.members(), ["arguments", "_meta"]);
+    read.map_err(|error| unfit(request, &error))
+}
+
+/// The same for a call that says nothing else, and whose name is written as it is: nearly every one.
+fn plain_call(request: &Request) -> Option<Call<'_>> {
+    let [mut name, mut arguments, mut meta] = [None; 3];
+    for (key, value) in request.members() {
+        let place = match &*key {
+            "name" => &mut name,
+            "arguments" => &mut arguments,
+            "_meta" => &mut meta,
+            _ => return None,
+        };
+        if place.replace(value).is_some() {
+            return None;
+        }
+    }
+    let name = name?.strip_prefix('"')?.strip_suffix('"')?;
+    let params = CallParams {
+        name: Cow::Borrowed(Some(name).filter(|name| !name.contains('\\'))?),
+        input_responses: None,
+        request_state: None,
+        task: None,
+    };
+    Some((params, [arguments, meta]))
+}
+
 /// A tool that is called, how, by whom, and whether as a task.
 struct Found {
     entry: Arc<Entry>,
-    params: CallParams,
-    arguments: Arguments,
+    name: Part,
+    input_responses: Option<InputResponses>,
+    request_state: Option<String>,
+    arguments: Option<Part>,
     meta: Option<Arc<RequestMetaObject>>,
     terms: Arc<Terms>,
     start: Option<Start>,
@@ -436,13 +476,16 @@ impl Link {
             Ok(found) => {
                 let Found {
                     entry,
-                    params,
+                    name,
+                    input_responses,
+                    request_state,
                     arguments,
                     meta,
                     terms,
                     start,
                 } = found;
-                let fit = entry.handler.check_arguments(arguments.text(&request));
+                let text = arguments.as_ref().map_or("{}", |part| part.text(&request));
+                let fit = entry.handler.check_arguments(text);
                 let context = Context::new(self, request, responder, terms, meta);
                 if let Err(error) = fit {
                     let fail = move |context| {
@@ -457,24 +500,17 @@ impl Link {
                     };
                 }
                 let asker = Asker {
-                    target: params.name,
+                    target: name,
                     arguments,
                     again: entry,
                 };
-                asker.begin(
-                    context,
-                    params.request_state.as_deref(),
-                    params.input_responses,
-                    start,
-                );
+                asker.begin(context, request_state.as_deref(), input_responses, start);
             }
         }
     }
 
     fn find_tool(&self, request: &Request, responder: &Responder) -> Result<Found, RpcError> {
-        // Arguments may be large, and are for the handler to look into; `_meta` is often the same as before.
-        let read = read_beside::<CallParams, 2>(request.members(), ["arguments", "_meta"]);
-        let (params, aside) = read.map_err(|error| unfit(request, &error))?;
+        let (params, aside) = read_call(request)?;
         let [arguments, meta] = aside.map(|text| text.filter(|text| *text != "null"));
         let (meta, terms) = match meta {
             None => (None, self.terms(responder, None)?),
@@ -499,11 +535,13 @@ impl Link {
         };
         Ok(Found {
             entry,
-            params,
-            arguments: arguments.map_or(Arguments::None, |text| {
-                let start = text.as_ptr() as usize - request.params().as_ptr() as usize;
-                Arguments::Within(start..start + text.len())
-            }),
+            name: match params.name {
+                Cow::Borrowed(name) => Part::of(request, name),
+                Cow::Owned(name) => Part::Written(name.into()),
+            },
+            input_responses: params.input_responses,
+            request_state: params.request_state,
+            arguments: arguments.map(|text| Part::of(request, text)),
             meta,
             terms,
             start,

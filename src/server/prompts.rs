@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use super::asking::{Again, Arguments as Sent, Asker};
+use super::asking::{Again, Asker, Part};
 use super::call::Unanswered;
 use super::catalogue::{self, Catalogue, listed};
 use super::context::Context;
@@ -316,8 +316,8 @@ impl Link {
         };
         let context = Context::new(self, request, responder, terms, params.meta.map(Arc::new));
         let asker = Asker {
-            target: params.name,
-            arguments: Sent::Written(text.into()),
+            target: Part::Written(params.name.into()),
+            arguments: Some(Part::Written(text.into())),
             again: entry,
         };
         asker.begin(

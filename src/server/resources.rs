@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Inner;
-use super::asking::{Again, Arguments, Asker};
+use super::asking::{Again, Asker, Part};
 use super::call::Unanswered;
 use super::catalogue::{Catalogue, Listed, listed};
 use super::context::Context;
@@ -323,8 +323,8 @@ impl Link {
         };
         let context = Context::new(self, request, responder, terms, params.meta.map(Arc::new));
         let asker = Asker {
-            target: params.uri,
-            arguments: Arguments::None,
+            target: Part::Written(params.uri.into()),
+            arguments: None,
             again: Arc::new(Reading { handler, read }),
         };
         asker.begin(
