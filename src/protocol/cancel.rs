@@ -22,12 +22,56 @@ struct Shared {
 #[derive(Default)]
 struct State {
     triggered: bool,
-    reason: Option<String>,
-    next_key: u64,
-    callbacks: Vec<(u64, Callback)>,
+    reason: Option<Box<str>>,
+    /// That of the last one; they begin with 1.
+    last_key: u64,
+    /// Mostly there is one: it needs no list.
+    first: Option<Callback>,
+    first_key: u64,
+    #[expect(
+        clippy::box_collection,
+        reason = "one pointer for the many that have none"
+    )]
+    others: Option<Box<Vec<(u64, Callback)>>>,
 }
 
-pub(crate) type Callback = Box<dyn FnOnce() + Send>;
+/// What runs once when a token is triggered.
+pub(crate) enum Callback {
+    Own(Box<dyn FnOnce() + Send>),
+    /// That of many tokens.
+    Shared(Arc<dyn Fn() + Send + Sync>),
+}
+
+impl Callback {
+    pub(crate) fn call(self) {
+        match self {
+            Self::Own(callback) => callback(),
+            Self::Shared(callback) => callback(),
+        }
+    }
+}
+
+impl State {
+    fn add(&mut self, callback: Callback) -> u64 {
+        self.last_key += 1;
+        let key = self.last_key;
+        if self.first.is_none() {
+            (self.first, self.first_key) = (Some(callback), key);
+        } else {
+            self.others.get_or_insert_default().push((key, callback));
+        }
+        key
+    }
+
+    fn take(&mut self, key: u64) -> Option<Callback> {
+        if self.first_key == key && self.first.is_some() {
+            return self.first.take();
+        }
+        let others = self.others.as_mut()?;
+        let at = others.iter().position(|(other, _)| *other == key)?;
+        Some(others.swap_remove(at).1)
+    }
+}
 
 impl CancelToken {
     /// Makes a token that is not triggered.
@@ -37,13 +81,13 @@ impl CancelToken {
 
     /// Triggers the token, once and for all, and runs what was registered with [`on_trigger`](Self::on_trigger) on this thread.
     pub fn trigger(&self) {
-        self.fire(None).into_iter().for_each(|callback| callback());
+        self.fire(None).into_iter().for_each(Callback::call);
     }
 
     /// The same, with the reason: servers are told it, where a call was cancelled that had been sent.
     pub fn trigger_because(&self, reason: impl Into<String>) {
         let callbacks = self.fire(Some(reason.into()));
-        callbacks.into_iter().for_each(|callback| callback());
+        callbacks.into_iter().for_each(Callback::call);
     }
 
     /// Whether it was triggered. Cheap: poll it.
@@ -53,7 +97,7 @@ impl CancelToken {
 
     /// Why, if the one who triggered it said so.
     pub fn reason(&self) -> Option<String> {
-        self.0.state.lock().reason.clone()
+        self.0.state.lock().reason.as_deref().map(str::to_owned)
     }
 
     /// Waits until the token is triggered or `timeout` has passed; returns whether it is triggered.
@@ -71,17 +115,23 @@ impl CancelToken {
     ///
     /// Dropping the guard before that forgets the callback.
     pub fn on_trigger(&self, callback: impl FnOnce() + Send + 'static) -> OnTrigger {
+        self.register(Callback::Own(Box::new(callback)))
+    }
+
+    /// The same with a callback that other tokens have too.
+    pub(crate) fn on_trigger_shared(&self, callback: &Arc<dyn Fn() + Send + Sync>) -> OnTrigger {
+        self.register(Callback::Shared(Arc::clone(callback)))
+    }
+
+    fn register(&self, callback: Callback) -> OnTrigger {
         let mut state = self.0.state.lock();
-        let key = state.next_key;
-        if state.triggered {
+        let key = if state.triggered {
             drop(state);
-            callback();
+            callback.call();
+            0
         } else {
-            state.next_key += 1;
-            // Mostly there is one.
-            state.callbacks.reserve_exact(1);
-            state.callbacks.push((key, Box::new(callback)));
-        }
+            state.add(callback)
+        };
         OnTrigger {
             token: self.clone(),
             key,
@@ -95,14 +145,13 @@ impl CancelToken {
             return Vec::new();
         }
         state.triggered = true;
-        state.reason = reason;
-        let callbacks = std::mem::take(&mut state.callbacks);
+        state.reason = reason.map(String::into_boxed_str);
+        let (first, others) = (state.first.take(), state.others.take());
         drop(state);
         self.0.triggered.notify_all();
-        callbacks
-            .into_iter()
-            .map(|(_, callback)| callback)
-            .collect()
+        let others = others.into_iter().flat_map(|others| *others);
+        let others = others.map(|(_, callback)| callback);
+        first.into_iter().chain(others).collect()
     }
 }
 
@@ -119,15 +168,47 @@ impl fmt::Debug for CancelToken {
 #[must_use = "dropping it forgets the callback"]
 pub struct OnTrigger {
     token: CancelToken,
+    /// 0 if it has run at once.
     key: u64,
 }
 
 impl Drop for OnTrigger {
     fn drop(&mut self) {
         let mut state = self.token.0.state.lock();
-        let found = state.callbacks.iter().position(|(key, _)| *key == self.key);
-        let callback = found.map(|at| state.callbacks.swap_remove(at));
+        let callback = state.take(self.key);
         drop(state);
         drop(callback);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn each_callback_runs_once_unless_it_is_forgotten() {
+        let (token, ran) = (CancelToken::new(), Arc::new(AtomicU32::new(0)));
+        let shared: Arc<dyn Fn() + Send + Sync> = {
+            let ran = Arc::clone(&ran);
+            Arc::new(move || _ = ran.fetch_add(100, Ordering::Relaxed))
+        };
+        let add = |weight: u32| {
+            let ran = Arc::clone(&ran);
+            token.on_trigger(move || _ = ran.fetch_add(weight, Ordering::Relaxed))
+        };
+        let (first, second, third) = (add(1), add(2), token.on_trigger_shared(&shared));
+        drop(first);
+        // It takes the place of the first, and is forgotten neither with it nor with the second.
+        let fourth = add(10_000);
+        drop(second);
+        token.trigger();
+        token.trigger();
+        assert_eq!(ran.load(Ordering::Relaxed), 10_100);
+        let late = token.on_trigger_shared(&shared);
+        assert_eq!(ran.load(Ordering::Relaxed), 10_200, "it has fired already");
+        drop((third, fourth, late));
+        assert_eq!(ran.load(Ordering::Relaxed), 10_200);
     }
 }

@@ -91,7 +91,12 @@ struct Wanted {
     tools: bool,
     prompts: bool,
     resources: bool,
-    uris: BTreeSet<String>,
+    /// None while there is none: most subscribers name no resource.
+    #[expect(
+        clippy::box_collection,
+        reason = "one pointer for the many that have none"
+    )]
+    uris: Option<Box<BTreeSet<String>>>,
 }
 
 impl Wanted {
@@ -100,24 +105,42 @@ impl Wanted {
             Event::ToolsChanged => self.tools,
             Event::PromptsChanged => self.prompts,
             Event::ResourcesChanged => self.resources,
-            Event::Updated(uri) => self.uris.contains(uri),
+            Event::Updated(uri) => self.names(uri),
             // What a client wants of these is known to its conversation.
             Event::Log(_) => false,
         }
     }
 
+    fn names(&self, uri: &str) -> bool {
+        self.uris.as_ref().is_some_and(|uris| uris.contains(uri))
+    }
+
+    /// How many resources are named.
+    fn count(&self) -> usize {
+        self.uris.as_ref().map_or(0, |uris| uris.len())
+    }
+
+    fn add(&mut self, uri: String) {
+        self.uris.get_or_insert_default().insert(uri);
+    }
+
+    fn remove(&mut self, uri: &str) {
+        if let Some(uris) = &mut self.uris {
+            uris.remove(uri);
+        }
+    }
+
     fn of(filter: &SubscriptionFilter) -> Self {
-        Self {
+        let mut wanted = Self {
             tools: filter.tools_list_changed == Some(true),
             prompts: filter.prompts_list_changed == Some(true),
             resources: filter.resources_list_changed == Some(true),
-            uris: filter
-                .resource_subscriptions
-                .iter()
-                .flatten()
-                .cloned()
-                .collect(),
+            uris: None,
+        };
+        for uri in filter.resource_subscriptions.iter().flatten() {
+            wanted.add(uri.clone());
         }
+        wanted
     }
 }
 
@@ -168,6 +191,8 @@ struct State {
     legacy: Wanted,
     legacy_backlog: Option<Arc<()>>,
     streams: Vec<Stream>,
+    /// Takes out the streams that clients have cancelled; made with the first stream, for all of them.
+    forget: Option<Arc<dyn Fn() + Send + Sync>>,
     /// The connection has ended.
     gone: bool,
 }
@@ -202,11 +227,8 @@ impl Stream {
 impl State {
     /// What counts against the limit.
     fn weight(&self) -> usize {
-        let streams = self
-            .streams
-            .iter()
-            .map(|stream| 1 + stream.wanted.uris.len());
-        streams.sum::<usize>() + self.legacy.uris.len()
+        let streams = self.streams.iter().map(|stream| 1 + stream.wanted.count());
+        streams.sum::<usize>() + self.legacy.count()
     }
 
     fn take_cancelled(&mut self) -> Vec<Stream> {
@@ -273,9 +295,19 @@ impl Audience {
         }
     }
 
-    fn forget_cancelled(&self) {
-        let cancelled = self.0.lock().take_cancelled();
-        drop(cancelled);
+    /// What takes out the streams that clients have cancelled.
+    fn forgetting(self: &Arc<Self>) -> Arc<dyn Fn() + Send + Sync> {
+        let mut state = self.0.lock();
+        let forget = state.forget.get_or_insert_with(|| {
+            let audience: Weak<Self> = Arc::downgrade(self);
+            Arc::new(move || {
+                if let Some(audience) = audience.upgrade() {
+                    let cancelled = audience.0.lock().take_cancelled();
+                    drop(cancelled);
+                }
+            })
+        });
+        Arc::clone(forget)
     }
 }
 
@@ -361,7 +393,7 @@ impl Link {
                 let Err(error) = self.ask_guards(&resource) else {
                     return true;
                 };
-                wanted.uris.remove(uri);
+                wanted.remove(uri);
                 matches!(error.0, Failure::NotFound)
             });
         }
@@ -377,19 +409,15 @@ impl Link {
     ) {
         let peer = responder.peer();
         let max = peer.core().limits().max_subscriptions;
-        let audience: Weak<Audience> = Arc::downgrade(&self.audience);
-        let on_cancel = responder.cancel_token().on_trigger(move || {
-            if let Some(audience) = audience.upgrade() {
-                audience.forget_cancelled();
-            }
-        });
+        let forget = self.audience.forgetting();
+        let on_cancel = responder.cancel_token().on_trigger_shared(&forget);
         let id = responder.id().clone();
         let ack = SubscriptionsAcknowledgedNotificationParams::new(id, granted);
         let ack = notification(method::NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED, &ack);
         let mut backlog = None;
         let mut state = self.audience.0.lock();
         let cancelled = state.take_cancelled();
-        if state.gone || state.weight() + 1 + wanted.uris.len() > max {
+        if state.gone || state.weight() + 1 + wanted.count() > max {
             drop(state);
             drop(cancelled);
             return send::<()>(Err(too_many(max)), responder);
@@ -441,8 +469,8 @@ impl Link {
         }
         let max = responder.core().limits().max_subscriptions;
         let mut state = self.audience.0.lock();
-        if state.weight() < max || state.legacy.uris.contains(&params.uri) {
-            state.legacy.uris.insert(params.uri);
+        if state.weight() < max || state.legacy.names(&params.uri) {
+            state.legacy.add(params.uri);
             Ok(EmptyResult::default())
         } else {
             Err(too_many(max))
@@ -455,7 +483,7 @@ impl Link {
         responder: &Responder,
     ) -> Result<EmptyResult, RpcError> {
         let (params, _) = self.subscription(request, responder)?;
-        self.audience.0.lock().legacy.uris.remove(&params.uri);
+        self.audience.0.lock().legacy.remove(&params.uri);
         Ok(EmptyResult::default())
     }
 

@@ -51,9 +51,12 @@ pub(super) struct Endpoint {
     pub(super) follows_redirects: bool,
     /// Has requests authorized as OAuth has it; set with its settings.
     #[cfg(feature = "http-client")]
-    pub(super) authorize: Option<fn(&Made, Http, u64) -> Result<Http>>,
+    pub(super) authorize: Option<Authorize>,
     pub(super) close: Option<Duration>,
 }
+
+#[cfg(feature = "http-client")]
+type Authorize = fn(&Made, Http, u64) -> Result<Http>;
 
 /// Makes a transport. It comes with its setter: a program that connects to no URL, say, is linked without what that takes.
 type Way = dyn Fn(&Endpoint, &Arc<Shared>) -> Outcome<Ready>;

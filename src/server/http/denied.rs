@@ -240,7 +240,11 @@ fn quotable(text: &str) -> String {
 pub(super) struct Demand {
     challenger: Arc<Challenger>,
     /// The scopes.
-    wanted: Mutex<Option<BTreeSet<String>>>,
+    #[expect(
+        clippy::box_collection,
+        reason = "one pointer for the many that have none"
+    )]
+    wanted: Mutex<Option<Box<BTreeSet<String>>>>,
 }
 
 impl Demand {
@@ -252,7 +256,7 @@ impl Demand {
     }
 
     pub(super) fn note(&self, scopes: &BTreeSet<String>) {
-        *self.wanted.lock() = Some(scopes.clone());
+        *self.wanted.lock() = Some(Box::new(scopes.clone()));
     }
 
     /// The head of an answer that is one message.

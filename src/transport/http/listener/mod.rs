@@ -70,7 +70,6 @@ const LONGEST: Duration = Duration::from_secs(24 * 3600);
 /// A listening socket, the connections that were made to it, and the threads that serve them. Dropping it closes it.
 pub struct HttpListener {
     shared: Arc<Shared>,
-    local: SocketAddr,
     /// Taken by whoever joins it, and held meanwhile: others that shut down wait for that.
     poller: Mutex<Option<JoinHandle<()>>>,
     poller_id: ThreadId,
@@ -80,7 +79,7 @@ pub struct HttpListener {
 impl fmt::Debug for HttpListener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpListener")
-            .field("local", &self.local)
+            .field("local", &self.shared.local)
             .finish_non_exhaustive()
     }
 }
@@ -125,13 +124,12 @@ impl HttpListener {
         })();
         let (local, poller, listener) =
             prepared.map_err(|error| Error::io("preparing the HTTP listener", error))?;
-        let shared = Arc::new(Shared::new(service, limits, poller));
+        let shared = Arc::new(Shared::new(service, limits, local, poller));
         let work = Loop::new(Arc::clone(&shared), listener);
         let threads = &shared.limits.threads;
         let thread = threads.start("poller", Stack::Small, move || work.run())?;
         Ok(Self {
             shared,
-            local,
             poller_id: thread.thread().id(),
             poller: Mutex::new(Some(thread)),
             origin: Origin::here(),
@@ -140,7 +138,7 @@ impl HttpListener {
 
     /// Where it listens, with the port that the system has chosen if none was asked for.
     pub fn local_addr(&self) -> SocketAddr {
-        self.local
+        self.shared.local
     }
 
     /// What it has to do at the moment, and what it has refused.

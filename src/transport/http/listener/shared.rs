@@ -1,6 +1,7 @@
 //! What the threads of a listener share.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -24,6 +25,8 @@ pub(super) const LISTENER: usize = 0;
 pub(super) struct Shared {
     pub(super) service: Arc<dyn Service>,
     pub(super) limits: HttpLimits,
+    /// The listener's address.
+    pub(super) local: SocketAddr,
     pub(super) poller: Arc<Poller>,
     pub(super) crew: Crew<Arc<Conn>>,
     pub(super) workers: Started,
@@ -62,9 +65,15 @@ impl std::fmt::Debug for Errands {
 }
 
 impl Shared {
-    pub(super) fn new(service: Arc<dyn Service>, limits: HttpLimits, poller: Arc<Poller>) -> Self {
+    pub(super) fn new(
+        service: Arc<dyn Service>,
+        limits: HttpLimits,
+        local: SocketAddr,
+        poller: Arc<Poller>,
+    ) -> Self {
         Self {
             service,
+            local,
             crew: Crew::new(limits.max_workers, limits.max_waiting),
             workers: Started::default(),
             rounds: Rounds::default(),

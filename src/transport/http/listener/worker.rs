@@ -202,7 +202,7 @@ fn serve(shared: &Shared, conn: &Arc<Conn>, intake: &mut Intake) -> Turn {
     let request = HttpRequest::new(method, head.target(bytes))
         .headers(&fields)
         .body(body)
-        .addresses(conn.local, conn.remote);
+        .addresses(Some(conn.local()), conn.remote);
     let reply = Reply::new(Arc::clone(conn), method, head, shared.is_closing());
     // A panic drops the reply, and so breaks the connection off.
     let service = || shared.service.serve(request, Box::new(reply));

@@ -33,7 +33,8 @@ pub(super) type Gone = Box<dyn FnOnce() + Send>;
 
 pub(super) struct Conn {
     pub(super) socket: Registered<TcpStream>,
-    pub(super) local: Option<SocketAddr>,
+    /// Its own address, if that is not the listener's.
+    elsewhere: Option<Box<SocketAddr>>,
     pub(super) remote: Option<SocketAddr>,
     shared: Arc<Shared>,
     /// Held for moments, and for sends that don't wait; never while code of the service runs. The locks of [`Shared`] are taken inside.
@@ -93,16 +94,15 @@ struct Exchange {
     /// Nothing more comes of it, only what is kept has to go out.
     ended: bool,
     quiet: Option<Quiet>,
-    /// When a piece of its body was last sent.
+    /// When something of its body was last sent.
     pushed: Option<Instant>,
 }
 
 /// What to write when nothing was written for so long.
 struct Quiet {
-    period: Duration,
+    period_ms: u32,
     bytes: &'static [u8],
     is_chunked: bool,
-    last: Instant,
 }
 
 /// What has to be done once the lock is given back.
@@ -187,14 +187,24 @@ impl Conn {
             listed: true,
             timed: None,
         };
+        let local = socket.get().local_addr().ok();
+        let elsewhere = local.filter(|local| *local != shared.local);
         Self {
-            local: socket.get().local_addr().ok(),
+            elsewhere: elsewhere.map(Box::new),
             socket,
             remote,
             shared,
             state: Mutex::new(state),
             room: Condvar::new(),
         }
+    }
+
+    /// The address that the client reached.
+    pub(super) fn local(&self) -> SocketAddr {
+        self.elsewhere
+            .as_deref()
+            .copied()
+            .unwrap_or(self.shared.local)
     }
 
     pub(super) fn is_closing(&self) -> bool {

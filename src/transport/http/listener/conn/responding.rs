@@ -63,10 +63,9 @@ impl Conn {
             exchange.begun = true;
             exchange.pushed = Some(Instant::now());
             exchange.quiet = quiet.map(|(period, bytes)| Quiet {
-                period,
+                period_ms: u32::try_from(period.as_millis()).unwrap_or(u32::MAX).max(1),
                 bytes,
                 is_chunked,
-                last: Instant::now(),
             });
         }
         if self.push(&mut state, parts).is_err() {
@@ -111,11 +110,7 @@ impl Conn {
             return self.fail(state).map(|()| false);
         }
         if let Some(exchange) = &mut state.exchange {
-            let now = Instant::now();
-            exchange.pushed = Some(now);
-            if let Some(quiet) = &mut exchange.quiet {
-                quiet.last = now;
-            }
+            exchange.pushed = Some(Instant::now());
         }
         self.look_for_deadline(&mut state);
         Ok(true)

@@ -145,7 +145,8 @@ impl Conn {
             _ if !state.outbox.is_empty() => limits.write_timeout,
             (.., Some(exchange)) => {
                 let quiet = exchange.quiet.as_ref()?;
-                return quiet.last.checked_add(quiet.period);
+                let period = Duration::from_millis(quiet.period_ms.into());
+                return exchange.pushed?.checked_add(period);
             }
             _ => return None,
         };
@@ -170,14 +171,13 @@ impl Conn {
     }
 
     fn fill_silence(&self, state: &mut State, later: &mut Later, now: Instant) {
-        let Some(quiet) = state
-            .exchange
-            .as_mut()
-            .and_then(|exchange| exchange.quiet.as_mut())
-        else {
+        let Some(exchange) = &mut state.exchange else {
             return;
         };
-        quiet.last = now;
+        let Some(quiet) = &exchange.quiet else {
+            return;
+        };
+        exchange.pushed = Some(now);
         let (bytes, is_chunked) = (quiet.bytes, quiet.is_chunked);
         let pushed = if bytes.is_empty() {
             Ok(())
