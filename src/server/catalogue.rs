@@ -134,7 +134,6 @@ impl<T: Listed, H> Catalogue<T, H> {
         shelf.by_key.insert(key, Arc::clone(&entry));
         Arc::make_mut(&mut shelf.entries).push(entry);
         shelf.pages.clear();
-        drop(shelf);
         self.declare();
         Ok(())
     }

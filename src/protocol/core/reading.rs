@@ -228,6 +228,7 @@ impl Core {
     ) -> Stint {
         let mut now = Instant::now();
         let mut patience = until.saturating_duration_since(now);
+        let mut unseen = 0;
         loop {
             match slot.look() {
                 There::Nothing => {}
@@ -250,8 +251,11 @@ impl Core {
                 let hands = self.engine().crew.want_flush();
                 self.provide(hands);
             }
-            // Messages for others, however many, must not keep the caller past its time. It is looked at when all is taken in that was read.
-            if !receiver.has_message() {
+            // Messages for others, however many, must not keep the caller past its time. It is looked at when all is taken in that was read,
+            // and now and then, since a peer that floods may always have sent more.
+            unseen += 1;
+            if unseen == BURST || !receiver.has_message() {
+                unseen = 0;
                 now = Instant::now();
                 patience = until.saturating_duration_since(now);
             }
