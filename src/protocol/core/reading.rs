@@ -13,7 +13,7 @@ use super::{CREW_OF, Core, HANDLER_OF, STANDING, Standing, Stint};
 use crate::error::Result;
 use crate::transport::{Receiver, Stack};
 
-/// So many messages at the most are taken in for many callers before what they ask is written.
+/// So many messages at the most are taken in for many callers before what they ask is written, and for one before it looks at the clock.
 const BURST: usize = 64;
 
 impl Core {
