@@ -6,7 +6,7 @@
 //!                └─▶ not yet ──▶ refused
 //! ```
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use crate::error::{ErrorCode, RpcError};
 use crate::schema::{
@@ -33,12 +33,13 @@ pub(super) struct LatestTerms(Mutex<Weak<Terms>>);
 
 impl LatestTerms {
     /// The same terms: those of the client before if they are equal.
-    fn share(&self, terms: &Arc<Terms>) -> Arc<Terms> {
+    fn share(&self, terms: Terms) -> Arc<Terms> {
         let mut latest = self.0.lock();
-        let known = latest.upgrade().filter(|known| **known == **terms);
+        let known = latest.upgrade().filter(|known| **known == terms);
         known.unwrap_or_else(|| {
-            *latest = Arc::downgrade(terms);
-            Arc::clone(terms)
+            let terms = Arc::new(terms);
+            *latest = Arc::downgrade(&terms);
+            terms
         })
     }
 }
@@ -47,11 +48,11 @@ impl LatestTerms {
 #[derive(Debug, Default)]
 pub(super) struct Conversation {
     /// What `initialize` agreed on.
-    agreed: Mutex<Option<Arc<Terms>>>,
+    agreed: OnceLock<Arc<Terms>>,
     /// What `logging/setLevel` asked for.
     log_level: Mutex<Option<LoggingLevel>>,
     /// The last `_meta` of the modern era: clients send the same with each request.
-    latest: Mutex<Option<Arc<Known>>>,
+    latest: Mutex<Option<Box<Known>>>,
 }
 
 /// A longer `_meta` is not kept.
@@ -79,7 +80,7 @@ impl Conversation {
             client_info: None,
         };
         Self {
-            agreed: Mutex::new(Some(Arc::new(terms))),
+            agreed: Arc::new(terms).into(),
             ..Self::default()
         }
     }
@@ -87,12 +88,12 @@ impl Conversation {
     /// The revision that was agreed on.
     #[cfg(feature = "http-server")]
     pub(super) fn revision(&self) -> Option<ProtocolVersion> {
-        self.agreed.lock().as_ref().map(|terms| terms.revision)
+        self.agreed.get().map(|terms| terms.revision)
     }
 
     /// Whether `initialize` was answered.
     pub(super) fn is_agreed(&self) -> bool {
-        self.agreed.lock().is_some()
+        self.agreed.get().is_some()
     }
 
     pub(super) fn set_log_level(&self, level: LoggingLevel) {
@@ -118,7 +119,7 @@ impl Conversation {
             Some(meta) if meta.protocol_version.is_some() => {
                 modern_terms(meta, served).map(Arc::new)
             }
-            _ => self.agreed.lock().clone().ok_or_else(|| not_opened(served)),
+            _ => self.agreed.get().cloned().ok_or_else(|| not_opened(served)),
         }
     }
 
@@ -128,10 +129,11 @@ impl Conversation {
         text: &str,
         served: &[ProtocolVersion],
     ) -> serde_json::Result<Result<Read, RpcError>> {
-        let known = self.latest.lock().clone();
-        if let Some(known) = known.filter(|known| *known.text == *text) {
+        let latest = self.latest.lock();
+        if let Some(known) = latest.as_ref().filter(|known| *known.text == *text) {
             return Ok(Ok((Arc::clone(&known.meta), Arc::clone(&known.terms))));
         }
+        drop(latest);
         let mut meta: RequestMetaObject = serde_json::from_str(text)?;
         let is_modern = is_modern(Some(&meta));
         let terms = self.terms(Some(&mut meta), served);
@@ -144,17 +146,18 @@ impl Conversation {
                 meta: Arc::clone(&meta),
                 terms: Arc::clone(terms),
             };
-            let replaced = self.latest.lock().replace(Arc::new(known));
+            let replaced = self.latest.lock().replace(Box::new(known));
             drop(replaced);
         }
         Ok(terms.map(|terms| (meta, terms)))
     }
 
-    /// Answers `initialize`: the revision to speak from now on.
+    /// Answers `initialize`: the revision to speak from now on. What was agreed on is kept together with others that agreed on the same.
     pub(super) fn agree(
         &self,
         params: InitializeRequestParams,
         served: &[ProtocolVersion],
+        latest_terms: &LatestTerms,
     ) -> Result<ProtocolVersion, RpcError> {
         let mut legacy = served
             .iter()
@@ -163,12 +166,6 @@ impl Conversation {
         let Some(latest) = legacy.clone().max() else {
             return Err(unsupported_version(&params.protocol_version, served));
         };
-        let mut agreed = self.agreed.lock();
-        if agreed.is_some() {
-            return Err(RpcError::invalid_request(
-                "initialize was answered already on this connection",
-            ));
-        }
         let revision = legacy
             .find(|revision| revision.as_str() == params.protocol_version)
             .unwrap_or(latest);
@@ -177,14 +174,11 @@ impl Conversation {
             capabilities: params.capabilities,
             client_info: Some(params.client_info),
         };
-        *agreed = Some(Arc::new(terms));
-        Ok(revision)
-    }
-
-    /// Keeps what was agreed on together with others that agreed on the same.
-    pub(super) fn share_terms(&self, latest: &LatestTerms) {
-        if let Some(terms) = &mut *self.agreed.lock() {
-            *terms = latest.share(terms);
+        match self.agreed.set(latest_terms.share(terms)) {
+            Ok(()) => Ok(revision),
+            Err(_) => Err(RpcError::invalid_request(
+                "initialize was answered already on this connection",
+            )),
         }
     }
 }
@@ -272,11 +266,19 @@ mod tests {
     #[test]
     fn initialize_agrees_on_the_revision_asked_for_or_the_latest_legacy_one() {
         for asked in ProtocolVersion::LEGACY {
-            let agreed = Conversation::default().agree(initialize(asked.as_str()), &newest_first());
+            let agreed = Conversation::default().agree(
+                initialize(asked.as_str()),
+                &newest_first(),
+                &LatestTerms::default(),
+            );
             assert_eq!(agreed.expect("agreed"), *asked);
         }
         for asked in ["1900-01-01", "2026-07-28", ""] {
-            let agreed = Conversation::default().agree(initialize(asked), &newest_first());
+            let agreed = Conversation::default().agree(
+                initialize(asked),
+                &newest_first(),
+                &LatestTerms::default(),
+            );
             assert_eq!(
                 agreed.expect("agreed"),
                 ProtocolVersion::V2025_11_25,
@@ -289,7 +291,11 @@ mod tests {
     #[test]
     fn a_modern_server_answers_initialize_with_what_it_serves() {
         let error = Conversation::default()
-            .agree(initialize("2025-11-25"), &[ProtocolVersion::V2026_07_28])
+            .agree(
+                initialize("2025-11-25"),
+                &[ProtocolVersion::V2026_07_28],
+                &LatestTerms::default(),
+            )
             .expect_err("refused");
         assert_eq!(error.code, ErrorCode::UNSUPPORTED_PROTOCOL_VERSION);
         let data = error.data.expect("data").get().to_owned();
@@ -355,7 +361,11 @@ mod tests {
         assert_eq!(modern(&conversation), ProtocolVersion::V2026_07_28);
         assert!(conversation.terms(None, &newest_first()).is_err());
         conversation
-            .agree(initialize("2024-11-05"), &newest_first())
+            .agree(
+                initialize("2024-11-05"),
+                &newest_first(),
+                &LatestTerms::default(),
+            )
             .expect("agreed");
         let terms = conversation.terms(None, &newest_first()).expect("legacy");
         assert_eq!(terms.revision, ProtocolVersion::V2024_11_05);
@@ -397,10 +407,18 @@ mod tests {
     fn a_second_initialize_is_refused() {
         let conversation = Conversation::default();
         conversation
-            .agree(initialize("2025-06-18"), &newest_first())
+            .agree(
+                initialize("2025-06-18"),
+                &newest_first(),
+                &LatestTerms::default(),
+            )
             .expect("first");
         let error = conversation
-            .agree(initialize("2025-06-18"), &newest_first())
+            .agree(
+                initialize("2025-06-18"),
+                &newest_first(),
+                &LatestTerms::default(),
+            )
             .expect_err("second");
         assert_eq!(error.code, ErrorCode::INVALID_REQUEST);
     }
@@ -410,9 +428,8 @@ mod tests {
         let latest = LatestTerms::default();
         let agreed = |version| {
             let conversation = Conversation::default();
-            let agreed = conversation.agree(initialize(version), &newest_first());
+            let agreed = conversation.agree(initialize(version), &newest_first(), &latest);
             agreed.expect("it is served");
-            conversation.share_terms(&latest);
             conversation.terms(None, &newest_first()).expect("agreed")
         };
         let [first, second, other] = ["2025-06-18", "2025-06-18", "2025-11-25"].map(agreed);

@@ -314,8 +314,8 @@ impl Link {
         }
         self.refuse_modern(request)?;
         let params: InitializeRequestParams = read(request)?;
-        let revision = self.conversation.agree(params, &self.server.revisions)?;
-        self.conversation.share_terms(&self.server.latest_terms);
+        let (served, latest) = (&self.server.revisions, &self.server.latest_terms);
+        let revision = self.conversation.agree(params, served, latest)?;
         self.terms(responder, None)?;
         responder
             .peer()
