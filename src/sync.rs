@@ -12,7 +12,7 @@ use loom::sync as imp;
 use std::sync as imp;
 
 pub(crate) use imp::MutexGuard;
-pub(crate) use imp::atomic::AtomicBool;
+pub(crate) use imp::atomic::{AtomicBool, AtomicUsize};
 
 #[derive(Debug, Default)]
 pub(crate) struct Mutex<T>(imp::Mutex<T>);
@@ -43,14 +43,14 @@ impl<T> Mutex<T> {
 #[derive(Debug, Default)]
 pub(crate) struct Condvar {
     condition: imp::Condvar,
-    waiting: imp::atomic::AtomicUsize,
+    waiting: AtomicUsize,
 }
 
 impl Condvar {
     pub(crate) fn new() -> Self {
         Self {
             condition: imp::Condvar::new(),
-            waiting: imp::atomic::AtomicUsize::new(0),
+            waiting: AtomicUsize::new(0),
         }
     }
 

@@ -45,8 +45,15 @@ impl Envelope {
     }
 
     /// The same for the usual message: an object that is nested no deeper than `max_depth`. `None` may mean anything.
+    #[inline]
     pub(super) fn scan(text: &str, max_depth: usize) -> Option<Self> {
         let mut envelope = Self::default();
+        envelope.find(text, max_depth)?;
+        Some(envelope)
+    }
+
+    /// Finds the members of a text, if there is nothing unusual about it.
+    fn find(&mut self, text: &str, max_depth: usize) -> Option<()> {
         let scan = Scan(text.as_bytes());
         let room = max_depth.min(Scan::LEVELS).checked_sub(1)?;
         let at = scan.space(0);
@@ -54,7 +61,7 @@ impl Envelope {
             let key = &scan.0[key];
             let end = if key == b"params" && scan.get(at)? == b'{' {
                 // Whoever looks into the params will look for its members.
-                let (room, places) = (room.checked_sub(1)?, &mut envelope.places);
+                let (room, places) = (room.checked_sub(1)?, &mut self.places);
                 scan.object(at, |key, at| {
                     let end = scan.value(at, room)?;
                     places.add(key, at..end);
@@ -63,7 +70,7 @@ impl Envelope {
             } else {
                 scan.value(at, room)?
             };
-            if let Some(member) = envelope.member(key) {
+            if let Some(member) = self.member(key) {
                 if member.is_some() {
                     return None;
                 }
@@ -71,7 +78,7 @@ impl Envelope {
             }
             Some(end)
         })?;
-        (scan.space(at) == text.len()).then_some(envelope)
+        (scan.space(at) == text.len()).then_some(())
     }
 
     fn member(&mut self, key: &[u8]) -> Option<&mut Option<Range<usize>>> {
@@ -175,18 +182,35 @@ impl Scan<'_> {
         (self.get(at)? == expected).then_some(at + 1)
     }
 
-    /// A value with no more than so many levels. The loop takes a value, or the beginning of one, in each turn.
-    fn value(self, mut at: usize, room: usize) -> Option<usize> {
+    /// A value, which begins here, with no more than so many levels.
+    #[inline]
+    fn value(self, at: usize, room: usize) -> Option<usize> {
+        match self.get(at)? {
+            b'{' | b'[' => self.nested(at, room),
+            first => self.simple(first, at),
+        }
+    }
+
+    /// A value that is neither an object nor an array, which begins here with this byte.
+    #[inline]
+    fn simple(self, first: u8, at: usize) -> Option<usize> {
+        match first {
+            b'"' => self.string(at + 1),
+            b'-' | b'0'..=b'9' => self.number(at),
+            b't' => self.word(at, b"true"),
+            b'f' => self.word(at, b"false"),
+            b'n' => self.word(at, b"null"),
+            _ => None,
+        }
+    }
+
+    /// An object or an array, as [`value`](Self::value). The loop takes a value, or the beginning of one, in each turn.
+    fn nested(self, mut at: usize, room: usize) -> Option<usize> {
         // A bit for each level that is open: whether it is an object. The innermost is the lowest.
         let (mut objects, mut depth) = (0u64, 0);
         loop {
             at = self.space(at);
             at = match self.get(at)? {
-                b'"' => self.string(at + 1)?,
-                b'-' | b'0'..=b'9' => self.number(at)?,
-                b't' => self.word(at, b"true")?,
-                b'f' => self.word(at, b"false")?,
-                b'n' => self.word(at, b"null")?,
                 opening @ (b'{' | b'[') => {
                     if depth == room {
                         return None;
@@ -203,7 +227,7 @@ impl Scan<'_> {
                         }
                     }
                 }
-                _ => return None,
+                first => self.simple(first, at)?,
             };
             loop {
                 if depth == 0 {

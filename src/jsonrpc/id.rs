@@ -30,6 +30,10 @@ impl RequestId {
                 .ok()
                 .map(|text| Self(Repr::Text(text.into())));
         }
+        // The ids of nearly everybody.
+        if let Some(value) = short_number(bytes) {
+            return Some(Self(Repr::Integer(value)));
+        }
         let digits = bytes.strip_prefix(b"-").unwrap_or(bytes);
         let is_integer = digits.iter().all(u8::is_ascii_digit)
             && (digits == b"0" || digits.first().is_some_and(|&first| first != b'0'));
@@ -57,6 +61,17 @@ impl RequestId {
             _ => None,
         }
     }
+}
+
+/// A number of one to eighteen digits that is written as `i64` would be.
+fn short_number(digits: &[u8]) -> Option<i64> {
+    if !(1..=18).contains(&digits.len()) || (digits[0] == b'0' && digits.len() > 1) {
+        return None;
+    }
+    digits.iter().try_fold(0, |value, digit| {
+        let digit = digit.wrapping_sub(b'0');
+        (digit < 10).then(|| value * 10 + i64::from(digit))
+    })
 }
 
 impl From<i64> for RequestId {

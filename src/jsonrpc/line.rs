@@ -192,13 +192,25 @@ impl LineBuffer {
 ///
 /// Inside strings JSON allows none, so only the white space of pretty-printed raw values can change.
 pub fn end_line(message: &mut Vec<u8>) {
+    end_line_from(message, 0);
+}
+
+/// Appends a message to lines, as one more of them.
+pub(crate) fn append_line(lines: &mut Vec<u8>, message: &[u8]) {
+    let start = lines.len();
+    lines.extend_from_slice(message);
+    end_line_from(lines, start);
+}
+
+fn end_line_from(lines: &mut Vec<u8>, start: usize) {
+    let message = &mut lines[start..];
     if memchr::memchr2(b'\n', b'\r', message).is_some() {
         message
             .iter_mut()
             .filter(|byte| matches!(**byte, b'\n' | b'\r'))
             .for_each(|byte| *byte = b' ');
     }
-    message.push(b'\n');
+    lines.push(b'\n');
 }
 
 fn trim(line: &[u8]) -> &[u8] {

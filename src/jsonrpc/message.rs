@@ -8,6 +8,7 @@ use super::envelope::Envelope;
 use super::id::RequestId;
 use super::members::{Members, Places};
 use super::skim::Skim;
+use super::text::next_special;
 use crate::error::{ErrorCode, Excerpt, RpcError};
 
 /// A message that keeps its text, so that bodies can be read later, or passed on, without a copy.
@@ -29,7 +30,8 @@ pub enum Message {
 #[derive(Debug)]
 pub struct Request {
     id: RequestId,
-    call: Call,
+    /// It goes through many hands, so it is one pointer.
+    call: Box<Call>,
 }
 
 /// A notification that was received.
@@ -241,7 +243,10 @@ impl Message {
                     places: envelope.places,
                 };
                 Ok(match id {
-                    Some(id) => Self::Request(Request { id, call }),
+                    Some(id) => {
+                        let call = Box::new(call);
+                        Self::Request(Request { id, call })
+                    }
                     None => Self::Notification(Notification { call }),
                 })
             }
@@ -284,10 +289,8 @@ impl Message {
 
 fn read_method(text: &str, place: &Range<usize>) -> Option<Method> {
     let written = &text[place.clone()];
-    if !written.starts_with('"') {
-        return None;
-    }
-    if written.contains('\\') {
+    let name = written.strip_prefix('"')?.strip_suffix('"')?;
+    if next_special(name.as_bytes(), 0) < name.len() {
         let method: Option<Box<str>> = serde_json::from_str(written).ok();
         return method.map(Method::Decoded);
     }

@@ -58,15 +58,17 @@ pub fn write_notification(
 ///
 /// When `result` can't be written as JSON.
 pub fn write_result(id: &RequestId, result: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
-    write_result_with(id, |buffer| serde_json::to_writer(buffer, result))
+    let buffer = Vec::with_capacity(256);
+    write_result_with(buffer, id, |buffer| serde_json::to_writer(buffer, result))
 }
 
-/// The same for a result that is appended to the buffer by a function.
+/// The same for a result that is appended by a function, in memory that nobody needs any more.
 pub(crate) fn write_result_with(
+    mut buffer: Vec<u8>,
     id: &RequestId,
     append: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
 ) -> serde_json::Result<Vec<u8>> {
-    let mut buffer = Vec::with_capacity(256);
+    buffer.clear();
     buffer.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
     serde_json::to_writer(&mut buffer, id)?;
     buffer.extend_from_slice(br#","result":"#);

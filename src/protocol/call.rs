@@ -18,6 +18,7 @@ use crate::schema::{JsonObject, LoggingLevel, TraceContext, meta_key};
 use crate::sync::Mutex;
 use crate::transport::SessionMessage;
 use crate::transport::carrier::{Carried, Carrier, Look, Manner, Ticket};
+use crate::transport::clock::about_now;
 
 /// How long a caller reads for everybody before it leaves that to a thread of the connection.
 const STINT: Duration = Duration::from_millis(10);
@@ -340,7 +341,7 @@ impl Call<'_> {
                 self.deadline.extend(now);
                 if let Some(callback) = &mut options.on_progress {
                     callback(progress);
-                    now = Instant::now();
+                    now = about_now();
                 }
                 // Progress that never ends must not keep the caller from looking.
                 if let Some(error) = self.over(now, options) {

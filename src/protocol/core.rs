@@ -57,7 +57,7 @@ pub(crate) struct Core {
     pub(super) reading: Reading,
     pub(super) settings: Arc<Settings>,
     trouble: Option<TroubleHook>,
-    handlers: Arc<Handlers>,
+    pub(super) handlers: Arc<Handlers>,
     /// What the side that handles the requests knows of this connection.
     local: Option<Arc<dyn Any + Send + Sync>>,
     /// Where each request has a way of its own. Nobody reads then.
@@ -178,10 +178,12 @@ enum Standing {
 
 thread_local! {
     static STANDING: Cell<Standing> = const { Cell::new(Standing::Elsewhere) };
-    /// The connection whose handler runs on this thread.
-    static HANDLER_OF: RefCell<Option<Arc<Core>>> = const { RefCell::new(None) };
-    /// The connection to which this thread belongs.
+    /// The connection to which this thread belongs, by the address of its core.
     static CREW_OF: Cell<usize> = const { Cell::new(0) };
+    /// Whether a handler of that connection runs on this thread.
+    static IN_HANDLER: Cell<bool> = const { Cell::new(false) };
+    /// The core itself. Only looked at in a handler: other threads, which may be ending, have nothing to drop.
+    static OWN_CORE: RefCell<Option<Arc<Core>>> = const { RefCell::new(None) };
 }
 
 impl Core {
@@ -243,7 +245,11 @@ impl Core {
             Box::new(Engine {
                 crew,
                 calls: Calls::new(limits.max_calls, limits.max_call_events),
-                in_hand: InHand::new(settings.slow_handler, Instant::now()),
+                in_hand: InHand::new(
+                    settings.slow_handler,
+                    Arc::clone(&self.handlers),
+                    Instant::now(),
+                ),
                 outbox: Outbox::new(sender, limits.max_queued_bytes),
                 counters: Counters::default(),
                 people: Mutex::default(),

@@ -24,7 +24,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::handlers::Place;
 use super::outgoing::Slot;
+use super::responder::Responder;
+use crate::jsonrpc::Request;
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
 /// How long user code may run where it was read before another thread reads on: between one and two ticks.
@@ -43,9 +46,16 @@ pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
 /// A handler that is to run.
 pub(crate) struct Work {
-    pub(crate) run: Job,
+    pub(crate) run: Run,
     /// Under which it is seen among what is in hand, if it is.
     pub(crate) key: Option<u64>,
+}
+
+/// What runs.
+pub(crate) enum Run {
+    /// The handler of a request.
+    Serve(Place, Request, Responder),
+    Job(Job),
 }
 
 /// What a thread of the crew does next.
@@ -562,7 +572,7 @@ mod tests {
 
     fn nothing() -> Work {
         Work {
-            run: Box::new(|| {}),
+            run: Run::Job(Box::new(|| {})),
             key: None,
         }
     }

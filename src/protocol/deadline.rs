@@ -48,7 +48,8 @@ impl Deadline {
 
     pub(crate) fn passed(&self, now: Instant) -> Option<Bound> {
         let past = |start: Instant, span: Option<Duration>| {
-            span.is_some_and(|span| now.saturating_duration_since(start) >= span)
+            let end = span.and_then(|span| start.checked_add(span));
+            end.is_some_and(|end| now >= end)
         };
         if past(self.started, self.cap) {
             Some(Bound::Cap)

@@ -20,9 +20,8 @@ type FarewellFn = dyn Fn(&Peer) + Send + Sync;
 /// connection starts on demand, requests side by side, notifications one at a time and in order.
 #[derive(Clone, Default)]
 pub struct Handlers {
-    // The names are the host's own, so that a quick hash will do: what a peer asks for is only looked up.
-    requests: FxHashMap<Arc<str>, RequestHandler>,
-    notifications: FxHashMap<Arc<str>, Arc<NotificationFn>>,
+    requests: Table<RequestHandler>,
+    notifications: Table<Arc<NotificationFn>>,
     /// Ours, which never block: run on the reading thread, before the others.
     quick_notifications: FxHashMap<String, Arc<NotificationFn>>,
     farewell: Option<Arc<FarewellFn>>,
@@ -33,6 +32,47 @@ pub(crate) struct RequestHandler {
     pub(crate) call: Arc<RequestFn>,
     /// It is ours and never blocks, so that it runs on the reading thread.
     pub(crate) quick: bool,
+}
+
+/// Handlers of one kind. Each has its place for good, by which whoever has to name a method or find its handler again keeps it.
+#[derive(Clone)]
+struct Table<H> {
+    rows: Vec<(Box<str>, H)>,
+    // The names are the host's own, so that a quick hash will do: what a peer asks for is only looked up.
+    places: FxHashMap<Box<str>, usize>,
+}
+
+/// The place of a method's handler, among those of requests or those of notifications.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place(usize);
+
+impl<H> Default for Table<H> {
+    fn default() -> Self {
+        let (rows, places) = (Vec::new(), FxHashMap::default());
+        Self { rows, places }
+    }
+}
+
+impl<H> Table<H> {
+    /// Sets the handler of a method.
+    fn set(&mut self, method: &str, handler: H) {
+        match self.places.get(method) {
+            Some(place) => self.rows[*place].1 = handler,
+            None => {
+                self.places.insert(method.into(), self.rows.len());
+                self.rows.push((method.into(), handler));
+            }
+        }
+    }
+
+    fn find(&self, method: &str) -> Option<(Place, &H)> {
+        let place = *self.places.get(method)?;
+        Some((Place(place), &self.rows[place].1))
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.rows.iter().map(|(method, _)| &**method)
+    }
 }
 
 impl Handlers {
@@ -61,8 +101,7 @@ impl Handlers {
         handler: impl Fn(Request, Responder) + Send + Sync + 'static,
     ) -> Self {
         let call = Arc::new(handler);
-        self.requests
-            .insert(method.into(), RequestHandler { call, quick });
+        self.requests.set(method, RequestHandler { call, quick });
         self
     }
 
@@ -72,8 +111,7 @@ impl Handlers {
         method: impl Into<String>,
         handler: impl Fn(&Peer, &Notification) + Send + Sync + 'static,
     ) -> Self {
-        self.notifications
-            .insert(method.into().into(), Arc::new(handler));
+        self.notifications.set(&method.into(), Arc::new(handler));
         self
     }
 
@@ -106,7 +144,8 @@ impl Handlers {
         method: &str,
         handler: impl Fn(&Notification) + Send + Sync + 'static,
     ) -> Self {
-        let first = self.notifications.get(method).cloned();
+        let first = self.notifications.find(method);
+        let first = first.map(|(_, handler)| Arc::clone(handler));
         self.notification(method, move |peer, notification| {
             let first = first.as_ref();
             // A panic of the first one, which may be the host's, is the first one's affair.
@@ -126,25 +165,38 @@ impl Handlers {
         self.quick_notifications.get(method)
     }
 
-    /// With the method's name, which whoever has to keep it need not copy.
-    pub(crate) fn for_request(&self, method: &str) -> Option<(&Arc<str>, &RequestHandler)> {
-        self.requests.get_key_value(method)
+    pub(crate) fn for_request(&self, method: &str) -> Option<(Place, &RequestHandler)> {
+        self.requests.find(method)
+    }
+
+    pub(crate) fn for_notification(&self, method: &str) -> Option<(Place, &Arc<NotificationFn>)> {
+        self.notifications.find(method)
+    }
+
+    /// Runs the handler of requests that stands there.
+    pub(crate) fn serve(&self, place: Place, request: Request, responder: Responder) {
+        (self.requests.rows[place.0].1.call)(request, responder);
+    }
+
+    /// The name of a method whose requests are handled.
+    pub(crate) fn name_of_request(&self, place: Place) -> &str {
+        &self.requests.rows[place.0].0
     }
 
     /// The same for notifications.
-    pub(crate) fn for_notification(
-        &self,
-        method: &str,
-    ) -> Option<(&Arc<str>, &Arc<NotificationFn>)> {
-        self.notifications.get_key_value(method)
+    pub(crate) fn name_of_notification(&self, place: Place) -> &str {
+        &self.notifications.rows[place.0].0
     }
 }
 
 impl fmt::Debug for Handlers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Handlers")
-            .field("requests", &self.requests.keys())
-            .field("notifications", &self.notifications.keys())
+            .field("requests", &self.requests.names().collect::<Vec<_>>())
+            .field(
+                "notifications",
+                &self.notifications.names().collect::<Vec<_>>(),
+            )
             .finish()
     }
 }

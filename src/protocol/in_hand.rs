@@ -9,6 +9,7 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use super::activity::{OpenRequest, Running, thread_name};
+use super::handlers::{self, Handlers};
 use crate::jsonrpc::RequestId;
 use crate::sync::Mutex;
 
@@ -25,6 +26,7 @@ pub(crate) struct InHand {
     count: AtomicUsize,
     /// From when on a handler runs long.
     long: Duration,
+    handlers: Arc<Handlers>,
 }
 
 #[derive(Debug)]
@@ -47,13 +49,18 @@ struct Place {
 
 #[derive(Debug)]
 struct Item {
-    method: Arc<str>,
-    /// None for a notification.
-    id: Option<RequestId>,
+    what: What,
     since: Instant,
     /// Its answer, or its handler, is still to come.
     open: bool,
     run: Option<Run>,
+}
+
+/// What is in hand, by the place of its handler.
+#[derive(Debug)]
+pub(crate) enum What {
+    Request(handlers::Place, RequestId),
+    Notification(handlers::Place),
 }
 
 #[derive(Debug)]
@@ -71,7 +78,7 @@ pub(crate) struct Late {
 }
 
 impl InHand {
-    pub(crate) fn new(long: Duration, now: Instant) -> Self {
+    pub(crate) fn new(long: Duration, handlers: Arc<Handlers>, now: Instant) -> Self {
         let state = State {
             last_turn: 0,
             places: Vec::new(),
@@ -82,29 +89,23 @@ impl InHand {
             state: Mutex::new(state),
             count: AtomicUsize::new(0),
             long,
+            handlers,
         }
     }
 
     /// Something comes in. The key is to be given to [`leave`](Self::leave).
-    pub(crate) fn enter(&self, method: &Arc<str>, id: Option<&RequestId>, now: Instant) -> u64 {
-        self.enter_as(method, id, now, None)
+    pub(crate) fn enter(&self, what: What, now: Instant) -> u64 {
+        self.enter_as(what, now, None)
     }
 
     /// The same for what runs on this thread from now on, unless it has to [`wait`](Self::wait).
-    pub(crate) fn enter_running(&self, method: &Arc<str>, id: &RequestId, now: Instant) -> u64 {
-        self.enter_as(method, Some(id), now, Some(Run::here(now)))
+    pub(crate) fn enter_running(&self, what: What, now: Instant) -> u64 {
+        self.enter_as(what, now, Some(Run::here(now)))
     }
 
-    fn enter_as(
-        &self,
-        method: &Arc<str>,
-        id: Option<&RequestId>,
-        now: Instant,
-        run: Option<Run>,
-    ) -> u64 {
+    fn enter_as(&self, what: What, now: Instant, run: Option<Run>) -> u64 {
         let item = Item {
-            method: Arc::clone(method),
-            id: id.cloned(),
+            what,
             since: now,
             open: true,
             run,
@@ -151,7 +152,7 @@ impl InHand {
             let run = item.run.take();
             let took = run.map(|run| now.saturating_duration_since(run.since));
             late = took.filter(|took| *took >= self.long).map(|took| Late {
-                what: item.what(),
+                what: self.tell(&item.what),
                 took,
             });
         });
@@ -201,13 +202,13 @@ impl InHand {
             .iter_mut()
             .filter_map(|place| place.item.as_mut())
         {
-            let what = item.what();
             let Some(run) = item.run.as_mut().filter(|run| !run.told) else {
                 continue;
             };
             let took = now.saturating_duration_since(run.since);
             if took >= self.long {
                 run.told = true;
+                let what = self.tell(&item.what);
                 late.push(Late { what, took });
             } else {
                 next = next.min(self.long - took);
@@ -224,8 +225,8 @@ impl InHand {
         let state = self.state.lock();
         let items = state.places.iter().filter_map(|place| place.item.as_ref());
         let shown = items.map(|item| OpenRequest {
-            id: item.id.clone(),
-            method: item.method.to_string(),
+            id: item.what.id().cloned(),
+            method: self.method(&item.what).to_owned(),
             age: span(item.since),
             running: item.run.as_ref().map(|run| Running {
                 span: span(run.since),
@@ -236,6 +237,21 @@ impl InHand {
         drop(state);
         shown.sort_by_key(|request| std::cmp::Reverse(request.age));
         shown
+    }
+
+    fn method(&self, what: &What) -> &str {
+        match what {
+            What::Request(place, _) => self.handlers.name_of_request(*place),
+            What::Notification(place) => self.handlers.name_of_notification(*place),
+        }
+    }
+
+    fn tell(&self, what: &What) -> String {
+        let method = self.method(what);
+        match what.id() {
+            Some(id) => format!("request {id} ({method})"),
+            None => format!("notification {method}"),
+        }
     }
 }
 
@@ -255,11 +271,11 @@ impl Run {
     }
 }
 
-impl Item {
-    fn what(&self) -> String {
-        match &self.id {
-            Some(id) => format!("request {id} ({})", self.method),
-            None => format!("notification {}", self.method),
+impl What {
+    fn id(&self) -> Option<&RequestId> {
+        match self {
+            Self::Request(_, id) => Some(id),
+            Self::Notification(_) => None,
         }
     }
 }
@@ -273,10 +289,14 @@ mod tests {
     fn a_handler_that_runs_long_is_told_once_and_when_it_ends() {
         let start = Instant::now();
         let after = |seconds| start + Duration::from_secs(seconds);
-        let in_hand = InHand::new(Duration::from_secs(30), start);
+        let handlers = Handlers::new().request("tools/call", |_, _| {});
+        let handlers = Arc::new(handlers.notification("n", |_, _| {}));
+        let (call, _) = handlers.for_request("tools/call").expect("there");
+        let (note, _) = handlers.for_notification("n").expect("there");
+        let in_hand = InHand::new(Duration::from_secs(30), handlers.clone(), start);
         assert!(in_hand.look(after(1)).is_none());
-        let method = "tools/call".into();
-        let waiting = in_hand.enter_running(&method, &RequestId::from(7), after(10));
+        let request = What::Request(call, RequestId::from(7));
+        let waiting = in_hand.enter_running(request, after(10));
         assert!(in_hand.show(after(10))[0].running.is_some());
         in_hand.wait(waiting);
         assert!(in_hand.show(after(10))[0].running.is_none());
@@ -297,7 +317,7 @@ mod tests {
         let late = in_hand.end_run(waiting, after(125)).expect("it took long");
         assert_eq!(late.took, Duration::from_secs(65));
         assert!(in_hand.look(after(126)).is_none());
-        let quick = in_hand.enter(&"n".into(), None, after(130));
+        let quick = in_hand.enter(What::Notification(note), after(130));
         in_hand.begin_run(quick, after(130));
         assert!(in_hand.end_run(quick, after(131)).is_none());
         in_hand.leave(quick);

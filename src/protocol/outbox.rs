@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 
 use super::activity::{Running, thread_name};
 use crate::error::{Error, ErrorKind, Result};
-use crate::sync::{AtomicBool, Condvar, Mutex};
+use crate::sync::{AtomicBool, AtomicUsize, Condvar, Mutex};
+use crate::transport::clock::about_now;
 use crate::transport::{Sender, SessionMessage};
 
 /// How often one thread writes what others queued meanwhile before it passes the duty on.
@@ -35,6 +36,8 @@ pub(crate) struct Outbox {
     /// The thread that reads has something to do before it waits for more, and will write what is queued then. Once it has said that it no
     /// longer will, it looks into the queue: it finds what was queued by everybody who relied on it.
     seen_to: AtomicBool,
+    /// How much is queued, as [`State::fill`] says it: who reads looks after each answer, and mostly need not take the lock. Written under it.
+    fill: AtomicUsize,
     max_bytes: usize,
 }
 
@@ -83,6 +86,7 @@ impl Outbox {
             state: Mutex::new(state),
             changed: Condvar::new(),
             seen_to: AtomicBool::new(false),
+            fill: AtomicUsize::new(0),
             max_bytes,
         }
     }
@@ -122,6 +126,7 @@ impl Outbox {
         {
             state.bytes += len;
             state.queue.push_back(message);
+            self.fill.store(state.fill(), Ordering::Release);
         }
         Ok(())
     }
@@ -172,7 +177,7 @@ impl Outbox {
             return Flush::Done;
         };
         state.held_since = None;
-        state.writer = Some((std::thread::current(), Instant::now()));
+        state.writer = Some((std::thread::current(), about_now()));
         let mut batch = VecDeque::new();
         for round in 1.. {
             std::mem::swap(&mut state.queue, &mut batch);
@@ -183,6 +188,7 @@ impl Outbox {
                 .unwrap_or_else(|_| Err(Error::new(ErrorKind::Io, "the transport panicked")));
             state = self.state.lock();
             state.bytes = state.bytes.saturating_sub(taken - bytes_of(&batch));
+            self.fill.store(state.fill(), Ordering::Release);
             self.changed.notify_all();
             match sent {
                 Ok(()) => state.cut = false,
@@ -190,6 +196,7 @@ impl Outbox {
                     // What came in meanwhile goes behind what is left.
                     batch.append(&mut state.queue);
                     state.queue = batch;
+                    self.fill.store(state.fill(), Ordering::Release);
                     state.cut = true;
                     state.sender = Some(sender);
                     drop(state);
@@ -228,6 +235,9 @@ impl Outbox {
     /// Whether the reading thread has to see to what is queued, since nobody writes: at once when it will wait for input next, a little
     /// later while there is `more_input` to answer, so that several answers leave together.
     pub(crate) fn is_due(&self, more_input: bool) -> bool {
+        if more_input && self.fill.load(Ordering::Acquire) < TOGETHER {
+            return false;
+        }
         let mut state = self.state.lock();
         let waits = state.sender.is_some() && (state.cut || !state.queue.is_empty());
         waits && (!more_input || state.is_enough())
@@ -280,6 +290,11 @@ impl State {
     /// One message is always taken, whatever its size.
     fn has_room(&self, len: usize, max: usize) -> bool {
         self.bytes == 0 || self.bytes.saturating_add(len) <= max
+    }
+
+    /// No less than [`TOGETHER`] when there are so many messages, or [`TOGETHER_BYTES`] of them.
+    fn fill(&self) -> usize {
+        self.queue.len() + self.bytes / (TOGETHER_BYTES / TOGETHER)
     }
 
     /// Whether enough is queued to be written while more could be added. The clock is asked for every fourth answer only, so that three slow

@@ -12,16 +12,19 @@
 //! is the one who decides its outcome. So there is one outcome, and nothing is delivered for a call after it returned.
 //!
 //! **Locks:** the table's before a slot's.
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::Thread;
 use std::time::Instant;
+
+use rustc_hash::FxHashMap;
 
 use super::activity::{PendingCall, thread_name};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::{Malformed, RequestId, Response};
-use crate::sync::{Condvar, Mutex};
+use crate::sync::{AtomicUsize, Condvar, Mutex};
 
 /// How many ended calls are remembered, to tell a late answer from one to an id that was never used.
 const RETIRED: usize = 256;
@@ -64,6 +67,8 @@ impl Progress {
 #[derive(Debug, Default)]
 pub(crate) struct Slot {
     state: Mutex<SlotState>,
+    /// What the state holds, as [`SlotState::summary`] says it: who reads looks after each message, and need not take the lock. Written under it.
+    summary: AtomicUsize,
     changed: Condvar,
 }
 
@@ -94,29 +99,49 @@ pub(crate) enum There {
     Nudge,
 }
 
+impl SlotState {
+    const NUDGED: usize = 1 << (usize::BITS - 1);
+    const OUTCOME: usize = 1 << (usize::BITS - 2);
+
+    /// Two bits, and how much progress there is.
+    fn summary(&self) -> usize {
+        let bit = |is_there, bit| if is_there { bit } else { 0 };
+        bit(self.nudged, Self::NUDGED)
+            | bit(self.outcome.is_some(), Self::OUTCOME)
+            | self.progress.len()
+    }
+}
+
 impl Slot {
+    fn change<T>(&self, change: impl FnOnce(&mut SlotState) -> T) -> T {
+        let mut state = self.state.lock();
+        let changed = change(&mut state);
+        self.summary.store(state.summary(), Ordering::Release);
+        changed
+    }
+
     /// Takes what is there, in the order in which it came.
     pub(crate) fn take(&self) -> Option<Found> {
-        let mut state = self.state.lock();
-        match state.progress.pop_front() {
+        self.change(|state| match state.progress.pop_front() {
             Some(progress) => Some(Found::Progress(progress)),
             None => state.outcome.take().map(Found::Outcome),
-        }
+        })
     }
 
     /// Forgets a nudge: the caller is looking. One that comes later is for its next look.
     pub(crate) fn look_up(&self) {
-        self.state.lock().nudged = false;
+        if self.look() == There::Nudge {
+            self.change(|state| state.nudged = false);
+        }
     }
 
-    /// What is there for the caller.
+    /// What is there for the caller: at least what came before, from whichever thread, when this one was told so.
     pub(crate) fn look(&self) -> There {
-        let state = self.state.lock();
-        match (state.nudged, &state.outcome, state.progress.len()) {
-            (true, ..) => There::Nudge,
-            (false, Some(_), _) => There::Outcome,
-            (false, None, 0) => There::Nothing,
-            (false, None, count) => There::Progress(count),
+        match self.summary.load(Ordering::Acquire) {
+            0 => There::Nothing,
+            nudged if nudged & SlotState::NUDGED != 0 => There::Nudge,
+            outcome if outcome & SlotState::OUTCOME != 0 => There::Outcome,
+            count => There::Progress(count),
         }
     }
 
@@ -133,38 +158,40 @@ impl Slot {
         }
         state.waiting = false;
         state.nudged = false;
+        self.summary.store(state.summary(), Ordering::Release);
     }
 
     /// Makes the caller look up. Returns whether it is waiting in the slot.
     pub(crate) fn nudge(&self) -> bool {
-        let mut state = self.state.lock();
-        state.nudged = true;
-        let waiting = state.waiting;
-        drop(state);
+        let waiting = self.change(|state| {
+            state.nudged = true;
+            state.waiting
+        });
         self.changed.notify_one();
         waiting
     }
 
     /// Queues progress; returns whether older progress had to give way to it.
     fn report(&self, progress: Progress, max: usize) -> bool {
-        let mut state = self.state.lock();
-        let merged = state.progress.len() >= max.max(1);
-        if merged {
-            state.progress.pop_back();
-        }
-        state.progress.push_back(progress);
-        state.waiting = false;
-        drop(state);
+        let merged = self.change(|state| {
+            let merged = state.progress.len() >= max.max(1);
+            if merged {
+                state.progress.pop_back();
+            }
+            state.progress.push_back(progress);
+            state.waiting = false;
+            merged
+        });
         self.changed.notify_one();
         merged
     }
 
     fn complete(&self, outcome: Outcome) {
-        let mut state = self.state.lock();
-        debug_assert!(state.outcome.is_none(), "the table hands a slot out once");
-        state.outcome = Some(outcome);
-        state.waiting = false;
-        drop(state);
+        self.change(|state| {
+            debug_assert!(state.outcome.is_none(), "the table hands a slot out once");
+            state.outcome = Some(outcome);
+            state.waiting = false;
+        });
         self.changed.notify_one();
     }
 }
@@ -232,7 +259,8 @@ pub(crate) struct Calls {
 #[derive(Debug)]
 struct Table {
     last_id: i64,
-    owed: HashMap<i64, Asked>,
+    // The ids are ours, so that a quick hash will do: what a peer names is only looked up.
+    owed: FxHashMap<i64, Asked>,
     retired: VecDeque<i64>,
     closed: Option<Error>,
 }
@@ -241,7 +269,7 @@ impl Calls {
     pub(crate) fn new(max_calls: usize, max_events: usize) -> Self {
         let table = Table {
             last_id: 0,
-            owed: HashMap::new(),
+            owed: FxHashMap::default(),
             retired: VecDeque::new(),
             closed: None,
         };

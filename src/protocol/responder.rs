@@ -13,6 +13,8 @@ use serde::Serialize;
 use super::call::{self, StartedCall, Turn};
 use super::cancel::CancelToken;
 use super::core::Core;
+use super::handlers::Place;
+use super::in_hand::What;
 use super::incoming::Exchange;
 use super::log::LogLevel;
 use super::outlet::{ExchangeHandle, Origin, Outlet};
@@ -31,7 +33,8 @@ use crate::transport::SessionMessage;
 pub struct Responder {
     core: Arc<Core>,
     exchange: Arc<Exchange>,
-    method: Arc<str>,
+    /// The place of the handler.
+    place: Place,
     answered: bool,
     /// Whether the request is one of those in hand.
     admitted: bool,
@@ -44,17 +47,21 @@ impl Responder {
     pub(crate) fn new(
         core: Arc<Core>,
         exchange: Arc<Exchange>,
-        method: &Arc<str>,
+        place: Place,
         key: Option<u64>,
     ) -> Self {
         Self {
             core,
             exchange,
-            method: Arc::clone(method),
+            place,
             answered: false,
             admitted: true,
             key,
         }
+    }
+
+    fn method(&self) -> &str {
+        self.core.handlers.name_of_request(self.place)
     }
 
     /// The id of the request.
@@ -135,8 +142,8 @@ impl Responder {
         self.core.admitted.fetch_add(1, Ordering::SeqCst);
         let handle = ExchangeHandle::new(Arc::clone(&self.core), &exchange);
         let (in_hand, now) = (&self.core.engine().in_hand, Instant::now());
-        let key = in_hand.enter(&self.method, Some(self.id()), now);
-        let detached = Self::new(Arc::clone(&self.core), exchange, &self.method, Some(key));
+        let key = in_hand.enter(What::Request(self.place, self.id().clone()), now);
+        let detached = Self::new(Arc::clone(&self.core), exchange, self.place, Some(key));
         Some((detached, handle))
     }
 
@@ -160,20 +167,22 @@ impl Responder {
     /// [`ErrorKind::Invalid`] when `result` can't be written as JSON (the peer gets an internal error), [`ErrorKind::Cancelled`] or
     /// [`ErrorKind::Closed`] when nobody waits any more.
     pub fn respond(self, result: &impl Serialize) -> Result<()> {
-        self.respond_with(|buffer| serde_json::to_writer(buffer, result))
+        let memory = Vec::with_capacity(256);
+        self.respond_with(memory, |buffer| serde_json::to_writer(buffer, result))
     }
 
-    /// The same with a result that is appended to the answer by a function.
+    /// The same with a result that is appended to the answer by a function, in memory that nobody needs any more.
     pub(crate) fn respond_with(
         mut self,
+        memory: Vec<u8>,
         append: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
     ) -> Result<()> {
-        match jsonrpc::write_result_with(self.id(), append) {
+        match jsonrpc::write_result_with(memory, self.id(), append) {
             Ok(text) => self.answer(text, None),
             Err(error) => {
                 let why = format!(
                     "the result of {} can't be written as JSON: {error}",
-                    self.method
+                    self.method()
                 );
                 self.fail(&why)?;
                 Err(Error::new(ErrorKind::Invalid, why))
@@ -230,7 +239,7 @@ impl Responder {
     /// Ends the request with a notification and its result, queued without waiting; to be written by [`Core::write_soon`].
     pub(crate) fn conclude(mut self, farewell: Vec<u8>, result: &impl Serialize) -> Result<()> {
         let text = jsonrpc::write_result(self.id(), result).map_err(|error| {
-            let text = format!("the result of {} is not JSON: {error}", self.method);
+            let text = format!("the result of {} is not JSON: {error}", self.method());
             Error::new(ErrorKind::Invalid, text)
         })?;
         self.answered = true;
@@ -245,13 +254,13 @@ impl Responder {
             format!(
                 "request {} ({}) of '{}': {why}",
                 self.exchange.id,
-                self.method,
+                self.method(),
                 self.core.peer()
             )
         };
         self.core.log(LogLevel::Error, text);
         let kind = ServerEventKind::HandlerFailed;
-        self.core.trouble(kind, Some(&self.method), text);
+        self.core.trouble(kind, Some(self.method()), text);
         let text = jsonrpc::write_error(
             Some(&self.exchange.id),
             &RpcError::internal("internal error"),
@@ -303,7 +312,7 @@ impl fmt::Debug for Responder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Responder")
             .field("id", &self.exchange.id)
-            .field("method", &self.method)
+            .field("method", &self.method())
             .finish_non_exhaustive()
     }
 }

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::{Arc, LazyLock};
-use std::time::Instant;
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -30,6 +29,10 @@ use crate::schema::{
 };
 use crate::spare;
 use crate::sync::Mutex;
+use crate::transport::clock::about_now;
+
+/// The memory of a request up to this size becomes that of its answer.
+const SMALL_REQUEST: usize = 1 << 10;
 
 /// The call that a handler serves.
 ///
@@ -279,7 +282,7 @@ impl Context {
         (progress.total, progress.message) = (total, message.map(str::to_owned));
         // The lock is held while the message is sent, so that those of several threads go out in growing order.
         let mut pace = self.0.pace.lock();
-        if let Some(progress) = pace.admit(progress, Instant::now()) {
+        if let Some(progress) = pace.admit(progress, about_now()) {
             self.send(progress);
         }
     }
@@ -315,7 +318,7 @@ impl Context {
     ///
     /// Spec: Server Features, Utilities, "Logging" (every revision).
     pub fn log(&self, level: LoggingLevel, logger: Option<&str>, data: impl Serialize) {
-        if !self.wants_log(&level) || !self.0.logs.lock().take(Instant::now()) {
+        if !self.wants_log(&level) || !self.0.logs.lock().take(about_now()) {
             return;
         }
         let Ok(mut params) = LoggingMessageNotificationParams::new(level, &data) else {
@@ -421,10 +424,13 @@ impl Context {
                     terms,
                     ..
                 } = *self.0;
-                // The answer can have its memory.
-                spare::give(request.into_memory());
+                // The answer can have its memory, if it does not keep much of it while it waits to be written.
+                let mut memory = request.into_memory();
+                if memory.capacity() > SMALL_REQUEST {
+                    spare::give(std::mem::take(&mut memory));
+                }
                 let meta = link.server.written_meta(terms.revision);
-                responder.respond_with(|buffer| append(&result, meta, buffer))
+                responder.respond_with(memory, |buffer| append(&result, meta, buffer))
             }
             Err(error) => self.refuse(error),
         }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::{Limits, Received, Receiver, Sender, SessionMessage};
 use crate::error::{Error, ErrorKind, Result};
-use crate::jsonrpc::{Line, LineBuffer, end_line};
+use crate::jsonrpc::{Line, LineBuffer, append_line, end_line};
 
 /// Queued messages are joined into one write up to this size. A longer one goes alone, from its own buffer.
 const JOINED_BYTES: usize = 64 << 10;
@@ -159,16 +159,18 @@ impl<O: Output> LineSender<O> {
             return false;
         };
         self.current = first.text;
+        let mut bytes = self.current.len() + 1;
+        let with_it = queue.iter().take_while(|next| {
+            bytes += next.text.len() + 1;
+            bytes <= JOINED_BYTES
+        });
+        let with_it = with_it.count();
+        if with_it > 0 {
+            self.current.reserve_exact(bytes - self.current.len());
+        }
         end_line(&mut self.current);
-        while queue
-            .front()
-            .is_some_and(|next| self.current.len() + next.text.len() < JOINED_BYTES)
-        {
-            let Some(mut next) = queue.pop_front() else {
-                break;
-            };
-            end_line(&mut next.text);
-            self.current.append(&mut next.text);
+        for next in queue.drain(..with_it) {
+            append_line(&mut self.current, &next.text);
         }
         true
     }

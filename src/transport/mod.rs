@@ -21,6 +21,7 @@
 )]
 pub(crate) mod carrier;
 mod child;
+pub(crate) mod clock;
 mod faults;
 mod framing;
 pub mod http;

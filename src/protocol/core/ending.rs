@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::super::log::LogLevel;
 use super::super::peer::Peer;
-use super::{CREW_OF, Core, Ending, FAREWELL, HANDLER_OF, Life};
+use super::{CREW_OF, Core, Ending, FAREWELL, Life};
 use crate::error::{Error, ErrorKind};
 use crate::sync::MutexGuard;
 
@@ -126,10 +126,6 @@ impl Core {
     /// Ends everything in order; idempotent and bounded in time. See the module's page.
     pub(in crate::protocol) fn close(self: &Arc<Self>, how: Ending) {
         let own_thread = usize::from(CREW_OF.get() == self.address());
-        let own_handler = usize::from(
-            HANDLER_OF
-                .with_borrow(|core| core.as_ref().is_some_and(|core| Arc::ptr_eq(core, self))),
-        );
         let patience = self.settings.drain + Duration::from_secs(8);
         let mut life = self.life.lock();
         if life.closing {
@@ -162,7 +158,7 @@ impl Core {
         self.fail_calls(&reason);
         self.cancel_requests();
         self.engine().crew.wait_for_handlers(
-            own_handler.max(own_thread),
+            own_thread,
             Instant::now() + self.settings.drain.min(Duration::from_secs(1)),
         );
         self.engine()

@@ -11,6 +11,7 @@ use super::super::keepalive::{Beat, PingParams, Pulse};
 use super::super::log::LogLevel;
 use super::Core;
 use crate::error::Span;
+use crate::transport::clock::about_now;
 
 impl Core {
     /// Does what its time has come for, and tells how long the thread that reads may wait for input; `None` for as long as it likes.
@@ -95,7 +96,7 @@ impl Core {
     pub(super) fn seen(self: &Arc<Self>, key: u64, handler: impl FnOnce() + Send + 'static) -> Job {
         let core = Arc::clone(self);
         Box::new(move || {
-            core.engine().in_hand.begin_run(key, Instant::now());
+            core.engine().in_hand.begin_run(key, about_now());
             let _run = core.running(key);
             handler();
         })
@@ -133,7 +134,7 @@ pub(super) struct Run<'a> {
 
 impl Drop for Run<'_> {
     fn drop(&mut self) {
-        if let Some(late) = self.core.engine().in_hand.end_run(self.key, Instant::now()) {
+        if let Some(late) = self.core.engine().in_hand.end_run(self.key, about_now()) {
             self.core.log_late(&late, "took");
         }
     }

@@ -5,11 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::super::crew::{Duty, Hands, Job, Work};
+use super::super::crew::{Duty, Hands, Run, Work};
 use super::super::log::LogLevel;
 use super::super::outgoing::{Slot, There};
 use super::routing::Taken;
-use super::{CREW_OF, Core, HANDLER_OF, STANDING, Standing, Stint};
+use super::{CREW_OF, Core, IN_HANDLER, OWN_CORE, STANDING, Standing, Stint};
 use crate::error::Result;
 use crate::transport::{Receiver, Stack};
 
@@ -41,6 +41,7 @@ impl Core {
 
     pub(super) fn serve_duties(self: Arc<Self>) {
         CREW_OF.set(self.address());
+        OWN_CORE.set(Some(Arc::clone(&self)));
         let mut has_come = true;
         loop {
             let (duty, hands) = self.engine().crew.next_duty(std::mem::take(&mut has_come));
@@ -64,20 +65,26 @@ impl Core {
                 }
             }
         }
+        OWN_CORE.set(None);
         self.engine().crew.thread_left();
     }
 
     /// Runs a handler, which may give its place up while it waits for the peer.
     fn run(self: &Arc<Self>, work: Work) {
-        let outer = HANDLER_OF.replace(Some(Arc::clone(self)));
+        IN_HANDLER.set(true);
         self.run_seen(work);
-        HANDLER_OF.set(outer);
+        IN_HANDLER.set(false);
     }
 
     /// Runs a handler, which was said to run and can be seen meanwhile.
     pub(super) fn run_seen(self: &Arc<Self>, work: Work) {
         let _run = work.key.map(|key| self.running(key));
-        self.run_guarded(work.run);
+        match work.run {
+            Run::Serve(place, request, responder) => {
+                self.run_guarded(|| self.handlers.serve(place, request, responder));
+            }
+            Run::Job(job) => self.run_guarded(job),
+        }
     }
 
     /// Has another thread run a handler, which was said to run here.
@@ -89,7 +96,7 @@ impl Core {
         self.provide(hands);
     }
 
-    pub(super) fn run_guarded(self: &Arc<Self>, job: Job) {
+    pub(super) fn run_guarded(self: &Arc<Self>, job: impl FnOnce()) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(job)) {
             self.log(LogLevel::Error, || {
                 format!(
@@ -103,7 +110,10 @@ impl Core {
 
     /// Frees the worker's place of the handler that runs on this thread, until the guard is dropped.
     pub(in crate::protocol) fn leave_worker(&self) -> WorkerPlace {
-        let core = HANDLER_OF.take();
+        let core = IN_HANDLER
+            .take()
+            .then(|| OWN_CORE.with_borrow(Clone::clone))
+            .flatten();
         if let Some(core) = &core {
             let hands = core.engine().crew.blocked();
             core.provide(hands);
@@ -247,15 +257,12 @@ impl Core {
                     return Stint::Ended;
                 }
             }
-            if self.engine().outbox.is_due(false) {
-                let hands = self.engine().crew.want_flush();
-                self.provide(hands);
-            }
-            // Messages for others, however many, must not keep the caller past its time. It is looked at when all is taken in that was read,
-            // and now and then, since a peer that floods may always have sent more.
+            // Messages for others, however many, must not keep the caller past its time, nor what answers them from being written. Both are
+            // looked at when all is taken in that was read, and now and then, since a peer that floods may always have sent more.
             unseen += 1;
             if unseen == BURST || !receiver.has_message() {
                 unseen = 0;
+                self.have_written();
                 now = Instant::now();
                 patience = until.saturating_duration_since(now);
             }
@@ -265,9 +272,20 @@ impl Core {
                 return Stint::Quiet;
             }
         }
+        if unseen > 0 {
+            self.have_written();
+        }
         let hands = self.engine().crew.pass_on(receiver);
         self.provide(hands);
         Stint::Found
+    }
+
+    /// Has a thread of the crew write what reading has queued.
+    fn have_written(self: &Arc<Self>) {
+        if self.engine().outbox.is_due(false) {
+            let hands = self.engine().crew.want_flush();
+            self.provide(hands);
+        }
     }
 }
 
@@ -284,7 +302,7 @@ impl Drop for WorkerPlace {
     fn drop(&mut self) {
         if let Some(core) = self.0.take() {
             core.engine().crew.unblocked();
-            HANDLER_OF.set(Some(core));
+            IN_HANDLER.set(true);
         }
     }
 }

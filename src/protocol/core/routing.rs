@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 
 use super::super::cancel::Callback;
-use super::super::crew::{Job, Work};
-use super::super::handlers::RequestHandler;
+use super::super::crew::{Job, Run, Work};
+use super::super::in_hand::What;
 use super::super::incoming::{Batch, Exchange, Refusal};
 use super::super::log::LogLevel;
 use super::super::outgoing::{Delivery, Due, OnEnd, Outcome, Progress};
@@ -25,6 +25,7 @@ use crate::jsonrpc::members::Members;
 use crate::jsonrpc::{
     self, Form, Malformed, Message, Notification, Parsed, Request, RequestId, TooLong,
 };
+use crate::transport::clock::about_now;
 use crate::transport::{Received, Receiver, SessionMessage};
 
 /// Reads the params of a progress notification. There may be very many of them, so no more is done than that.
@@ -194,7 +195,7 @@ impl Core {
     pub(super) fn settle(self: &Arc<Self>, due: impl IntoIterator<Item = Due>) {
         for (callback, outcome) in due {
             match callback {
-                OnEnd::Quick(on_end) => self.run_guarded(Box::new(move || on_end(outcome))),
+                OnEnd::Quick(on_end) => self.run_guarded(|| on_end(outcome)),
                 OnEnd::InOrder(on_end) => self.push_owed(Box::new(move || on_end(outcome))),
             }
         }
@@ -217,14 +218,14 @@ impl Core {
             self.end_batch_member(origin);
             return Taken::Done;
         }
-        let Some((method, handler)) = self.handlers.for_request(request.method()) else {
+        let Some((place, handler)) = self.handlers.for_request(request.method()) else {
             return refuse(RpcError::method_not_found(request.method()));
         };
-        let RequestHandler { call, quick } = handler;
+        let quick = handler.quick;
         if !quick && !self.has_room() {
             count(&self.engine().counters.refused_busy);
             let error = busy(self.settings.limits.max_requests);
-            self.trouble(ServerEventKind::Busy, Some(method), || {
+            self.trouble(ServerEventKind::Busy, Some(request.method()), || {
                 error.message.clone()
             });
             return refuse(error);
@@ -243,18 +244,18 @@ impl Core {
         if let Some(outlet) = &origin.outlet {
             outlet.attach(ExchangeHandle::new(Arc::clone(self), &exchange));
         }
-        let (call, quick) = (Arc::clone(call), *quick);
         // What is answered at once is not worth to be seen.
         let key = (!quick).then(|| {
             let in_hand = &self.engine().in_hand;
-            in_hand.enter_running(method, request.id(), Instant::now())
+            let what = What::Request(place, request.id().clone());
+            in_hand.enter_running(what, about_now())
         });
-        let responder = Responder::new(Arc::clone(self), exchange, method, key);
-        let run = Box::new(move || call(request, responder));
+        let responder = Responder::new(Arc::clone(self), exchange, place, key);
         if quick {
-            self.run_guarded(run);
+            self.run_guarded(|| self.handlers.serve(place, request, responder));
             return Taken::Done;
         }
+        let run = Run::Serve(place, request, responder);
         Taken::Work(Work { run, key })
     }
 
@@ -275,9 +276,10 @@ impl Core {
                 if let Some(quick) = self.handlers.for_quick_notification(method) {
                     quick(&peer, &notification);
                 }
-                if let Some((method, handler)) = self.handlers.for_notification(method) {
+                if let Some((place, handler)) = self.handlers.for_notification(method) {
                     let handler = Arc::clone(handler);
-                    let key = self.engine().in_hand.enter(method, None, Instant::now());
+                    let what = What::Notification(place);
+                    let key = self.engine().in_hand.enter(what, about_now());
                     let leaving = Leaving(Arc::clone(self), key);
                     self.push_serial(self.seen(key, move || {
                         let _leaving = leaving;
@@ -356,6 +358,7 @@ impl Core {
 
     /// Runs the handler of a request, which was left before, on a thread of the connection.
     pub(crate) fn run_later(self: &Arc<Self>, key: Option<u64>, run: Job) {
+        let run = Run::Job(run);
         let hands = self.engine().crew.push_work(Work { run, key });
         self.provide(hands);
     }

@@ -15,6 +15,7 @@ use super::super::responder::response_of;
 use super::{CALL_TURN, CANCELLED, Core, Ending, STANDING, Standing, WRITE_TURN};
 use crate::error::{Error, ErrorCode, ErrorKind, Result};
 use crate::jsonrpc::{self, RequestId};
+use crate::transport::clock::about_now;
 use crate::transport::{Limits, SessionMessage};
 
 impl Core {
@@ -342,7 +343,7 @@ impl Core {
         let Some(engine) = self.engine.get() else {
             return;
         };
-        let turn = Instant::now() + WRITE_TURN;
+        let turn = about_now() + WRITE_TURN;
         let turn = deadline.map_or(turn, |deadline| deadline.min(turn));
         match engine.outbox.flush(turn) {
             Flush::Done => {}

@@ -1,5 +1,6 @@
 //! Unix.
 
+pub(crate) mod clock;
 pub(crate) mod fd;
 pub(crate) mod process;
 pub(crate) mod random;
