@@ -5,14 +5,18 @@
 
 use std::fmt;
 use std::io::{self, Read};
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use ureq::http::{HeaderValue, Method, Request, Response, Uri};
 #[cfg(feature = "tls")]
 use ureq::tls::TlsConfig;
+use ureq::unversioned::resolver::DefaultResolver;
+use ureq::unversioned::transport::{Connector, DefaultConnector};
 use ureq::{Agent, AsSendBody, Body, Proxy, SendBody};
 
+use super::gather::Gathering;
 #[cfg(feature = "tls")]
 use super::tls;
 use crate::transport::lock;
@@ -51,6 +55,8 @@ pub(super) struct Lanes {
 
 pub(super) struct Lane {
     agent: Agent,
+    /// Whether something of the current request has left.
+    has_sent: Arc<AtomicBool>,
     pub(super) buffer: Vec<u8>,
 }
 
@@ -100,9 +106,13 @@ impl Lanes {
             .max_idle_age(IDLE);
         #[cfg(feature = "tls")]
         let config = config.tls_config(self.route.tls.clone());
-        let config = config.build();
+        let has_sent = Arc::default();
+        let connector = DefaultConnector::default().chain(Gathering {
+            has_sent: Arc::clone(&has_sent),
+        });
         Lane {
-            agent: Agent::new_with_config(config),
+            agent: Agent::with_parts(config.build(), connector, DefaultResolver::default()),
+            has_sent,
             buffer: vec![0; BUFFER],
         }
     }
@@ -129,10 +139,11 @@ impl Lanes {
             is_taken: false,
         };
         let body = SendBody::from_reader(&mut text);
+        lane.has_sent.store(false, Ordering::Relaxed);
         let done = self.carry(lane, Request::from_parts(head, body), deadline);
         done.map_err(|error| Failed {
             // Without its body a request is none.
-            sent: text.is_taken && !is_refused(&error),
+            sent: text.is_taken && lane.has_sent.load(Ordering::Relaxed) && !is_refused(&error),
             error,
         })
     }

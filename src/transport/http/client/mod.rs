@@ -19,6 +19,7 @@
 //! Spec: Transports, "Streamable HTTP" (2025-03-26 and later), "HTTP with SSE" (2024-11-05).
 
 mod credentials;
+mod gather;
 mod lane;
 mod refusal;
 mod stream;
