@@ -64,7 +64,7 @@ impl RequestId {
 }
 
 /// A number of one to eighteen digits that is written as `i64` would be.
-fn short_number(digits: &[u8]) -> Option<i64> {
+pub(crate) fn short_number(digits: &[u8]) -> Option<i64> {
     if !(1..=18).contains(&digits.len()) || (digits[0] == b'0' && digits.len() > 1) {
         return None;
     }

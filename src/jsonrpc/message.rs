@@ -289,12 +289,15 @@ impl Message {
 
 fn read_method(text: &str, place: &Range<usize>) -> Option<Method> {
     let written = &text[place.clone()];
-    let name = written.strip_prefix('"')?.strip_suffix('"')?;
-    if next_special(name.as_bytes(), 0) < name.len() {
+    let name = place.start + 1..place.end - 1;
+    if !written.starts_with('"') {
+        return None;
+    }
+    if next_special(text.as_bytes(), name.start) < name.end {
         let method: Option<Box<str>> = serde_json::from_str(written).ok();
         return method.map(Method::Decoded);
     }
-    Some(Method::Span(place.start + 1..place.end - 1))
+    Some(Method::Span(name))
 }
 
 fn excerpt_of(bytes: &[u8]) -> Box<str> {

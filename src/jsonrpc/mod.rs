@@ -13,6 +13,7 @@ pub(crate) mod text;
 mod write;
 
 pub use id::RequestId;
+pub(crate) use id::short_number;
 pub(crate) use line::append_line;
 pub use line::{Line, LineBuffer, TooLong, end_line};
 pub use message::{Form, Malformed, Message, Notification, Parsed, RawResult, Request, Response};

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::cancel::CancelToken;
-use super::core::{Core, Reading, Stint};
+use super::core::{Core, Reading, Stint, Waiter};
 use super::deadline::{Bound, Deadline};
-use super::outgoing::{About, Found, OnEnd, Outcome, Progress, Slot};
+use super::outgoing::{About, Found, OnEnd, Outcome, Progress, Slot, There};
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::{RawResult, RequestId};
 use crate::schema::{JsonObject, LoggingLevel, TraceContext, meta_key};
@@ -322,6 +322,13 @@ impl Call<'_> {
         self.core.engine().calls.give_up(self.id);
     }
 
+    fn waiter(&self) -> Waiter<'_> {
+        Waiter {
+            id: self.id,
+            slot: &self.slot,
+        }
+    }
+
     fn wait(&mut self, options: &mut CallOptions<'_>) -> Result<Outcome> {
         let slot = Arc::clone(&self.slot);
         let _nudge = options
@@ -333,6 +340,7 @@ impl Call<'_> {
             // A nudge that is left over would end each turn of reading before it began.
             self.slot.look_up();
             let mut now = Instant::now();
+            let mut looked_at = None;
             while let Some(found) = self.slot.take() {
                 let progress = match found {
                     Found::Outcome(outcome) => return Ok(outcome),
@@ -344,9 +352,17 @@ impl Call<'_> {
                     now = about_now();
                 }
                 // Progress that never ends must not keep the caller from looking.
-                if let Some(error) = self.over(now, options) {
+                if let Some(error) = self.cancelled(options) {
                     return Err(error);
                 }
+                if looked_at.replace(now) != Some(now)
+                    && let Some(error) = self.late(now, options)
+                {
+                    return Err(error);
+                }
+            }
+            if looked_at.is_some() {
+                now = Instant::now();
             }
             if let Some(error) = self.over(now, options) {
                 return Err(error);
@@ -361,12 +377,13 @@ impl Call<'_> {
             };
             match receiver {
                 Some(receiver) => {
-                    let until = Instant::now() + STINT;
+                    let until = now + STINT;
                     let until = self
                         .deadline
                         .at()
                         .map_or(until, |deadline| until.min(deadline));
-                    may_lead = match self.core.read_for_caller(receiver, &self.slot, until) {
+                    let waiter = self.waiter();
+                    may_lead = match self.core.read_for_caller(receiver, waiter, now, until) {
                         Stint::Found => true,
                         Stint::Quiet | Stint::Ended => false,
                     };
@@ -381,10 +398,11 @@ impl Call<'_> {
 
     /// Why the caller waits no longer, if it is so.
     fn over(&mut self, now: Instant, options: &CallOptions<'_>) -> Option<Error> {
-        if let Some(error) = self.cancelled(options) {
-            return Some(error);
-        }
-        if self.deadline.passed(now) == Some(Bound::Timeout)
+        self.cancelled(options).or_else(|| self.late(now, options))
+    }
+
+    fn late(&mut self, now: Instant, options: &CallOptions<'_>) -> Option<Error> {
+        if self.deadline.passed(now)? == Bound::Timeout
             && let Some(seen) = self.core.person_seen(now)
         {
             self.deadline.extend(seen);
@@ -425,18 +443,23 @@ impl Call<'_> {
         let token = options.cancel.as_ref();
         let _ended = token.map(|token| token.on_trigger(move || ending.end()));
         let _place = self.core.leave_worker();
-        let (core, slot, on_progress) = (self.core, &self.slot, &mut options.on_progress);
-        let mut outcome = None;
+        let (core, waiter, on_progress) = (self.core, self.waiter(), &mut options.on_progress);
+        let (mut outcome, mut seen) = (None, None);
         let carried = carrier.exchange(&message, &ticket, &mut |received| {
-            core.take_carried(received);
-            while let Some(found) = slot.take() {
+            core.take_carried(received, Some(waiter));
+            while waiter.slot.look() != There::Nothing
+                && let Some(found) = waiter.slot.take()
+            {
                 match found {
                     Found::Outcome(found) => {
                         outcome = Some(found);
                         return ControlFlow::Break(());
                     }
                     Found::Progress(progress) => {
-                        patience.deadline.lock().extend(Instant::now());
+                        let now = about_now();
+                        if seen.replace(now) != Some(now) {
+                            patience.deadline.lock().extend(now);
+                        }
                         if let Some(callback) = on_progress {
                             callback(progress);
                         }

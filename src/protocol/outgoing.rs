@@ -361,13 +361,16 @@ impl Calls {
         };
         let table = self.table.lock();
         match table.owed.get(&number).map(|asked| &asked.owed) {
-            Some(Owed::Caller(slot)) => {
-                (Delivery::Delivered, slot.report(progress, self.max_events))
-            }
+            Some(Owed::Caller(slot)) => (Delivery::Delivered, self.report_to(slot, progress)),
             Some(Owed::Callback(_)) => (Delivery::Delivered, false),
             None if table.retired.contains(&number) => (Delivery::Late, false),
             None => (Delivery::Unknown, false),
         }
+    }
+
+    /// Hands progress to a caller that waits, and that is the one who hands it. Returns whether older progress gave way.
+    pub(crate) fn report_to(&self, slot: &Slot, progress: Progress) -> bool {
+        slot.report(progress, self.max_events)
     }
 
     /// Whether the outcome of a request is still to come.

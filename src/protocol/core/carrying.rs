@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::super::cancel::CancelToken;
 use super::super::log::{LogHook, LogLevel, tell};
 use super::super::outgoing::Outcome;
-use super::routing::Taken;
+use super::routing::{Taken, Waiter};
 use super::{Core, STANDING, Standing};
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::RequestId;
@@ -62,13 +62,20 @@ impl Core {
         self.carrier.as_ref()
     }
 
-    /// Takes in what came while this thread waits for an answer.
-    pub(in crate::protocol) fn take_carried(self: &Arc<Self>, received: Received) {
+    /// Takes in what came while this thread waits for an answer, for a caller if there is one.
+    pub(in crate::protocol) fn take_carried(
+        self: &Arc<Self>,
+        received: Received,
+        reader: Option<Waiter<'_>>,
+    ) {
         let outer = STANDING.replace(Standing::Reading(self.address()));
         let taken = self.take(received);
         STANDING.set(outer);
-        if let Some(Taken::Work(work)) = taken {
-            self.run_elsewhere(work);
+        let Some(taken) = taken else { return };
+        let asks_nothing = matches!(taken, Taken::Progress(..));
+        self.hand_on(taken, reader);
+        if asks_nothing {
+            return;
         }
         if self.engine().outbox.is_due(false) {
             let hands = self.engine().crew.want_flush();
@@ -90,7 +97,7 @@ impl Core {
         let (core, ticket) = (Arc::clone(self), Arc::clone(ticket));
         let hands = self.engine().crew.push_own(Box::new(move || {
             let carried = carrier.exchange(&message, &ticket, &mut |received| {
-                core.take_carried(received);
+                core.take_carried(received, None);
                 if core.engine().calls.is_owed(id) {
                     ControlFlow::Continue(())
                 } else {
@@ -118,7 +125,7 @@ impl Core {
         let core = Arc::clone(self);
         let hands = self.engine().crew.push_own(Box::new(move || {
             let listened = carrier.listen(&mut || _ = settled.send(()), &mut |received| {
-                core.take_carried(received);
+                core.take_carried(received, None);
                 ControlFlow::Continue(())
             });
             if let Err(error) = listened {
@@ -162,7 +169,7 @@ impl Core {
                     _ = settled.send(Ok(()));
                 },
                 &mut |received| {
-                    core.take_carried(received);
+                    core.take_carried(received, None);
                     ControlFlow::Continue(())
                 },
             );

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use super::super::crew::{Duty, Hands, Run, Work};
 use super::super::log::LogLevel;
-use super::super::outgoing::{Slot, There};
-use super::routing::Taken;
+use super::super::outgoing::There;
+use super::routing::{Taken, Waiter};
 use super::{CREW_OF, Core, IN_HANDLER, OWN_CORE, STANDING, Standing, Stint};
 use crate::error::Result;
 use crate::transport::{Receiver, Stack};
@@ -151,7 +151,11 @@ impl Core {
                     has_to_write = true;
                     continue;
                 }
-                Ok(_) => continue,
+                Ok(Some(taken)) => {
+                    self.hand_on(taken, None);
+                    continue;
+                }
+                Ok(None) => continue,
                 Err(error) => {
                     drop(receiver);
                     return self.end(&error);
@@ -201,8 +205,8 @@ impl Core {
                 break;
             }
             read = self.receive_one(receiver, None).map(|taken| {
-                if let Some(Taken::Work(work)) = taken {
-                    self.run_elsewhere(work);
+                if let Some(taken) = taken {
+                    self.hand_on(taken, None);
                 }
             });
         }
@@ -233,10 +237,11 @@ impl Core {
     pub(in crate::protocol) fn read_for_caller(
         self: &Arc<Self>,
         mut receiver: Box<dyn Receiver>,
-        slot: &Slot,
+        reader: Waiter<'_>,
+        mut now: Instant,
         until: Instant,
     ) -> Stint {
-        let mut now = Instant::now();
+        let slot = reader.slot;
         let mut patience = until.saturating_duration_since(now);
         let mut unseen = 0;
         loop {
@@ -249,8 +254,8 @@ impl Core {
                 _ => break,
             }
             match self.receive_one(&mut *receiver, Some(patience)) {
-                Ok(Some(Taken::Work(work))) => self.run_elsewhere(work),
-                Ok(_) => {}
+                Ok(Some(taken)) => self.hand_on(taken, Some(reader)),
+                Ok(None) => {}
                 Err(error) => {
                     drop(receiver);
                     self.end(&error);

@@ -12,7 +12,7 @@ use super::super::crew::{Job, Run, Work};
 use super::super::in_hand::What;
 use super::super::incoming::{Batch, Exchange, Refusal};
 use super::super::log::LogLevel;
-use super::super::outgoing::{Delivery, Due, OnEnd, Outcome, Progress};
+use super::super::outgoing::{Delivery, Due, OnEnd, Outcome, Progress, Slot};
 use super::super::outlet::{ExchangeHandle, Origin};
 use super::super::peer::Peer;
 use super::super::responder::Responder;
@@ -23,7 +23,7 @@ use super::{CANCELLED, Core, PROGRESS, STANDING, Standing};
 use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
 use crate::jsonrpc::members::Members;
 use crate::jsonrpc::{
-    self, Form, Malformed, Message, Notification, Parsed, Request, RequestId, TooLong,
+    self, Form, Malformed, Message, Notification, Parsed, Request, RequestId, TooLong, short_number,
 };
 use crate::transport::clock::about_now;
 use crate::transport::{Received, Receiver, SessionMessage};
@@ -35,8 +35,9 @@ fn read_progress(params: Members<'_>) -> Option<(RequestId, Progress)> {
     for (key, value) in params {
         match &*key {
             "progressToken" => token = RequestId::from_json(value),
-            "progress" => progress = Some(serde_json::from_str(value).ok()?),
-            "total" => total = serde_json::from_str(value).ok()?,
+            "progress" => progress = Some(read_number(value)?),
+            "total" if value == "null" => total = None,
+            "total" => total = Some(read_number(value)?),
             "message" => message = serde_json::from_str(value).ok()?,
             _ => {}
         }
@@ -46,14 +47,32 @@ fn read_progress(params: Members<'_>) -> Option<(RequestId, Progress)> {
     Some((token?, progress))
 }
 
+/// Mostly it counts something.
+fn read_number(text: &str) -> Option<f64> {
+    match short_number(text.as_bytes()) {
+        Some(count) if count < 1 << 53 => Some(count as f64),
+        _ => serde_json::from_str(text).ok(),
+    }
+}
+
 /// What became of a message.
+#[must_use = "what is not done with has to be handed on"]
 pub(super) enum Taken {
     /// It is done with.
     Done,
     /// It was an answer that a caller waits for.
     Delivered,
+    /// Progress of the request with this token: to be handed on.
+    Progress(RequestId, Progress),
     /// A handler has to run, and is said to do so on this thread.
     Work(Work),
+}
+
+/// A caller that waits for an answer, and takes in meanwhile what comes for everybody.
+#[derive(Clone, Copy)]
+pub(in crate::protocol) struct Waiter<'a> {
+    pub(in crate::protocol) id: i64,
+    pub(in crate::protocol) slot: &'a Slot,
 }
 
 impl Core {
@@ -83,10 +102,7 @@ impl Core {
     pub(super) fn take(self: &Arc<Self>, received: Received) -> Option<Taken> {
         match received {
             Received::Message(message) => Some(self.take_in(message)),
-            Received::TooLong(long) => {
-                self.refuse_too_long(&long);
-                Some(Taken::Done)
-            }
+            Received::TooLong(long) => Some(self.refuse_too_long(&long)),
             Received::Nothing => None,
         }
     }
@@ -136,11 +152,31 @@ impl Core {
         for member in members {
             match member {
                 Ok(message) => {
-                    if let Taken::Work(work) = self.route(message, origin) {
-                        self.run_elsewhere(work);
-                    }
+                    let taken = self.route(message, origin);
+                    self.hand_on(taken, None);
                 }
                 Err(malformed) => self.refuse_malformed(malformed, origin),
+            }
+        }
+    }
+
+    /// Sees to what is left to be done for a message: work runs on another thread. A caller that reads for itself gets its own progress
+    /// without being looked for.
+    pub(super) fn hand_on(self: &Arc<Self>, taken: Taken, reader: Option<Waiter<'_>>) {
+        match taken {
+            Taken::Done | Taken::Delivered => {}
+            Taken::Work(work) => self.run_elsewhere(work),
+            Taken::Progress(token, progress) => {
+                let calls = &self.engine().calls;
+                let merged = match reader {
+                    Some(reader) if token.as_i64() == Some(reader.id) => {
+                        calls.report_to(reader.slot, progress)
+                    }
+                    _ => calls.report(&token, progress).1,
+                };
+                if merged {
+                    count(&self.engine().counters.merged_progress);
+                }
             }
         }
     }
@@ -148,6 +184,15 @@ impl Core {
     pub(super) fn route(self: &Arc<Self>, message: Message, origin: &Origin) -> Taken {
         match message {
             Message::Request(request) => self.accept(request, origin),
+            Message::Notification(notification) if notification.method() == PROGRESS => {
+                match read_progress(notification.members()) {
+                    Some((token, progress)) => Taken::Progress(token, progress),
+                    None => {
+                        count(&self.engine().counters.malformed);
+                        Taken::Done
+                    }
+                }
+            }
             Message::Notification(notification) => {
                 self.notified(notification);
                 Taken::Done
@@ -270,7 +315,6 @@ impl Core {
     pub(super) fn notified(self: &Arc<Self>, notification: Notification) {
         match notification.method() {
             CANCELLED => self.cancelled(&notification),
-            PROGRESS => self.progressed(&notification),
             method => {
                 let peer = Peer::new(Arc::clone(self));
                 if let Some(quick) = self.handlers.for_quick_notification(method) {
@@ -337,22 +381,12 @@ impl Core {
         self.end_batch_member(&exchange.origin);
     }
 
-    pub(super) fn progressed(&self, notification: &Notification) {
-        let Some((token, progress)) = read_progress(notification.members()) else {
-            count(&self.engine().counters.malformed);
-            return;
-        };
-        let (_, merged) = self.engine().calls.report(&token, progress);
-        if merged {
-            count(&self.engine().counters.merged_progress);
-        }
-    }
-
     #[cfg(feature = "http-server")]
     /// Takes a message in that the peer did not send on the stream of the connection. Its handler runs on this thread.
     pub(in crate::protocol) fn feed(self: &Arc<Self>, message: Message, origin: &Origin) {
-        if let Taken::Work(work) = self.route(message, origin) {
-            self.run_seen(work);
+        match self.route(message, origin) {
+            Taken::Work(work) => self.run_seen(work),
+            taken => self.hand_on(taken, None),
         }
     }
 
@@ -432,7 +466,7 @@ impl Core {
         }
     }
 
-    pub(super) fn refuse_too_long(self: &Arc<Self>, long: &TooLong) {
+    pub(super) fn refuse_too_long(self: &Arc<Self>, long: &TooLong) -> Taken {
         count(&self.engine().counters.too_long);
         let max = self.settings.limits.max_message_bytes;
         let text = format!(
@@ -446,7 +480,7 @@ impl Core {
             (Some(id), true) => {
                 let text = format!("the answer of '{}' is too long: {text}", self.peer());
                 let error = Error::new(ErrorKind::Limit, text).sent(true);
-                self.deliver(id, Outcome::Failed(error));
+                return self.deliver(id, Outcome::Failed(error));
             }
             (None, true) => {}
             (id, false) if self.settings.serving || id.is_some() => {
@@ -458,6 +492,7 @@ impl Core {
             }
             (_, false) => {}
         }
+        Taken::Done
     }
 
     /// Answers what has no exchange.
