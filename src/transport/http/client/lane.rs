@@ -41,6 +41,14 @@ pub(super) struct Route {
     pub(super) tls: TlsConfig,
 }
 
+impl Route {
+    /// How long looking up may take when connecting may take so long. It costs a thread when it is bounded; for an address nothing is
+    /// looked up.
+    fn lookup(&self, span: Duration) -> Option<Duration> {
+        self.is_name.then_some(span)
+    }
+}
+
 /// Why a request has no response.
 pub(super) struct Failed {
     pub(super) error: ureq::Error,
@@ -103,7 +111,9 @@ impl Lanes {
             .max_response_header_size(64 << 10)
             .max_idle_connections(1)
             .max_idle_connections_per_host(1)
-            .max_idle_age(IDLE);
+            .max_idle_age(IDLE)
+            .timeout_connect(Some(self.route.connect_timeout))
+            .timeout_resolve(self.route.lookup(self.route.connect_timeout));
         #[cfg(feature = "tls")]
         let config = config.tls_config(self.route.tls.clone());
         let has_sent = Arc::default();
@@ -155,18 +165,16 @@ impl Lanes {
         deadline: Option<Instant>,
     ) -> Result<Response<Body>, ureq::Error> {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        let span = left.map_or(self.route.connect_timeout, |left| {
-            // A little later: whose time has passed then is clear.
-            (left + Duration::from_millis(5)).min(self.route.connect_timeout)
-        });
-        let request = lane
-            .agent
-            .configure_request(request)
+        // A little later: whose time has passed then is clear.
+        let span = left.map(|left| left + Duration::from_millis(5));
+        let Some(span) = span.filter(|span| *span < self.route.connect_timeout) else {
+            return lane.agent.run(request);
+        };
+        let request = lane.agent.configure_request(request);
+        let request = request
             .timeout_connect(Some(span))
-            // Looking up costs a thread when it is bounded; for an address nothing is looked up.
-            .timeout_resolve(self.route.is_name.then_some(span))
-            .build();
-        lane.agent.run(request)
+            .timeout_resolve(self.route.lookup(span));
+        lane.agent.run(request.build())
     }
 }
 

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use ureq::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
+use ureq::http::{
+    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, header,
+};
 use ureq::{Body, BodyReader};
 
 use super::lane::{Lane, Lanes, Route, is_same_origin};
@@ -24,6 +26,17 @@ const VERSION: &str = "mcp-protocol-version";
 /// What may come after the response of a stream, and how long that may take, for the connection to be used again.
 const REST: (u64, Duration) = (64 << 10, Duration::from_millis(50));
 const MAX_REDIRECTS: usize = 5;
+
+fn add_field(fields: &mut HeaderMap, name: &str, value: &str) -> Result<()> {
+    let refuse = |error: &dyn fmt::Display| {
+        let text = format!("a header field of the request can't be sent: {error}");
+        Error::new(ErrorKind::Invalid, text)
+    };
+    let name = HeaderName::from_bytes(name.as_bytes()).map_err(|error| refuse(&error))?;
+    let value = HeaderValue::from_str(value).map_err(|error| refuse(&error))?;
+    fields.append(name, value);
+    Ok(())
+}
 
 /// An open way to a server.
 pub(super) struct Wire {
@@ -172,40 +185,39 @@ impl Wire {
             Method::GET => "text/event-stream",
             _ => "application/json, text/event-stream",
         };
-        let mut request = Request::builder()
-            .method(ask.method.clone())
-            .uri(uri.clone())
-            .header("accept", accept);
+        let mut request = Request::new(ask.body);
+        *request.method_mut() = ask.method.clone();
+        *request.uri_mut() = uri.clone();
+        let fields = request.headers_mut();
+        fields.insert(header::ACCEPT, HeaderValue::from_static(accept));
         if ask.method == Method::POST {
-            request = request.header("content-type", "application/json");
+            let json = HeaderValue::from_static("application/json");
+            fields.insert(header::CONTENT_TYPE, json);
         }
         for (name, value) in self.http.headers.iter().chain(&credentials.fields) {
-            request = request.header(name, value);
+            fields.append(name, value.clone());
         }
         match ask.manner {
             Manner::OpensSession => {}
             Manner::InSession => {
                 let state = lock(&self.state);
                 if let Some(session) = &state.session {
-                    request = request.header(SESSION, session);
+                    fields.append(SESSION, session.clone());
                 }
                 if let Some(version) = &state.version {
-                    request = request.header(VERSION, version);
+                    fields.append(VERSION, version.clone());
                 }
             }
-            Manner::Stateless(fields) => {
-                for (name, value) in fields {
-                    request = request.header(&**name, value);
+            Manner::Stateless(own) => {
+                for (name, value) in own {
+                    add_field(fields, name, value)?;
                 }
             }
         }
         if let Some(id) = ask.last_event_id {
-            request = request.header("last-event-id", id);
+            add_field(fields, "last-event-id", id)?;
         }
-        request.body(ask.body).map_err(|error| {
-            let text = format!("a header field of the request can't be sent: {error}");
-            Error::new(ErrorKind::Invalid, text)
-        })
+        Ok(request)
     }
 
     /// Where a redirect leads, if it may be followed.
