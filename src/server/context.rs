@@ -427,7 +427,7 @@ impl Context {
                 // The answer can have its memory, if it does not keep much of it while it waits to be written.
                 let mut memory = request.into_memory();
                 if memory.capacity() > SMALL_REQUEST {
-                    spare::give(std::mem::take(&mut memory));
+                    spare::give(std::mem::replace(&mut memory, Vec::with_capacity(256)));
                 }
                 let meta = link.server.written_meta(terms.revision);
                 responder.respond_with(memory, |buffer| append(&result, meta, buffer))
