@@ -339,10 +339,14 @@ impl Call<'_> {
         loop {
             // A nudge that is left over would end each turn of reading before it began.
             self.slot.look_up();
+            let mut found = self.slot.take();
+            if let Some(Found::Outcome(outcome)) = found {
+                return Ok(outcome);
+            }
             let mut now = Instant::now();
             let mut looked_at = None;
-            while let Some(found) = self.slot.take() {
-                let progress = match found {
+            while let Some(here) = found {
+                let progress = match here {
                     Found::Outcome(outcome) => return Ok(outcome),
                     Found::Progress(progress) => progress,
                 };
@@ -360,6 +364,7 @@ impl Call<'_> {
                 {
                     return Err(error);
                 }
+                found = self.slot.take();
             }
             if looked_at.is_some() {
                 now = Instant::now();

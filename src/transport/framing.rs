@@ -7,6 +7,7 @@ use std::fmt::Debug;
 use std::io;
 use std::time::{Duration, Instant};
 
+use super::clock::about_now;
 use super::{Limits, Received, Receiver, Sender, SessionMessage};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::{Line, LineBuffer, append_line, end_line};
@@ -91,7 +92,7 @@ impl<I: Input> Receiver for LineReceiver<I> {
             let left = match deadline {
                 Some(at) => Some(at.saturating_duration_since(Instant::now())),
                 None => {
-                    deadline = patience.and_then(|span| Instant::now().checked_add(span));
+                    deadline = patience.and_then(|span| about_now().checked_add(span));
                     patience
                 }
             };

@@ -265,7 +265,7 @@ impl Core {
             // Messages for others, however many, must not keep the caller past its time, nor what answers them from being written. Both are
             // looked at when all is taken in that was read, and now and then, since a peer that floods may always have sent more.
             unseen += 1;
-            if unseen == BURST || !receiver.has_message() {
+            if unseen == BURST || (!receiver.has_message() && slot.look() == There::Nothing) {
                 unseen = 0;
                 self.have_written();
                 now = Instant::now();

@@ -357,6 +357,6 @@ impl Core {
 }
 
 fn turn_of_call(deadline: Option<Instant>) -> Option<Instant> {
-    let turn = Instant::now() + CALL_TURN;
+    let turn = about_now() + CALL_TURN;
     Some(deadline.map_or(turn, |deadline| deadline.min(turn)))
 }
