@@ -98,11 +98,29 @@ impl LineBuffer {
     /// Takes the next complete line; `None` when more input is needed.
     pub fn next_line(&mut self) -> Option<Line> {
         let line = self.take_line();
-        self.line_end = self.find_newline();
-        if self.line_end.is_none() {
-            self.scanned = self.end;
-        }
+        (self.start, self.line_end) = self.find_line();
+        self.scanned = self.line_end.unwrap_or(self.end);
         line
+    }
+
+    /// Where the next line begins that is not blank, and where its newline is if it has come. A blank one is none to who asks whether there
+    /// is one: nobody would be given it.
+    fn find_line(&self) -> (usize, Option<usize>) {
+        let (mut start, mut scanned) = (self.start, self.scanned);
+        loop {
+            let Some(at) = memchr::memchr(b'\n', &self.buffer[scanned..self.end]) else {
+                return (start, None);
+            };
+            let end = scanned + at;
+            let line = &self.buffer[start..end];
+            // What is left of a long one was dropped; a blank one may be too long as well.
+            let is_line =
+                self.dropping.is_some() || line.len() > self.max_bytes || !trim(line).is_empty();
+            if is_line {
+                return (start, Some(end));
+            }
+            (start, scanned) = (end + 1, end + 1);
+        }
     }
 
     fn find_newline(&self) -> Option<usize> {
@@ -144,7 +162,7 @@ impl LineBuffer {
 
     /// Whether [`next_line`](Self::next_line) has a line to give without more input.
     pub fn has_line(&self) -> bool {
-        self.line_end.is_some() || self.find_newline().is_some()
+        self.line_end.is_some() || self.find_line().1.is_some()
     }
 
     /// What came after the last newline, when the stream ends there.
@@ -270,6 +288,25 @@ mod tests {
     #[test]
     fn lines_end_at_newlines_and_blank_ones_are_skipped() {
         check(100, "a\nb\r\n\n  \n\u{feff}c\nrest", &["a", "b", "c"]);
+        check(4, "a\n\n      \nb\n", &["a", "too long: 6 None", "b"]);
+    }
+
+    /// Who is told that there is one does not wait for it, and leaves what it has to say until then.
+    #[test]
+    fn a_blank_line_is_none() {
+        let mut buffer = LineBuffer::new(100);
+        push(&mut buffer, b"\n\r\n");
+        assert!(!buffer.has_line());
+        push(&mut buffer, b"a\n\n \r\n\xef\xbb\xbf\n");
+        assert!(buffer.has_line());
+        assert!(buffer.next_line().is_some());
+        assert!(!buffer.has_line());
+        push(&mut buffer, b"\nb");
+        assert!(!buffer.has_line());
+        push(&mut buffer, b"\n\n");
+        assert!(buffer.has_line());
+        assert_eq!(drain(&mut buffer), ["b"]);
+        assert!(!buffer.has_line() && buffer.take_rest().is_none());
     }
 
     #[test]

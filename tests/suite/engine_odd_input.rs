@@ -1,6 +1,6 @@
 //! Messages that are none, or are too long: answered as they should be, and the connection lives on.
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
@@ -232,6 +232,29 @@ fn small() -> Limits {
     let mut limits = Limits::default();
     limits.max_message_bytes = 1000;
     limits
+}
+
+// AMB-32, M-STDIO-B-01
+#[test]
+fn no_answer_waits_for_what_follows_blank_lines() {
+    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    theirs.set_read_timeout(Some(LONG)).unwrap();
+    let connection = Connection::serving().handlers(handlers(&Gate::default()));
+    let _connection = connection.open(Stream::unix(ours)).unwrap();
+    let mut answers = BufReader::new(theirs.try_clone().unwrap());
+    for (id, ends) in ["\n\n", "\r\n\r\n  \r\n", "\n\u{feff}\n"]
+        .iter()
+        .enumerate()
+    {
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": "echo", "params": {}});
+        theirs
+            .write_all(format!("{request}{ends}").as_bytes())
+            .unwrap();
+        let mut answer = String::new();
+        answers.read_line(&mut answer).unwrap();
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!(answer["id"], id, "{ends:?}");
+    }
 }
 
 // Lessons 5.2, 15.3
