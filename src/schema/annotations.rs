@@ -4,7 +4,8 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::json::{Extra, write_optional_number};
+use super::json::{Extra, Number};
+use super::object::Form;
 use super::version::{FitTo, ProtocolVersion, keep_since};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
@@ -19,31 +20,28 @@ pub enum Role {
     Assistant,
 }
 
+required!(Role);
+
 /// Hints about content for who shows or uses it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Annotations {
     /// Who it is for. Roles that don't exist are left out when it is read.
-    #[serde(
-        default,
-        deserialize_with = "known_roles",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub audience: Option<Vec<Role>>,
     /// How important it is, from 0 to 1.
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "write_optional_number"
-    )]
     pub priority: Option<f64>,
     /// When it last changed, in ISO 8601. Since 2025-06-18.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_modified: Option<String>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(Annotations {
+    audience as KnownRoles,
+    priority as Number,
+    last_modified = "lastModified",
+    ..extra
+});
 
 impl Annotations {
     setters! {
@@ -83,12 +81,16 @@ fn is_date(text: &str) -> bool {
     has_form && (time.is_empty() || time.starts_with(['T', 't', ' ']))
 }
 
-fn known_roles<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> std::result::Result<Option<Vec<Role>>, D::Error> {
-    let roles = Option::<Vec<serde_json::Value>>::deserialize(deserializer)?;
-    let known = |role: &serde_json::Value| Role::deserialize(role).ok();
-    Ok(roles.map(|roles| roles.iter().filter_map(known).collect()))
+struct KnownRoles;
+
+impl Form<Option<Vec<Role>>> for KnownRoles {
+    fn read<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> std::result::Result<Option<Vec<Role>>, D::Error> {
+        let roles = Option::<Vec<serde_json::Value>>::deserialize(deserializer)?;
+        let known = |role: &serde_json::Value| Role::deserialize(role).ok();
+        Ok(roles.map(|roles| roles.iter().filter_map(known).collect()))
+    }
 }
 
 impl FitTo for Annotations {

@@ -5,37 +5,38 @@
 //!
 //! Spec: Base Protocol, "Capabilities" (every revision).
 
-use serde::{Deserialize, Serialize};
-
 use super::json::{Extra, JsonObject};
 use super::version::{FitTo, ProtocolVersion, keep_since};
 
 /// What a client can do.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ClientCapabilities {
     /// It has roots.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub roots: Option<RootsCapability>,
     /// It lets servers use its model.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub sampling: Option<SamplingCapability>,
     /// It can ask the user. Since 2025-06-18.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub elicitation: Option<ElicitationCapability>,
     /// It takes requests that become tasks. 2025-11-25 only.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks: Option<TasksCapability>,
     /// Extensions by their id, with their settings. Since 2026-07-28; older peers are sent and accepted it too.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub extensions: Option<JsonObject>,
     /// Features outside the specification, by name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub experimental: Option<JsonObject>,
     /// Capabilities that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(ClientCapabilities {
+    roots,
+    sampling,
+    elicitation,
+    tasks,
+    extensions,
+    experimental,
+    ..extra
+});
 
 /// How an elicitation is carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -112,17 +113,16 @@ impl FitTo for ClientCapabilities {
 }
 
 /// What a client with roots can do.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct RootsCapability {
     /// It tells when they change. Up to 2025-11-25.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub list_changed: Option<bool>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(RootsCapability { list_changed = "listChanged", ..extra });
 
 impl RootsCapability {
     setters! {
@@ -132,19 +132,22 @@ impl RootsCapability {
 }
 
 /// What a client with sampling can do.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct SamplingCapability {
     /// It honours `includeContext`. Since 2025-11-25; implied before.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<JsonObject>,
     /// It lets the model use tools. Since 2025-11-25.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<JsonObject>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(SamplingCapability {
+    context,
+    tools,
+    ..extra
+});
 
 impl SamplingCapability {
     /// Lets the model use tools. Since 2025-11-25.
@@ -161,19 +164,18 @@ impl SamplingCapability {
 }
 
 /// What a client with elicitation can do. Since 2025-06-18; without members it means forms.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ElicitationCapability {
     /// It shows forms. Since 2025-11-25.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub form: Option<JsonObject>,
     /// It opens pages. Since 2025-11-25.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<JsonObject>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(ElicitationCapability { form, url, ..extra });
 
 impl ElicitationCapability {
     /// Carries out elicitations of this mode.
@@ -187,37 +189,40 @@ impl ElicitationCapability {
 }
 
 /// What a server can do.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ServerCapabilities {
     /// It sends log messages.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub logging: Option<JsonObject>,
     /// It completes arguments. Since 2025-03-26.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub completions: Option<JsonObject>,
     /// It has prompts.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub prompts: Option<PromptsCapability>,
     /// It has resources.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: Option<ResourcesCapability>,
     /// It has tools.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<ToolsCapability>,
     /// It takes requests that become tasks. 2025-11-25 only.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks: Option<TasksCapability>,
     /// Extensions by their id, with their settings. Since 2026-07-28; older peers are sent and accepted it too.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub extensions: Option<JsonObject>,
     /// Features outside the specification, by name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub experimental: Option<JsonObject>,
     /// Capabilities that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(ServerCapabilities {
+    logging,
+    completions,
+    prompts,
+    resources,
+    tools,
+    tasks,
+    extensions,
+    experimental,
+    ..extra
+});
 
 impl ServerCapabilities {
     setters! {
@@ -255,17 +260,16 @@ impl FitTo for ServerCapabilities {
 }
 
 /// What a server with prompts can do.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct PromptsCapability {
     /// It tells when the list changes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub list_changed: Option<bool>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(PromptsCapability { list_changed = "listChanged", ..extra });
 
 impl PromptsCapability {
     setters! {
@@ -275,20 +279,18 @@ impl PromptsCapability {
 }
 
 /// What a server with resources can do.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ResourcesCapability {
     /// It tells when a resource changes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub subscribe: Option<bool>,
     /// It tells when the list changes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub list_changed: Option<bool>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(ResourcesCapability { subscribe, list_changed = "listChanged", ..extra });
 
 impl ResourcesCapability {
     setters! {
@@ -300,17 +302,16 @@ impl ResourcesCapability {
 }
 
 /// What a server with tools can do.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ToolsCapability {
     /// It tells when the list changes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub list_changed: Option<bool>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(ToolsCapability { list_changed = "listChanged", ..extra });
 
 impl ToolsCapability {
     setters! {
@@ -320,22 +321,25 @@ impl ToolsCapability {
 }
 
 /// What a peer with tasks can do. 2025-11-25 only.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct TasksCapability {
     /// It answers `tasks/list`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub list: Option<JsonObject>,
     /// It answers `tasks/cancel`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cancel: Option<JsonObject>,
     /// The requests that can become tasks, as a tree: `{"tools":{"call":{}}}`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<JsonObject>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(TasksCapability {
+    list,
+    cancel,
+    requests,
+    ..extra
+});
 
 impl TasksCapability {
     /// Lets requests of this method become tasks.

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::json::Extra;
+use super::json::{Count, Extra};
 use super::meta::{RequestMetaObject, ResultMetaObject};
+use super::object::OrDefault;
 use super::result::{ResultType, fit_result_type};
 use super::tagged::{self, Tagged};
 use super::version::{FitTo, ProtocolVersion, keep_since};
@@ -16,27 +17,28 @@ literal!(PromptReferenceType = "ref/prompt");
 literal!(ResourceReferenceType = "ref/resource");
 
 /// Names a prompt whose argument is completed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PromptReference {
-    #[serde(rename = "type", default)]
     kind: PromptReferenceType,
     /// The prompt's name for programs.
     pub name: String,
     /// The prompt's name for people. Since 2025-06-18.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
 }
 
+members!(PromptReference { kind = "type" as OrDefault, name, title });
+
 /// Names a resource template whose argument is completed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ResourceTemplateReference {
-    #[serde(rename = "type", default)]
     kind: ResourceReferenceType,
     /// The template, or a resource's address.
     pub uri: String,
 }
+
+members!(ResourceTemplateReference { kind = "type" as OrDefault, uri });
 
 /// The name of [`ResourceTemplateReference`] up to 2025-03-26.
 pub type ResourceReference = ResourceTemplateReference;
@@ -50,6 +52,8 @@ pub enum CompletionReference {
     /// A resource template's.
     Resource(ResourceTemplateReference),
 }
+
+required!(CompletionReference);
 
 impl CompletionReference {
     /// Names a prompt.
@@ -111,7 +115,7 @@ impl Tagged for CompletionReference {
 }
 
 /// The argument that is completed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CompletionArgument {
     /// Its name.
@@ -120,31 +124,33 @@ pub struct CompletionArgument {
     pub value: String,
 }
 
+members!(CompletionArgument { name, value });
+
 /// The arguments that are known already. Since 2025-06-18.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct CompletionContext {
     /// Their values by name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments: Option<BTreeMap<String, String>>,
 }
 
+members!(CompletionContext { arguments });
+
 /// The params of `completion/complete`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CompleteRequestParams {
     /// Whose argument is completed.
-    #[serde(rename = "ref")]
     pub reference: CompletionReference,
     /// Which argument, and what is typed so far.
     pub argument: CompletionArgument,
     /// The arguments that are known already. Since 2025-06-18.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<CompletionContext>,
     /// What travels beside the params. Required since 2026-07-28.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<RequestMetaObject>,
 }
+
+members!(CompleteRequestParams { reference = "ref", argument, context, meta = "_meta" });
 
 impl CompleteRequestParams {
     /// Completes the argument `name`, of which `value` is typed so far.
@@ -190,26 +196,20 @@ impl FitTo for CompleteRequestParams {
 }
 
 /// How an argument can be completed.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Completion {
     /// The best values, at most 100.
     pub values: Vec<String>,
     /// How many there are in all.
-    #[serde(
-        default,
-        deserialize_with = "super::json::count",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub total: Option<u64>,
     /// Whether there are more than these.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub has_more: Option<bool>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(Completion { values, total as Count, has_more = "hasMore", ..extra });
 
 impl Completion {
     /// How many values a completion can hold.
@@ -238,22 +238,20 @@ impl Completion {
 }
 
 /// The result of `completion/complete`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct CompleteResult {
     /// Which kind of result it is. Since 2026-07-28.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
     /// How the argument can be completed.
     pub completion: Completion,
     /// What travels beside the result.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<ResultMetaObject>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(CompleteResult { result_type = "resultType", completion, meta = "_meta", ..extra });
 
 impl CompleteResult {
     /// Answers with a completion.

@@ -7,8 +7,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::annotations::Annotations;
 use super::base64;
 use super::icon::Icon;
-use super::json::Extra;
+use super::json::{Count, Extra};
 use super::meta::MetaObject;
+use super::object::OrDefault;
 use super::resource::{Resource, ResourceContents};
 use super::tagged::{self, Tagged, Unknown};
 use super::version::{FitTo, ProtocolVersion, keep_since};
@@ -48,6 +49,8 @@ pub enum ContentBlock {
     /// Content of a type that this library doesn't know.
     Other(Box<Unknown>),
 }
+
+required!(ContentBlock);
 
 open_enum! {
     /// The `type` of content, in tool results and in sampling.
@@ -238,23 +241,21 @@ literal!(ResourceLinkType = "resource_link");
 literal!(ResourceType = "resource");
 
 /// Text.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TextContent {
-    #[serde(rename = "type", default)]
     kind: TextType,
     /// The text.
     pub text: String,
     /// Hints about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
     /// What travels beside it. Since 2025-06-18.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(TextContent { kind = "type" as OrDefault, text, annotations, meta = "_meta", ..extra });
 
 impl TextContent {
     /// Makes text.
@@ -291,26 +292,30 @@ impl FitTo for TextContent {
 }
 
 /// An image.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ImageContent {
-    #[serde(rename = "type", default)]
     kind: ImageType,
     /// Its bytes, as base64.
     pub data: String,
     /// What kind of image it is.
     pub mime_type: String,
     /// Hints about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
     /// What travels beside it. Since 2025-06-18.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(ImageContent {
+    kind = "type" as OrDefault,
+    data,
+    mime_type = "mimeType",
+    annotations,
+    meta = "_meta",
+    ..extra
+});
 
 impl ImageContent {
     /// Makes an image of its bytes.
@@ -357,26 +362,30 @@ impl FitTo for ImageContent {
 }
 
 /// Sound. Since 2025-03-26.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct AudioContent {
-    #[serde(rename = "type", default)]
     kind: AudioType,
     /// Its bytes, as base64.
     pub data: String,
     /// What kind of sound it is.
     pub mime_type: String,
     /// Hints about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
     /// What travels beside it. Since 2025-06-18.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(AudioContent {
+    kind = "type" as OrDefault,
+    data,
+    mime_type = "mimeType",
+    annotations,
+    meta = "_meta",
+    ..extra
+});
 
 impl AudioContent {
     /// Makes sound of its bytes.
@@ -426,45 +435,45 @@ impl FitTo for AudioContent {
 /// A resource that can be read. Since 2025-06-18.
 ///
 /// It has the members of a [`Resource`], and need not be in the list of resources.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ResourceLink {
-    #[serde(rename = "type", default)]
     kind: ResourceLinkType,
     /// Where it is.
     pub uri: String,
     /// The name for programs.
     pub name: String,
     /// The name for people.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// What it is, for a model.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// What kind of data it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
     /// How many bytes it has.
-    #[serde(
-        default,
-        deserialize_with = "super::json::count",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub size: Option<u64>,
     /// Icons to show. Since 2025-11-25.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub icons: Option<Vec<Icon>>,
     /// Hints about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
     /// What travels beside it.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(ResourceLink {
+    kind = "type" as OrDefault,
+    uri,
+    name,
+    title,
+    description,
+    mime_type = "mimeType",
+    size as Count,
+    icons,
+    annotations,
+    meta = "_meta",
+    ..extra
+});
 
 impl ResourceLink {
     /// Points to a resource.
@@ -542,23 +551,21 @@ impl FitTo for ResourceLink {
 }
 
 /// A resource with what is in it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct EmbeddedResource {
-    #[serde(rename = "type", default)]
     kind: ResourceType,
     /// What is in it.
     pub resource: ResourceContents,
     /// Hints about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
     /// What travels beside it. Since 2025-06-18.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(EmbeddedResource { kind = "type" as OrDefault, resource, annotations, meta = "_meta", ..extra });
 
 impl EmbeddedResource {
     /// Embeds a resource.

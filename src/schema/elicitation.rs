@@ -27,6 +27,8 @@ pub enum ElicitRequestParams {
     Url(ElicitRequestURLParams),
 }
 
+required!(ElicitRequestParams);
+
 impl ElicitRequestParams {
     /// Asks by a form. [`ElicitSchema`](super::ElicitSchema) helps to write its schema.
     pub fn form(message: impl Into<String>, requested_schema: JsonSchema) -> Self {
@@ -54,27 +56,30 @@ impl ElicitRequestParams {
 }
 
 /// Asks by a form.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ElicitRequestFormParams {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     mode: Option<FormMode>,
     /// What to show to the user.
     pub message: String,
     /// The fields of the form: an object of plain properties, verbatim. [`ElicitSchema`](super::ElicitSchema) reads it.
     pub requested_schema: JsonSchema,
     /// Asks for the request to become a task. 2025-11-25 only.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskMetadata>,
     /// What travels beside the params.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<RequestMetaObject>,
 }
 
+members!(ElicitRequestFormParams {
+    mode,
+    message,
+    requested_schema = "requestedSchema",
+    task,
+    meta = "_meta",
+});
+
 /// Asks by a page. Since 2025-11-25.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ElicitRequestURLParams {
     mode: UrlMode,
@@ -83,15 +88,21 @@ pub struct ElicitRequestURLParams {
     /// The page.
     pub url: String,
     /// Ties `notifications/elicitation/complete` to this request. 2025-11-25 only, and required there.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub elicitation_id: Option<String>,
     /// Asks for the request to become a task. 2025-11-25 only.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskMetadata>,
     /// What travels beside the params.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<RequestMetaObject>,
 }
+
+members!(ElicitRequestURLParams {
+    mode,
+    message,
+    url,
+    elicitation_id = "elicitationId",
+    task,
+    meta = "_meta",
+});
 
 impl ElicitRequestURLParams {
     /// Asks by a page.
@@ -220,22 +231,23 @@ pub enum ElicitAction {
     Cancel,
 }
 
+required!(ElicitAction);
+
 /// What the user answered: the result of `elicitation/create`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ElicitResult {
     /// What the user did.
     pub action: ElicitAction,
     /// What the user filled in: an object of texts, numbers, booleans and lists of texts, as raw JSON. Absent unless a form was accepted.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Box<RawValue>>,
     /// What travels beside the result.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(ElicitResult { action, content, meta = "_meta", ..extra });
 
 impl ElicitResult {
     /// Answers without content: the way to accept a page, to decline and to cancel.
@@ -321,13 +333,14 @@ impl FitTo for ElicitResult {
 }
 
 /// The params of `notifications/elicitation/complete`. 2025-11-25 only.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ElicitationCompleteNotificationParams {
     /// The elicitation that has been completed.
     pub elicitation_id: String,
 }
+
+members!(ElicitationCompleteNotificationParams { elicitation_id = "elicitationId" });
 
 impl ElicitationCompleteNotificationParams {
     /// Names the elicitation that has been completed.

@@ -2,7 +2,6 @@
 //!
 //! Spec: Client Features, "Elicitation", "URL Mode" and "Safe URL Handling" (since 2025-11-25).
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::elicitation::ElicitRequestURLParams;
@@ -78,12 +77,14 @@ impl ElicitRequestURLParams {
 ///
 /// Asking with [`ElicitRequestParams::url`](super::ElicitRequestParams::url) serves every revision that knows pages; this is for servers
 /// that end the request instead, and for clients that meet such a server.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct URLElicitationRequiredError {
     /// The pages, each with the id that tells its completion.
     pub elicitations: Vec<ElicitRequestURLParams>,
 }
+
+members!(URLElicitationRequiredError { elicitations });
 
 impl URLElicitationRequiredError {
     /// Demands pages.

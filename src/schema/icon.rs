@@ -2,33 +2,28 @@
 //!
 //! Spec: Base Protocol, "Icons" (since 2025-11-25).
 
-use serde::{Deserialize, Serialize};
-
 use super::json::Extra;
 
 /// An icon to show beside a name. Since 2025-11-25.
 ///
 /// Where it points to and what is there come from the peer: nothing is fetched here, and who fetches it has to distrust it. The methods
 /// say what may be fetched, and what may be shown.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Icon {
     /// Where it is: an `https:` or `data:` URI.
     pub src: String,
     /// What it is, when the server of the icon doesn't tell well.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
     /// The sizes it fits, as `48x48` or `any`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub sizes: Option<Vec<String>>,
     /// The background that it is made for; any when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub theme: Option<IconTheme>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(Icon { src, mime_type = "mimeType", sizes, theme, ..extra });
 
 open_enum! {
     /// The background that an icon is made for.

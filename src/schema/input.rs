@@ -76,41 +76,55 @@ literal!(CreateMessageMethod = "sampling/createMessage");
 literal!(ListRootsMethod = "roots/list");
 
 /// Asks the user.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ElicitRequest {
     method: ElicitMethod,
     /// What is asked.
     pub params: ElicitRequestParams,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
 
+members!(ElicitRequest {
+    method,
+    params,
+    ..extra
+});
+
 /// Asks the model.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CreateMessageRequest {
     method: CreateMessageMethod,
     /// What is asked.
     pub params: CreateMessageRequestParams,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
 
+members!(CreateMessageRequest {
+    method,
+    params,
+    ..extra
+});
+
 /// Asks for the roots.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ListRootsRequest {
     method: ListRootsMethod,
     /// What travels with the question.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub params: Option<ListRootsRequestParams>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(ListRootsRequest {
+    method,
+    params,
+    ..extra
+});
 
 impl From<ElicitRequestParams> for InputRequest {
     fn from(params: ElicitRequestParams) -> Self {
@@ -222,25 +236,28 @@ impl InputResponse {
 /// Says what a server needs before it can answer. Since 2026-07-28.
 ///
 /// Only `resultType` tells it from other results ([`ResultType::of`]).
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct InputRequiredResult {
     /// Which kind of result it is.
     pub result_type: ResultType,
     /// What is needed, by key.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub input_requests: Option<InputRequests>,
     /// What the server wants back with the answers, unchanged.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub request_state: Option<String>,
     /// What travels beside the result.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<ResultMetaObject>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(InputRequiredResult {
+    result_type = "resultType",
+    input_requests = "inputRequests",
+    request_state = "requestState",
+    meta = "_meta",
+    ..extra
+});
 
 impl InputRequiredResult {
     /// Asks for nothing yet.

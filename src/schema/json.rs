@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::object::Form;
 use crate::error::{Error, ErrorKind, Result};
 
 /// A JSON object of any content, `JSONObject` of the specification.
@@ -21,6 +22,8 @@ pub type Extra = JsonObject;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct JsonSchema(Box<RawValue>);
+
+required!(JsonSchema);
 
 impl JsonSchema {
     /// Reads a schema from its JSON text.
@@ -128,16 +131,64 @@ pub(super) fn read_raw<T: DeserializeOwned>(what: &str, raw: &RawValue) -> Resul
     })
 }
 
+/// Reads JSON that is there as bytes, with the readers that texts are read with: those for bytes would be the same code once more.
+pub(crate) fn from_bytes<T: DeserializeOwned>(json: &[u8]) -> serde_json::Result<T> {
+    let text = str::from_utf8(json).map_err(de::Error::custom)?;
+    serde_json::from_str(text)
+}
+
 /// Raw JSON of a text that is JSON by construction.
 pub(super) fn verbatim(json: &'static str) -> Box<RawValue> {
     RawValue::from_string(json.to_owned()).expect("the literal is JSON")
 }
 
-/// Keeps `null` apart from an absent member; to be used with `default`.
-pub(super) fn present<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<Box<RawValue>>, D::Error> {
-    Box::<RawValue>::deserialize(deserializer).map(Some)
+/// Keeps `null` apart from an absent member.
+pub(super) struct Present;
+
+impl Form<Option<Box<RawValue>>> for Present {
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
+        Box::<RawValue>::deserialize(deserializer).map(Some)
+    }
+}
+
+/// A count, see [`count`].
+pub(super) struct Count;
+
+impl Form<Option<u64>> for Count {
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+        count(deserializer)
+    }
+}
+
+/// A [`Count`] that is written even when there is none: as `null`.
+pub(super) struct CountOrNull;
+
+impl Form<Option<u64>> for CountOrNull {
+    fn is_absent(_: &Option<u64>) -> bool {
+        false
+    }
+
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+        count(deserializer)
+    }
+}
+
+/// A number that has no fraction when it needs none, see [`write_number`].
+pub(super) struct Number;
+
+impl Form<f64> for Number {
+    fn write<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+        write_number(*value, serializer)
+    }
+}
+
+impl Form<Option<f64>> for Number {
+    fn write<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+        match value {
+            Some(value) => write_number(*value, serializer),
+            None => serializer.serialize_none(),
+        }
+    }
 }
 
 /// Reads a count from any number: negative ones are 0 and fractions are cut, since JSON can't tell `1.0` from `1`.
@@ -173,22 +224,12 @@ pub(crate) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
 }
 
 /// Writes a number without a fraction when it has none, as most peers do: `50`, not `50.0`.
-pub(super) fn write_number<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn write_number<S: Serializer>(value: f64, serializer: S) -> Result<S::Ok, S::Error> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if value.fract() == 0.0 && value.abs() < EXACT {
-        serializer.serialize_i64(*value as i64)
+        serializer.serialize_i64(value as i64)
     } else {
-        serializer.serialize_f64(*value)
-    }
-}
-
-pub(super) fn write_optional_number<S: Serializer>(
-    value: &Option<f64>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    match value {
-        Some(value) => write_number(value, serializer),
-        None => serializer.serialize_none(),
+        serializer.serialize_f64(value)
     }
 }
 

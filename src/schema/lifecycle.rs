@@ -2,41 +2,35 @@
 //!
 //! Spec: Base Protocol, "Lifecycle" (up to 2025-11-25), "Discovery" (2026-07-28), Utilities, "Cancellation" (every revision).
 
-use serde::{Deserialize, Serialize};
-
 use super::capabilities::{ClientCapabilities, ServerCapabilities};
 use super::icon::Icon;
-use super::json::Extra;
+use super::json::{Count, Extra};
 use super::meta::{NotificationMetaObject, RequestMetaObject, ResultMetaObject};
 use super::result::{CacheScope, ResultType, fit_result_type};
 use super::version::{FitTo, ProtocolVersion, keep_since};
 use crate::jsonrpc::RequestId;
 
 /// The name and version of a client or server, as it says: for showing and logging, not for decisions.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Implementation {
     /// The name for programs.
     pub name: String,
     /// The name for people. Since 2025-06-18.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The version.
     pub version: String,
     /// What it does. Since 2025-11-25.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Icons to show. Since 2025-11-25.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub icons: Option<Vec<Icon>>,
     /// Its home page. Since 2025-11-25.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub website_url: Option<String>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(Implementation { name, title, version, description, icons, website_url = "websiteUrl", ..extra });
 
 impl Implementation {
     /// Names a client or server.
@@ -80,8 +74,7 @@ impl FitTo for Implementation {
 }
 
 /// The params of `initialize`. Up to 2025-11-25.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct InitializeRequestParams {
     /// The newest revision that the client speaks, as text since it may be an unknown one.
@@ -91,9 +84,15 @@ pub struct InitializeRequestParams {
     /// Who the client is.
     pub client_info: Implementation,
     /// What travels beside the params.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<RequestMetaObject>,
 }
+
+members!(InitializeRequestParams {
+    protocol_version = "protocolVersion",
+    capabilities,
+    client_info = "clientInfo",
+    meta = "_meta",
+});
 
 impl InitializeRequestParams {
     /// Offers a revision.
@@ -120,8 +119,7 @@ impl FitTo for InitializeRequestParams {
 }
 
 /// The result of `initialize`. Up to 2025-11-25.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct InitializeResult {
     /// The revision to speak, as text since it may be an unknown one.
@@ -131,15 +129,21 @@ pub struct InitializeResult {
     /// Who the server is.
     pub server_info: Implementation,
     /// How to use the server, for a model.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
     /// What travels beside the result.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<ResultMetaObject>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(InitializeResult {
+    protocol_version = "protocolVersion",
+    capabilities,
+    server_info = "serverInfo",
+    instructions,
+    meta = "_meta",
+    ..extra
+});
 
 impl InitializeResult {
     /// Answers with the revision to speak.
@@ -173,37 +177,37 @@ impl FitTo for InitializeResult {
 }
 
 /// The result of `server/discover`. Since 2026-07-28.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct DiscoverResult {
     /// Which kind of result it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
     /// The revisions that the server speaks, as texts since some may be unknown.
     pub supported_versions: Vec<String>,
     /// What the server can do.
     pub capabilities: ServerCapabilities,
     /// How to use the server, for a model.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
     /// For how many milliseconds the result stays fresh.
-    #[serde(
-        default,
-        deserialize_with = "super::json::count",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub ttl_ms: Option<u64>,
     /// Who may share the result.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
     /// What travels beside the result.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<ResultMetaObject>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(DiscoverResult {
+    result_type = "resultType",
+    supported_versions = "supportedVersions",
+    capabilities,
+    instructions,
+    ttl_ms = "ttlMs" as Count,
+    cache_scope = "cacheScope",
+    meta = "_meta",
+    ..extra
+});
 
 impl DiscoverResult {
     /// Tells what a server speaks and can do.
@@ -238,20 +242,18 @@ impl FitTo for DiscoverResult {
 }
 
 /// The params of `notifications/cancelled`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CancelledNotificationParams {
     /// The request that nobody waits for any more. Only 2025-11-25 lets it be absent, and then there is nothing to do.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<RequestId>,
     /// Why, for a log.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// What travels beside the params.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<NotificationMetaObject>,
 }
+
+members!(CancelledNotificationParams { request_id = "requestId", reason, meta = "_meta" });
 
 impl CancelledNotificationParams {
     /// Gives up a request.

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use super::json::raw;
 use super::meta::{NotificationMetaObject, RequestMetaObject};
+use super::object::Form;
 use crate::error::Result;
 
 open_enum! {
@@ -69,21 +70,32 @@ pub(super) fn known_level<'de, D: Deserializer<'de>>(
     }
 }
 
+/// A level that exists, see [`known_level`].
+pub(super) struct KnownLevel;
+
+impl Form<Option<LoggingLevel>> for KnownLevel {
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<LoggingLevel>, D::Error> {
+        known_level(deserializer)
+    }
+}
+
+impl Form<LoggingLevel> for KnownLevel {
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<LoggingLevel, D::Error> {
+        known_level(deserializer)?.ok_or_else(|| de::Error::custom("log level is null"))
+    }
+}
+
 /// The params of `logging/setLevel`. Up to 2025-11-25.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SetLevelRequestParams {
     /// The least severe level wanted.
-    #[serde(deserialize_with = "required_level")]
     pub level: LoggingLevel,
     /// What travels beside the params.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<RequestMetaObject>,
 }
 
-fn required_level<'de, D: Deserializer<'de>>(deserializer: D) -> Result<LoggingLevel, D::Error> {
-    known_level(deserializer)?.ok_or_else(|| de::Error::custom("log level is null"))
-}
+members!(SetLevelRequestParams { level as KnownLevel, meta = "_meta" });
 
 impl SetLevelRequestParams {
     /// Asks for messages of `level` and more severe ones.
@@ -93,20 +105,20 @@ impl SetLevelRequestParams {
 }
 
 /// The params of `notifications/message`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LoggingMessageNotificationParams {
     /// How severe it is.
     pub level: LoggingLevel,
     /// Which part of the server it comes from.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub logger: Option<String>,
     /// What is to be logged: any JSON, often a string.
     pub data: Box<RawValue>,
     /// What travels beside the params.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<NotificationMetaObject>,
 }
+
+members!(LoggingMessageNotificationParams { level, logger, data, meta = "_meta" });
 
 impl LoggingMessageNotificationParams {
     /// Makes a log message.

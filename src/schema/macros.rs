@@ -53,6 +53,8 @@ macro_rules! open_enum {
                 $crate::schema::macros::read_text(deserializer)
             }
         }
+
+        required!($name);
     };
 }
 
@@ -73,6 +75,8 @@ macro_rules! literal {
                 $crate::schema::macros::read_literal(deserializer, $text).map(|()| Self)
             }
         }
+
+        required!($name);
     };
 }
 
@@ -121,37 +125,36 @@ macro_rules! cache_hint {
 
 /// A page of a list.
 macro_rules! list_result {
-    ($(#[$meta:meta])* $name:ident { $field:ident: Vec<$item:ty> }) => {
+    ($(#[$meta:meta])* $name:ident { $field:ident $(= $wire:literal)?: Vec<$item:ty> }) => {
         $(#[$meta])*
-        #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
-        #[serde(rename_all = "camelCase")]
+        #[derive(Clone, Debug, Default, PartialEq)]
         #[non_exhaustive]
         pub struct $name {
             /// Which kind of result it is. Since 2026-07-28.
-            #[serde(skip_serializing_if = "Option::is_none")]
             pub result_type: Option<$crate::schema::ResultType>,
             /// What is on this page.
             pub $field: Vec<$item>,
             /// Where the list goes on; absent on the last page. An empty text is a cursor too.
-            #[serde(skip_serializing_if = "Option::is_none")]
             pub next_cursor: Option<String>,
             /// For how many milliseconds the page stays fresh. Since 2026-07-28.
-            #[serde(
-                default,
-                deserialize_with = "crate::schema::json::count",
-                skip_serializing_if = "Option::is_none"
-            )]
             pub ttl_ms: Option<u64>,
             /// Who may share the page; the same on all pages of a list. Since 2026-07-28.
-            #[serde(skip_serializing_if = "Option::is_none")]
             pub cache_scope: Option<$crate::schema::CacheScope>,
             /// What travels beside the result.
-            #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
             pub meta: Option<$crate::schema::ResultMetaObject>,
             /// Members that this library doesn't know.
-            #[serde(flatten)]
             pub extra: $crate::schema::Extra,
         }
+
+        members!($name {
+            result_type = "resultType",
+            $field $(= $wire)?,
+            next_cursor = "nextCursor",
+            ttl_ms = "ttlMs" as $crate::schema::json::Count,
+            cache_scope = "cacheScope",
+            meta = "_meta",
+            ..extra
+        });
 
         impl $name {
             /// Makes the last page.

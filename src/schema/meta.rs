@@ -2,12 +2,12 @@
 //!
 //! Spec: Base Protocol, "`_meta`" (every revision; the `io.modelcontextprotocol/` keys since 2026-07-28).
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::capabilities::ClientCapabilities;
 use super::json::{Extra, JsonObject};
 use super::lifecycle::Implementation;
-use super::logging::{LoggingLevel, known_level};
+use super::logging::{KnownLevel, LoggingLevel};
 use super::progress::ProgressToken;
 use super::task::RelatedTaskMetadata;
 use super::version::{FitTo, ProtocolVersion};
@@ -45,42 +45,31 @@ pub mod meta_key {
 }
 
 /// The `_meta` of a request.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct RequestMetaObject {
     /// Asks for progress notifications, which carry it back.
-    #[serde(rename = "progressToken", skip_serializing_if = "Option::is_none")]
     pub progress_token: Option<ProgressToken>,
     /// The revision of the request, as text since it may be an unknown one. Required since 2026-07-28, absent before.
-    #[serde(
-        rename = "io.modelcontextprotocol/protocolVersion",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub protocol_version: Option<String>,
     /// What the client can do during this request. Required since 2026-07-28, absent before.
-    #[serde(
-        rename = "io.modelcontextprotocol/clientCapabilities",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub client_capabilities: Option<ClientCapabilities>,
     /// Who the client is, as it says: not to be trusted. Since 2026-07-28.
-    #[serde(
-        rename = "io.modelcontextprotocol/clientInfo",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub client_info: Option<Implementation>,
     /// The least severe level of log messages wanted during this request; none are when absent. Since 2026-07-28.
-    #[serde(
-        rename = "io.modelcontextprotocol/logLevel",
-        default,
-        deserialize_with = "known_level",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub log_level: Option<LoggingLevel>,
     /// The other keys.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(RequestMetaObject {
+    progress_token = "progressToken",
+    protocol_version = "io.modelcontextprotocol/protocolVersion",
+    client_capabilities = "io.modelcontextprotocol/clientCapabilities",
+    client_info = "io.modelcontextprotocol/clientInfo",
+    log_level = "io.modelcontextprotocol/logLevel" as KnownLevel,
+    ..extra
+});
 
 impl RequestMetaObject {
     /// Makes the `_meta` that every request needs since 2026-07-28.
@@ -141,19 +130,16 @@ impl FitTo for RequestMetaObject {
 }
 
 /// The `_meta` of a notification.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct NotificationMetaObject {
     /// The id of the `subscriptions/listen` request on whose stream it is sent. Since 2026-07-28.
-    #[serde(
-        rename = "io.modelcontextprotocol/subscriptionId",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub subscription_id: Option<RequestId>,
     /// The other keys.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(NotificationMetaObject { subscription_id = "io.modelcontextprotocol/subscriptionId", ..extra });
 
 impl NotificationMetaObject {
     /// Ties a notification to the `subscriptions/listen` request on whose stream it is sent.
@@ -166,25 +152,22 @@ impl NotificationMetaObject {
 }
 
 /// The `_meta` of a result; `SubscriptionsListenResultMetaObject` of the specification too.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ResultMetaObject {
     /// Who the server is, as it says: not to be trusted. Since 2026-07-28.
-    #[serde(
-        rename = "io.modelcontextprotocol/serverInfo",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub server_info: Option<Implementation>,
     /// The id of the `subscriptions/listen` request that the result ends. Since 2026-07-28, in that result only.
-    #[serde(
-        rename = "io.modelcontextprotocol/subscriptionId",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub subscription_id: Option<RequestId>,
     /// The other keys.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(ResultMetaObject {
+    server_info = "io.modelcontextprotocol/serverInfo",
+    subscription_id = "io.modelcontextprotocol/subscriptionId",
+    ..extra
+});
 
 /// The `_meta` of the result that ends a subscription.
 pub type SubscriptionsListenResultMetaObject = ResultMetaObject;
@@ -209,13 +192,14 @@ impl FitTo for ResultMetaObject {
 }
 
 /// The params of a request that has none of its own: `ping`, `server/discover`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct RequestParams {
     /// What travels beside the params. Required since 2026-07-28.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<RequestMetaObject>,
 }
+
+members!(RequestParams { meta = "_meta" });
 
 impl RequestParams {
     setters! {
@@ -233,16 +217,16 @@ impl FitTo for RequestParams {
 /// The params of a request for a page of a list.
 ///
 /// Spec: Server Features, Utilities, "Pagination" (every revision).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct PaginatedRequestParams {
     /// Where the list goes on, as the page before said; absent for the first page.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
     /// What travels beside the params. Required since 2026-07-28.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<RequestMetaObject>,
 }
+
+members!(PaginatedRequestParams { cursor, meta = "_meta" });
 
 impl PaginatedRequestParams {
     setters! {
@@ -260,13 +244,14 @@ impl FitTo for PaginatedRequestParams {
 }
 
 /// The params of a notification that has none of its own: `notifications/initialized` and `…/list_changed`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct NotificationParams {
     /// What travels beside the params.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<NotificationMetaObject>,
 }
+
+members!(NotificationParams { meta = "_meta" });
 
 impl NotificationParams {
     setters! {

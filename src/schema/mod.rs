@@ -16,6 +16,8 @@
 //! Spec: "Schema Reference" (every revision).
 
 #[macro_use]
+mod object;
+#[macro_use]
 mod macros;
 
 mod annotations;

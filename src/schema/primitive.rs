@@ -7,7 +7,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::json::{Extra, JsonSchema, write_optional_number};
+use super::json::{Extra, JsonSchema, Number};
 use crate::error::{Excerpt, Result};
 
 /// The schema of a form: its fields, in their order.
@@ -225,37 +225,37 @@ impl<'de> Deserialize<'de> for PrimitiveSchemaDefinition {
 /// The types of fields: each is a struct with `type`, `title`, `description` and `default`.
 macro_rules! field_schema {
     (
-        $(#[$meta:meta])* $name:ident as $variant:ident: $default:ty $(, with $write_default:literal)?;
+        $(#[$meta:meta])* $name:ident as $variant:ident: $default:ty $(, as $default_form:ty)?;
         $kind:ident: $kind_type:ty;
-        required { $($(#[$required_meta:meta])* $required:ident: $required_type:ty,)* }
-        optional { $($(#[$optional_meta:meta])* $optional:ident: $optional_type:ty $(, with $write:literal)?;)* }
+        required { $($(#[$required_meta:meta])* $required:ident $(= $required_wire:literal)?: $required_type:ty,)* }
+        optional { $($(#[$optional_meta:meta])* $optional:ident $(= $wire:literal)?: $optional_type:ty $(, as $form:ty)?;)* }
     ) => {
         $(#[$meta])*
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-        #[serde(rename_all = "camelCase")]
+        #[derive(Clone, Debug, PartialEq)]
         #[non_exhaustive]
         pub struct $name {
-            #[serde(rename = "type")]
             $kind: $kind_type,
             /// The name for people.
-            #[serde(skip_serializing_if = "Option::is_none")]
             pub title: Option<String>,
             /// What it is.
-            #[serde(skip_serializing_if = "Option::is_none")]
             pub description: Option<String>,
             $($(#[$required_meta])* pub $required: $required_type,)*
-            $(
-                $(#[$optional_meta])*
-                #[serde(skip_serializing_if = "Option::is_none" $(, serialize_with = $write)?)]
-                pub $optional: Option<$optional_type>,
-            )*
+            $($(#[$optional_meta])* pub $optional: Option<$optional_type>,)*
             /// What is filled in before the user does. Since 2025-11-25; for yes and no since 2025-06-18.
-            #[serde(skip_serializing_if = "Option::is_none" $(, serialize_with = $write_default)?)]
             pub default: Option<$default>,
             /// Members that this library doesn't know.
-            #[serde(flatten)]
             pub extra: Extra,
         }
+
+        members!($name {
+            $kind = "type",
+            title,
+            description,
+            $($required $(= $required_wire)?,)*
+            $($optional $(= $wire)? $(as $form)?,)*
+            default $(as $default_form)?,
+            ..extra
+        });
 
         impl $name {
             fn make($kind: $kind_type $(, $required: $required_type)*) -> Self {
@@ -301,6 +301,8 @@ enum NumberType {
     Integer,
 }
 
+required!(NumberType);
+
 field_schema! {
     /// A text.
     StringSchema as String: String;
@@ -308,9 +310,9 @@ field_schema! {
     required {}
     optional {
         /// How many characters it has at least.
-        min_length: u64;
+        min_length = "minLength": u64;
         /// How many characters it has at most.
-        max_length: u64;
+        max_length = "maxLength": u64;
         /// What kind of text it is.
         format: StringFormat;
     }
@@ -318,14 +320,14 @@ field_schema! {
 
 field_schema! {
     /// A number.
-    NumberSchema as Number: f64, with "write_optional_number";
+    NumberSchema as Number: f64, as Number;
     kind: NumberType;
     required {}
     optional {
         /// What it is at least.
-        minimum: f64, with "write_optional_number";
+        minimum: f64, as Number;
         /// What it is at most.
-        maximum: f64, with "write_optional_number";
+        maximum: f64, as Number;
     }
 }
 
@@ -343,8 +345,7 @@ field_schema! {
     kind: StringType;
     required {
         /// The texts.
-        #[serde(rename = "enum")]
-        values: Vec<String>,
+        values = "enum": Vec<String>,
     }
     optional {}
 }
@@ -355,7 +356,7 @@ field_schema! {
     kind: StringType;
     required {
         /// The texts.
-        one_of: Vec<EnumOption>,
+        one_of = "oneOf": Vec<EnumOption>,
     }
     optional {}
 }
@@ -370,9 +371,9 @@ field_schema! {
     }
     optional {
         /// How many are chosen at least.
-        min_items: u64;
+        min_items = "minItems": u64;
         /// How many are chosen at most.
-        max_items: u64;
+        max_items = "maxItems": u64;
     }
 }
 
@@ -386,9 +387,9 @@ field_schema! {
     }
     optional {
         /// How many are chosen at least.
-        min_items: u64;
+        min_items = "minItems": u64;
         /// How many are chosen at most.
-        max_items: u64;
+        max_items = "maxItems": u64;
     }
 }
 
@@ -398,12 +399,11 @@ field_schema! {
     kind: StringType;
     required {
         /// The texts.
-        #[serde(rename = "enum")]
-        values: Vec<String>,
+        values = "enum": Vec<String>,
     }
     optional {
         /// Their titles, in the same order.
-        enum_names: Vec<String>;
+        enum_names = "enumNames": Vec<String>;
     }
 }
 
@@ -499,15 +499,16 @@ impl LegacyTitledEnumSchema {
 }
 
 /// A text to choose, and its title.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct EnumOption {
     /// The text.
-    #[serde(rename = "const")]
     pub value: String,
     /// Its title.
     pub title: String,
 }
+
+members!(EnumOption { value = "const", title });
 
 impl EnumOption {
     /// Gives a text a title.
@@ -520,24 +521,25 @@ impl EnumOption {
 }
 
 /// The texts to choose several of.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct UntitledItems {
-    #[serde(rename = "type")]
     kind: StringType,
     /// The texts.
-    #[serde(rename = "enum")]
     pub values: Vec<String>,
 }
 
+members!(UntitledItems { kind = "type", values = "enum" });
+
 /// The texts with titles to choose several of.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TitledItems {
     /// The texts.
     pub any_of: Vec<EnumOption>,
 }
+
+members!(TitledItems { any_of = "anyOf" });
 
 open_enum! {
     /// What kind of text a field takes.

@@ -2,9 +2,7 @@
 //!
 //! Spec: Base Protocol, Utilities, "Progress" (every revision).
 
-use serde::{Deserialize, Serialize};
-
-use super::json::{write_number, write_optional_number};
+use super::json::Number;
 use super::meta::NotificationMetaObject;
 use super::version::{FitTo, ProtocolVersion, keep_since};
 use crate::jsonrpc::RequestId;
@@ -13,28 +11,28 @@ use crate::jsonrpc::RequestId;
 pub type ProgressToken = RequestId;
 
 /// The params of `notifications/progress`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ProgressNotificationParams {
     /// The token that the request carried.
     pub progress_token: ProgressToken,
     /// How much has been done so far; grows with each notification.
-    #[serde(serialize_with = "write_number")]
     pub progress: f64,
     /// How much there is to do, when it is known.
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "write_optional_number"
-    )]
     pub total: Option<f64>,
     /// What is going on, for a person. Since 2025-03-26.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// What travels beside the params.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<NotificationMetaObject>,
 }
+
+members!(ProgressNotificationParams {
+    progress_token = "progressToken",
+    progress as Number,
+    total as Number,
+    message,
+    meta = "_meta",
+});
 
 impl ProgressNotificationParams {
     /// Makes a notification for the request that carried the token.

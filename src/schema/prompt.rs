@@ -4,8 +4,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use super::annotations::Role;
 use super::content::ContentBlock;
 use super::icon::Icon;
@@ -16,30 +14,26 @@ use super::result::{ResultType, fit_result_type};
 use super::version::{FitTo, ProtocolVersion, keep_since};
 
 /// A prompt that a server has.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Prompt {
     /// The name for programs.
     pub name: String,
     /// The name for people. Since 2025-06-18.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// What it is for.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The arguments it takes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Vec<PromptArgument>>,
     /// Icons to show. Since 2025-11-25.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub icons: Option<Vec<Icon>>,
     /// What travels beside it. Since 2025-06-18.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(Prompt { name, title, description, arguments, icons, meta = "_meta", ..extra });
 
 impl Prompt {
     /// Names a prompt.
@@ -91,24 +85,28 @@ impl FitTo for Prompt {
 }
 
 /// An argument of a prompt.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PromptArgument {
     /// The name for programs.
     pub name: String,
     /// The name for people. Since 2025-06-18.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// What it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Whether it has to be given; no when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(PromptArgument {
+    name,
+    title,
+    description,
+    required,
+    ..extra
+});
 
 impl PromptArgument {
     /// Names an argument that may be left out.
@@ -144,7 +142,7 @@ impl FitTo for PromptArgument {
 }
 
 /// A message of a prompt.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PromptMessage {
     /// Who it is from.
@@ -152,9 +150,14 @@ pub struct PromptMessage {
     /// What it says.
     pub content: ContentBlock,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(PromptMessage {
+    role,
+    content,
+    ..extra
+});
 
 impl PromptMessage {
     /// Makes a message.
@@ -179,25 +182,28 @@ list_result! {
 }
 
 /// The params of `prompts/get`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct GetPromptRequestParams {
     /// The prompt.
     pub name: String,
     /// Its arguments.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments: Option<BTreeMap<String, String>>,
     /// The answers to what the server asked in the round before. Since 2026-07-28.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub input_responses: Option<InputResponses>,
     /// What the server wants back from the round before. Since 2026-07-28.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub request_state: Option<String>,
     /// What travels beside the params. Required since 2026-07-28.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<RequestMetaObject>,
 }
+
+members!(GetPromptRequestParams {
+    name,
+    arguments,
+    input_responses = "inputResponses",
+    request_state = "requestState",
+    meta = "_meta",
+});
 
 impl GetPromptRequestParams {
     /// Gets a prompt without arguments.
@@ -240,25 +246,22 @@ impl FitTo for GetPromptRequestParams {
 }
 
 /// What a prompt became: the result of `prompts/get`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct GetPromptResult {
     /// Which kind of result it is. Since 2026-07-28.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
     /// What the prompt is for.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The messages it became.
     pub messages: Vec<PromptMessage>,
     /// What travels beside the result.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<ResultMetaObject>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(GetPromptResult { result_type = "resultType", description, messages, meta = "_meta", ..extra });
 
 impl GetPromptResult {
     /// Gives messages.

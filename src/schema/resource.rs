@@ -8,15 +8,14 @@ use super::annotations::Annotations;
 use super::base64;
 use super::icon::Icon;
 use super::input::InputResponses;
-use super::json::Extra;
+use super::json::{Count, Extra};
 use super::meta::{MetaObject, NotificationMetaObject, RequestMetaObject, ResultMetaObject};
 use super::result::{CacheScope, ResultType, fit_result_type};
 use super::version::{FitTo, ProtocolVersion, keep_since};
 use crate::error::Result;
 
 /// A resource that a server has.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Resource {
     /// Where it is.
@@ -24,34 +23,35 @@ pub struct Resource {
     /// The name for programs.
     pub name: String,
     /// The name for people. Since 2025-06-18.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// What it is, for a model.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// What kind of data it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
     /// How many bytes it has.
-    #[serde(
-        default,
-        deserialize_with = "super::json::count",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub size: Option<u64>,
     /// Icons to show. Since 2025-11-25.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub icons: Option<Vec<Icon>>,
     /// Hints about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
     /// What travels beside it. Since 2025-06-18.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(Resource {
+    uri,
+    name,
+    title,
+    description,
+    mime_type = "mimeType",
+    size as Count,
+    icons,
+    annotations,
+    meta = "_meta",
+    ..extra
+});
 
 impl Resource {
     /// Names a resource.
@@ -104,8 +104,7 @@ impl FitTo for Resource {
 }
 
 /// Resources whose addresses follow a pattern.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ResourceTemplate {
     /// The pattern of the addresses, after RFC 6570.
@@ -113,27 +112,32 @@ pub struct ResourceTemplate {
     /// The name for programs.
     pub name: String,
     /// The name for people. Since 2025-06-18.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// What they are, for a model.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// What kind of data they are, when it is the same for all.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
     /// Icons to show. Since 2025-11-25.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub icons: Option<Vec<Icon>>,
     /// Hints about them.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
     /// What travels beside it. Since 2025-06-18.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(ResourceTemplate {
+    uri_template = "uriTemplate",
+    name,
+    title,
+    description,
+    mime_type = "mimeType",
+    icons,
+    annotations,
+    meta = "_meta",
+    ..extra
+});
 
 impl ResourceTemplate {
     /// Names a pattern of addresses, after RFC 6570.
@@ -191,6 +195,8 @@ pub enum ResourceContents {
     /// Bytes.
     Blob(BlobResourceContents),
 }
+
+required!(ResourceContents);
 
 impl ResourceContents {
     /// Makes the contents of a text resource.
@@ -262,18 +268,15 @@ impl Serialize for ResourceContents {
 
 impl<'de> Deserialize<'de> for ResourceContents {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
         struct Either {
             uri: String,
             mime_type: Option<String>,
             text: Option<String>,
             blob: Option<String>,
-            #[serde(rename = "_meta")]
             meta: Option<MetaObject>,
-            #[serde(flatten)]
             extra: Extra,
         }
+        readable!(Either { uri, mime_type = "mimeType", text, blob, meta = "_meta", ..extra });
         let Either {
             uri,
             mime_type,
@@ -318,24 +321,22 @@ impl FitTo for ResourceContents {
 }
 
 /// The contents of a text resource.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TextResourceContents {
     /// Where the resource is.
     pub uri: String,
     /// What kind of text it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
     /// The text.
     pub text: String,
     /// What travels beside it. Since 2025-06-18.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(TextResourceContents { uri, mime_type = "mimeType", text, meta = "_meta", ..extra });
 
 impl TextResourceContents {
     /// Makes the contents of a text resource.
@@ -358,24 +359,22 @@ impl TextResourceContents {
 }
 
 /// The contents of a resource of bytes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct BlobResourceContents {
     /// Where the resource is.
     pub uri: String,
     /// What kind of data it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
     /// The bytes, as base64.
     pub blob: String,
     /// What travels beside it. Since 2025-06-18.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(BlobResourceContents { uri, mime_type = "mimeType", blob, meta = "_meta", ..extra });
 
 impl BlobResourceContents {
     /// Makes the contents of a resource of its bytes.
@@ -413,26 +412,29 @@ list_result! {
 
 list_result! {
     /// A page of the list of resource templates: the result of `resources/templates/list`.
-    ListResourceTemplatesResult { resource_templates: Vec<ResourceTemplate> }
+    ListResourceTemplatesResult { resource_templates = "resourceTemplates": Vec<ResourceTemplate> }
 }
 
 /// The params of `resources/read`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ReadResourceRequestParams {
     /// Where the resource is.
     pub uri: String,
     /// The answers to what the server asked in the round before. Since 2026-07-28.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub input_responses: Option<InputResponses>,
     /// What the server wants back from the round before. Since 2026-07-28.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub request_state: Option<String>,
     /// What travels beside the params. Required since 2026-07-28.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<RequestMetaObject>,
 }
+
+members!(ReadResourceRequestParams {
+    uri,
+    input_responses = "inputResponses",
+    request_state = "requestState",
+    meta = "_meta",
+});
 
 impl ReadResourceRequestParams {
     /// Reads a resource.
@@ -472,32 +474,31 @@ impl FitTo for ReadResourceRequestParams {
 }
 
 /// What is in a resource: the result of `resources/read`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ReadResourceResult {
     /// Which kind of result it is. Since 2026-07-28.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
     /// What is in it: several parts when it is a collection.
     pub contents: Vec<ResourceContents>,
     /// For how many milliseconds the result stays fresh. Since 2026-07-28.
-    #[serde(
-        default,
-        deserialize_with = "super::json::count",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub ttl_ms: Option<u64>,
     /// Who may share the result. Since 2026-07-28.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
     /// What travels beside the result.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<ResultMetaObject>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(ReadResourceResult {
+    result_type = "resultType",
+    contents,
+    ttl_ms = "ttlMs" as Count,
+    cache_scope = "cacheScope",
+    meta = "_meta",
+    ..extra
+});
 
 impl ReadResourceResult {
     /// Answers with what is in the resource.
@@ -521,15 +522,16 @@ impl FitTo for ReadResourceResult {
 }
 
 /// The params of `resources/subscribe` and `resources/unsubscribe`. Up to 2025-11-25.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SubscribeRequestParams {
     /// Where the resource is.
     pub uri: String,
     /// What travels beside the params.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<RequestMetaObject>,
 }
+
+members!(SubscribeRequestParams { uri, meta = "_meta" });
 
 /// The params of `resources/unsubscribe`. Up to 2025-11-25.
 pub type UnsubscribeRequestParams = SubscribeRequestParams;
@@ -545,15 +547,16 @@ impl SubscribeRequestParams {
 }
 
 /// The params of `notifications/resources/updated`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ResourceUpdatedNotificationParams {
     /// The resource that changed: the one subscribed to, or one inside it.
     pub uri: String,
     /// What travels beside the params.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<NotificationMetaObject>,
 }
+
+members!(ResourceUpdatedNotificationParams { uri, meta = "_meta" });
 
 impl ResourceUpdatedNotificationParams {
     /// Names the resource that changed.

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use super::json::Extra;
+use super::json::{Count, Extra};
 use super::meta::ResultMetaObject;
 use super::version::{FitTo, ProtocolVersion};
 use crate::error::{Error, ErrorKind, Result};
@@ -72,21 +72,16 @@ open_enum! {
 /// How long and by whom a result may be kept. Since 2026-07-28.
 ///
 /// Spec: Server Features, Utilities, "Caching" (2026-07-28).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct CacheHint {
     /// For how many milliseconds the result stays fresh; 0 means not at all.
-    #[serde(
-        default,
-        deserialize_with = "super::json::count",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub ttl_ms: Option<u64>,
     /// Who may share it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
 }
+
+members!(CacheHint { ttl_ms = "ttlMs" as Count, cache_scope = "cacheScope" });
 
 impl CacheHint {
     /// Lets a result be kept for a time. It is shared by nobody unless `scope` is public.
@@ -124,20 +119,18 @@ impl CacheHint {
 }
 
 /// A result without members of its own, `Result` of the specification.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct EmptyResult {
     /// Which kind of result it is. Since 2026-07-28.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
     /// What travels beside the result.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<ResultMetaObject>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(EmptyResult { result_type = "resultType", meta = "_meta", ..extra });
 
 impl FitTo for EmptyResult {
     fn fit_to(&mut self, revision: ProtocolVersion) {

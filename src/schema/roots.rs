@@ -7,8 +7,6 @@
 
 use std::path::{Component, Path};
 
-use serde::{Deserialize, Serialize};
-
 use super::json::Extra;
 use super::meta::{MetaObject, RequestMetaObject};
 use super::url::{Url, unescaped};
@@ -16,21 +14,20 @@ use super::version::{FitTo, ProtocolVersion, keep_since};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
 /// A place that a server may look at.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Root {
     /// Where it is: a `file://` URI.
     pub uri: String,
     /// The name for people.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// What travels beside it. Since 2025-06-18.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(Root { uri, name, meta = "_meta", ..extra });
 
 impl Root {
     /// Names a place by its `file://` URI.
@@ -144,27 +141,28 @@ impl FitTo for Root {
 }
 
 /// The params of `roots/list`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ListRootsRequestParams {
     /// What travels beside the params.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<RequestMetaObject>,
 }
 
+members!(ListRootsRequestParams { meta = "_meta" });
+
 /// The result of `roots/list`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ListRootsResult {
     /// The client's roots.
     pub roots: Vec<Root>,
     /// What travels beside the result.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(ListRootsResult { roots, meta = "_meta", ..extra });
 
 impl ListRootsResult {
     /// Names the client's roots.

@@ -4,11 +4,10 @@
 //!
 //! Spec: Client Features, "Sampling" (every revision; tools since 2025-11-25; deprecated in 2026-07-28).
 
-use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::annotations::Role;
-use super::json::{Extra, write_optional_number};
+use super::json::{Extra, Number};
 use super::meta::{MetaObject, RequestMetaObject};
 use super::sampling_content::{SamplingContent, SamplingMessageContentBlock};
 use super::task::TaskMetadata;
@@ -16,7 +15,7 @@ use super::tool::Tool;
 use super::version::{FitTo, ProtocolVersion, keep_since};
 
 /// A message to or from a model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SamplingMessage {
     /// Who it is from.
@@ -24,12 +23,12 @@ pub struct SamplingMessage {
     /// What it says.
     pub content: SamplingContent,
     /// What travels beside it. Since 2025-11-25.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(SamplingMessage { role, content, meta = "_meta", ..extra });
 
 impl SamplingMessage {
     /// Makes a message.
@@ -54,35 +53,28 @@ impl SamplingMessage {
 }
 
 /// What the server would like of the model. Each is from 0 to 1, and a hint.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ModelPreferences {
     /// Names of models, the best first.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub hints: Option<Vec<ModelHint>>,
     /// How much a low price matters.
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "write_optional_number"
-    )]
     pub cost_priority: Option<f64>,
     /// How much speed matters.
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "write_optional_number"
-    )]
     pub speed_priority: Option<f64>,
     /// How much intelligence matters.
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "write_optional_number"
-    )]
     pub intelligence_priority: Option<f64>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(ModelPreferences {
+    hints,
+    cost_priority = "costPriority" as Number,
+    speed_priority = "speedPriority" as Number,
+    intelligence_priority = "intelligencePriority" as Number,
+    ..extra
+});
 
 impl ModelPreferences {
     setters! {
@@ -98,16 +90,16 @@ impl ModelPreferences {
 }
 
 /// A hint at a model.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ModelHint {
     /// A part of the model's name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(ModelHint { name, ..extra });
 
 impl ModelHint {
     /// Hints at models whose name contains a text.
@@ -132,16 +124,16 @@ open_enum! {
 }
 
 /// How the model is to use tools. Since 2025-11-25.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ToolChoice {
     /// Whether; the model decides when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<ToolChoiceMode>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(ToolChoice { mode, ..extra });
 
 impl ToolChoice {
     setters! {
@@ -163,48 +155,49 @@ open_enum! {
 }
 
 /// The params of `sampling/createMessage`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CreateMessageRequestParams {
     /// The conversation so far.
     pub messages: Vec<SamplingMessage>,
     /// What the server would like of the model.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub model_preferences: Option<ModelPreferences>,
     /// The system prompt; the client may change it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
     /// Which context the client is to add.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub include_context: Option<IncludeContext>,
     /// The model's temperature.
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "write_optional_number"
-    )]
     pub temperature: Option<f64>,
     /// How many tokens the answer may have at most.
     pub max_tokens: u64,
     /// Texts at which the model stops.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_sequences: Option<Vec<String>>,
     /// Settings for a provider of models: an object, as raw JSON.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Box<RawValue>>,
     /// The tools that the model may use. Since 2025-11-25.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<Tool>>,
     /// How the model is to use them. Since 2025-11-25.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<ToolChoice>,
     /// Asks for the request to become a task. 2025-11-25 only.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskMetadata>,
     /// What travels beside the params.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<RequestMetaObject>,
 }
+
+members!(CreateMessageRequestParams {
+    messages,
+    model_preferences = "modelPreferences",
+    system_prompt = "systemPrompt",
+    include_context = "includeContext",
+    temperature as Number,
+    max_tokens = "maxTokens",
+    stop_sequences = "stopSequences",
+    metadata,
+    tools,
+    tool_choice = "toolChoice",
+    task,
+    meta = "_meta",
+});
 
 impl CreateMessageRequestParams {
     /// Asks the model to go on with a conversation.
@@ -297,8 +290,7 @@ open_enum! {
 }
 
 /// What a model said: the result of `sampling/createMessage`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CreateMessageResult {
     /// Who it is from.
@@ -308,15 +300,14 @@ pub struct CreateMessageResult {
     /// The model's name.
     pub model: String,
     /// Why it stopped, when that is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<StopReason>,
     /// What travels beside the result.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(CreateMessageResult { role, content, model, stop_reason = "stopReason", meta = "_meta", ..extra });
 
 impl CreateMessageResult {
     /// Answers with what the model said.

@@ -10,8 +10,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::content::{AudioContent, ContentBlock, ContentType, ImageContent, TextContent};
-use super::json::{Extra, is_object, present, raw};
+use super::json::{Extra, Present, is_object, raw};
 use super::meta::MetaObject;
+use super::object::OrDefault;
 use super::tagged::{self, Tagged, Unknown};
 use super::version::{FitTo, ProtocolVersion};
 use crate::error::Result;
@@ -142,10 +143,9 @@ literal!(ToolUseType = "tool_use");
 literal!(ToolResultType = "tool_result");
 
 /// The model wants to use a tool. Since 2025-11-25.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ToolUseContent {
-    #[serde(rename = "type", default)]
     kind: ToolUseType,
     /// Ties the result to this use.
     pub id: String,
@@ -154,12 +154,12 @@ pub struct ToolUseContent {
     /// The arguments: an object, as raw JSON.
     pub input: Box<RawValue>,
     /// What travels beside it.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(ToolUseContent { kind = "type" as OrDefault, id, name, input, meta = "_meta", ..extra });
 
 impl ToolUseContent {
     /// Wants to use a tool.
@@ -208,33 +208,33 @@ impl PartialEq for ToolUseContent {
 }
 
 /// What a tool gave, told to a model. Since 2025-11-25.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ToolResultContent {
-    #[serde(rename = "type", default)]
     kind: ToolResultType,
     /// The use that it is the result of.
     pub tool_use_id: String,
     /// What the tool gave.
     pub content: Vec<ContentBlock>,
     /// What the tool gave, for a program, as raw JSON.
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub structured_content: Option<Box<RawValue>>,
     /// Whether the tool failed; no when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
     /// What travels beside it.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(ToolResultContent {
+    kind = "type" as OrDefault,
+    tool_use_id = "toolUseId",
+    content,
+    structured_content = "structuredContent" as Present,
+    is_error = "isError",
+    meta = "_meta",
+    ..extra
+});
 
 impl ToolResultContent {
     /// Tells what a tool gave.
@@ -311,6 +311,8 @@ pub enum SamplingContent {
     /// An array of blocks.
     Many(Vec<SamplingMessageContentBlock>),
 }
+
+required!(SamplingContent);
 
 impl SamplingContent {
     /// The blocks.

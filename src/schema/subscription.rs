@@ -2,34 +2,34 @@
 //!
 //! Spec: Base Protocol, Patterns, "Subscriptions" (2026-07-28).
 
-use serde::{Deserialize, Serialize};
-
 use super::json::Extra;
 use super::meta::{NotificationMetaObject, RequestMetaObject, ResultMetaObject};
 use super::result::ResultType;
 use crate::jsonrpc::RequestId;
 
 /// Which changes a subscription is about. Since 2026-07-28.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct SubscriptionFilter {
     /// Changes of the list of tools.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tools_list_changed: Option<bool>,
     /// Changes of the list of prompts.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub prompts_list_changed: Option<bool>,
     /// Changes of the list of resources.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub resources_list_changed: Option<bool>,
     /// Changes of these resources.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_subscriptions: Option<Vec<String>>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(SubscriptionFilter {
+    tools_list_changed = "toolsListChanged",
+    prompts_list_changed = "promptsListChanged",
+    resources_list_changed = "resourcesListChanged",
+    resource_subscriptions = "resourceSubscriptions",
+    ..extra
+});
 
 impl SubscriptionFilter {
     setters! {
@@ -57,15 +57,16 @@ impl SubscriptionFilter {
 }
 
 /// The params of `subscriptions/listen`. Since 2026-07-28.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SubscriptionsListenRequestParams {
     /// Which changes are wanted.
     pub notifications: SubscriptionFilter,
     /// What travels beside the params. Required.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<RequestMetaObject>,
 }
+
+members!(SubscriptionsListenRequestParams { notifications, meta = "_meta" });
 
 impl SubscriptionsListenRequestParams {
     /// Asks for changes.
@@ -83,15 +84,16 @@ impl SubscriptionsListenRequestParams {
 }
 
 /// The params of `notifications/subscriptions/acknowledged`. Since 2026-07-28.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SubscriptionsAcknowledgedNotificationParams {
     /// Which changes will be told: what was asked for, less what the server can't.
     pub notifications: SubscriptionFilter,
     /// What travels beside the params: the subscription's id.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<NotificationMetaObject>,
 }
+
+members!(SubscriptionsAcknowledgedNotificationParams { notifications, meta = "_meta" });
 
 impl SubscriptionsAcknowledgedNotificationParams {
     /// Tells which changes will be told on the stream of the request `id`.
@@ -104,20 +106,18 @@ impl SubscriptionsAcknowledgedNotificationParams {
 }
 
 /// The result that ends a subscription. Since 2026-07-28.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SubscriptionsListenResult {
     /// Which kind of result it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
     /// What travels beside the result: the subscription's id.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<ResultMetaObject>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(SubscriptionsListenResult { result_type = "resultType", meta = "_meta", ..extra });
 
 impl SubscriptionsListenResult {
     /// Ends the subscription of the request `id`.

@@ -4,9 +4,7 @@
 //!
 //! Spec: Base Protocol, Utilities, "Tasks" (2025-11-25 only).
 
-use serde::{Deserialize, Serialize};
-
-use super::json::Extra;
+use super::json::{Count, CountOrNull, Extra};
 use super::meta::{NotificationMetaObject, RequestMetaObject, ResultMetaObject};
 
 open_enum! {
@@ -33,20 +31,16 @@ impl TaskStatus {
 }
 
 /// Asks for a request to become a task. 2025-11-25 only.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct TaskMetadata {
     /// For how many milliseconds the task is to be kept after its creation.
-    #[serde(
-        default,
-        deserialize_with = "super::json::count",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub ttl: Option<u64>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(TaskMetadata { ttl as Count, ..extra });
 
 impl TaskMetadata {
     setters! {
@@ -56,13 +50,14 @@ impl TaskMetadata {
 }
 
 /// The task that a message belongs to, in its `_meta`. 2025-11-25 only.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RelatedTaskMetadata {
     /// The task.
     pub task_id: String,
 }
+
+members!(RelatedTaskMetadata { task_id = "taskId" });
 
 impl RelatedTaskMetadata {
     /// Names the task.
@@ -76,8 +71,7 @@ impl RelatedTaskMetadata {
 /// The state of a task. 2025-11-25 only.
 ///
 /// It is also the result of `tasks/get` and `tasks/cancel` and the params of `notifications/tasks/status`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Task {
     /// Its id.
@@ -85,29 +79,32 @@ pub struct Task {
     /// How far it is.
     pub status: TaskStatus,
     /// More about that, for a person.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub status_message: Option<String>,
     /// When it was created, in ISO 8601.
     pub created_at: String,
     /// When it last changed, in ISO 8601.
     pub last_updated_at: String,
     /// For how many milliseconds after its creation it is kept; for ever when `None`, which is written as `null`.
-    #[serde(default, deserialize_with = "super::json::count")]
     pub ttl: Option<u64>,
     /// How many milliseconds to wait between two looks at it.
-    #[serde(
-        default,
-        deserialize_with = "super::json::count",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub poll_interval: Option<u64>,
     /// What travels beside it, when it is a result or the params of a notification.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<NotificationMetaObject>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(Task {
+    task_id = "taskId",
+    status,
+    status_message = "statusMessage",
+    created_at = "createdAt",
+    last_updated_at = "lastUpdatedAt",
+    ttl as CountOrNull,
+    poll_interval = "pollInterval" as Count,
+    meta = "_meta",
+    ..extra
+});
 
 impl Task {
     /// Makes a task that runs. `created_at` is a time in ISO 8601.
@@ -146,16 +143,16 @@ pub type CancelTaskResult = Task;
 pub type TaskStatusNotificationParams = Task;
 
 /// The params of `tasks/get`, `tasks/result` and `tasks/cancel`. 2025-11-25 only.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TaskRequestParams {
     /// The task.
     pub task_id: String,
     /// What travels beside the params.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<RequestMetaObject>,
 }
+
+members!(TaskRequestParams { task_id = "taskId", meta = "_meta" });
 
 impl TaskRequestParams {
     /// Names the task.
@@ -168,18 +165,18 @@ impl TaskRequestParams {
 }
 
 /// The result of a request that became a task. 2025-11-25 only.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CreateTaskResult {
     /// The task.
     pub task: Task,
     /// What travels beside the result.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<ResultMetaObject>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(CreateTaskResult { task, meta = "_meta", ..extra });
 
 impl CreateTaskResult {
     /// Answers with the task that the request became.
@@ -193,22 +190,20 @@ impl CreateTaskResult {
 }
 
 /// A page of the list of tasks: the result of `tasks/list`. 2025-11-25 only.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ListTasksResult {
     /// What is on this page.
     pub tasks: Vec<Task>,
     /// Where the list goes on; absent on the last page.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
     /// What travels beside the result.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<ResultMetaObject>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(ListTasksResult { tasks, next_cursor = "nextCursor", meta = "_meta", ..extra });
 
 #[cfg(test)]
 mod tests {

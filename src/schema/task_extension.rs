@@ -4,10 +4,10 @@
 //!
 //! Spec: Extensions, "Tasks" (2026-07-28).
 
-use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::input::{InputRequests, InputResponses};
+use super::json::{Count, CountOrNull};
 use super::meta::{RequestMetaObject, ResultMetaObject};
 use super::result::ResultType;
 use super::task::TaskStatus;
@@ -18,47 +18,49 @@ pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
 /// How far a task is, with what there is at that point: the result of `tasks/get`, and, with [`ResultType::Task`], what answers a call that
 /// became a task. Since 2026-07-28.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct DetailedTask {
     /// Which kind of result it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
     /// Its id.
     pub task_id: String,
     /// How far it is.
     pub status: TaskStatus,
     /// More about that, for a person.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub status_message: Option<String>,
     /// When it was created, in ISO 8601.
     pub created_at: String,
     /// When it last changed, in ISO 8601.
     pub last_updated_at: String,
     /// For how many milliseconds after its creation it is kept; for ever when `None`, which is written as `null`.
-    #[serde(default, deserialize_with = "super::json::count")]
     pub ttl_ms: Option<u64>,
     /// How many milliseconds to wait between two looks at it.
-    #[serde(
-        default,
-        deserialize_with = "super::json::count",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub poll_interval_ms: Option<u64>,
     /// All that it needs to go on, when it needs input.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub input_requests: Option<InputRequests>,
     /// The result of the call, when it is completed, as raw JSON.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<Box<RawValue>>,
     /// The error of the call, when it failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<RpcError>,
     /// What travels beside the result.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<ResultMetaObject>,
 }
+
+members!(DetailedTask {
+    result_type = "resultType",
+    task_id = "taskId",
+    status,
+    status_message = "statusMessage",
+    created_at = "createdAt",
+    last_updated_at = "lastUpdatedAt",
+    ttl_ms = "ttlMs" as CountOrNull,
+    poll_interval_ms = "pollIntervalMs" as Count,
+    input_requests = "inputRequests",
+    result,
+    error,
+    meta = "_meta",
+});
 
 impl DetailedTask {
     /// Makes a task that runs. `created_at` is a time in ISO 8601.
@@ -82,8 +84,7 @@ impl DetailedTask {
 }
 
 /// The params of `tasks/update`. Since 2026-07-28.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct UpdateTaskRequestParams {
     /// The task.
@@ -91,9 +92,14 @@ pub struct UpdateTaskRequestParams {
     /// Answers to what it asks, each under the key of its question.
     pub input_responses: InputResponses,
     /// What travels beside the params. Required.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<RequestMetaObject>,
 }
+
+members!(UpdateTaskRequestParams {
+    task_id = "taskId",
+    input_responses = "inputResponses",
+    meta = "_meta",
+});
 
 impl UpdateTaskRequestParams {
     /// Answers what a task asks.

@@ -2,15 +2,16 @@
 //!
 //! Spec: Server Features, "Tools" (every revision).
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::content::{ContentBlock, TextContent};
 use super::icon::Icon;
 use super::input::InputResponses;
-use super::json::{Extra, JsonSchema, is_object, present, raw, read_raw};
+use super::json::{Extra, JsonSchema, Present, is_object, raw, read_raw};
 use super::meta::{MetaObject, RequestMetaObject, ResultMetaObject};
+use super::object::OrDefault;
 use super::result::{ResultType, fit_result_type};
 use super::task::TaskMetadata;
 use super::version::{FitTo, ProtocolVersion, keep_since};
@@ -33,39 +34,43 @@ use crate::error::Result;
 /// tool.input_schema.check_input()?;
 /// # Ok::<(), mcplink::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Tool {
     /// The name for programs.
     pub name: String,
     /// The name for people. Since 2025-06-18.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// What it does, for a model.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// What arguments it takes: a schema with `"type": "object"` at its root ([`JsonSchema::check_input`]).
     pub input_schema: JsonSchema,
     /// What its structured result looks like. Since 2025-06-18; an object up to 2025-11-25, anything later.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<JsonSchema>,
     /// Hints about what it does. Since 2025-03-26.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<ToolAnnotations>,
     /// How it is run. 2025-11-25 only.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub execution: Option<ToolExecution>,
     /// Icons to show. Since 2025-11-25.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub icons: Option<Vec<Icon>>,
     /// What travels beside it. Since 2025-06-18.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(Tool {
+    name,
+    title,
+    description,
+    input_schema = "inputSchema",
+    output_schema = "outputSchema",
+    annotations,
+    execution,
+    icons,
+    meta = "_meta",
+    ..extra
+});
 
 impl Tool {
     /// Names a tool. Its schema takes any object until it is set.
@@ -137,29 +142,31 @@ impl FitTo for Tool {
 }
 
 /// Hints about what a tool does. They come from the server and may be wrong.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ToolAnnotations {
     /// The name for people; [`Tool::title`] goes before it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Whether it changes nothing.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub read_only_hint: Option<bool>,
     /// Whether it may destroy something.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub destructive_hint: Option<bool>,
     /// Whether a second call with the same arguments changes nothing more.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotent_hint: Option<bool>,
     /// Whether it deals with things outside.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub open_world_hint: Option<bool>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(ToolAnnotations {
+    title,
+    read_only_hint = "readOnlyHint",
+    destructive_hint = "destructiveHint",
+    idempotent_hint = "idempotentHint",
+    open_world_hint = "openWorldHint",
+    ..extra
+});
 
 impl ToolAnnotations {
     setters! {
@@ -197,17 +204,16 @@ impl ToolAnnotations {
 }
 
 /// How a tool is run. 2025-11-25 only.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ToolExecution {
     /// Whether a call may become a task; forbidden when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub task_support: Option<TaskSupport>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(ToolExecution { task_support = "taskSupport", ..extra });
 
 impl ToolExecution {
     setters! {
@@ -234,28 +240,31 @@ list_result! {
 }
 
 /// The params of `tools/call`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CallToolRequestParams {
     /// The tool.
     pub name: String,
     /// The arguments: an object, as raw JSON.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Box<RawValue>>,
     /// The answers to what the server asked in the round before. Since 2026-07-28.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub input_responses: Option<InputResponses>,
     /// What the server wants back from the round before. Since 2026-07-28.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub request_state: Option<String>,
     /// Asks for the call to become a task. 2025-11-25 only.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskMetadata>,
     /// What travels beside the params. Required since 2026-07-28.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<RequestMetaObject>,
 }
+
+members!(CallToolRequestParams {
+    name,
+    arguments,
+    input_responses = "inputResponses",
+    request_state = "requestState",
+    task,
+    meta = "_meta",
+});
 
 impl CallToolRequestParams {
     /// Calls a tool without arguments.
@@ -320,34 +329,32 @@ impl FitTo for CallToolRequestParams {
 /// assert_eq!(structured.content[0].as_text(), Some(r#"[["sum",3]]"#));
 /// # Ok::<(), mcplink::Error>(())
 /// ```
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct CallToolResult {
     /// Which kind of result it is. Since 2026-07-28.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
     /// What the tool gave, for a model. Some servers leave it out, which reads as nothing.
-    #[serde(default)]
     pub content: Vec<ContentBlock>,
     /// What the tool gave, for a program, as raw JSON. Since 2025-06-18; an object up to 2025-11-25, anything later, and there `null` is
     /// not the same as nothing.
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub structured_content: Option<Box<RawValue>>,
     /// Whether the tool failed; no when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
     /// What travels beside the result.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<ResultMetaObject>,
     /// Members that this library doesn't know.
-    #[serde(flatten)]
     pub extra: Extra,
 }
+
+members!(CallToolResult {
+    result_type = "resultType",
+    content as OrDefault,
+    structured_content = "structuredContent" as Present,
+    is_error = "isError",
+    meta = "_meta",
+    ..extra
+});
 
 impl CallToolResult {
     /// Gives blocks of content.

@@ -15,6 +15,7 @@ use super::question_rules::{Asked, check_answer};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::RawResult;
 use crate::protocol::{LogLevel, OnTrigger};
+use crate::schema::json::from_bytes;
 use crate::schema::{
     ElicitRequestParams, FitTo, InputRequest, InputRequests, InputResponse, JsonObject,
     ProtocolVersion, RelatedTaskMetadata, TraceContext, meta_key, method,
@@ -232,7 +233,7 @@ fn write_related(
 ) -> serde_json::Result<()> {
     let mut params = Vec::new();
     write_params(question, &mut params)?;
-    let mut params: JsonObject = serde_json::from_slice(&params)?;
+    let mut params: JsonObject = from_bytes(&params)?;
     let meta = params
         .entry("_meta")
         .or_insert_with(|| JsonObject::new().into());

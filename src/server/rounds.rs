@@ -22,6 +22,7 @@ use serde_json::value::RawValue;
 use super::context::Context;
 use super::question_rules::{Asked, check_answer};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
+use crate::schema::json::from_bytes;
 use crate::schema::{
     ElicitRequestParams, InputRequest, InputRequests, InputResponse, InputResponses,
 };
@@ -229,7 +230,7 @@ impl Rounds {
             mut answers,
             memory,
             asked,
-        } = serde_json::from_slice(content).map_err(|_| Unusable::Content)?;
+        } = from_bytes(content).map_err(|_| Unusable::Content)?;
         for (key, response) in responses {
             if let Some(question) = asked.get(&key) {
                 let kind = kind_of(question).ok_or(Unusable::Content)?;

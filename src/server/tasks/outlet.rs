@@ -11,6 +11,7 @@ use super::stage::Outcome;
 use super::task::Task;
 use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
 use crate::protocol::{Outlet, Peer};
+use crate::schema::json::from_bytes;
 
 /// Keeps the answer of a call in its task, and passes on what stands before it.
 struct TaskOutlet {
@@ -81,7 +82,7 @@ fn outcome_of(response: &[u8]) -> Outcome {
         #[serde(default)]
         is_error: bool,
     }
-    match serde_json::from_slice(response) {
+    match from_bytes(response) {
         Ok(Response {
             result: Some(text), ..
         }) => {
