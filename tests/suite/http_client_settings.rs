@@ -1,8 +1,9 @@
 //! What a host sets on its way to a server over HTTP, and what is kept to itself.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::TcpListener;
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use mcplink::client::Client;
@@ -11,7 +12,7 @@ use mcplink::transport::http::Http;
 use mcplink::{Error, ErrorKind};
 use serde_json::json;
 
-use crate::common::LATE;
+use crate::common::{LATE, LONG};
 use crate::stub::{Stub, asker, call, text};
 
 #[test]
@@ -226,5 +227,39 @@ fn a_connection_that_the_server_closes_is_not_used_again() {
     let client = stub.connect();
     for _ in 0..20 {
         assert_eq!(call(&client, "x").unwrap(), "done");
+    }
+}
+
+#[test]
+fn a_connection_that_closes_behind_a_proxy_is_not_used_again() {
+    let stub = Stub::modern(|seen, out| {
+        out.result(seen, text("done"));
+        out.cut();
+    });
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let proxy = format!("http://{}", listener.local_addr().unwrap());
+    let target = stub.address();
+    let (ended, has_ended) = mpsc::channel();
+    std::thread::spawn(move || {
+        for client in listener.incoming() {
+            let client = client.unwrap();
+            client.set_read_timeout(Some(LONG)).unwrap();
+            // All that stands before the empty line is for the proxy; the client sends no more until it is answered.
+            let asked = BufReader::new(&client).lines().map(Result::unwrap);
+            asked.take_while(|line| !line.is_empty()).for_each(drop);
+            (&client).write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
+            let server = TcpStream::connect(target).unwrap();
+            let (up, down) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+            std::thread::spawn(move || std::io::copy(&mut &up, &mut &down));
+            std::io::copy(&mut &server, &mut &client).unwrap();
+            client.shutdown(Shutdown::Both).unwrap();
+            _ = ended.send(());
+        }
+    });
+    let http = Http::new(&format!("http://{target}/mcp")).unwrap();
+    let client = Client::connect(http.proxy(&proxy)).unwrap();
+    for _ in 0..5 {
+        assert_eq!(call(&client, "x").unwrap(), "done");
+        has_ended.recv_timeout(LONG).unwrap();
     }
 }

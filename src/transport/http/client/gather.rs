@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ureq::Error;
-use ureq::unversioned::transport::{Buffers, ConnectionDetails, Connector, NextTimeout, Transport};
+use ureq::unversioned::transport::{
+    Buffers, ConnectionDetails, Connector, Either, NextTimeout, Transport,
+};
 
 /// What is longer is sent at once.
 const HELD: usize = 4 << 10;
@@ -17,22 +19,30 @@ const HELD: usize = 4 << 10;
 pub(super) struct Gathering {
     /// Set when something has left.
     pub(super) has_sent: Arc<AtomicBool>,
+    pub(super) has_proxy: bool,
 }
 
 impl<T: Transport> Connector<T> for Gathering {
-    type Out = Gathered<T>;
+    type Out = Either<T, Gathered<T>>;
 
     fn connect(
         &self,
-        _details: &ConnectionDetails<'_>,
+        details: &ConnectionDetails<'_>,
         chained: Option<T>,
     ) -> Result<Option<Self::Out>, Error> {
-        Ok(chained.map(|inner| Gathered {
-            inner,
-            held: Vec::new(),
-            may_hold: true,
-            was_heard: false,
-            has_sent: Arc::clone(&self.has_sent),
+        // The way to a proxy is made by the same chain, by itself and without the proxy; what goes through it is gathered above.
+        let leads_to_proxy = self.has_proxy && details.config.proxy().is_none();
+        Ok(chained.map(|inner| {
+            if leads_to_proxy {
+                return Either::A(inner);
+            }
+            Either::B(Gathered {
+                inner,
+                held: Vec::new(),
+                may_hold: true,
+                was_heard: false,
+                has_sent: Arc::clone(&self.has_sent),
+            })
         }))
     }
 }

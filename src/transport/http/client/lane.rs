@@ -119,6 +119,7 @@ impl Lanes {
         let has_sent = Arc::default();
         let connector = DefaultConnector::default().chain(Gathering {
             has_sent: Arc::clone(&has_sent),
+            has_proxy: self.route.proxy.is_some(),
         });
         Lane {
             agent: Agent::with_parts(config.build(), connector, DefaultResolver::default()),
