@@ -113,9 +113,10 @@ impl LineBuffer {
             };
             let end = scanned + at;
             let line = &self.buffer[start..end];
-            // What is left of a long one was dropped; a blank one may be too long as well.
-            let is_line =
-                self.dropping.is_some() || line.len() > self.max_bytes || !trim(line).is_empty();
+            // What is left of a long one was dropped; a blank one may be too long as well, with room for a carriage return.
+            let is_line = self.dropping.is_some()
+                || line.len() > self.max_bytes.saturating_add(1)
+                || !trim(line).is_empty();
             if is_line {
                 return (start, Some(end));
             }
@@ -307,6 +308,27 @@ mod tests {
         assert!(buffer.has_line());
         assert_eq!(drain(&mut buffer), ["b"]);
         assert!(!buffer.has_line() && buffer.take_rest().is_none());
+    }
+
+    // Who is told of a line and then gets none waits for it, and what waits to be written waits too.
+    #[test]
+    fn whoever_is_told_of_a_line_gets_one() {
+        const LENGTH: u32 = 6;
+        for (max, number) in (0..5).flat_map(|max| (0..4_usize.pow(LENGTH)).map(move |n| (max, n)))
+        {
+            let byte = |place| b"a \r\n"[number / 4_usize.pow(place) % 4];
+            let input: Vec<u8> = (0..LENGTH).map(byte).collect();
+            let mut buffer = LineBuffer::new(max);
+            push(&mut buffer, &input);
+            loop {
+                let told = buffer.has_line();
+                let line = buffer.next_line();
+                assert_eq!(told, line.is_some(), "{max} {:?}", input.escape_ascii());
+                if line.is_none() {
+                    break;
+                }
+            }
+        }
     }
 
     #[test]
