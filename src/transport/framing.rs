@@ -162,8 +162,12 @@ impl<O: Output> LineSender<O> {
         self.current = first.text;
         let mut bytes = self.current.len() + 1;
         let with_it = queue.iter().take_while(|next| {
-            bytes += next.text.len() + 1;
-            bytes <= JOINED_BYTES
+            let joined = bytes + next.text.len() + 1;
+            let fits = joined <= JOINED_BYTES;
+            if fits {
+                bytes = joined;
+            }
+            fits
         });
         let with_it = with_it.count();
         if with_it > 0 {
