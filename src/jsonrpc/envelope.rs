@@ -133,22 +133,29 @@ impl Scan<'_> {
 
     /// Behind white space.
     #[inline]
-    fn space(self, mut at: usize) -> usize {
-        // Most messages have none.
-        while let Some(byte) = self.get(at)
-            && byte <= b' '
-            && matches!(byte, b' ' | b'\n' | b'\t' | b'\r')
-        {
-            at += 1;
+    fn space(self, at: usize) -> usize {
+        match self.get(at) {
+            Some(..=b' ') => self.spaces(at),
+            _ => at,
         }
-        at
+    }
+
+    /// The same, out of the way: most messages have none.
+    #[inline(never)]
+    fn spaces(self, at: usize) -> usize {
+        let rest = self.0[at..].iter();
+        at + rest
+            .take_while(|byte| matches!(byte, b' ' | b'\n' | b'\t' | b'\r'))
+            .count()
     }
 
     /// Behind this byte, before which there may be white space.
     #[inline]
     fn token(self, at: usize, expected: u8) -> Option<usize> {
-        let at = self.space(at);
-        (self.get(at)? == expected).then_some(at + 1)
+        if self.get(at)? == expected {
+            return Some(at + 1);
+        }
+        self.token_here(self.space(at), expected)
     }
 
     /// An object, which begins here. `member` is given the place of each key without its quotes, one with escapes is left to others, and
@@ -186,6 +193,7 @@ impl Scan<'_> {
     #[inline]
     fn value(self, at: usize, room: usize) -> Option<usize> {
         match self.get(at)? {
+            b'"' => self.string(at + 1),
             b'{' | b'[' => self.nested(at, room),
             first => self.simple(first, at),
         }

@@ -3,6 +3,8 @@
 //! Spec: Transports, stdio (every revision): a message is a line of UTF-8 without raw newlines. A carriage return before the newline,
 //! blank lines and a byte-order mark are tolerated.
 
+use std::ops::Range;
+
 use super::id::RequestId;
 use super::skim::Skim;
 
@@ -116,7 +118,7 @@ impl LineBuffer {
             // What is left of a long one was dropped; a blank one may be too long as well, with room for a carriage return.
             let is_line = self.dropping.is_some()
                 || line.len() > self.max_bytes.saturating_add(1)
-                || !trim(line).is_empty();
+                || !is_blank(line);
             if is_line {
                 return (start, Some(end));
             }
@@ -138,7 +140,7 @@ impl LineBuffer {
                 self.drop_until(line_end);
             }
             found?;
-            let (line_start, next) = (self.start, line_end + 1);
+            let next = line_end + 1;
             if let Some(dropped) = self.dropping.take() {
                 (self.start, self.scanned) = (next, next);
                 return Some(Line::TooLong(TooLong {
@@ -147,7 +149,7 @@ impl LineBuffer {
                     is_response: dropped.skim.looks_like_response(),
                 }));
             }
-            let content = trim(&self.buffer[line_start..line_end]);
+            let content = self.content(line_end);
             if content.len() > self.max_bytes {
                 // Only now is it known that the last byte was no carriage return.
                 self.drop_until(line_end);
@@ -157,7 +159,7 @@ impl LineBuffer {
                 (self.start, self.scanned) = (next, next);
                 continue;
             }
-            return Some(Line::Message(self.take(line_start, line_end, next)));
+            return Some(Line::Message(self.take(content, next)));
         }
     }
 
@@ -186,23 +188,28 @@ impl LineBuffer {
         self.start = line_end;
     }
 
-    fn take(&mut self, line_start: usize, line_end: usize, next: usize) -> Vec<u8> {
-        let content = trim(&self.buffer[line_start..line_end]);
+    /// Where the text of the line is that ends there.
+    fn content(&self, line_end: usize) -> Range<usize> {
+        let text = trim(&self.buffer[self.start..line_end]);
+        let start = text.as_ptr() as usize - self.buffer.as_ptr() as usize;
+        start..start + text.len()
+    }
+
+    /// Takes what stands there, which is all of a line that matters; the next one begins at `next`.
+    fn take(&mut self, content: Range<usize>, next: usize) -> Vec<u8> {
         let rest = next..self.end;
-        if content.len() < TAKE_BYTES || rest.len() > content.len() || line_start > 0 {
-            let message = content.to_vec();
+        if content.len() < TAKE_BYTES || rest.len() > content.len() || self.start > 0 {
+            let message = self.buffer[content].to_vec();
             (self.start, self.scanned) = (next, next);
             return message;
         }
         // The line leaves with its buffer; what follows it moves to a new one.
-        let skipped = content.as_ptr() as usize - self.buffer.as_ptr() as usize;
-        let len = content.len();
         let mut fresh = vec![0; INITIAL_BYTES.max(rest.len())];
         fresh[..rest.len()].copy_from_slice(&self.buffer[rest.clone()]);
         let mut message = std::mem::replace(&mut self.buffer, fresh);
         (self.start, self.scanned, self.end) = (0, 0, rest.len());
-        message.truncate(skipped + len);
-        message.drain(..skipped);
+        message.truncate(content.end);
+        message.drain(..content.start);
         message
     }
 }
@@ -230,6 +237,11 @@ fn end_line_from(lines: &mut Vec<u8>, start: usize) {
             .for_each(|byte| *byte = b' ');
     }
     lines.push(b'\n');
+}
+
+fn is_blank(line: &[u8]) -> bool {
+    // Nearly every line begins with what it says.
+    !matches!(line.first(), Some(b'!'..=b'~')) && trim(line).is_empty()
 }
 
 fn trim(line: &[u8]) -> &[u8] {

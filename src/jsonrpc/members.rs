@@ -38,14 +38,14 @@ struct Place {
 impl Places {
     /// Adds the next member, if there is room: the place of its key, in which nothing is escaped, without the quotes, and that of its value.
     pub(super) fn add(&mut self, key: Range<usize>, value: Range<usize>) {
-        let place = |range: Range<usize>| {
-            let (start, end) = (u32::try_from(range.start), u32::try_from(range.end));
-            Some(start.ok()?..end.ok()?)
-        };
+        // What ends in reach begins in reach.
         if let Some(room) = self.first.get_mut(self.count)
-            && let Some((key, value)) = place(key).zip(place(value))
+            && let Ok(end) = u32::try_from(value.end)
         {
-            *room = Place { key, value };
+            *room = Place {
+                key: key.start as u32..key.end as u32,
+                value: value.start as u32..end,
+            };
             self.count += 1;
         }
     }

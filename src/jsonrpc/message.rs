@@ -8,7 +8,6 @@ use super::envelope::Envelope;
 use super::id::RequestId;
 use super::members::{Members, Places};
 use super::skim::Skim;
-use super::text::next_special;
 use crate::error::{ErrorCode, Excerpt, RpcError};
 
 /// A message that keeps its text, so that bodies can be read later, or passed on, without a copy.
@@ -293,7 +292,8 @@ fn read_method(text: &str, place: &Range<usize>) -> Option<Method> {
     if !written.starts_with('"') {
         return None;
     }
-    if next_special(text.as_bytes(), name.start) < name.end {
+    // It is JSON, so nothing else can be special.
+    if text.as_bytes()[name.clone()].contains(&b'\\') {
         let method: Option<Box<str>> = serde_json::from_str(written).ok();
         return method.map(Method::Decoded);
     }

@@ -286,7 +286,6 @@ impl<F: Form<T>, T: Member> Serialize for Written<'_, F, T> {
 }
 
 /// Writes a member, unless it is absent.
-#[inline(never)]
 pub(super) fn write<F: Form<T>, T: Member, S: Serializer>(
     members: &mut S::SerializeMap,
     name: &'static str,
