@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::cancel::CancelToken;
-use super::core::{Core, Reading, Stint, Waiter};
+use super::core::{Core, Reading, Stint};
 use super::deadline::{Bound, Deadline};
-use super::outgoing::{About, Found, OnEnd, Outcome, Progress, Slot, There};
+use super::outgoing::{About, Found, OnEnd, Outcome, Progress, Waiter};
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::{RawResult, RequestId};
 use crate::schema::{JsonObject, LoggingLevel, TraceContext, meta_key};
@@ -207,8 +207,7 @@ impl fmt::Debug for CallOptions<'_> {
 struct Call<'c> {
     core: &'c Arc<Core>,
     method: &'c str,
-    id: i64,
-    slot: Arc<Slot>,
+    waiter: Waiter,
     deadline: Deadline,
     may_cancel: bool,
     /// Why the caller stops waiting, for the peer.
@@ -246,13 +245,13 @@ pub(super) fn request(
         since: now,
         thread: Some(std::thread::current()),
     };
-    let (id, slot) = core.engine().calls.register(about)?;
+    let waiter = core.engine().calls.register(about)?;
+    let id = waiter.id;
     let may_cancel = options.may_cancel;
     let mut call = Call {
         core,
         method,
-        id,
-        slot,
+        waiter,
         deadline,
         may_cancel,
         reason: Cow::Borrowed("the caller no longer waits"),
@@ -319,18 +318,11 @@ impl Call<'_> {
     /// The request never left: there is nobody to tell.
     fn forget(&mut self) {
         self.may_cancel = false;
-        self.core.engine().calls.give_up(self.id);
-    }
-
-    fn waiter(&self) -> Waiter<'_> {
-        Waiter {
-            id: self.id,
-            slot: &self.slot,
-        }
+        self.core.engine().calls.give_up(self.waiter.id);
     }
 
     fn wait(&mut self, options: &mut CallOptions<'_>) -> Result<Outcome> {
-        let slot = Arc::clone(&self.slot);
+        let slot = Arc::clone(&self.waiter.slot);
         let _nudge = options
             .cancel
             .as_ref()
@@ -338,8 +330,8 @@ impl Call<'_> {
         let mut may_lead = self.core.reading == Reading::Shared;
         loop {
             // A nudge that is left over would end each turn of reading before it began.
-            self.slot.look_up();
-            let mut found = self.slot.take();
+            self.waiter.slot.look_up();
+            let mut found = self.waiter.take();
             if let Some(Found::Outcome(outcome)) = found {
                 return Ok(outcome);
             }
@@ -364,7 +356,7 @@ impl Call<'_> {
                 {
                     return Err(error);
                 }
-                found = self.slot.take();
+                found = self.waiter.take();
             }
             if looked_at.is_some() {
                 now = Instant::now();
@@ -376,7 +368,7 @@ impl Call<'_> {
                 self.core
                     .engine()
                     .crew
-                    .take_or_stand_by(self.id, &self.slot)
+                    .take_or_stand_by(self.waiter.id, &self.waiter.slot)
             } else {
                 None
             };
@@ -387,14 +379,17 @@ impl Call<'_> {
                         .deadline
                         .at()
                         .map_or(until, |deadline| until.min(deadline));
-                    let waiter = self.waiter();
-                    may_lead = match self.core.read_for_caller(receiver, waiter, now, until) {
-                        Stint::Found => true,
-                        Stint::Quiet | Stint::Ended => false,
-                    };
+                    may_lead =
+                        match self
+                            .core
+                            .read_for_caller(receiver, &mut self.waiter, now, until)
+                        {
+                            Stint::Found => true,
+                            Stint::Quiet | Stint::Ended => false,
+                        };
                 }
                 None => {
-                    self.slot.wait(self.deadline.at());
+                    self.waiter.slot.wait(self.deadline.at());
                     may_lead = self.core.reading == Reading::Shared;
                 }
             }
@@ -448,13 +443,11 @@ impl Call<'_> {
         let token = options.cancel.as_ref();
         let _ended = token.map(|token| token.on_trigger(move || ending.end()));
         let _place = self.core.leave_worker();
-        let (core, waiter, on_progress) = (self.core, self.waiter(), &mut options.on_progress);
+        let (core, waiter, on_progress) = (self.core, &mut self.waiter, &mut options.on_progress);
         let (mut outcome, mut seen) = (None, None);
         let carried = carrier.exchange(&message, &ticket, &mut |received| {
             core.take_carried(received, Some(waiter));
-            while waiter.slot.look() != There::Nothing
-                && let Some(found) = waiter.slot.take()
-            {
+            while let Some(found) = waiter.take() {
                 match found {
                     Found::Outcome(found) => {
                         outcome = Some(found);
@@ -476,7 +469,7 @@ impl Call<'_> {
         self.deadline = *patience.deadline.lock();
         // The connection may have ended meanwhile: that is the outcome then.
         if outcome.is_none()
-            && let Some(Found::Outcome(found)) = self.slot.take()
+            && let Some(Found::Outcome(found)) = self.waiter.take()
         {
             outcome = Some(found);
         }
@@ -562,9 +555,10 @@ impl Patience {
 
 impl Drop for Call<'_> {
     fn drop(&mut self) {
-        self.core.engine().crew.stand_down(self.id);
-        if self.core.engine().calls.give_up(self.id) && self.may_cancel {
-            self.core.send_cancelled(self.id, &self.reason);
+        let id = self.waiter.id;
+        self.core.engine().crew.stand_down(id);
+        if self.core.engine().calls.give_up(id) && self.may_cancel {
+            self.core.send_cancelled(id, &self.reason);
         }
     }
 }

@@ -15,7 +15,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use self::carrying::Posting;
-pub(super) use self::routing::Waiter;
 use super::crew::Crew;
 use super::handlers::Handlers;
 use super::in_hand::InHand;

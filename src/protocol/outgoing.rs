@@ -69,7 +69,47 @@ pub(crate) struct Slot {
     state: Mutex<SlotState>,
     /// What the state holds, as [`SlotState::summary`] says it: who reads looks after each message, and need not take the lock. Written under it.
     summary: AtomicUsize,
+    /// How much progress the caller keeps beside it, which has a part in the bound.
+    kept: AtomicUsize,
     changed: Condvar,
+}
+
+/// A caller that waits for an answer. It may take in meanwhile what comes for everybody, and keeps its own progress: nobody else reads then, so
+/// what it keeps came before what is in the slot afterwards.
+#[derive(Debug)]
+pub(crate) struct Waiter {
+    pub(crate) id: i64,
+    pub(crate) slot: Arc<Slot>,
+    kept: VecDeque<Progress>,
+}
+
+impl Waiter {
+    /// Keeps progress of its own.
+    pub(crate) fn keep(&mut self, progress: Progress) {
+        self.kept.push_back(progress);
+        self.count_kept();
+    }
+
+    /// How much progress it keeps.
+    pub(crate) fn kept(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Takes what is there, in the order in which it came.
+    pub(crate) fn take(&mut self) -> Option<Found> {
+        if let Some(progress) = self.kept.pop_front() {
+            self.count_kept();
+            return Some(Found::Progress(progress));
+        }
+        match self.slot.look() {
+            There::Nothing => None,
+            _ => self.slot.take(),
+        }
+    }
+
+    fn count_kept(&self) {
+        self.slot.kept.store(self.kept.len(), Ordering::Relaxed);
+    }
 }
 
 #[derive(Debug, Default)]
@@ -93,8 +133,8 @@ pub(crate) enum Found {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum There {
     Nothing,
-    /// So many messages, and no outcome.
-    Progress(usize),
+    /// Progress, and no outcome.
+    Progress,
     Outcome,
     Nudge,
 }
@@ -120,8 +160,7 @@ impl Slot {
         changed
     }
 
-    /// Takes what is there, in the order in which it came.
-    pub(crate) fn take(&self) -> Option<Found> {
+    fn take(&self) -> Option<Found> {
         self.change(|state| match state.progress.pop_front() {
             Some(progress) => Some(Found::Progress(progress)),
             None => state.outcome.take().map(Found::Outcome),
@@ -141,7 +180,7 @@ impl Slot {
             0 => There::Nothing,
             nudged if nudged & SlotState::NUDGED != 0 => There::Nudge,
             outcome if outcome & SlotState::OUTCOME != 0 => There::Outcome,
-            count => There::Progress(count),
+            _ => There::Progress,
         }
     }
 
@@ -173,8 +212,9 @@ impl Slot {
 
     /// Queues progress; returns whether older progress had to give way to it.
     fn report(&self, progress: Progress, max: usize) -> bool {
+        let max = max.saturating_sub(self.kept.load(Ordering::Relaxed)).max(1);
         let merged = self.change(|state| {
-            let merged = state.progress.len() >= max.max(1);
+            let merged = state.progress.len() >= max;
             if merged {
                 state.progress.pop_back();
             }
@@ -281,10 +321,11 @@ impl Calls {
     }
 
     /// Opens a slot under an id that was never used on this connection.
-    pub(crate) fn register(&self, about: About) -> Result<(i64, Arc<Slot>)> {
+    pub(crate) fn register(&self, about: About) -> Result<Waiter> {
         let slot = Arc::new(Slot::default());
         let id = self.enter(about, || Owed::Caller(Arc::clone(&slot)))?;
-        Ok((id, slot))
+        let kept = VecDeque::new();
+        Ok(Waiter { id, slot, kept })
     }
 
     /// Promises the outcome of a request under such an id to a callback.
@@ -361,16 +402,13 @@ impl Calls {
         };
         let table = self.table.lock();
         match table.owed.get(&number).map(|asked| &asked.owed) {
-            Some(Owed::Caller(slot)) => (Delivery::Delivered, self.report_to(slot, progress)),
+            Some(Owed::Caller(slot)) => {
+                (Delivery::Delivered, slot.report(progress, self.max_events))
+            }
             Some(Owed::Callback(_)) => (Delivery::Delivered, false),
             None if table.retired.contains(&number) => (Delivery::Late, false),
             None => (Delivery::Unknown, false),
         }
-    }
-
-    /// Hands progress to a caller that waits, and that is the one who hands it. Returns whether older progress gave way.
-    pub(crate) fn report_to(&self, slot: &Slot, progress: Progress) -> bool {
-        slot.report(progress, self.max_events)
     }
 
     /// Whether the outcome of a request is still to come.
@@ -470,7 +508,7 @@ mod tests {
     #[test]
     fn late_answers_are_told_from_unknown_ones() {
         let calls = Calls::new(10, 10);
-        let (id, _slot) = calls.register(about()).expect("open");
+        let id = calls.register(about()).expect("open").id;
         assert!(calls.give_up(id));
         assert_eq!(
             calls.complete(&RequestId::from(id), response(id)).0,
@@ -498,9 +536,9 @@ mod tests {
         assert!(matches!(due, (OnEnd::Quick(_), Outcome::Withdrawn)));
         assert!(calls.withdraw(&token).is_none());
         assert_eq!(calls.complete(&token, response(id)).0, Delivery::Late);
-        let (id, slot) = calls.register(about()).expect("open");
-        assert!(calls.withdraw(&RequestId::from(id)).is_none());
-        assert!(slot.take().is_none());
+        let mut waiter = calls.register(about()).expect("open");
+        assert!(calls.withdraw(&RequestId::from(waiter.id)).is_none());
+        assert!(waiter.take().is_none());
         assert_eq!(calls.in_flight(), 1);
     }
 
@@ -508,22 +546,22 @@ mod tests {
     #[test]
     fn ids_are_never_used_again() {
         let calls = Calls::new(10, 10);
-        let (first, _slot) = calls.register(about()).expect("open");
+        let first = calls.register(about()).expect("open").id;
         calls.complete(&RequestId::from(first), response(first));
-        let (second, _slot) = calls.register(about()).expect("open");
+        let second = calls.register(about()).expect("open").id;
         assert_ne!(first, second);
     }
 
     #[test]
     fn the_table_is_bounded_and_a_closed_one_says_why() {
         let calls = Calls::new(1, 10);
-        let (_, slot) = calls.register(about()).expect("open");
+        let mut waiter = calls.register(about()).expect("open");
         assert_eq!(
             calls.register(about()).expect_err("full").kind(),
             ErrorKind::Busy
         );
         calls.close(&Error::new(ErrorKind::Closed, "gone"));
-        let Some(Found::Outcome(Outcome::Failed(error))) = slot.take() else {
+        let Some(Found::Outcome(Outcome::Failed(error))) = waiter.take() else {
             panic!("woken")
         };
         assert!(error.kind() == ErrorKind::Closed && error.was_sent());
@@ -535,7 +573,8 @@ mod tests {
     #[test]
     fn progress_comes_in_order_and_is_merged_past_the_limit() {
         let calls = Calls::new(10, 3);
-        let (id, slot) = calls.register(about()).expect("open");
+        let mut waiter = calls.register(about()).expect("open");
+        let id = waiter.id;
         let merged: Vec<bool> = (0..5)
             .map(|value| calls.report(&RequestId::from(id), progress(value)).1)
             .collect();
@@ -543,14 +582,35 @@ mod tests {
         calls.complete(&RequestId::from(id), response(id));
         for value in [0, 1, 4] {
             assert!(
-                matches!(slot.take(), Some(Found::Progress(found)) if found == progress(value))
+                matches!(waiter.take(), Some(Found::Progress(found)) if found == progress(value))
             );
         }
-        assert!(matches!(slot.take(), Some(Found::Outcome(_))));
+        assert!(matches!(waiter.take(), Some(Found::Outcome(_))));
         assert_eq!(
             calls.report(&RequestId::from(id), progress(9)).0,
             Delivery::Late
         );
+    }
+
+    // Lesson 10.3
+    #[test]
+    fn what_a_caller_keeps_comes_first_and_has_a_part_in_the_limit() {
+        let calls = Calls::new(10, 3);
+        let mut waiter = calls.register(about()).expect("open");
+        let token = RequestId::from(waiter.id);
+        waiter.keep(progress(0));
+        waiter.keep(progress(1));
+        let merged = [2, 3].map(|value| calls.report(&token, progress(value)).1);
+        assert_eq!(merged, [false, true]);
+        assert_eq!(waiter.kept(), 2);
+        for value in [0, 1, 3] {
+            assert!(
+                matches!(waiter.take(), Some(Found::Progress(found)) if found == progress(value))
+            );
+        }
+        assert!(waiter.take().is_none());
+        let merged = [4, 5, 6, 7].map(|value| calls.report(&token, progress(value)).1);
+        assert_eq!(merged, [false, false, false, true]);
     }
 }
 
@@ -579,7 +639,7 @@ mod loom_tests {
     fn loom_each_call_has_one_outcome() {
         loom::model(|| {
             let calls = Arc::new(Calls::new(10, 10));
-            let (id, slot) = calls.register(about()).expect("open");
+            let Waiter { id, slot, .. } = calls.register(about()).expect("open");
             let answering = {
                 let calls = Arc::clone(&calls);
                 loom::thread::spawn(move || calls.complete(&RequestId::from(id), response(id)))
@@ -605,7 +665,7 @@ mod loom_tests {
     fn loom_giving_up_races_with_the_answer() {
         loom::model(|| {
             let calls = Arc::new(Calls::new(10, 10));
-            let (id, slot) = calls.register(about()).expect("open");
+            let Waiter { id, slot, .. } = calls.register(about()).expect("open");
             let answering = {
                 let calls = Arc::clone(&calls);
                 loom::thread::spawn(move || calls.complete(&RequestId::from(id), response(id)))

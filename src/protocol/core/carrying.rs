@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use super::super::cancel::CancelToken;
 use super::super::log::{LogHook, LogLevel, tell};
-use super::super::outgoing::Outcome;
-use super::routing::{Taken, Waiter};
+use super::super::outgoing::{Outcome, Waiter};
+use super::routing::Taken;
 use super::{Core, STANDING, Standing};
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::RequestId;
@@ -66,7 +66,7 @@ impl Core {
     pub(in crate::protocol) fn take_carried(
         self: &Arc<Self>,
         received: Received,
-        reader: Option<Waiter<'_>>,
+        reader: Option<&mut Waiter>,
     ) {
         let outer = STANDING.replace(Standing::Reading(self.address()));
         let taken = self.take(received);

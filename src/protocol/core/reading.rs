@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use super::super::crew::{Duty, Hands, Run, Work};
 use super::super::log::LogLevel;
-use super::super::outgoing::There;
-use super::routing::{Taken, Waiter};
+use super::super::outgoing::{There, Waiter};
+use super::routing::Taken;
 use super::{CREW_OF, Core, IN_HANDLER, OWN_CORE, STANDING, Standing, Stint};
 use crate::error::Result;
 use crate::transport::{Receiver, Stack};
@@ -237,21 +237,20 @@ impl Core {
     pub(in crate::protocol) fn read_for_caller(
         self: &Arc<Self>,
         mut receiver: Box<dyn Receiver>,
-        reader: Waiter<'_>,
+        reader: &mut Waiter,
         mut now: Instant,
         until: Instant,
     ) -> Stint {
-        let slot = reader.slot;
         let mut patience = until.saturating_duration_since(now);
         let mut unseen = 0;
         loop {
-            match slot.look() {
-                There::Nothing => {}
+            let kept = reader.kept();
+            // Nothing is read behind an outcome: it may change what the next message means.
+            if reader.slot.look() != There::Nothing
                 // What came in one piece is taken in at once: the receiver changes hands once for many messages.
-                There::Progress(count)
-                    if count < self.settings.limits.max_call_events && receiver.has_message() => {}
-                // Nothing is read behind an outcome: it may change what the next message means.
-                _ => break,
+                || kept > 0 && (kept >= self.settings.limits.max_call_events || !receiver.has_message())
+            {
+                break;
             }
             match self.receive_one(&mut *receiver, Some(patience)) {
                 Ok(Some(taken)) => self.hand_on(taken, Some(reader)),
@@ -265,13 +264,14 @@ impl Core {
             // Messages for others, however many, must not keep the caller past its time, nor what answers them from being written. Both are
             // looked at when all is taken in that was read, and now and then, since a peer that floods may always have sent more.
             unseen += 1;
-            if unseen == BURST || (!receiver.has_message() && slot.look() == There::Nothing) {
+            let has_found = reader.kept() > 0 || reader.slot.look() != There::Nothing;
+            if unseen == BURST || !(has_found || receiver.has_message()) {
                 unseen = 0;
                 self.have_written();
                 now = Instant::now();
                 patience = until.saturating_duration_since(now);
             }
-            if now >= until && slot.look() == There::Nothing {
+            if now >= until && !has_found {
                 let hands = self.engine().crew.hand_over(receiver);
                 self.provide(hands);
                 return Stint::Quiet;

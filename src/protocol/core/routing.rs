@@ -12,7 +12,7 @@ use super::super::crew::{Job, Run, Work};
 use super::super::in_hand::What;
 use super::super::incoming::{Batch, Exchange, Refusal};
 use super::super::log::LogLevel;
-use super::super::outgoing::{Delivery, Due, OnEnd, Outcome, Progress, Slot};
+use super::super::outgoing::{Delivery, Due, OnEnd, Outcome, Progress, Waiter};
 use super::super::outlet::{ExchangeHandle, Origin};
 use super::super::peer::Peer;
 use super::super::responder::Responder;
@@ -66,13 +66,6 @@ pub(super) enum Taken {
     Progress(RequestId, Progress),
     /// A handler has to run, and is said to do so on this thread.
     Work(Work),
-}
-
-/// A caller that waits for an answer, and takes in meanwhile what comes for everybody.
-#[derive(Clone, Copy)]
-pub(in crate::protocol) struct Waiter<'a> {
-    pub(in crate::protocol) id: i64,
-    pub(in crate::protocol) slot: &'a Slot,
 }
 
 impl Core {
@@ -160,20 +153,18 @@ impl Core {
         }
     }
 
-    /// Sees to what is left to be done for a message: work runs on another thread. A caller that reads for itself gets its own progress
-    /// without being looked for.
-    pub(super) fn hand_on(self: &Arc<Self>, taken: Taken, reader: Option<Waiter<'_>>) {
+    /// Sees to what is left to be done for a message: work runs on another thread. A caller that reads keeps its own progress.
+    pub(super) fn hand_on(self: &Arc<Self>, taken: Taken, reader: Option<&mut Waiter>) {
         match taken {
             Taken::Done | Taken::Delivered => {}
             Taken::Work(work) => self.run_elsewhere(work),
             Taken::Progress(token, progress) => {
-                let calls = &self.engine().calls;
-                let merged = match reader {
-                    Some(reader) if token.as_i64() == Some(reader.id) => {
-                        calls.report_to(reader.slot, progress)
-                    }
-                    _ => calls.report(&token, progress).1,
-                };
+                if let Some(reader) = reader
+                    && token.as_i64() == Some(reader.id)
+                {
+                    return reader.keep(progress);
+                }
+                let (_, merged) = self.engine().calls.report(&token, progress);
                 if merged {
                     count(&self.engine().counters.merged_progress);
                 }
