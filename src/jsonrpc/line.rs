@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use super::find::{find, find_either};
 use super::id::RequestId;
 use super::skim::Skim;
 
@@ -110,7 +111,7 @@ impl LineBuffer {
     fn find_line(&self) -> (usize, Option<usize>) {
         let (mut start, mut scanned) = (self.start, self.scanned);
         loop {
-            let Some(at) = memchr::memchr(b'\n', &self.buffer[scanned..self.end]) else {
+            let Some(at) = find(b'\n', &self.buffer[scanned..self.end]) else {
                 return (start, None);
             };
             let end = scanned + at;
@@ -127,7 +128,7 @@ impl LineBuffer {
     }
 
     fn find_newline(&self) -> Option<usize> {
-        let at = memchr::memchr(b'\n', &self.buffer[self.scanned..self.end])?;
+        let at = find(b'\n', &self.buffer[self.scanned..self.end])?;
         Some(self.scanned + at)
     }
 
@@ -230,7 +231,7 @@ pub(crate) fn append_line(lines: &mut Vec<u8>, message: &[u8]) {
 
 fn end_line_from(lines: &mut Vec<u8>, start: usize) {
     let message = &mut lines[start..];
-    if memchr::memchr2(b'\n', b'\r', message).is_some() {
+    if find_either([b'\n', b'\r'], message).is_some() {
         message
             .iter_mut()
             .filter(|byte| matches!(**byte, b'\n' | b'\r'))

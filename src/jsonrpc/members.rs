@@ -10,6 +10,8 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, Error as _, IntoDeserializer, MapAccess};
 
+use super::find::find;
+
 /// The members of an object, in their order. Of a text that is not JSON it gives some, or none.
 pub(crate) struct Members<'a> {
     /// The text in which members stand that are known.
@@ -118,7 +120,7 @@ fn end_of_string(bytes: &[u8]) -> Option<usize> {
     }
     let mut at = 1;
     loop {
-        at += memchr::memchr(b'"', bytes.get(at..)?)?;
+        at += find(b'"', bytes.get(at..)?)?;
         let before = bytes[..at].iter().rev();
         let backslashes = before.take_while(|byte| **byte == b'\\').count();
         at += 1;
