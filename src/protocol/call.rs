@@ -446,7 +446,7 @@ impl Call<'_> {
         let (core, waiter, on_progress) = (self.core, &mut self.waiter, &mut options.on_progress);
         let (mut outcome, mut seen) = (None, None);
         let carried = carrier.exchange(&message, &ticket, &mut |received| {
-            core.take_carried(received, Some(waiter));
+            core.take_carried(received);
             while let Some(found) = waiter.take() {
                 match found {
                     Found::Outcome(found) => {
@@ -468,10 +468,14 @@ impl Call<'_> {
         });
         self.deadline = *patience.deadline.lock();
         // The connection may have ended meanwhile: that is the outcome then.
-        if outcome.is_none()
-            && let Some(Found::Outcome(found)) = self.waiter.take()
+        let is_elsewhere = matches!(carried, Ok(Carried::Elsewhere));
+        while outcome.is_none()
+            && !is_elsewhere
+            && let Some(found) = self.waiter.take()
         {
-            outcome = Some(found);
+            if let Found::Outcome(found) = found {
+                outcome = Some(found);
+            }
         }
         match (outcome, carried) {
             (Some(outcome), _) => Ok(outcome),

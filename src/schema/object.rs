@@ -73,9 +73,19 @@ macro_rules! readable {
                     }
                 }
 
-                deserializer.deserialize_map(Members)
+                object!(deserializer, $name [$(wire!($field $($wire)?)),*] $($extra)?)
             }
         }
+    };
+}
+
+/// Reads an object whose members are all known, or not. Who flattens the first kind into an object of theirs gives it what it knows, and no more.
+macro_rules! object {
+    ($deserializer:ident, $name:ident [$($wire:expr),*]) => {
+        $deserializer.deserialize_struct(stringify!($name), &[$($wire),*], Members)
+    };
+    ($deserializer:ident, $name:ident [$($wire:expr),*] $extra:ident) => {
+        $deserializer.deserialize_map(Members)
     };
 }
 
@@ -307,4 +317,27 @@ pub(super) fn write_others<S: Serializer>(
         members.serialize_entry(name, value)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::{Deserialize, Serialize};
+
+    use crate::schema::{CacheHint, JsonObject};
+
+    #[test]
+    fn a_type_that_is_flattened_into_another_takes_its_own_members_only() {
+        #[derive(Serialize, Deserialize)]
+        struct Mine {
+            own: u8,
+            #[serde(flatten)]
+            hint: CacheHint,
+            #[serde(flatten)]
+            rest: JsonObject,
+        }
+        let text = r#"{"own":1,"ttlMs":5,"cacheScope":"public","z":1}"#;
+        let mine: Mine = serde_json::from_str(text).expect("decodes");
+        assert_eq!(serde_json::to_string(&mine).expect("JSON"), text);
+        assert!(serde_json::from_str::<CacheHint>("[5]").is_err());
+    }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::super::cancel::CancelToken;
 use super::super::log::{LogHook, LogLevel, tell};
-use super::super::outgoing::{Outcome, Waiter};
+use super::super::outgoing::Outcome;
 use super::routing::Taken;
 use super::{Core, STANDING, Standing};
 use crate::error::{Error, ErrorKind, Result, Span};
@@ -62,18 +62,15 @@ impl Core {
         self.carrier.as_ref()
     }
 
-    /// Takes in what came while this thread waits for an answer, for a caller if there is one.
-    pub(in crate::protocol) fn take_carried(
-        self: &Arc<Self>,
-        received: Received,
-        reader: Option<&mut Waiter>,
-    ) {
+    /// Takes in what came while this thread waits for an answer.
+    pub(in crate::protocol) fn take_carried(self: &Arc<Self>, received: Received) {
         let outer = STANDING.replace(Standing::Reading(self.address()));
         let taken = self.take(received);
         STANDING.set(outer);
         let Some(taken) = taken else { return };
         let asks_nothing = matches!(taken, Taken::Progress(..));
-        self.hand_on(taken, reader);
+        // Progress of the same call may come by several streams at once: the slot has it in the order in which it came.
+        self.hand_on(taken, None);
         if asks_nothing {
             return;
         }
@@ -97,7 +94,7 @@ impl Core {
         let (core, ticket) = (Arc::clone(self), Arc::clone(ticket));
         let hands = self.engine().crew.push_own(Box::new(move || {
             let carried = carrier.exchange(&message, &ticket, &mut |received| {
-                core.take_carried(received, None);
+                core.take_carried(received);
                 if core.engine().calls.is_owed(id) {
                     ControlFlow::Continue(())
                 } else {
@@ -125,7 +122,7 @@ impl Core {
         let core = Arc::clone(self);
         let hands = self.engine().crew.push_own(Box::new(move || {
             let listened = carrier.listen(&mut || _ = settled.send(()), &mut |received| {
-                core.take_carried(received, None);
+                core.take_carried(received);
                 ControlFlow::Continue(())
             });
             if let Err(error) = listened {
@@ -169,7 +166,7 @@ impl Core {
                     _ = settled.send(Ok(()));
                 },
                 &mut |received| {
-                    core.take_carried(received, None);
+                    core.take_carried(received);
                     ControlFlow::Continue(())
                 },
             );
