@@ -444,15 +444,12 @@ impl Call<'_> {
         let _ended = token.map(|token| token.on_trigger(move || ending.end()));
         let _place = self.core.leave_worker();
         let (core, waiter, on_progress) = (self.core, &mut self.waiter, &mut options.on_progress);
-        let (mut outcome, mut seen) = (None, None);
-        let carried = carrier.exchange(&message, &ticket, &mut |received| {
-            core.take_carried(received);
+        let mut seen = None;
+        // Takes what is there, up to the outcome.
+        let mut take = || {
             while let Some(found) = waiter.take() {
                 match found {
-                    Found::Outcome(found) => {
-                        outcome = Some(found);
-                        return ControlFlow::Break(());
-                    }
+                    Found::Outcome(outcome) => return Some(outcome),
                     Found::Progress(progress) => {
                         let now = about_now();
                         if seen.replace(now) != Some(now) {
@@ -464,19 +461,20 @@ impl Call<'_> {
                     }
                 }
             }
-            ControlFlow::Continue(())
-        });
-        self.deadline = *patience.deadline.lock();
-        // The connection may have ended meanwhile: that is the outcome then.
-        let is_elsewhere = matches!(carried, Ok(Carried::Elsewhere));
-        while outcome.is_none()
-            && !is_elsewhere
-            && let Some(found) = self.waiter.take()
-        {
-            if let Found::Outcome(found) = found {
-                outcome = Some(found);
+            None
+        };
+        let mut outcome = None;
+        let carried = carrier.exchange(&message, &ticket, &mut |received| {
+            core.take_carried(received);
+            outcome = take();
+            match outcome {
+                Some(_) => ControlFlow::Break(()),
+                None => ControlFlow::Continue(()),
             }
-        }
+        });
+        // It may have come by another way, as the end of the connection does.
+        let outcome = outcome.or_else(take);
+        self.deadline = *patience.deadline.lock();
         match (outcome, carried) {
             (Some(outcome), _) => Ok(outcome),
             (None, Ok(Carried::Elsewhere)) => self.wait(options),

@@ -8,12 +8,15 @@ use std::time::{Duration, Instant};
 
 use mcplink::ErrorKind;
 use mcplink::client::{Era, EraMemory};
+use mcplink::protocol::CallOptions;
 use mcplink::schema::ProtocolVersion;
 use mcplink::transport::http::Http;
 use serde_json::{Value, json};
 
 use crate::common::{LATE, LONG};
-use crate::stub::{Out, Seen, Stub, asker, call, discovered, initialized, text};
+use crate::stub::{
+    Out, Seen, Stub, asker, call, call_with, discovered, initialized, progress, text,
+};
 
 fn refuse(out: &mut Out, status: &str, id: Value, code: i64, data: Value) {
     let error = json!({ "code": code, "message": "no", "data": data });
@@ -207,6 +210,12 @@ fn first_transport(refusal: &'static str, endpoint: &'static str) -> Stub {
                     "initialize" => stream.event_result(seen, initialized("2024-11-05")),
                     "tools/call" if seen.body()["params"]["name"] == "end" => stream.cut(),
                     "tools/call" if seen.body()["params"]["name"] == "silent" => {}
+                    "tools/call" if seen.body()["params"]["name"] == "progress" => {
+                        for step in 1..=3 {
+                            stream.event(&progress(seen, step));
+                        }
+                        stream.event_result(seen, text("done"));
+                    }
                     "tools/call" => {
                         stream.piece("event: message\n");
                         stream.event_result(seen, text("done"));
@@ -243,14 +252,25 @@ fn the_first_transport_is_fallen_back_to() {
     }
 }
 
+// Lesson 10.1
+#[test]
+fn calls_on_the_first_transport_have_progress() {
+    let stub = first_transport("404 Not Found", "messages");
+    let client = stub.connect();
+    let mut steps = Vec::new();
+    let options = CallOptions::new().on_progress(|step| steps.push(step.progress));
+    assert_eq!(call_with(&client, "progress", options).unwrap(), "done");
+    assert_eq!(steps, [1.0, 2.0, 3.0]);
+}
+
 #[test]
 fn calls_on_the_first_transport_have_deadlines_and_end_with_it() {
     let stub = first_transport("404 Not Found", "messages");
     let client = stub.connect();
     let timeout = Duration::from_millis(100);
     let started = Instant::now();
-    let options = mcplink::protocol::CallOptions::new().timeout(timeout);
-    let error = crate::stub::call_with(&client, "silent", options).unwrap_err();
+    let options = CallOptions::new().timeout(timeout);
+    let error = call_with(&client, "silent", options).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout);
     assert!(started.elapsed() < timeout + LATE);
     std::thread::scope(|scope| {

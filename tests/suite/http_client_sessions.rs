@@ -220,6 +220,72 @@ fn the_server_asks_on_either_stream() {
     assert_eq!(call_with(&client, "ask", options).unwrap(), "done");
 }
 
+/// What a client is told of a call that a server answers with `play`, on the stream of the call, the first, and on the one beside it. `play` may
+/// wait until the client has taken in all of the latter: the server ends it with a log message then, and a hook says that it has come.
+fn told(
+    play: impl Fn(&Seen, &mut Out, &mut Out, &dyn Fn(&mut Out)) + Send + Sync + 'static,
+) -> (String, Vec<f64>) {
+    let (beside, take_beside) = mpsc::channel::<Out>();
+    let (beside, take_beside) = (Mutex::new(beside), Mutex::new(take_beside));
+    let (logged, log) = mpsc::channel();
+    let (logged, log) = (Mutex::new(logged), Mutex::new(log));
+    let stub = Stub::legacy(REVISION, move |seen, out| {
+        match (&*seen.method, &*seen.asks()) {
+            ("GET", _) => {
+                out.stream();
+                beside.lock().unwrap().send(out.keep()).unwrap();
+            }
+            ("POST", "tools/call") => {
+                let mut other = take_beside.lock().unwrap().recv_timeout(LONG).unwrap();
+                play(seen, out, &mut other, &|other| {
+                    let params = json!({ "level": "info", "data": "all of it" });
+                    other.event(&json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": params }));
+                    log.lock().unwrap().recv_timeout(LONG).unwrap();
+                });
+                out.end();
+                other.cut();
+            }
+            _ => out.respond("200 OK", &[], ""),
+        }
+    });
+    let builder = asker().on_log_message(move |_| logged.lock().unwrap().send(()).unwrap());
+    let client = stub.connect_as(builder).unwrap();
+    let mut steps = Vec::new();
+    let options = CallOptions::new().on_progress(|step| steps.push(step.progress));
+    let answer = call_with(&client, "x", options).unwrap();
+    (answer, steps)
+}
+
+// Lesson 10.1
+#[test]
+fn progress_by_several_streams_comes_in_the_order_in_which_it_came() {
+    let (answer, steps) = told(|seen, out, other, wait_for| {
+        other.event(&progress(seen, 1));
+        other.event(&progress(seen, 2));
+        wait_for(other);
+        out.stream();
+        out.event(&progress(seen, 3));
+        out.event(&progress(seen, 4));
+        out.event_result(seen, text("done"));
+    });
+    assert_eq!(answer, "done");
+    assert_eq!(steps, [1.0, 2.0, 3.0, 4.0]);
+}
+
+// Lesson 10.1
+#[test]
+fn progress_before_an_answer_by_another_stream_is_handed_out() {
+    let (answer, steps) = told(|seen, out, other, wait_for| {
+        other.event(&progress(seen, 1));
+        other.event(&progress(seen, 2));
+        other.event_result(seen, text("done"));
+        wait_for(other);
+        out.stream();
+    });
+    assert_eq!(answer, "done");
+    assert_eq!(steps, [1.0, 2.0]);
+}
+
 // L-HTTP-C-15, L-HTTP-C-17, L-SSE-C-03
 #[test]
 fn a_stream_that_was_closed_goes_on_where_it_was() {
