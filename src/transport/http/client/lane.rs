@@ -13,10 +13,11 @@ use ureq::http::{HeaderValue, Method, Request, Response, Uri};
 #[cfg(feature = "tls")]
 use ureq::tls::TlsConfig;
 use ureq::unversioned::resolver::DefaultResolver;
-use ureq::unversioned::transport::{Connector, DefaultConnector};
+use ureq::unversioned::transport::Connector;
 use ureq::{Agent, AsSendBody, Body, Proxy, SendBody};
 
 use super::gather::Gathering;
+use super::lookup::{Dialing, Later};
 #[cfg(feature = "tls")]
 use super::tls;
 use crate::transport::lock;
@@ -35,18 +36,8 @@ const BUFFER: usize = 16 << 10;
 pub(super) struct Route {
     pub(super) connect_timeout: Duration,
     pub(super) proxy: Option<Proxy>,
-    /// The name of the host has to be looked up.
-    pub(super) is_name: bool,
     #[cfg(feature = "tls")]
     pub(super) tls: TlsConfig,
-}
-
-impl Route {
-    /// How long looking up may take when connecting may take so long. It costs a thread when it is bounded; for an address nothing is
-    /// looked up.
-    fn lookup(&self, span: Duration) -> Option<Duration> {
-        self.is_name.then_some(span)
-    }
 }
 
 /// Why a request has no response.
@@ -112,17 +103,16 @@ impl Lanes {
             .max_idle_connections(1)
             .max_idle_connections_per_host(1)
             .max_idle_age(IDLE)
-            .timeout_connect(Some(self.route.connect_timeout))
-            .timeout_resolve(self.route.lookup(self.route.connect_timeout));
+            .timeout_connect(Some(self.route.connect_timeout));
         #[cfg(feature = "tls")]
         let config = config.tls_config(self.route.tls.clone());
         let has_sent = Arc::default();
-        let connector = DefaultConnector::default().chain(Gathering {
+        let connector = Dialing::<DefaultResolver>::default().chain(Gathering {
             has_sent: Arc::clone(&has_sent),
             has_proxy: self.route.proxy.is_some(),
         });
         Lane {
-            agent: Agent::with_parts(config.build(), connector, DefaultResolver::default()),
+            agent: Agent::with_parts(config.build(), connector, Later),
             has_sent,
             buffer: vec![0; BUFFER],
         }
@@ -172,10 +162,7 @@ impl Lanes {
             return lane.agent.run(request);
         };
         let request = lane.agent.configure_request(request);
-        let request = request
-            .timeout_connect(Some(span))
-            .timeout_resolve(self.route.lookup(span));
-        lane.agent.run(request.build())
+        lane.agent.run(request.timeout_connect(Some(span)).build())
     }
 }
 

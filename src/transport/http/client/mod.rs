@@ -21,6 +21,7 @@
 mod credentials;
 mod gather;
 mod lane;
+mod lookup;
 mod refusal;
 mod stream;
 #[cfg(feature = "tls")]
@@ -273,13 +274,8 @@ impl Transport for Http {
             let text = "header(\"Authorization\", …) contradicts bearer(…) or authorizer(…)";
             return Err(Error::new(ErrorKind::Invalid, text));
         }
-        let host = self.url.host().unwrap_or_default();
         let route = Route {
             connect_timeout: self.connect_timeout,
-            is_name: host
-                .trim_matches(['[', ']'])
-                .parse::<std::net::IpAddr>()
-                .is_err(),
             proxy: self.proxy.clone(),
             #[cfg(feature = "tls")]
             tls: self.tls.config(),

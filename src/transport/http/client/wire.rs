@@ -21,8 +21,8 @@ use crate::transport::carrier::{Carried, Carrier, Deliver, Look, Manner, Ticket}
 use crate::transport::http::authorizer::{Credentials, ResponseFields};
 use crate::transport::{Control, Limits, Received, SessionMessage, Threads, lock};
 
-const SESSION: &str = "mcp-session-id";
-const VERSION: &str = "mcp-protocol-version";
+static SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+static VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 /// What may come after the response of a stream, and how long that may take, for the connection to be used again.
 const REST: (u64, Duration) = (64 << 10, Duration::from_millis(50));
 const MAX_REDIRECTS: usize = 5;
@@ -87,7 +87,7 @@ pub(super) struct Answer {
 
 impl Answer {
     pub(super) fn content_type(&self) -> &str {
-        let value = self.headers.get("content-type");
+        let value = self.headers.get(header::CONTENT_TYPE);
         let text = value.and_then(|value| value.to_str().ok());
         text.unwrap_or_default()
     }
@@ -202,10 +202,10 @@ impl Wire {
             Manner::InSession => {
                 let state = lock(&self.state);
                 if let Some(session) = &state.session {
-                    fields.append(SESSION, session.clone());
+                    fields.append(&SESSION, session.clone());
                 }
                 if let Some(version) = &state.version {
-                    fields.append(VERSION, version.clone());
+                    fields.append(&VERSION, version.clone());
                 }
             }
             Manner::Stateless(own) => {
@@ -226,7 +226,10 @@ impl Wire {
         if !(self.http.follows && keeps_method) {
             return None;
         }
-        let target = self.resolve(ask.uri, response.headers().get("location")?.to_str().ok()?)?;
+        let target = self.resolve(
+            ask.uri,
+            response.headers().get(header::LOCATION)?.to_str().ok()?,
+        )?;
         is_same_origin(ask.uri, &target).then_some(target)
     }
 
@@ -288,7 +291,7 @@ impl Wire {
             headers,
             ..
         } = answer;
-        let length = headers.get("content-length").and_then(|value| {
+        let length = headers.get(header::CONTENT_LENGTH).and_then(|value| {
             let text = value.to_str().ok()?;
             text.parse::<usize>().ok()
         });
@@ -307,7 +310,7 @@ impl Wire {
 
     /// Takes the session that the server opened with its answer.
     fn enter_session(&self, headers: &HeaderMap) -> Result<()> {
-        let session = headers.get(SESSION).cloned();
+        let session = headers.get(&SESSION).cloned();
         if let Some(session) = &session
             && (session.is_empty() || !session.as_bytes().iter().all(u8::is_ascii_graphic))
         {
