@@ -320,7 +320,7 @@ mod loom_tests {
             queue.post(1, Kind::Call, counting(&mine));
             queue.post(2, Kind::Call, counting(&others));
             let dispatching = Arc::clone(&queue);
-            let dispatcher = loom::thread::spawn(move || dispatching.dispatch(1).is_ok());
+            let dispatcher = thread::spawn(move || dispatching.dispatch(1).is_ok());
             queue.finish(1);
             assert_eq!(mine.load(Ordering::SeqCst), 1, "it has run");
             assert!(dispatcher.join().expect("no panic"));
@@ -337,7 +337,7 @@ mod loom_tests {
             let queue = Queue::without_bell();
             let count = Arc::default();
             let running = Arc::clone(&queue);
-            let dispatcher = loom::thread::spawn(move || running.run());
+            let dispatcher = thread::spawn(move || running.run());
             queue.post(1, Kind::Call, counting(&count));
             queue.close();
             dispatcher.join().expect("no panic");

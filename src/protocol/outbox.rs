@@ -562,7 +562,7 @@ mod loom_tests {
                 let outbox = Arc::clone(&outbox);
                 loom::thread::spawn(move || _ = outbox.flush(Instant::now()))
             };
-            outbox.drain(Instant::now() + std::time::Duration::from_secs(3600));
+            outbox.drain(Instant::now() + Duration::from_secs(3600));
             assert_eq!(*sent.lock().expect("no panic"), 1);
             writer.join().expect("no panic");
         });

@@ -148,7 +148,7 @@ impl<'de> Deserialize<'de> for ElicitRequestParams {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Either {
+        struct FormOrUrlElicitation {
             mode: Option<String>,
             message: String,
             requested_schema: Option<JsonSchema>,
@@ -158,7 +158,7 @@ impl<'de> Deserialize<'de> for ElicitRequestParams {
             #[serde(rename = "_meta")]
             meta: Option<RequestMetaObject>,
         }
-        let Either {
+        let FormOrUrlElicitation {
             mode,
             message,
             requested_schema,
@@ -166,7 +166,7 @@ impl<'de> Deserialize<'de> for ElicitRequestParams {
             elicitation_id,
             task,
             meta,
-        } = Either::deserialize(deserializer)?;
+        } = FormOrUrlElicitation::deserialize(deserializer)?;
         match mode.as_deref() {
             None | Some("form") => Ok(Self::Form(ElicitRequestFormParams {
                 mode: mode.map(|_| FormMode),

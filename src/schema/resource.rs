@@ -268,7 +268,7 @@ impl Serialize for ResourceContents {
 
 impl<'de> Deserialize<'de> for ResourceContents {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either {
+        struct TextOrBlobContents {
             uri: String,
             mime_type: Option<String>,
             text: Option<String>,
@@ -276,15 +276,15 @@ impl<'de> Deserialize<'de> for ResourceContents {
             meta: Option<MetaObject>,
             extra: Extra,
         }
-        readable!(Either { uri, mime_type = "mimeType", text, blob, meta = "_meta", ..extra });
-        let Either {
+        readable!(TextOrBlobContents { uri, mime_type = "mimeType", text, blob, meta = "_meta", ..extra });
+        let TextOrBlobContents {
             uri,
             mime_type,
             text,
             blob,
             meta,
             extra,
-        } = Either::deserialize(deserializer)?;
+        } = TextOrBlobContents::deserialize(deserializer)?;
         match (text, blob) {
             (Some(text), None) => Ok(Self::Text(TextResourceContents {
                 uri,

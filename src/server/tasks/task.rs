@@ -122,7 +122,7 @@ impl Task {
         self.revision.is_modern()
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, not(loom)))]
     pub(super) fn is_terminal(&self) -> bool {
         self.state.lock().stage.is_terminal()
     }
