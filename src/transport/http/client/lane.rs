@@ -12,8 +12,7 @@ use std::time::{Duration, Instant};
 use ureq::http::{HeaderValue, Method, Request, Response, Uri};
 #[cfg(feature = "tls")]
 use ureq::tls::TlsConfig;
-use ureq::unversioned::resolver::DefaultResolver;
-use ureq::unversioned::transport::Connector;
+use ureq::unversioned::transport::{Connector, DefaultConnector};
 use ureq::{Agent, AsSendBody, Body, Proxy, SendBody};
 
 use super::gather::Gathering;
@@ -50,6 +49,7 @@ pub(super) struct Failed {
 pub(super) struct Lanes {
     free: Mutex<Vec<Lane>>,
     route: Route,
+    connector: Arc<DefaultConnector>,
 }
 
 pub(super) struct Lane {
@@ -64,6 +64,7 @@ impl Lanes {
         Self {
             free: Mutex::default(),
             route,
+            connector: Arc::default(),
         }
     }
 
@@ -107,7 +108,7 @@ impl Lanes {
         #[cfg(feature = "tls")]
         let config = config.tls_config(self.route.tls.clone());
         let has_sent = Arc::default();
-        let connector = Dialing::<DefaultResolver>::default().chain(Gathering {
+        let connector = Dialing::new(&self.connector).chain(Gathering {
             has_sent: Arc::clone(&has_sent),
             has_proxy: self.route.proxy.is_some(),
         });

@@ -4,6 +4,7 @@
 //! system each time, and a thread, since only so it can be given up. So the resolver knows nothing, and what connects asks.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use ureq::config::Config;
 use ureq::http::Uri;
@@ -25,10 +26,20 @@ impl Resolver for Later {
 }
 
 /// Looks up whom to connect to, and connects. The first one of a chain.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Dialing<R = DefaultResolver> {
     names: R,
-    connector: DefaultConnector,
+    /// For all lanes of a client: they share what they know for encryption, such as a session to go on with.
+    connector: Arc<DefaultConnector>,
+}
+
+impl Dialing {
+    pub(super) fn new(connector: &Arc<DefaultConnector>) -> Self {
+        Self {
+            names: DefaultResolver::default(),
+            connector: Arc::clone(connector),
+        }
+    }
 }
 
 impl<R: Resolver> Connector for Dialing<R> {
@@ -98,7 +109,6 @@ impl<R: Resolver> Dialing<R> {
 mod tests {
     use std::io::{Read, Write};
     use std::net::{SocketAddr, TcpListener};
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time;
 
@@ -150,7 +160,7 @@ mod tests {
         };
         let dialing = Dialing {
             names,
-            connector: DefaultConnector::default(),
+            connector: Arc::default(),
         };
         let config = Agent::config_builder()
             .proxy(None)
