@@ -3301,11 +3301,14 @@ mcplink_status_t mcplink_client_options_set_oauth(mcplink_client_options_t *opti
  * Goes through a proxy. Defaults to none, whatever the environment says.
  *
  * options: the options.
- * url: http://, https://, socks4:// or socks5:// with host and port; "environment" for what HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY
- * say; NULL for none. What is wrong with it is found out when the client is opened.
+ * url: http://, https://, socks4://, socks4a://, socks5:// or socks5h:// with host and port; "environment" for what HTTPS_PROXY, HTTP_PROXY,
+ * ALL_PROXY and NO_PROXY say; NULL for none. With socks4 and socks5 the server's name is looked up here, with the others by the proxy. What is
+ * wrong with it is found out when the client is opened.
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_client_options_set_proxy(mcplink_client_options_t *options, const char *url);
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_proxy(mcplink_client_options_t *options,
+                                                  const char *url);
 
 /**
  * Follows redirects over HTTP to the same origin. Defaults to no. One to another origin is an error that names it, always.

@@ -211,8 +211,9 @@ impl OAuthBuilder {
         self
     }
 
-    /// Goes through a proxy: `http://`, `https://`, `socks4://` or `socks5://` with host and port. Defaults to none. Proxies that look up
-    /// names by themselves are trusted to keep to what [`allow_private_addresses`](Self::allow_private_addresses) says.
+    /// Goes through a proxy: `http://`, `https://`, `socks4://`, `socks4a://`, `socks5://` or `socks5h://` with host and port. Defaults to
+    /// none. Proxies that look up names by themselves, all but `socks4` and `socks5`, are trusted to keep to what
+    /// [`allow_private_addresses`](Self::allow_private_addresses) says.
     pub fn proxy(mut self, url: &str) -> Self {
         match Proxy::new(url) {
             Ok(proxy) => self.proxy = Some(proxy),

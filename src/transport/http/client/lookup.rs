@@ -50,15 +50,16 @@ impl<R: Resolver> Connector for Dialing<R> {
         details: &ConnectionDetails<'_>,
         chained: Option<()>,
     ) -> Result<Option<Self::Out>, Error> {
-        // The way to a proxy is made by the same chain, by itself and without the proxy. Behind it names are the proxy's business, mostly.
+        // Behind a proxy names are its business, mostly. The way to it is made by the same chain, once its own name was looked up.
         let is_ours = details
             .config
             .proxy()
             .is_none_or(|proxy| proxy.is_no_proxy(details.uri) || proxy.resolve_target());
-        if !is_ours {
-            return self.connector.connect(details, chained);
-        }
-        let addrs = self.look_up(details)?;
+        let addrs = if is_ours && details.addrs.is_empty() {
+            self.look_up(details)?
+        } else {
+            details.addrs.clone()
+        };
         let now = (details.current_time)();
         let mut timeout = details.timeout;
         if let (Duration::Exact(span), Instant::Exact(since), Instant::Exact(now)) =
@@ -77,7 +78,7 @@ impl<R: Resolver> Connector for Dialing<R> {
             uri: details.uri,
             config: details.config,
             request_level: details.request_level,
-            resolver: details.resolver,
+            resolver: &self.names,
             current_time: details.current_time.clone(),
             run_connector: details.run_connector.clone(),
             register_shutdown: details.register_shutdown.clone(),

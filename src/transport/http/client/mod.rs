@@ -189,8 +189,9 @@ impl Http {
         self
     }
 
-    /// Goes through a proxy: `http://`, `https://`, `socks4://` or `socks5://` with host and port. Defaults to none, whatever the
-    /// environment says. One that can't be read fails the connecting with [`ErrorKind::Invalid`].
+    /// Goes through a proxy: `http://`, `https://`, `socks4://`, `socks4a://`, `socks5://` or `socks5h://` with host and port. With `socks4`
+    /// and `socks5` the server's name is looked up here, with the others by the proxy. Defaults to none, whatever the environment says. One
+    /// that can't be read fails the connecting with [`ErrorKind::Invalid`].
     pub fn proxy(mut self, url: &str) -> Self {
         match Proxy::new(url) {
             Ok(proxy) => {
