@@ -235,7 +235,7 @@ impl InHand {
         });
         let mut shown: Vec<OpenRequest> = shown.collect();
         drop(state);
-        shown.sort_by_key(|request| std::cmp::Reverse(request.age));
+        shown.sort_unstable_by_key(|request| std::cmp::Reverse(request.age));
         shown
     }
 

@@ -461,7 +461,7 @@ impl Calls {
             });
         let mut calls: Vec<PendingCall> = calls.collect();
         drop(table);
-        calls.sort_by_key(|call| call.id);
+        calls.sort_unstable_by_key(|call| call.id);
         calls
     }
 
