@@ -312,7 +312,9 @@ impl Audience {
 }
 
 fn too_many(max: usize) -> RpcError {
-    let text = format!("the connection has {max} subscriptions already (max_subscriptions)");
+    let text = format!(
+        "there are {max} subscriptions already (max_subscriptions; of modern HTTP clients together max_streams)"
+    );
     RpcError::new(ErrorCode::INTERNAL_ERROR, text)
 }
 

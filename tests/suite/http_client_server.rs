@@ -1,5 +1,6 @@
 //! A client and a server of this library over HTTP.
 
+use std::net::TcpListener;
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -225,6 +226,18 @@ fn a_server_that_was_started_anew_is_gone_on_with() {
         );
     }
     again.close();
+}
+
+#[test]
+fn a_socket_that_listens_already_is_served() {
+    let pair = serve();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let http = pair.server.listen_http_on(listener, HttpOptions::new());
+    let http = http.unwrap();
+    assert_eq!(http.local_addr(), address);
+    let client = Client::connect(Http::new(&http.url()).unwrap()).unwrap();
+    assert_eq!(call(&client, "echo").unwrap(), "{}");
 }
 
 // L-OLD-S-01, L-OLD-S-02, L-OLD-C-03, L-OLD-S-04, M-HTTP-C-30: found by itself, from the address of the stream.

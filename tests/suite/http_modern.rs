@@ -339,6 +339,25 @@ fn a_subscription_is_a_stream_until_the_server_ends_it() {
     assert_eq!(prompts.messages().len(), 1);
 }
 
+#[test]
+fn streams_above_the_bound_are_refused_until_one_ends() {
+    let server = server();
+    let web = Web::with(&server, HttpOptions::new().max_streams(1));
+    let listen = || {
+        web.modern(
+            "subscriptions/listen",
+            json!({"notifications": {"toolsListChanged": true}}),
+        )
+    };
+    let first = listen();
+    assert!(first.event().is_some());
+    let error = listen().message()["error"]["message"].to_string();
+    assert!(error.contains("max_streams"), "{error}");
+    server.end_subscriptions();
+    assert_eq!(first.messages().len(), 1);
+    assert!(listen().event().is_some());
+}
+
 // 15.4, 17.1
 #[test]
 fn a_subscriber_that_does_not_read_is_ended_and_delays_nobody() {

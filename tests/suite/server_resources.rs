@@ -147,6 +147,24 @@ fn exact_addresses_go_before_templates_and_templates_in_order() {
     }
 }
 
+#[test]
+fn a_template_that_was_taken_away_is_neither_listed_nor_read() {
+    let server = server();
+    let mut client = Raw::open(&server, ProtocolVersion::LATEST);
+    let mut seen = || {
+        let list = client.result("resources/templates/list", json!({}));
+        let read = client.result("resources/read", json!({ "uri": "lib:///books/1" }));
+        let templates = list["resourceTemplates"].as_array().unwrap().len();
+        (templates, read["contents"][0]["text"].clone())
+    };
+    let (before, text) = seen();
+    assert_eq!(text, "book 1");
+    assert!(server.remove_template("lib:///books/{id}"));
+    assert!(!server.remove_template("lib:///books/{id}"));
+    // The next one fits too.
+    assert_eq!(seen(), (before - 1, json!("books/1")));
+}
+
 // M-ERR-S-06, M-RES-S-08, M-RES-S-10, L-RES-S-06
 #[test]
 fn a_missing_resource_is_told_in_the_way_of_the_revision() {

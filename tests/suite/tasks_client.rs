@@ -98,6 +98,8 @@ fn a_task_is_waited_for_and_its_questions_are_answered_in_both_eras() {
         let result = started(&client, "ask").wait().unwrap();
         assert_eq!(result.content[0].as_text(), Some("true"), "{revision}");
         assert_eq!(asked.load(Ordering::SeqCst), 1, "{revision}");
+        let raw = started(&client, "ask").wait_raw(CallOptions::new());
+        assert!(raw.unwrap().as_str().contains("content"), "{revision}");
         let failed = started(&client, "fail").wait().unwrap();
         assert!(failed.is_error());
     }
