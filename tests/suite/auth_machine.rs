@@ -1,6 +1,7 @@
 //! Tokens without a person: client credentials, workloads, organisations; and tokens that are bound to a key.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,6 +14,7 @@ use mcplink::{ErrorKind, Result};
 use serde_json::{Value, json};
 
 use crate::authworld::{World, basic, check_es256, jwt, proven, refuse};
+use crate::proxied::socks_proxy;
 use crate::stub::call;
 
 /// A key for tests, on P-256.
@@ -65,6 +67,21 @@ fn a_machine_shows_its_secret() {
     assert!(error.to_string().contains("tls_client_auth"), "{error}");
     let unproven = OAuth::client_credentials(RegisteredClient::new("https://as.example", "m"));
     assert_eq!(unproven.build().unwrap_err().kind(), ErrorKind::Invalid);
+}
+
+#[test]
+fn metadata_and_tokens_are_asked_for_through_the_proxy() {
+    let world = World::start();
+    let (proxy, asked) = socks_proxy("socks5h", |host, port| {
+        SocketAddr::new(host.parse().unwrap(), port)
+    });
+    let client = RegisteredClient::new(world.issuer(), "m").secret("m4chine");
+    let oauth = OAuth::client_credentials(client).proxy(&proxy);
+    let client = world.connect(oauth).unwrap();
+    assert_eq!(call(&client, "x").unwrap(), "done");
+    let ports: BTreeSet<u16> = asked.try_iter().map(|(_, port)| port).collect();
+    let expected = [world.mcp.address().port(), world.issuer.address().port()];
+    assert_eq!(ports, expected.into());
 }
 
 // E-CC-C-02, E-CC-C-03, E-CC-C-06, E-CC-C-07, E-EMA-B-22, AMB-87

@@ -1,7 +1,7 @@
 //! What a host sets on its way to a server over HTTP, and what is kept to itself.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -13,6 +13,7 @@ use mcplink::{Error, ErrorKind};
 use serde_json::json;
 
 use crate::common::{LATE, LONG};
+use crate::proxied::{carry, socks_proxy};
 use crate::stub::{Stub, asker, call, text};
 
 #[test]
@@ -230,58 +231,6 @@ fn a_connection_that_the_server_closes_is_not_used_again() {
     }
 }
 
-/// Carries what a client of a proxy and its server have to say, until the server has said all.
-fn carry(client: &TcpStream, target: SocketAddr) {
-    let server = TcpStream::connect(target).unwrap();
-    let (up, down) = (client.try_clone().unwrap(), server.try_clone().unwrap());
-    std::thread::spawn(move || std::io::copy(&mut &up, &mut &down));
-    std::io::copy(&mut &server, &mut &*client).unwrap();
-    client.shutdown(Shutdown::Both).unwrap();
-}
-
-/// The host and the port that a SOCKS proxy is asked for.
-fn socks_request(client: &TcpStream) -> (String, u16) {
-    let read = |len: usize| {
-        let mut bytes = vec![0; len];
-        (&mut &*client).read_exact(&mut bytes).unwrap();
-        bytes
-    };
-    let write = |bytes: &[u8]| (&mut &*client).write_all(bytes).unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    let address = |bytes: Vec<u8>| Ipv4Addr::from(<[u8; 4]>::try_from(bytes).unwrap()).to_string();
-    let port = || u16::from_be_bytes(read(2).try_into().unwrap());
-    let line = || -> Vec<u8> {
-        let bytes = std::iter::repeat_with(|| read(1)[0]);
-        bytes.take_while(|byte| *byte != 0).collect()
-    };
-    match read(1)[0] {
-        4 => {
-            assert_eq!(read(1), [1], "connect");
-            let (port, address, _user) = (port(), address(read(4)), line());
-            let host = match address.as_str() {
-                "0.0.0.1" => text(line()),
-                _ => address,
-            };
-            write(&[0, 0x5a, 0, 0, 0, 0, 0, 0]);
-            (host, port)
-        }
-        version => {
-            assert_eq!(version, 5);
-            let methods = read(1)[0];
-            assert!(read(methods.into()).contains(&0));
-            write(&[5, 0]);
-            assert_eq!(read(3), [5, 1, 0], "connect");
-            let host = match read(1)[0] {
-                1 => address(read(4)),
-                _ => text(read(read(1)[0].into())),
-            };
-            let port = port();
-            write(&[5, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
-            (host, port)
-        }
-    }
-}
-
 #[test]
 fn a_socks_proxy_is_used_when_it_is_set() {
     let stub = Stub::modern(|seen, out| out.result(seen, text("done")));
@@ -292,23 +241,13 @@ fn a_socks_proxy_is_used_when_it_is_set() {
         ("socks5", "192.0.2.1"),
         ("socks5h", "unknown.invalid"),
     ] {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let proxy = format!("{scheme}://{}", listener.local_addr().unwrap());
-        let (asked, was_asked) = mpsc::channel();
-        std::thread::spawn(move || {
-            for client in listener.incoming() {
-                let client = client.unwrap();
-                client.set_read_timeout(Some(LONG)).unwrap();
-                asked.send(socks_request(&client)).unwrap();
-                std::thread::spawn(move || carry(&client, target));
-            }
-        });
+        let (proxy, asked) = socks_proxy(scheme, move |_, _| target);
         let http = Http::new(&format!("http://{host}:7777/mcp")).unwrap();
         let client = Client::connect(http.proxy(&proxy)).unwrap();
         for _ in 0..3 {
             assert_eq!(call(&client, "x").unwrap(), "done");
         }
-        let asked: Vec<_> = was_asked.try_iter().collect();
+        let asked: Vec<_> = asked.try_iter().collect();
         assert_eq!(asked, [(host.to_owned(), 7777)], "one connection");
     }
 }

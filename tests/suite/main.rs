@@ -105,6 +105,8 @@ mod log_records;
 mod mcp_cli;
 mod own_transport;
 mod played;
+#[cfg(feature = "http-client")]
+mod proxied;
 mod raw;
 mod rawserver;
 mod schema_examples;
