@@ -4687,7 +4687,7 @@ mcplink_status_t mcplink_server_options_add_state_key(mcplink_server_options_t *
  * Sets how long a client may take to answer what a call asks, since 2026-07-28: 10 minutes without this.
  *
  * options: the settings.
- * lifetime_ms: in milliseconds.
+ * lifetime_ms: in milliseconds, not 0.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_state_lifetime_ms(mcplink_server_options_t *options, uint32_t lifetime_ms);
@@ -5659,7 +5659,7 @@ mcplink_status_t mcplink_resource_server_set_dpop(mcplink_resource_server_t *ser
  * server: the description.
  * keys, len: keys of 32 secret random bytes each, one behind the other. Nonces are sealed with the first one, and good if sealed with any:
  * replicas share their keys. They are copied.
- * lifetime_ms: for how long a nonce is good, in milliseconds.
+ * lifetime_ms: for how long a nonce is good, in milliseconds; at least a second.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API

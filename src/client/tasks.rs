@@ -19,6 +19,7 @@ use super::input::Questions;
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError, Span};
 use crate::jsonrpc::RawResult;
 use crate::protocol::CallOptions;
+use crate::schema::json::millis;
 use crate::schema::{
     CallToolRequestParams, CallToolResult, CreateTaskResult, EmptyResult, ResultType, Task,
     TaskMetadata, TaskRequestParams, TaskStatus, TaskSupport, UpdateTaskRequestParams, method,
@@ -247,9 +248,8 @@ impl Client {
 }
 
 fn task_metadata(ttl: Option<Duration>) -> TaskMetadata {
-    let ttl = ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
     ttl.map_or_else(TaskMetadata::default, |ttl| {
-        TaskMetadata::default().ttl(ttl)
+        TaskMetadata::default().ttl(millis(ttl))
     })
 }
 

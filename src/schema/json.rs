@@ -1,6 +1,7 @@
 //! Free JSON inside typed messages: open objects, raw text, JSON Schemas carried verbatim, lenient numbers.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::de::{self, DeserializeOwned};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -221,6 +222,14 @@ pub(crate) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
     }
 
     deserializer.deserialize_any(Count)
+}
+
+/// The largest whole number that every reader of JSON can hold exactly (RFC 8259, section 6).
+pub(crate) const MAX_INTEGER: u64 = (1 << 53) - 1;
+
+/// A span of time in milliseconds, as numbers of messages: the longest ones are [`MAX_INTEGER`].
+pub(crate) fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).map_or(MAX_INTEGER, |millis| millis.min(MAX_INTEGER))
 }
 
 /// Writes a number without a fraction when it has none, as most peers do: `50`, not `50.0`.

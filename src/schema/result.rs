@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::json::{Count, Extra};
+use super::json::{Count, Extra, millis};
 use super::meta::ResultMetaObject;
 use super::version::{FitTo, ProtocolVersion};
 use crate::error::{Error, ErrorKind, Result};
@@ -87,7 +87,7 @@ impl CacheHint {
     /// Lets a result be kept for a time. It is shared by nobody unless `scope` is public.
     pub fn new(ttl: Duration, scope: CacheScope) -> Self {
         Self {
-            ttl_ms: Some(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)),
+            ttl_ms: Some(millis(ttl)),
             cache_scope: Some(scope),
         }
     }

@@ -20,6 +20,7 @@ use super::tasks::Start;
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result, RpcError};
 use crate::jsonrpc::Request;
 use crate::protocol::LogLevel;
+use crate::schema::json::millis;
 use crate::schema::{
     CallToolResult, ClientCapabilities, CreateMessageRequestParams, CreateMessageResult,
     ElicitRequestParams, ElicitResult, FitTo, InputRequest, InputRequests, InputRequiredResult,
@@ -142,7 +143,7 @@ impl Asker {
     fn seal(&self, context: &Context, asked: &InputRequests) -> Result<String> {
         let server = context.server();
         let content = context.rounds().lock().to_content(asked)?;
-        let expiry = now() + server.state_lifetime.as_secs();
+        let expiry = now().saturating_add(millis(server.state_lifetime));
         let state = server.keys.seal(&content, &self.binding(context), expiry)?;
         if state.len() > MAX_STATE_BYTES {
             let text = format!(
@@ -183,14 +184,13 @@ fn claim(server: &Inner, opened: &Opened) -> Result<bool> {
         return Ok(true);
     };
     let left = opened.expiry.saturating_sub(now());
-    store.claim(&opened.id, Duration::from_secs(left))
+    store.claim(&opened.id, Duration::from_millis(left))
 }
 
+/// In milliseconds since 1970.
 fn now() -> u64 {
-    SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap_or(Duration::ZERO)
-        .as_secs()
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, millis)
 }
 
 /// Why a question has no answer.

@@ -182,10 +182,15 @@ impl ServerBuilder {
         self
     }
 
-    /// How long a client may take to answer what a call asks, since 2026-07-28. Defaults to 10 minutes.
+    /// How long a client may take to answer what a call asks, since 2026-07-28. Defaults to 10 minutes; nothing at all is refused when the
+    /// server is built.
     ///
     /// Within this time a sealed state can be presented again, unless there is a [`state_store`](Self::state_store).
     pub fn state_lifetime(mut self, lifetime: Duration) -> Self {
+        if lifetime.is_zero() {
+            let text = "a client needs time to answer: state_lifetime is nothing";
+            return self.noting(Err(Error::new(ErrorKind::Invalid, text)));
+        }
         self.inner.state_lifetime = lifetime;
         self
     }

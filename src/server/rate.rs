@@ -10,8 +10,10 @@ use serde_json::json;
 use super::failure::HandlerError;
 use super::guard::{Access, Guard};
 use crate::error::{ErrorCode, RpcError, Span};
+use crate::schema::json::millis;
 use crate::schema::method;
 use crate::sync::Mutex;
+use crate::transport::clock::CENTURY;
 
 /// So many callers are remembered before the idle ones are looked for.
 const FEW: usize = 1024;
@@ -51,7 +53,7 @@ impl RateLimit {
     pub fn new(requests: NonZeroU32, per: Duration) -> Self {
         Self {
             requests,
-            per,
+            per: per.min(CENTURY),
             methods: Vec::new(),
             callers: Mutex::default(),
         }
@@ -90,9 +92,8 @@ impl Guard for RateLimit {
                 Span(wait)
             );
             let error = RpcError::new(ErrorCode::INTERNAL_ERROR, text);
-            let millis = u64::try_from(wait.as_millis())
-                .unwrap_or(u64::MAX)
-                .saturating_add(1);
+            // Rounded up: who comes a moment too early is refused again.
+            let millis = millis(wait) + 1;
             error
                 .clone()
                 .with_data(&json!({ "busy": true, "retryAfterMs": millis }))

@@ -72,7 +72,7 @@ pub(super) struct Opened {
     pub(super) content: Vec<u8>,
     /// Tells this state from every other.
     pub(super) id: String,
-    /// In seconds since 1970.
+    /// In milliseconds since 1970.
     pub(super) expiry: u64,
 }
 
@@ -110,7 +110,7 @@ impl KeyRing {
         (!keys.is_empty()).then_some(Self(keys))
     }
 
-    /// Seals `content` until `expiry`, in seconds since 1970, for what `binding` names.
+    /// Seals `content` until `expiry`, in milliseconds since 1970, for what `binding` names.
     pub(super) fn seal(&self, content: &[u8], binding: &[u8], expiry: u64) -> Result<String> {
         let key = &self.0[0];
         let mut nonce = [0; NONCE];
@@ -132,7 +132,7 @@ impl KeyRing {
         Ok(URL_SAFE_NO_PAD.encode(sealed))
     }
 
-    /// Opens what was sealed for the same binding. `now` is in seconds since 1970.
+    /// Opens what was sealed for the same binding. `now` is in milliseconds since 1970.
     pub(super) fn open(&self, state: &str, binding: &[u8], now: u64) -> Result<Opened, Refused> {
         let sealed = URL_SAFE_NO_PAD
             .decode(state)

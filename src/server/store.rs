@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Mutex;
+use crate::transport::clock::CENTURY;
 
 /// Remembers which states of calls were presented. See [`ServerBuilder::state_store`](super::ServerBuilder::state_store).
 ///
@@ -64,10 +65,7 @@ impl MemoryStateStore {
             );
             return Err(Error::new(ErrorKind::Limit, text));
         }
-        let Some(until) = now.checked_add(lifetime) else {
-            let text = "the lifetime of a state is longer than the clock can tell";
-            return Err(Error::new(ErrorKind::Invalid, text));
-        };
+        let until = now + lifetime.min(CENTURY);
         seen.ids.insert(id.to_owned());
         seen.expiry.insert((until, id.to_owned()));
         Ok(true)

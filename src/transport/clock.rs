@@ -1,7 +1,7 @@
-//! The time, for those who ask for each message and need it roughly.
+//! The time, for those who ask for each message and need it roughly, and times to come.
 
 use std::cell::Cell;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::sys::clock::{Tick, tick};
 
@@ -24,10 +24,16 @@ pub(crate) fn about_now() -> Instant {
     now
 }
 
+/// What the longest spans are taken for: they end where no clock counts to.
+pub(crate) const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
+/// The time when `span` is over, a century from now at the latest.
+pub(crate) fn after(span: Duration) -> Instant {
+    Instant::now() + span.min(CENTURY)
+}
+
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]

@@ -45,6 +45,7 @@ mod client_rounds;
 mod client_subscriptions;
 mod client_typed;
 mod common;
+mod durations;
 mod engine_answers;
 mod engine_calls;
 mod engine_deadlocks;

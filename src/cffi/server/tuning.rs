@@ -168,7 +168,7 @@ pub unsafe extern "C" fn mcplink_server_options_add_state_key(
 /// Sets how long a client may take to answer what a call asks, since 2026-07-28: 10 minutes without this.
 ///
 /// options: the settings.
-/// lifetime_ms: in milliseconds.
+/// lifetime_ms: in milliseconds, not 0.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -179,6 +179,10 @@ pub unsafe extern "C" fn mcplink_server_options_set_state_lifetime_ms(
     plain(|| {
         // SAFETY: the header says that they are options of ours.
         let options = unsafe { need_mut(options, "options") }?;
+        if lifetime_ms == 0 {
+            let text = "a client needs time to answer: lifetime_ms is 0";
+            return Err(Error::new(ErrorKind::Invalid, text).into());
+        }
         options.state_lifetime = Duration::from_millis(lifetime_ms.into());
         Ok(mcplink_status::MCPLINK_OK)
     })

@@ -16,6 +16,7 @@ use super::{Core, STANDING, Standing};
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::RequestId;
 use crate::transport::carrier::{Carrier, Ticket};
+use crate::transport::clock::after;
 use crate::transport::{Received, Sender, SessionMessage};
 
 /// The outbox's sender: posts one message after the other.
@@ -34,7 +35,7 @@ impl Sender for Posting {
             let until = if self.carrier.has_stopped() {
                 deadline
             } else {
-                deadline.max(Instant::now() + self.patience)
+                deadline.max(after(self.patience))
             };
             if let Err(error) = self.carrier.post(&message, Some(until)) {
                 tell(self.log.as_ref(), LogLevel::Warning, "transport", || {

@@ -9,6 +9,7 @@ use super::super::peer::Peer;
 use super::{CREW_OF, Core, Ending, FAREWELL, Life};
 use crate::error::{Error, ErrorKind};
 use crate::sync::MutexGuard;
+use crate::transport::clock::after;
 
 /// How long the end waits for threads that are still in a handler, after the time that handlers get.
 const LAST: Duration = Duration::from_secs(2);
@@ -40,7 +41,7 @@ impl Core {
         }
         let core = Arc::clone(self);
         let hands = self.engine().crew.push_own(Box::new(move || {
-            drop(core.wait_for_requests(Instant::now() + core.settings.drain));
+            drop(core.wait_for_requests(after(core.settings.drain)));
             core.cancel_requests();
         }));
         self.provide(hands);
@@ -111,7 +112,7 @@ impl Core {
             life = self.life_changed.wait(life);
         }
         drop(life);
-        let drained = Instant::now() + self.settings.drain;
+        let drained = after(self.settings.drain);
         let life = self.wait_for_requests(drained);
         let error = life.ended.clone().expect("the wait ended with it");
         let closing = life.closing;
@@ -126,11 +127,11 @@ impl Core {
     /// Ends everything in order; idempotent and bounded in time. See the module's page.
     pub(in crate::protocol) fn close(self: &Arc<Self>, how: Ending) {
         let own_thread = usize::from(CREW_OF.get() == self.address());
-        let patience = self.settings.drain + Duration::from_secs(8);
+        let patience = self.settings.drain.saturating_add(Duration::from_secs(8));
         let mut life = self.life.lock();
         if life.closing {
             // Somebody is at it. A thread that this somebody waits for must not wait in turn.
-            let until = Instant::now() + patience;
+            let until = after(patience);
             while !life.closed && own_thread == 0 && Instant::now() < until {
                 life = self.life_changed.wait_until(life, Some(until));
             }

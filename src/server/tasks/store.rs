@@ -16,8 +16,10 @@ use super::stage::Outcome;
 use super::start::{Decide, Start, decide};
 use super::task::{State, Task};
 use crate::error::{ErrorCode, RpcError};
+use crate::schema::json::millis;
 use crate::schema::{ProtocolVersion, TaskMetadata, Tool};
 use crate::sync::Mutex;
+use crate::transport::clock::after;
 use crate::transport::sys::random;
 
 /// So many tasks are on one page of a list.
@@ -53,10 +55,6 @@ impl Table {
         }
         expired
     }
-}
-
-fn millis(span: Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX).max(1)
 }
 
 impl Tasks {
@@ -97,8 +95,7 @@ impl Tasks {
         let id = URL_SAFE_NO_PAD.encode(bytes);
         let asked = ttl_ms.map_or(self.options.lifetime, Duration::from_millis);
         let kept = asked.min(self.options.max_lifetime);
-        let now = Instant::now();
-        let until = now.checked_add(kept).unwrap_or(now + YEAR);
+        let until = after(kept);
         let created = SystemTime::now();
         let task = Arc::new(Task {
             id,
@@ -106,8 +103,8 @@ impl Tasks {
             revision,
             created,
             until,
-            ttl_ms: millis(kept),
-            poll_interval_ms: millis(self.options.poll_interval),
+            ttl_ms: millis(kept).max(1),
+            poll_interval_ms: millis(self.options.poll_interval).max(1),
             state: Mutex::new(State::new(created)),
         });
         let mut table = self.table.lock();
@@ -190,9 +187,6 @@ impl Tasks {
         }
     }
 }
-
-/// Longer than any process is sure to live.
-const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
 #[cfg(all(test, not(loom)))]
 mod tests {

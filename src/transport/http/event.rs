@@ -5,6 +5,8 @@
 use std::io::Write as _;
 use std::time::Duration;
 
+use crate::schema::json::millis;
+
 /// The media type of a stream of events.
 pub(crate) const EVENT_STREAM: &str = "text/event-stream";
 
@@ -28,7 +30,7 @@ pub(crate) fn write_event(out: &mut Vec<u8>, id: Option<&str>, message: &[u8]) {
 pub(crate) fn write_mark(out: &mut Vec<u8>, id: &str, retry: Option<Duration>) {
     write_id(out, Some(id));
     if let Some(retry) = retry {
-        _ = writeln!(out, "retry: {}", retry.as_millis());
+        _ = writeln!(out, "retry: {}", millis(retry));
     }
     out.extend_from_slice(b"data: \n\n");
 }

@@ -10,6 +10,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
+use crate::schema::json::MAX_INTEGER;
+
 /// What stands before the name that a schema gives, in the name of the field.
 pub(crate) const PARAM_PREFIX: &str = "Mcp-Param-";
 
@@ -18,9 +20,6 @@ const KEYWORD: &str = "x-mcp-header";
 
 /// What encloses a value that is written as base64 of its UTF-8 text.
 const MARKS: (&str, &str) = ("=?base64?", "?=");
-
-/// The largest integer that every JSON implementation keeps exactly, 2^53 − 1.
-const MAX_INTEGER: u64 = (1 << 53) - 1;
 
 /// Writes any text as the value of a field: as it is when a field can carry it unchanged, else in base64.
 pub(crate) fn encode(text: &str) -> Cow<'_, str> {

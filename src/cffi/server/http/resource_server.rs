@@ -473,7 +473,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_dpop(
 /// server: the description.
 /// keys, len: keys of 32 secret random bytes each, one behind the other. Nonces are sealed with the first one, and good if sealed with any:
 /// replicas share their keys. They are copied.
-/// lifetime_ms: for how long a nonce is good, in milliseconds.
+/// lifetime_ms: for how long a nonce is good, in milliseconds; at least a second.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

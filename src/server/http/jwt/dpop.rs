@@ -9,6 +9,7 @@ use super::jwk::ALGORITHMS;
 use super::proof::{Proof, Purpose};
 use super::seen::{Seen, Unusable};
 use crate::error::{Error, ErrorKind, Result};
+use crate::schema::json::millis;
 use crate::server::StateKey;
 use crate::server::http::denied::{Denied, Why};
 use crate::server::http::resource_server::ProofCheck;
@@ -18,6 +19,8 @@ use crate::transport::http::HttpRequest;
 
 /// So far the clock of a client may be off.
 const WINDOW: Duration = Duration::from_secs(5 * 60);
+/// A client has to come back with a nonce before it is over.
+const SHORTEST: Duration = Duration::from_secs(1);
 const MAX_PROOFS: usize = 100_000;
 /// What nonces are sealed for, so that nothing else passes for one.
 const BINDING: &[u8] = b"DPoP-Nonce";
@@ -99,7 +102,7 @@ impl Dpop {
     }
 
     /// Wants a nonce of this server in each proof, so that none can be made in advance. A client that has none is given one with the refusal
-    /// (`use_dpop_nonce`) and tries again; each is good for `life`. Nonces are sealed by the first of the keys, and good if sealed by any of
+    /// (`use_dpop_nonce`) and tries again; each is good for `life`, at least a second. Nonces are sealed by the first of the keys, and good if sealed by any of
     /// them: replicas share their keys. Defaults to no nonces.
     ///
     /// # Errors
@@ -133,14 +136,14 @@ impl Dpop {
 
 impl Nonces {
     fn check(&self, proof: &Proof, now: f64) -> Result<(), Denied> {
-        let now = now as u64;
+        let now = (now * 1000.0) as u64;
         let opened = proof
             .nonce()
             .map(|nonce| self.keys.open(nonce, BINDING, now));
         if let Some(Ok(_)) = opened {
             return Ok(());
         }
-        let expiry = now.saturating_add(self.life.as_secs().max(1));
+        let expiry = now.saturating_add(millis(self.life.max(SHORTEST)));
         match self.keys.seal(&[], BINDING, expiry) {
             Ok(next) => Err(Denied(Why::Nonce(next))),
             Err(error) => Err(Denied::unavailable(error.to_string())),

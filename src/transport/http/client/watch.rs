@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::error::Result;
+use crate::schema::json::millis;
 use crate::transport::carrier::{Look, Ticket};
 use crate::transport::{Stack, Threads, lock};
 
@@ -132,10 +133,12 @@ impl Watch {
 impl Watched {
     /// The stream showed that it sends keep-alives, or anything else after that: it stalls when nothing more comes.
     pub(super) fn is_alive(&self) -> Result<()> {
-        let at = self.shared.started.elapsed() + self.shared.stall_after;
-        let millis = u64::try_from(at.as_millis()).unwrap_or(u64::MAX).max(1);
+        let at = self.shared.started.elapsed();
+        let millis = millis(at.saturating_add(self.shared.stall_after)).max(1);
         match self.entry.stalls_at.swap(millis, Ordering::AcqRel) {
-            0 => self.shared.wake_at(self.shared.started + at),
+            0 => self
+                .shared
+                .wake_at(self.shared.started + Duration::from_millis(millis)),
             _ => Ok(()),
         }
     }

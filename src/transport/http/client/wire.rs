@@ -18,6 +18,7 @@ use super::{Http, shown};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::{Message, TooLong};
 use crate::transport::carrier::{Carried, Carrier, Deliver, Look, Manner, Ticket};
+use crate::transport::clock::after;
 use crate::transport::http::authorizer::{Credentials, ResponseFields};
 use crate::transport::{Control, Limits, Received, SessionMessage, Threads, lock};
 
@@ -536,7 +537,7 @@ impl Wire {
         drop(state);
         self.watch.end_calls();
         if has_session && !patience.is_zero() {
-            let ticket = Ticket::until(Some(Instant::now() + patience));
+            let ticket = Ticket::until(Some(after(patience)));
             let ask = Ask {
                 method: Method::DELETE,
                 uri: &self.http.url,

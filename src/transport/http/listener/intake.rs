@@ -141,17 +141,19 @@ impl Intake {
         }
     }
 
-    /// Until when the rest of the request has to be there; `now` counts if nothing was missing before.
-    pub(super) fn deadline(&mut self, now: Instant, limits: &HttpLimits) -> Instant {
+    /// Until when the rest of the request has to be there, `None` for never; `now` counts if nothing was missing before.
+    pub(super) fn deadline(&mut self, now: Instant, limits: &HttpLimits) -> Option<Instant> {
         let since = *self.since.get_or_insert(now);
         let span = if self.head.is_some() {
             let rate = limits.min_body_rate.max(1);
             let earned = self.body.len() as f64 / rate as f64;
-            limits.body_timeout + Duration::from_secs_f64(earned)
+            limits
+                .body_timeout
+                .saturating_add(Duration::from_secs_f64(earned))
         } else {
             limits.head_timeout
         };
-        since.checked_add(span).unwrap_or(now)
+        since.checked_add(span)
     }
 
     /// What a request that took too long is refused with.

@@ -164,7 +164,8 @@ impl Worker<'_> {
         let (shared, intake) = (self.shared, &mut self.intake);
         if !intake.is_empty() {
             let now = Instant::now();
-            if intake.deadline(now, &shared.limits) <= now {
+            let deadline = intake.deadline(now, &shared.limits);
+            if deadline.is_some_and(|at| at <= now) {
                 conn.refuse(&intake.lateness());
                 return false;
             }

@@ -138,7 +138,7 @@ impl Conn {
         let since = state.since;
         let span = match (state.owner, &mut state.intake, &state.exchange) {
             (Owner::Nobody, ..) => return None,
-            (Owner::Poller, Some(intake), _) => return Some(intake.deadline(since, limits)),
+            (Owner::Poller, Some(intake), _) => return intake.deadline(since, limits),
             (Owner::Poller, None, _) => limits.keep_alive,
             (Owner::Parting, ..) => PARTING,
             _ if state.together_until.is_some() => return state.together_until,
