@@ -138,6 +138,22 @@ static mcplink_oauth_t *visited(enum deed deed)
     return oauth;
 }
 
+/* Without any settings for logins the host is told what the server wants. */
+static void no_login_at_all(void)
+{
+    mcplink_client_options_t *o = mcplink_client_options_new();
+    mcplink_client_t *c = NULL;
+    mcplink_error_t *err = NULL;
+    CHECK(mcplink_error_http_status(NULL) == 0 && mcplink_error_http_challenge(NULL).len == 0);
+    CHECK(mcplink_client_options_set_url(o, resource.url) == MCPLINK_OK);
+    CHECK(mcplink_client_open(o, &c, &err) == MCPLINK_E_AUTH && c == NULL);
+    CHECK(mcplink_error_http_status(err) == 401);
+    CHECK(strncmp(mcplink_error_http_challenge(err).ptr, "Bearer ", 7) == 0);
+    CHECK(strstr(mcplink_error_http_challenge(err).ptr, "resource_metadata=") != NULL);
+    mcplink_error_free(err);
+    mcplink_client_options_free(o);
+}
+
 /* A person logs in, once for all clients with the same settings, and again for more. */
 static void logins(void)
 {
@@ -657,6 +673,7 @@ int main(int argc, char **argv)
     state_take(&before);
     issuer_begin();
     resource_begin(count_end, &one);
+    no_login_at_all();
     logins();
     changed_settings();
     refused_logins();

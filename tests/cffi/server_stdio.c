@@ -91,6 +91,20 @@ static void serve_until_signal(void)
     exit(8);
 }
 
+/* Standard output as it is: whoever else writes there is seen by the client. */
+static void serve_unclaimed(void)
+{
+    mcplink_server_options_t *options = mcplink_server_options_new("stdio", "1");
+    mcplink_error_t *err = NULL;
+    CHECK(mcplink_server_options_set_claim_stdio(options, false) == MCPLINK_OK);
+    CHECK_STATUS(mcplink_server_new_with(options, &server, &err), MCPLINK_OK, err);
+    mcplink_server_options_free(options);
+    add_tool(server, "echo", echo, NULL, NULL);
+    CHECK_STATUS(mcplink_server_serve_stdio(server, &err), MCPLINK_OK, err);
+    mcplink_server_free(server);
+    exit(9);
+}
+
 static void children(void)
 {
     const char *folder = getenv("MCPLINK_TEST_FOLDER");
@@ -110,6 +124,14 @@ static void children(void)
     TALK_HOLDS(&talk, "\"id\":1");
     CHECK(kill(pid, SIGTERM) == 0);
     child_end(&talk, pid, 8);
+
+    talk = child_begin(serve_unclaimed, NULL, &pid);
+    talk_open(&talk, "{}");
+    talk_call(&talk, "1", "echo", "{}");
+    TALK_HOLDS(&talk, "a stray print");
+    TALK_HOLDS(&talk, "\"id\":1");
+    CHECK(shutdown(talk.fd, SHUT_WR) == 0);
+    child_end(&talk, pid, 9);
 
     CHECK(folder != NULL);
     snprintf(path, sizeof path, "%s/hello_server", folder);
