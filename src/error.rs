@@ -219,12 +219,16 @@ impl Error {
     }
 
     /// Whether the same call may succeed later and can't have had an effect yet: nothing was sent when it failed for want of time, room or a
-    /// connection, or the server said over HTTP that it has no time (status 429 or 503).
+    /// connection, or the peer said that it has no time: with status 429 or 503 over HTTP, or, as servers of this library do, with `"busy": true`
+    /// in the [data](RpcError::data) of its error.
     pub fn is_retryable(&self) -> bool {
         match self.0.kind {
             ErrorKind::Busy => true,
             ErrorKind::Timeout | ErrorKind::Closed | ErrorKind::Io => !self.0.sent,
-            ErrorKind::Http => matches!(self.http_status(), Some(429 | 503)),
+            ErrorKind::Http | ErrorKind::Peer => {
+                matches!(self.http_status(), Some(429 | 503))
+                    || self.rpc().is_some_and(RpcError::says_busy)
+            }
             _ => false,
         }
     }
@@ -306,6 +310,15 @@ impl RpcError {
             message: message.into(),
             data: None,
         }
+    }
+
+    /// Whether its sender refused for want of room or time, and may not the next time.
+    fn says_busy(&self) -> bool {
+        let data = self
+            .data
+            .as_ref()
+            .map(|data| serde_json::from_str::<Value>(data.get()));
+        data.is_some_and(|data| data.is_ok_and(|data| data["busy"] == true))
     }
 
     /// Adds `data`.

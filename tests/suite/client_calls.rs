@@ -1,12 +1,15 @@
 //! What a client makes of the answers to its calls, and of their absence.
 
+use std::num::NonZeroU32;
 use std::sync::mpsc;
 use std::time::Duration;
 
 use mcplink::ErrorKind;
 use mcplink::client::Client;
 use mcplink::protocol::{CallOptions, CancelToken};
-use mcplink::schema::ProtocolVersion;
+use mcplink::schema::{ProtocolVersion, Tool};
+use mcplink::server::{Context, RateLimit, Server};
+use mcplink::transport::{Limits, memory};
 use serde_json::{Value, json};
 
 use crate::scripted::{LONG, Scripted, ScriptedServer, asker, connect, in_time, script, take};
@@ -368,4 +371,61 @@ fn progress_reaches_its_call_and_extends_it_up_to_a_cap() {
     drop(step);
     script.end();
     drop(client);
+}
+
+#[test]
+fn what_may_be_tried_again_is_told() {
+    let busy = |data: Value| {
+        modern(move |server| {
+            let call = server.next().expect("a call");
+            let error = json!({ "code": -32603, "message": "no", "data": data });
+            server.send(&json!({ "jsonrpc": "2.0", "id": call["id"], "error": error }));
+        })
+    };
+    for (data, may) in [
+        (json!({ "busy": true, "retryAfterMs": 5 }), true),
+        (json!({ "busy": false }), false),
+        (json!({ "busy": 1 }), false),
+        (json!([true]), false),
+        (Value::Null, false),
+    ] {
+        let (client, script) = busy(data.clone());
+        let error = client.call_tool("t", &json!({})).unwrap_err();
+        assert_eq!(
+            (error.kind(), error.is_retryable()),
+            (ErrorKind::Peer, may),
+            "{data}"
+        );
+        script.end();
+    }
+    // What may have been done already is not done again.
+    let (client, script) = modern(|server| drop(server.next()));
+    let options = CallOptions::new().timeout(Duration::from_millis(20));
+    let error = client.call_tool_with("t", &json!({}), options).unwrap_err();
+    assert!(error.was_sent() && !error.is_retryable(), "{error}");
+    client.close();
+    let error = client.call_tool("t", &json!({})).unwrap_err();
+    assert!(!error.was_sent() && error.is_retryable(), "{error}");
+    drop(script);
+}
+
+#[test]
+fn servers_of_this_library_say_when_they_are_busy() {
+    let mut limits = Limits::default();
+    limits.max_requests = 0;
+    let say = |_: Value, _: &Context| "said";
+    let one = NonZeroU32::MIN;
+    let hourly = RateLimit::new(one, Duration::from_secs(3600)).on(&["tools/call"]);
+    for server in [
+        Server::builder("s", "1").limits(limits),
+        Server::builder("s", "1").guard(hourly),
+    ] {
+        let server = server.tool_with(Tool::new("say"), say).build().unwrap();
+        let (here, there) = memory::pair();
+        let _serving = server.open(there).unwrap();
+        let client = Client::builder("c", "1").connect(here).unwrap();
+        let error = (0..2).find_map(|_| client.call_tool("say", &json!({})).err());
+        let error = error.expect("one call too many");
+        assert!(error.is_retryable(), "{error}");
+    }
 }

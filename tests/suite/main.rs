@@ -105,6 +105,7 @@ mod log_records;
 #[cfg(feature = "schemars")]
 mod mcp_cli;
 mod own_transport;
+mod panics;
 mod played;
 #[cfg(feature = "http-client")]
 mod proxied;

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
@@ -37,7 +38,13 @@ impl Sender for Posting {
             } else {
                 deadline.max(after(self.patience))
             };
-            if let Err(error) = self.carrier.post(&message, Some(until)) {
+            // What it asks of the host may panic.
+            let post = AssertUnwindSafe(|| self.carrier.post(&message, Some(until)));
+            let posted = catch_unwind(post).unwrap_or_else(|_| {
+                let text = "what the host does for each request panicked";
+                Err(Error::new(ErrorKind::Io, text))
+            });
+            if let Err(error) = posted {
                 tell(self.log.as_ref(), LogLevel::Warning, "transport", || {
                     format!("a message was lost: {error}")
                 });

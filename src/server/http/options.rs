@@ -105,7 +105,8 @@ impl HttpOptions {
     }
 
     /// Finds out who sends each request, before anything else is done for it. Handlers learn it from
-    /// [`Context::principal`](crate::server::Context::principal). Runs on the thread that read the request. Takes the place of
+    /// [`Context::principal`](crate::server::Context::principal). Runs on the thread that read the request; when it panics the request is answered
+    /// with status 503, and the log is told. Takes the place of
     /// [`authorization`](Self::authorization). Defaults to nobody in particular.
     pub fn authenticate(
         mut self,

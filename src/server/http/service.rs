@@ -1,6 +1,7 @@
 //! From an HTTP request to the connection that serves it.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -9,7 +10,7 @@ use super::super::dispatch::Link;
 use super::super::events::{ServerEvent, ServerEventKind};
 use super::super::{Inner, Server};
 use super::cors::{self, ForReader};
-use super::denied::{Challenger, Demand};
+use super::denied::{Challenger, Demand, Denied};
 use super::expiring::bounded;
 use super::guard;
 use super::history::{EventId, Missing};
@@ -206,12 +207,15 @@ impl Served {
         if request.method == "OPTIONS" {
             return Ok(None);
         }
-        let admitted = match &self.options.access {
-            Access::Open => return Ok(None),
-            Access::Checked(authenticate) => authenticate(request),
-            Access::Tokens(server) => server.admit(&self.options, request),
+        let access = || match &self.options.access {
+            Access::Open => Ok(None),
+            Access::Checked(authenticate) => authenticate(request).map(Some),
+            Access::Tokens(server) => server.admit(&self.options, request).map(Some),
         };
-        admitted.map(Some).map_err(|denied| {
+        // It is the host's, and may panic.
+        let admitted = catch_unwind(AssertUnwindSafe(access));
+        let panicked = |_| Err(Denied::unavailable("what checks it panicked"));
+        admitted.unwrap_or_else(panicked).map_err(|denied| {
             if let Some((level, text)) = denied.for_host() {
                 self.trouble(ServerEventKind::Denied, request, &text);
                 self.log(level, || text);

@@ -21,7 +21,8 @@ pub(super) fn has_passed(when: SystemTime) -> bool {
 ///
 /// Never hand the token on: it was issued for this server only. What a server needs elsewhere it gets a token of its own for (M-AUTH-S-43).
 pub trait TokenVerifier: Send + Sync {
-    /// Finds out what a token is good for. Runs on the thread that read the request, many at once.
+    /// Finds out what a token is good for. Runs on the thread that read the request, many at once. When it panics the request is answered with
+    /// status 503, and the log is told.
     ///
     /// # Errors
     ///
