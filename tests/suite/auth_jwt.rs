@@ -348,6 +348,37 @@ fn keys_are_fetched_once_and_again_when_a_token_names_a_new_one() {
     assert_eq!(source.asked(), before);
 }
 
+/// A token that was good is looked at anew when the issuer's keys are others.
+#[test]
+fn what_a_key_signed_that_was_taken_back_is_good_no_more() {
+    let (old, new) = (Signer::p256(), Signer::p256());
+    for id in [Some("k"), None] {
+        let source = Source::of(&[old.jwk("k")]);
+        let verifier = source
+            .verifier()
+            .max_age(Duration::ZERO)
+            .min_interval(Duration::ZERO);
+        let mut header = json!({"alg": "ES256"});
+        if let Some(id) = id {
+            header["kid"] = id.into();
+        }
+        let token = old.token(&header, &claims(json!({})));
+        for _ in 0..3 {
+            verifier.verify(&token).unwrap();
+        }
+        *source.keys.lock().unwrap() = key_set(&[new.jwk("k")]);
+        for _ in 0..3 {
+            assert!(refusal(verifier.verify(&token)).contains("signature is wrong"));
+        }
+        *source.keys.lock().unwrap() = key_set(&[old.jwk("k")]);
+        assert_eq!(verifier.verify(&token).unwrap().principal().name(), "ada");
+        // Tokens that are nearly the same are others.
+        let other = old.token(&header, &claims(json!({"sub": "eve"})));
+        assert_eq!(verifier.verify(&other).unwrap().principal().name(), "eve");
+        assert!(verifier.verify(&token[..token.len() - 1]).is_err());
+    }
+}
+
 #[test]
 fn without_its_issuer_a_server_goes_on_with_the_keys_that_it_has() {
     let signer = Signer::p256();

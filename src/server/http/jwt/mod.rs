@@ -6,6 +6,7 @@ mod discovery;
 mod dpop;
 mod jwk;
 mod keys;
+mod known;
 mod proof;
 mod seen;
 
@@ -19,7 +20,9 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 pub use self::dpop::Dpop;
+use self::jwk::Key;
 use self::keys::{Found, Keys, Source};
+use self::known::{Good, Known, mark};
 use super::denied::Denied;
 use super::verifier::{Grant, LEEWAY, TokenVerifier, has_passed};
 use crate::error::Result;
@@ -39,6 +42,9 @@ const MAX_TOKEN: usize = 16 << 10;
 /// The issuer's keys are fetched when they are first needed, again after an hour, and when a token names one that is not there; one
 /// request at a time waits for it, for at most 5 s a document. When they can't be had, those from before go on being used for a day.
 ///
+/// The signature of a token is checked when it comes first, and when the keys were fetched anew; its times with each request. For that the
+/// digests and claims of the last 512 tokens or more are remembered, at most 1 024, and no claims longer than 4 KiB.
+///
 /// # Examples
 ///
 /// ```
@@ -52,6 +58,7 @@ const MAX_TOKEN: usize = 16 << 10;
 pub struct JwtVerifier {
     issuer: String,
     keys: Keys,
+    known: Known,
 }
 
 #[derive(Deserialize)]
@@ -88,10 +95,10 @@ enum Many {
 }
 
 impl Many {
-    fn into_vec(self) -> Vec<String> {
+    fn all(&self) -> &[String] {
         match self {
-            Self::None => Vec::new(),
-            Self::One(one) => vec![one],
+            Self::None => &[],
+            Self::One(one) => std::slice::from_ref(one),
             Self::Some(some) => some,
         }
     }
@@ -121,6 +128,7 @@ impl JwtVerifier {
         Self {
             issuer: issuer.into(),
             keys: Keys::new(source),
+            known: Known::default(),
         }
     }
 
@@ -143,31 +151,57 @@ impl JwtVerifier {
     ///
     /// [`Denied::invalid_token`] when it is not, [`Denied::unavailable`] when the issuer's keys can't be had.
     pub fn claims(&self, token: &str) -> Result<JsonObject, Denied> {
-        let (claims, text) = self.check(token)?;
-        if claims.cnf.is_some() {
+        let good = self.check(token)?;
+        if good.claims.cnf.is_some() {
             return Err(Denied::invalid_token("it is bound to a key"));
         }
-        serde_json::from_slice(&text).map_err(|_| malformed())
+        serde_json::from_slice(&good.text).map_err(|_| malformed())
     }
 
-    fn check(&self, token: &str) -> Result<(Claims, Vec<u8>), Denied> {
+    fn check(&self, token: &str) -> Result<Arc<Good>, Denied> {
         if token.len() > MAX_TOKEN {
             return Err(malformed());
         }
-        let parts = Parts::of(token).ok_or_else(malformed)?;
-        let header: Header = serde_json::from_slice(&parts.header).map_err(|_| malformed())?;
-        self.check_signature(&header, parts.signed, &parts.signature)?;
-        let claims: Claims = serde_json::from_slice(&parts.claims).map_err(|_| malformed())?;
-        self.check_claims(&claims)?;
-        Ok((claims, parts.claims))
+        let mark = mark(token);
+        let known = self.known.find(&mark);
+        if let Some(good) = known.filter(|good| self.has_still(good)) {
+            self.check_claims(&good.claims)?;
+            return Ok(good);
+        }
+        let good = Arc::new(self.read(token)?);
+        self.check_claims(&good.claims)?;
+        self.known.note(mark, &good);
+        Ok(good)
     }
 
+    /// Whether the issuer's keys are those with which a token was checked.
+    fn has_still(&self, good: &Good) -> bool {
+        match self.keys.find(good.key.as_deref()) {
+            Found::Keys(keys) => Arc::ptr_eq(&keys, &good.keys),
+            Found::Unknown | Found::Unavailable(_) => false,
+        }
+    }
+
+    fn read(&self, token: &str) -> Result<Good, Denied> {
+        let parts = Parts::of(token).ok_or_else(malformed)?;
+        let header: Header = serde_json::from_slice(&parts.header).map_err(|_| malformed())?;
+        let keys = self.check_signature(&header, parts.signed, &parts.signature)?;
+        let claims = serde_json::from_slice(&parts.claims).map_err(|_| malformed())?;
+        Ok(Good {
+            key: header.kid,
+            keys,
+            claims,
+            text: parts.claims,
+        })
+    }
+
+    /// The keys among which the right one was.
     fn check_signature(
         &self,
         header: &Header,
         signed: &[u8],
         signature: &[u8],
-    ) -> Result<(), Denied> {
+    ) -> Result<Arc<Vec<Key>>, Denied> {
         if !jwk::is_known(&header.alg) || header.crit.is_some() || !is_of_token(header) {
             return Err(Denied::invalid_token(
                 "it is signed in a way that is not taken here",
@@ -179,13 +213,13 @@ impl JwtVerifier {
             Found::Unknown => return Err(Denied::invalid_token("its key is none of the issuer's")),
             Found::Unavailable(why) => return Err(Denied::unavailable(why)),
         };
-        let mut keys = keys
+        let mut named = keys
             .iter()
             .filter(|key| id.is_none() || key.id.as_deref() == id);
-        if keys.any(|key| key.confirms(&header.alg, signed, signature)) {
-            return Ok(());
+        match named.any(|key| key.confirms(&header.alg, signed, signature)) {
+            true => Ok(keys),
+            false => Err(Denied::invalid_token("its signature is wrong")),
         }
-        Err(Denied::invalid_token("its signature is wrong"))
     }
 
     fn check_claims(&self, claims: &Claims) -> Result<(), Denied> {
@@ -217,23 +251,24 @@ impl JwtVerifier {
 
 impl TokenVerifier for JwtVerifier {
     fn verify(&self, token: &str) -> Result<Grant, Denied> {
-        let (claims, _) = self.check(token)?;
-        let name = claims.sub.filter(|name| !name.is_empty());
+        let good = self.check(token)?;
+        let claims = &good.claims;
+        let name = claims.sub.as_deref().filter(|name| !name.is_empty());
         let Some(name) = name else {
             return Err(Denied::invalid_token("it does not say whose it is (sub)"));
         };
-        let mut principal = Principal::new(name);
-        principal = match (claims.scope, claims.scp) {
-            (Many::None, scp) => principal.scopes(scope_set(scp.into_vec())),
-            (scope, _) => principal.scopes(scope_set(scope.into_vec())),
+        let scopes = match (&claims.scope, &claims.scp) {
+            (Many::None, scp) => scp,
+            (scope, _) => scope,
         };
+        let mut principal = Principal::new(name).scopes(scope_set(scopes.all()));
         if let Some(expiry) = claims.exp.and_then(time_of) {
             principal = principal.expires_at(expiry);
         }
-        let grant = Grant::new(principal, claims.aud.into_vec());
-        match claims.cnf {
+        let grant = Grant::new(principal, claims.aud.all());
+        match &claims.cnf {
             None => Ok(grant),
-            Some(cnf) => Ok(grant.bound_to(thumbprint_in(&cnf)?)),
+            Some(cnf) => Ok(grant.bound_to(thumbprint_in(cnf)?)),
         }
     }
 }

@@ -1,0 +1,110 @@
+//! Tokens that were checked already: a signature costs several times what a call does, and the same token comes with every request.
+//!
+//! What is remembered is the digest of a token and what it says, not the token.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ring::digest::{SHA256, digest};
+
+use super::Claims;
+use super::jwk::Key;
+use crate::sync::Mutex;
+
+/// So many of the last ones are remembered at least, and twice as many at most.
+const FEW: usize = 512;
+/// What longer ones say is not kept.
+const LONG: usize = 4 << 10;
+
+/// Tells a token from every other.
+pub(super) type Mark = [u8; 32];
+
+/// A token with a good signature.
+pub(super) struct Good {
+    /// The key that it names.
+    pub(super) key: Option<String>,
+    /// The issuer's keys, one of which signed it. With others it has to be checked anew.
+    pub(super) keys: Arc<Vec<Key>>,
+    pub(super) claims: Claims,
+    /// Its claims as they came.
+    pub(super) text: Vec<u8>,
+}
+
+/// The tokens that came last.
+#[derive(Default)]
+pub(super) struct Known(Mutex<Halves>);
+
+/// When the newer half is full, the older one is forgotten and it takes its place. What is asked for goes over to the newer one.
+#[derive(Default)]
+struct Halves {
+    newer: HashMap<Mark, Arc<Good>>,
+    older: HashMap<Mark, Arc<Good>>,
+}
+
+pub(super) fn mark(token: &str) -> Mark {
+    let mut mark = Mark::default();
+    mark.copy_from_slice(digest(&SHA256, token.as_bytes()).as_ref());
+    mark
+}
+
+impl Known {
+    pub(super) fn find(&self, mark: &Mark) -> Option<Arc<Good>> {
+        let mut halves = self.0.lock();
+        if let Some(good) = halves.newer.get(mark) {
+            return Some(Arc::clone(good));
+        }
+        let good = halves.older.remove(mark)?;
+        halves.keep(*mark, Arc::clone(&good));
+        Some(good)
+    }
+
+    pub(super) fn note(&self, mark: Mark, good: &Arc<Good>) {
+        if good.text.len() <= LONG {
+            self.0.lock().keep(mark, Arc::clone(good));
+        }
+    }
+}
+
+impl Halves {
+    fn keep(&mut self, mark: Mark, good: Arc<Good>) {
+        if self.newer.len() >= FEW {
+            self.older = std::mem::take(&mut self.newer);
+        }
+        self.newer.insert(mark, good);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn good() -> Arc<Good> {
+        let claims = serde_json::from_str("{}").expect("claims");
+        let (key, keys, text) = (None, Arc::default(), Vec::new());
+        Arc::new(Good {
+            key,
+            keys,
+            claims,
+            text,
+        })
+    }
+
+    #[test]
+    fn the_last_ones_are_known_and_no_more_than_a_bound() {
+        let known = Known::default();
+        let name = |n: usize| mark(&n.to_string());
+        for n in 0..FEW * 5 {
+            known.note(name(n), &good());
+            // Whoever comes again and again is known for good.
+            assert!(known.find(&name(0)).is_some(), "{n}");
+            let halves = known.0.lock();
+            assert!(halves.newer.len() <= FEW && halves.older.len() <= FEW);
+        }
+        assert!((FEW * 4 + 2..FEW * 5).all(|n| known.find(&name(n)).is_some()));
+        assert!((1..FEW * 3).all(|n| known.find(&name(n)).is_none()));
+        let mut long = good();
+        Arc::get_mut(&mut long).expect("one").text = vec![0; LONG + 1];
+        known.note(mark("long"), &long);
+        assert!(known.find(&mark("long")).is_none());
+    }
+}
