@@ -209,9 +209,10 @@ impl Authorizer for OAuth {
     fn authorize(&self, request: &Outgoing<'_>, waiting: &Waiting) -> Result<Credentials> {
         let site = self.site(request.server)?;
         let (mut tokens, mut number) = self.tokens(&site)?;
-        let is_due = tokens
-            .as_ref()
-            .is_some_and(|tokens| tokens.is_stale() && tokens.refresh.is_some());
+        let is_due = tokens.as_ref().is_some_and(|tokens| {
+            let can_wait = || !tokens.has_expired() && site.rests();
+            tokens.is_stale() && tokens.refresh.is_some() && !can_wait()
+        });
         if is_due && !request.is_last {
             let renewed = self.run(&site, number, Need::Fresher, waiting);
             let is_usable = tokens.as_ref().is_some_and(|tokens| !tokens.has_expired());
@@ -219,6 +220,7 @@ impl Authorizer for OAuth {
                 // What the server says to these tell how to go on.
                 Err(error) if is_usable || error.kind() == ErrorKind::Auth => {
                     self.log(&format!("tokens that expire are still used: {error}"));
+                    site.rest();
                 }
                 renewed => renewed?,
             }
@@ -271,12 +273,11 @@ impl Authorizer for OAuth {
 impl OAuth {
     /// Remembers the nonce that the next proof has to have; whether it is a new one.
     fn note_nonce(&self, request: &Outgoing<'_>, response: &ResponseFields<'_>) -> bool {
-        let nonce = response.values("dpop-nonce").next();
-        let url = Url::read("the server", request.url).ok();
-        match (nonce, url) {
-            (Some(nonce), Some(url)) => self.0.settings.nonces.note(&url, nonce),
-            _ => false,
-        }
+        let Some(nonce) = response.values("dpop-nonce").next() else {
+            return false;
+        };
+        Url::read("the server", request.url)
+            .is_ok_and(|url| self.0.settings.nonces.note(&url, nonce))
     }
 }
 

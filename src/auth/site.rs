@@ -34,6 +34,8 @@ const MAX_VAIN: u32 = 3;
 const MAX_STEP_UPS: u32 = 2;
 /// After so long what was in vain is tried again.
 const FORGIVEN_AFTER: Duration = Duration::from_secs(600);
+/// So long nobody tries again to renew tokens that are still good.
+const REST: Duration = Duration::from_secs(10);
 /// So many operations' failures are remembered.
 const MAX_OPERATIONS: usize = 1024;
 
@@ -57,6 +59,8 @@ pub(super) struct State {
     pub(super) is_untried: bool,
     /// Refreshed, and the server has not taken them yet.
     pub(super) is_refreshed: bool,
+    /// The tokens can't be renewed at the moment: their authorization server is left alone until then.
+    rests_until: Option<Instant>,
     vain: Budget,
     step_ups: HashMap<String, Budget>,
     flow: Option<Arc<Flow>>,
@@ -138,6 +142,16 @@ impl Site {
             let begins = format!("{operation} ");
             state.step_ups.retain(|name, _| !name.starts_with(&begins));
         }
+    }
+
+    /// Tokens that are still good could not be renewed.
+    pub(super) fn rest(&self) {
+        self.state().rests_until = Some(Instant::now() + REST);
+    }
+
+    pub(super) fn rests(&self) -> bool {
+        let until = self.state().rests_until;
+        until.is_some_and(|until| Instant::now() < until)
     }
 
     /// Whether one more login may be tried, with a server that refused the tokens of the ones before.

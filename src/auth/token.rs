@@ -18,7 +18,7 @@ use super::secret::{Secret, revealed, revealed_option};
 use super::url::{Url, form};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
-/// A token is renewed so long before it expires, in seconds: clocks differ, and requests take time.
+/// A token is renewed so long before it expires, in seconds, and not before half of its life: clocks differ, and requests take time.
 const MARGIN: u64 = 30;
 
 /// Tokens for one server, and what has to be known to use and renew them.
@@ -45,6 +45,8 @@ pub(super) struct Tokens {
     /// In seconds since 1970.
     #[serde(default)]
     pub(super) expires_at: Option<u64>,
+    #[serde(default)]
+    pub(super) renews_at: Option<u64>,
     /// What was asked for, and what was granted.
     #[serde(default)]
     pub(super) scopes: BTreeSet<String>,
@@ -64,8 +66,10 @@ impl Tokens {
 
     /// It expires soon, or has.
     pub(super) fn is_stale(&self) -> bool {
-        self.expires_at
-            .is_some_and(|at| at <= now_seconds().saturating_add(MARGIN))
+        let renews_at = self
+            .renews_at
+            .or_else(|| self.expires_at.map(|at| at.saturating_sub(MARGIN)));
+        renews_at.is_some_and(|at| at <= now_seconds())
     }
 
     pub(super) fn has_expired(&self) -> bool {
@@ -93,7 +97,15 @@ pub(super) struct TokenResponse {
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) code: String,
+    status: u16,
     pub(super) error: Error,
+}
+
+impl Refusal {
+    /// Whether it is no word about what was asked, but about the server that was: it has no time, or is broken.
+    fn is_of_the_moment(&self) -> bool {
+        self.code.is_empty() && (self.status == 429 || self.status >= 500)
+    }
 }
 
 /// Why there is no token.
@@ -240,6 +252,9 @@ impl Errand<'_> {
             let refusal = refusal(&answer, "gives no token", endpoint, |text| {
                 form.redact(text, &basic)
             });
+            if refusal.is_of_the_moment() {
+                return Err(Failure::Other(refusal.error));
+            }
             let wants_nonce = refusal.code == "use_dpop_nonce" && has_new_nonce;
             if !(wants_nonce && dpop.is_some() && tries_left > 0) {
                 return Err(Failure::Refused(refusal));
@@ -302,6 +317,8 @@ impl TokenResponse {
             Value::String(text) => text.parse().ok(),
             span => span.as_f64(),
         });
+        let lifetime = lifetime.map(|span| span.max(0.0) as u64);
+        let now = now_seconds();
         let mut all = requested.clone();
         all.extend(self.scope.as_deref().map(scopes).unwrap_or_default());
         Tokens {
@@ -313,7 +330,8 @@ impl TokenResponse {
             refresh: self.refresh_token,
             is_bound: dpop.is_some(),
             key: dpop.and_then(Dpop::kept).cloned(),
-            expires_at: lifetime.map(|span| now_seconds().saturating_add(span.max(0.0) as u64)),
+            expires_at: lifetime.map(|span| now.saturating_add(span)),
+            renews_at: lifetime.map(|span| now.saturating_add(span - MARGIN.min(span / 2))),
             scopes: all,
         }
     }
@@ -349,5 +367,6 @@ pub(super) fn refusal(
     Refusal {
         error: Error::new(ErrorKind::Auth, text).with_oauth_code(&redact(&said.error)),
         code: said.error,
+        status: answer.status,
     }
 }

@@ -4,12 +4,12 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use mcplink::auth::{FileStore, Login, MemoryStore, OAuth, Secret, Store, Visitor};
 use mcplink::protocol::{CallOptions, CancelToken};
 use mcplink::{Error, ErrorKind};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::authworld::{REDIRECT, World, follow, refuse};
 use crate::common::LONG;
@@ -56,7 +56,7 @@ fn grants(world: &World) -> Vec<String> {
 // M-AUTH-C-26, M-ASEC-X-05
 #[test]
 fn tokens_are_renewed_before_they_expire_and_the_refresh_token_with_them() {
-    let world = World::with(|rules| rules.token = json!({ "expires_in": 10 }));
+    let world = World::with(|rules| rules.token = json!({ "expires_in": 0 }));
     let client = world.connect(world.login()).unwrap();
     for _ in 0..3 {
         call(&client, "x").unwrap();
@@ -513,4 +513,74 @@ fn a_client_that_the_authorization_server_forgot_registers_again() {
         record.authorizations[0]["client_id"],
         record.authorizations[1]["client_id"]
     );
+}
+
+#[test]
+fn tokens_that_live_shortly_are_not_renewed_for_each_request() {
+    let world = World::with(|rules| rules.token = json!({ "expires_in": 20 }));
+    let client = world.connect(world.login()).unwrap();
+    for _ in 0..3 {
+        call(&client, "x").unwrap();
+    }
+    assert_eq!(grants(&world), ["authorization_code"]);
+}
+
+/// What it gives expires soon.
+struct Expiring(MemoryStore);
+
+impl Store for Expiring {
+    fn load(&self, name: &str) -> mcplink::Result<Option<Secret>> {
+        let kept = self.0.load(name)?;
+        let mut tokens: Value = match &kept {
+            Some(kept) if name.starts_with("tokens") => {
+                serde_json::from_str(kept.reveal()).unwrap()
+            }
+            _ => return Ok(kept),
+        };
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        tokens["expires_at"] = (now.unwrap().as_secs() + 20).into();
+        // As versions wrote it that did not know it.
+        tokens.as_object_mut().unwrap().remove("renews_at");
+        Ok(Some(Secret::new(tokens.to_string())))
+    }
+
+    fn save(&self, name: &str, content: &Secret) -> mcplink::Result<()> {
+        self.0.save(name, content)
+    }
+
+    fn remove(&self, name: &str) -> mcplink::Result<()> {
+        self.0.remove(name)
+    }
+}
+
+#[test]
+fn an_authorization_server_that_is_down_is_left_alone_while_tokens_are_good() {
+    let world = World::start();
+    let store = Arc::new(Expiring(MemoryStore::new()));
+    world
+        .connect(world.login().store(Arc::clone(&store)))
+        .unwrap();
+    world.set(|rules| {
+        rules.on_token = Some(Arc::new(|_, out| {
+            out.respond("503 Service Unavailable", &[], "");
+            true
+        }));
+    });
+    // As in the next process.
+    let client = world.connect(world.login().store(Arc::clone(&store)));
+    let client = client.unwrap();
+    for _ in 0..3 {
+        assert_eq!(call(&client, "x").unwrap(), "done");
+    }
+    assert_eq!(grants(&world), ["authorization_code", "refresh_token"]);
+    // When the tokens are good no more nobody is asked to log in for that, and the next time it goes on.
+    world.revoke_tokens();
+    for _ in 0..2 {
+        let error = call(&client, "x").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Auth, "{error}");
+        assert!(error.to_string().contains("503"), "{error}");
+    }
+    world.set(|rules| rules.on_token = None);
+    assert_eq!(call(&client, "x").unwrap(), "done");
+    assert_eq!(world.record().authorizations.len(), 1);
 }
