@@ -206,8 +206,9 @@ impl Errand<'_> {
         let answer = self.fetcher.get(what, url, fields)?;
         match answer.status {
             200..=299 => {}
-            300..=499 => return Ok(Found::Nothing(answer.status)),
-            status => return Err(not_there(what, url, status)),
+            // It had no time.
+            status @ (408 | 429 | 500..) => return Err(not_there(what, url, status)),
+            status => return Ok(Found::Nothing(status)),
         }
         let kind = answer.field("content-type").unwrap_or_default();
         let kind = kind.to_ascii_lowercase();

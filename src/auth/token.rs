@@ -104,7 +104,7 @@ pub(super) struct Refusal {
 impl Refusal {
     /// Whether it is no word about what was asked, but about the server that was: it has no time, or is broken.
     fn is_of_the_moment(&self) -> bool {
-        self.code.is_empty() && (self.status == 429 || self.status >= 500)
+        self.code.is_empty() && (matches!(self.status, 408 | 429 | 500..))
     }
 }
 

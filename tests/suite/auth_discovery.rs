@@ -275,6 +275,25 @@ fn what_is_no_metadata_is_told() {
     }
 }
 
+/// It has no time, which is not to say that it has no metadata: nothing is looked for elsewhere.
+#[test]
+fn what_can_not_be_had_at_the_moment_is_told() {
+    for status in [
+        "408 Request Timeout",
+        "429 Too Many Requests",
+        "503 Service Unavailable",
+    ] {
+        let world = World::with(|rules| {
+            rules.says_place = false;
+            rules.resource_place = "/.well-known/oauth-protected-resource/mcp";
+            rules.resource_status = Some(status);
+        });
+        let error = refused(&world, &status[..3]);
+        assert_eq!(error.kind(), ErrorKind::Auth, "{error}");
+        assert_eq!(metadata_asked(&world).len(), 1, "{status}");
+    }
+}
+
 #[test]
 fn a_server_that_says_nothing_is_given_up_in_time() {
     let world = World::with(|rules| rules.is_silent = true);

@@ -71,6 +71,8 @@ pub(crate) struct Rules {
     pub(crate) metadata_redirect: Option<String>,
     /// What stands in the place of the server's metadata.
     pub(crate) resource_body: Option<String>,
+    /// The status that comes in the place of the server's metadata.
+    pub(crate) resource_status: Option<&'static str>,
     /// The server's metadata never comes.
     pub(crate) is_silent: bool,
     /// How long lists may be kept, in milliseconds.
@@ -98,6 +100,7 @@ impl Default for Rules {
             resource_redirect: None,
             metadata_redirect: None,
             resource_body: None,
+            resource_status: None,
             is_silent: false,
             ttl: 0,
             dpop: None,
@@ -299,6 +302,9 @@ impl State {
             }
             if let Some(target) = &rules.resource_redirect {
                 return out.respond("302 Found", &[("location", target)], "");
+            }
+            if let Some(status) = rules.resource_status {
+                return out.respond(status, &[], "");
             }
             if let Some(body) = &rules.resource_body {
                 return out.respond("200 OK", &[("content-type", "application/json")], body);
