@@ -231,7 +231,7 @@ impl ClientBuilder {
     }
 
     /// The era that the server is known to be of, from [`Client::era`] of an earlier connection. Defaults to finding out. It saves the
-    /// probe, and is no pin: a server that proves to be of the other era is spoken to in that.
+    /// probe, and is no pin: a server that proves to be of the other era, by naming its revisions or over HTTP, is spoken to in that.
     pub fn era(mut self, era: Era) -> Self {
         self.era = Some(era);
         self

@@ -42,7 +42,8 @@ use crate::transport::carrier::Carrier;
 ///
 /// Every client has one of its own. To share one, give it to several with [`ClientBuilder::cache`](super::ClientBuilder::cache): what a
 /// server calls public is then given to all clients that reach the same server, at the same address; what is private only to those with
-/// the same [principal](Self::for_principal) and the same capabilities. Clones share what is kept.
+/// the same [principal](Self::for_principal) and the same capabilities. Clones share what is kept. Child processes are the same server when
+/// their command lines and directories are: those that other environment variables make another server get a cache of their own.
 ///
 /// A response is dropped when its time is over, when the server tells of a change, when the connection to the server is lost, and, the
 /// longest unused first, above [`max_cached_responses`](Limits::max_cached_responses) or [`max_cached_bytes`](Limits::max_cached_bytes).
@@ -197,7 +198,7 @@ impl ClientCache {
         };
         // What a server gives may depend on what the client can do, but then it is private.
         let realm = match &self.cache.principal {
-            Some(principal) => format!("as {principal}\n{}", envelope.members()),
+            Some(principal) => format!("as {principal}\n{}", envelope.capabilities()),
             None => format!("of {}", self.number),
         };
         *self.place.lock() = Some(Place {
@@ -303,6 +304,11 @@ pub(super) struct Fetch {
 }
 
 impl Fetch {
+    /// The response is for nobody else, but newer than one that is kept.
+    pub(super) fn replace_by_nothing(self) {
+        self.keep("{}");
+    }
+
     /// Keeps the response if the server lets that be, and told of no change meanwhile.
     pub(super) fn keep(mut self, response: &str) {
         let Some((number, key)) = self.noted.take() else {

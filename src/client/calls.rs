@@ -25,7 +25,8 @@ use crate::validation::CompiledSchema;
 /// What a tool promised of its results.
 pub(super) struct Promised {
     schema: Option<CompiledSchema>,
-    number: u64,
+    /// That of what was known of the tools.
+    age: u64,
 }
 
 impl Client {
@@ -135,17 +136,17 @@ impl Client {
         Ok(result)
     }
 
-    /// What results of a tool are checked with, made ready before it is called; and of which start of the server it is.
+    /// What results of a tool are checked with, made ready before it is called; and what else was known then.
     pub(super) fn promise_of(&self, name: &str) -> Result<Promised> {
         let link = &self.0.link;
-        let number = link.generation().number;
+        let age = link.outputs.age();
         let schema = link.outputs.check_of(name).map_err(|error| {
             let (name, server) = (Excerpt(name), self.server_name());
             error.context(format_args!(
                 "the output schema of tool '{name}' of '{server}' can't be used"
             ))
         })?;
-        Ok(Promised { schema, number })
+        Ok(Promised { schema, age })
     }
 
     /// Reads what a tool gave, and holds it against what was promised.
@@ -156,9 +157,9 @@ impl Client {
         text: &str,
     ) -> Result<CallToolResult> {
         let result: CallToolResult = self.decode(method::TOOLS_CALL, text)?;
-        let Promised { schema, number } = promised;
-        // A server that was started meanwhile has promised nothing.
-        let Some(schema) = schema.filter(|_| self.0.link.generation().number == number) else {
+        let Promised { schema, age } = promised;
+        // A server that was started meanwhile has promised nothing, and one whose tools have changed promised something else.
+        let Some(schema) = schema.filter(|_| self.0.link.outputs.age() == age) else {
             return Ok(result);
         };
         let checked = outputs::check(&schema, &result).map(|()| result);
@@ -520,8 +521,8 @@ impl Client {
         mut options: CallOptions<'_>,
     ) -> Result<RawResult> {
         let text = params_text(method, params)?;
-        self.request_text(method, &text, &mut options, || {
-            harmless::is_harmless(self, method, &text)
+        self.request_text(method, &text, &mut options, |number| {
+            harmless::is_harmless(self, number, method, &text)
         })
     }
 
@@ -627,8 +628,11 @@ impl Client {
         };
         let answer = self.call_in_rounds(method, params, &mut options)?;
         // What a person answered is no part of the key.
-        let fetch = (!answer.asked).then_some(fetch);
-        Ok(Fetched::New(answer.result, fetch))
+        if answer.asked {
+            fetch.replace_by_nothing();
+            return Ok(Fetched::New(answer.result, None));
+        }
+        Ok(Fetched::New(answer.result, Some(fetch)))
     }
 
     pub(super) fn decode<R: DeserializeOwned>(&self, method: &str, text: &str) -> Result<R> {

@@ -50,7 +50,10 @@ pub(super) fn connect(
         Ok(News::Done(done)) => done,
         Ok(News::Cancelled) => match news.recv_timeout(PATIENCE) {
             // It came about just now, but is not wanted any more.
-            Ok(News::Done(Ok(done))) => Ok(done.and_then(|_unwanted| Err(cancelled()))),
+            Ok(News::Done(Ok(done))) => Ok(done.and_then(|unwanted| {
+                unwanted.0.link.close_at_once();
+                Err(cancelled())
+            })),
             Ok(News::Done(panicked)) => panicked,
             _ => return Err(cancelled()),
         },

@@ -19,6 +19,8 @@ use crate::schema::{
 pub(super) struct Envelope {
     /// Members of `_meta` behind the progress token, each with a comma in front.
     members: String,
+    /// What the client can do, as JSON.
+    capabilities: String,
     /// The client declared that calls may become tasks.
     takes_tasks: bool,
 }
@@ -28,6 +30,7 @@ impl Envelope {
     pub(super) fn legacy() -> Self {
         Self {
             members: String::new(),
+            capabilities: String::new(),
             takes_tasks: false,
         }
     }
@@ -47,7 +50,10 @@ impl Envelope {
                 format!("the client's description is not JSON: {error}"),
             )
         })?;
+        let capabilities_text =
+            serde_json::to_string(&meta.client_capabilities).unwrap_or_default();
         Ok(Self {
+            capabilities: capabilities_text,
             members: format!(",{}", &text[1..text.len() - 1]),
             takes_tasks: capabilities.extension(TASKS_EXTENSION).is_some(),
         })
@@ -58,9 +64,9 @@ impl Envelope {
         self.takes_tasks
     }
 
-    /// What all requests carry, apart from the progress token.
-    pub(super) fn members(&self) -> &str {
-        &self.members
+    /// What the client can do, as all requests tell.
+    pub(super) fn capabilities(&self) -> &str {
+        &self.capabilities
     }
 
     /// Writes params with the `_meta` of a request. `own` are members for this request alone; the params may have a `_meta` of their own

@@ -2,7 +2,7 @@
 //!
 //! Spec: Server Features, Tools, "Tool Annotations" (since 2025-03-26): hints, which only a host can decide to trust.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use serde::Deserialize;
 
@@ -24,8 +24,8 @@ const READING: [&str; 10] = [
     method::LOGGING_SET_LEVEL,
 ];
 
-/// Whether doing a request twice does no harm.
-pub(super) fn is_harmless(client: &Client, method: &str, params: &str) -> bool {
+/// Whether doing a request twice does no harm, as far as the server of the connection with this number has said.
+pub(super) fn is_harmless(client: &Client, number: u64, method: &str, params: &str) -> bool {
     #[derive(Deserialize)]
     struct Call {
         name: String,
@@ -33,22 +33,22 @@ pub(super) fn is_harmless(client: &Client, method: &str, params: &str) -> bool {
     READING.contains(&method)
         || (method == method::TOOLS_CALL
             && serde_json::from_str::<Call>(params)
-                .is_ok_and(|call| client.0.link.harmless_tools.contains(&call.name)))
+                .is_ok_and(|call| client.0.link.harmless_tools.contains(&call.name, number)))
 }
 
-/// The tools that say that calling them twice does no harm, as far as they were listed.
+/// The tools that say that calling them twice does no harm, as far as they were listed, and on which connection.
 #[derive(Debug, Default)]
-pub(super) struct HarmlessTools(Mutex<HashSet<String>>);
+pub(super) struct HarmlessTools(Mutex<HashMap<String, u64>>);
 
 impl HarmlessTools {
     /// Takes note of what a page of the list says; at most `max` tools are kept.
-    pub(super) fn note(&self, tools: &[Tool], max: usize) {
+    pub(super) fn note(&self, tools: &[Tool], max: usize, number: u64) {
         let mut known = self.0.lock();
         for tool in tools {
             if !says_so(tool) {
                 known.remove(&tool.name);
-            } else if known.len() < max {
-                known.insert(tool.name.clone());
+            } else if known.len() < max || known.contains_key(&tool.name) {
+                known.insert(tool.name.clone(), number);
             }
         }
     }
@@ -58,8 +58,8 @@ impl HarmlessTools {
         self.0.lock().clear();
     }
 
-    fn contains(&self, name: &str) -> bool {
-        self.0.lock().contains(name)
+    fn contains(&self, name: &str, number: u64) -> bool {
+        self.0.lock().get(name) == Some(&number)
     }
 }
 
@@ -91,8 +91,8 @@ mod tests {
             tool("denies", r#"{"readOnlyHint":false,"idempotentHint":false}"#),
             Tool::new("silent"),
         ];
-        tools.note(&listed, 100);
-        let harmless = |name: &&str| tools.contains(name);
+        tools.note(&listed, 100, 1);
+        let harmless = |name: &&str| tools.contains(name, 1);
         let names = ["reads", "sets", "pays", "denies", "silent", "unknown"];
         assert!(
             names
@@ -101,11 +101,11 @@ mod tests {
                 .eq(&["reads", "sets"])
         );
         // It changed its mind.
-        tools.note(&[tool("reads", "{}")], 100);
-        assert!(!tools.contains("reads"));
-        tools.note(&[tool("more", r#"{"readOnlyHint":true}"#)], 1);
-        assert!(!tools.contains("more"));
+        tools.note(&[tool("reads", "{}")], 100, 1);
+        assert!(!tools.contains("reads", 1));
+        tools.note(&[tool("more", r#"{"readOnlyHint":true}"#)], 1, 1);
+        assert!(!tools.contains("more", 1));
         tools.forget();
-        assert!(!tools.contains("sets"));
+        assert!(!tools.contains("sets", 1));
     }
 }

@@ -28,7 +28,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::cache::{ClientCache, ResponseCache};
+use super::cache::{ClientCache, ResponseCache, Topic};
 use super::connect::{Opened, Opening};
 use super::envelope::Envelope;
 use super::era;
@@ -131,6 +131,7 @@ impl Link {
         transport: Box<dyn Transport>,
         cancel: Option<CancelToken>,
     ) -> Result<Arc<Self>> {
+        settings.inputs.pages = settings.inputs.pages.for_one_client();
         settings.inputs.declare(&mut settings.capabilities);
         let again = match settings.restart.clone() {
             None => None,
@@ -194,7 +195,10 @@ impl Link {
 
     /// Whether calls fail from now on.
     pub(super) fn is_over(&self) -> bool {
-        let state = self.state.lock();
+        self.ends_calls(&self.state.lock())
+    }
+
+    fn ends_calls(&self, state: &State) -> bool {
         match state.phase {
             Phase::Up => self.again.is_none() && state.last().peer.is_closed(),
             Phase::Down(_) => false,
@@ -244,14 +248,15 @@ impl Link {
         }
         if self.resends() {
             let max = self.settings.list_bounds.max_list_items;
-            self.harmless_tools.note(tools, max);
+            self.harmless_tools
+                .note(tools, max, self.generation().number);
         }
     }
 
     /// The connection to send a request on: waits for it while the server is being restarted.
     pub(super) fn ready(&self, options: &CallOptions<'_>) -> Result<Arc<Generation>> {
-        let (timeout, cancel) = options.patience();
-        self.await_newer(None, timeout, cancel)
+        let (_, cancel) = options.patience();
+        self.await_newer(None, options.shorter_bound(), cancel)
     }
 
     /// Sends a request, and again on the next connection if it was not sent on this one; if it may have been, only when that does no harm
@@ -261,7 +266,7 @@ impl Link {
     pub(super) fn send<T>(
         &self,
         options: &mut CallOptions<'_>,
-        is_harmless: impl Fn() -> bool,
+        is_harmless: impl Fn(u64) -> bool,
         send: impl Fn(&Generation, &mut CallOptions<'_>) -> Result<T>,
     ) -> Result<T> {
         let started = Instant::now();
@@ -277,12 +282,15 @@ impl Link {
                 Err(error) if self.is_loss(&error, &generation) => error,
                 outcome => return outcome,
             };
-            if error.was_sent() && !(self.resends() && is_harmless()) {
+            if error.was_sent() && !(self.resends() && is_harmless(generation.number)) {
                 return Err(error);
             }
             let lost = Instant::now();
-            let (timeout, cancel) = options.patience();
-            let next = match self.await_newer(Some(generation.number), timeout, cancel) {
+            let (_, cancel) = options.patience();
+            let bound = options
+                .after(Duration::ZERO, started.elapsed())
+                .shorter_bound();
+            let next = match self.await_newer(Some(generation.number), bound, cancel) {
                 Ok(next) => next,
                 Err(late) if late.kind() == ErrorKind::Closed => return Err(error),
                 Err(late) => return Err(late.sent(error.was_sent())),
@@ -355,6 +363,19 @@ impl Link {
                     None => error,
                 });
             }
+            state = self.changed.wait_until(state, deadline);
+        }
+    }
+
+    /// Waits for `span`; not to its end when the token is triggered or all is over.
+    pub(super) fn pause(&self, span: Duration, cancel: &CancelToken) {
+        let deadline = Instant::now().checked_add(span);
+        let _nudge = self.nudge_on(cancel);
+        let mut state = self.state.lock();
+        while !cancel.is_triggered()
+            && !self.ends_calls(&state)
+            && deadline.is_none_or(|deadline| Instant::now() < deadline)
+        {
             state = self.changed.wait_until(state, deadline);
         }
     }
@@ -488,6 +509,7 @@ impl Link {
         self.cache.lose();
         self.outputs.forget();
         let Some(again) = &self.again else {
+            self.changed.notify_all();
             if self.settings.on_connection_event.is_some() && !state.end_told {
                 state.end_told = true;
                 let error = gone(state.last());
@@ -529,8 +551,11 @@ impl Link {
         let handlers = self.cache.listen_in(handlers);
         let handlers = self.subscriptions.listen_in(handlers, number);
         let me = self.me.clone();
+        let cache = Arc::clone(&self.cache);
+        // Where it is read, as the cache does: who is told of the change may list the tools at once.
         let handlers =
-            handlers.notification_too(method::NOTIFICATIONS_TOOLS_LIST_CHANGED, move |_| {
+            handlers.quick_notification(method::NOTIFICATIONS_TOOLS_LIST_CHANGED, move |_, _| {
+                cache.forget(&Topic::of_list(method::TOOLS_LIST));
                 if let Some(link) = me.upgrade() {
                     link.harmless_tools.forget();
                     link.outputs.forget();
@@ -562,6 +587,15 @@ impl Link {
 
     /// Ends it for good: idempotent, and bounded in time.
     pub(super) fn close(&self) {
+        self.close_with(Connection::close);
+    }
+
+    /// The same in a hurry, for one that nobody has got.
+    pub(super) fn close_at_once(&self) {
+        self.close_with(Connection::close_at_once);
+    }
+
+    fn close_with(&self, close: fn(&Connection)) {
         self.subscriptions.stop_lasting();
         let mut state = self.state.lock();
         if !matches!(state.phase, Phase::Over(_)) {
@@ -578,7 +612,7 @@ impl Link {
             opening.close_at_once();
         }
         if let Some(current) = current {
-            current.close();
+            close(&current);
         }
         self.join_restarter();
     }

@@ -23,6 +23,14 @@ pub(super) struct OpenPages {
 }
 
 impl OpenPages {
+    /// The same listener for a client of its own: pages of another one are none of its.
+    pub(super) fn for_one_client(&self) -> Self {
+        Self {
+            on_complete: self.on_complete.clone(),
+            open: Arc::default(),
+        }
+    }
+
     /// A page is shown.
     pub(super) fn add(&self, id: &str) {
         if self.on_complete.is_none() {

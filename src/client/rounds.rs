@@ -2,7 +2,7 @@
 //!
 //! Spec: Base Protocol, Patterns, "Multi Round-Trip Requests" (2026-07-28).
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
@@ -44,7 +44,7 @@ impl Client {
         method: &str,
         params: &str,
         options: &mut CallOptions<'_>,
-        is_harmless: impl Fn() -> bool,
+        is_harmless: impl Fn(u64) -> bool,
     ) -> Result<RawResult> {
         self.0
             .link
@@ -86,14 +86,15 @@ impl Client {
         }
     }
 
-    /// Sends a request until its result is complete. Each round has its own deadline, so that none runs while a person answers.
+    /// Sends a request until its result is complete. Each round has its own timeout, and none runs while a person answers.
     pub(super) fn call_in_rounds(
         &self,
         method: &str,
         params: String,
         options: &mut CallOptions<'_>,
     ) -> Result<Answer> {
-        let is_harmless = || harmless::is_harmless(self, method, &params);
+        let is_harmless = |number| harmless::is_harmless(self, number, method, &params);
+        let (started, mut people_took) = (Instant::now(), Duration::ZERO);
         let mut result = self.request_text(method, &params, options, is_harmless)?;
         let (generation, cancel) = (self.0.link.generation(), options.cancel_token());
         let mut pause = PAUSES.0;
@@ -104,7 +105,10 @@ impl Client {
             };
             let answers = asked.input_requests.as_ref().map(|asked| {
                 let asked: Vec<_> = asked.iter().collect();
-                generation.inputs.fulfil(&asked, &generation.peer, &cancel)
+                let since = Instant::now();
+                let answers = generation.inputs.fulfil(&asked, &generation.peer, &cancel);
+                people_took += since.elapsed();
+                answers
             });
             let answers = answers
                 .transpose()
@@ -125,8 +129,14 @@ impl Client {
                 Error::new(ErrorKind::Invalid, text).sent(true)
             })?;
             // Whatever became of this round, those before it may have had an effect; and what it answers only the server that asked knows.
+            let spent = started.elapsed().saturating_sub(people_took);
             result = self
-                .request_text(method, &again, options, || false)
+                .request_text(
+                    method,
+                    &again,
+                    &mut options.after(Duration::ZERO, spent),
+                    |_| false,
+                )
                 .map_err(|error| error.sent(true))?;
         }
         match self.input_required(method, &result)? {

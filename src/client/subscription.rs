@@ -84,7 +84,8 @@ impl Client {
     /// Has changes on the server told to `on_event`, until the handle is dropped or [`Event::Ended`] comes.
     ///
     /// Blocks until the server has agreed, at most 60 s. It agrees to what it can: see [`Subscription::granted`]. `on_event` runs on a thread
-    /// of the connection, one event at a time, in order, maybe before this returns; it may call the server, and drop the handle.
+    /// of the connection, one event at a time, in order, maybe before this returns; it may call the server, and drop the handle. One that
+    /// still runs when its connection is closed holds up nothing of the next one.
     ///
     /// A client that [restarts](super::ClientBuilder::restart) its server subscribes anew when the connection was lost, says
     /// [`Event::EverythingChanged`], and goes on; [`Subscription::granted`] tells what the new server agreed to.
@@ -134,14 +135,14 @@ impl Client {
         options: CallOptions<'_>,
         on_event: impl Fn(Event) + Send + Sync + 'static,
     ) -> Result<Subscription> {
-        let generation = self.0.link.ready(&options)?;
         let (timeout, cancel) = options.patience();
+        let wait = Wait::new(timeout, cancel);
+        let generation = self.0.link.ready(&options)?;
         let meta = self.0.link.own_meta(generation.revision, &options)?;
         let subscription = Subscription {
             told: Arc::new(Told::new(filter, meta, Box::new(on_event))),
             all: Arc::clone(&self.0.link.subscriptions),
         };
-        let wait = Wait::new(timeout, cancel);
         subscription
             .all
             .open(&subscription.told, &generation, self.capabilities())?;

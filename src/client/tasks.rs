@@ -21,8 +21,9 @@ use crate::jsonrpc::RawResult;
 use crate::protocol::CallOptions;
 use crate::schema::json::millis;
 use crate::schema::{
-    CallToolRequestParams, CallToolResult, CreateTaskResult, EmptyResult, ResultType, Task,
-    TaskMetadata, TaskRequestParams, TaskStatus, TaskSupport, UpdateTaskRequestParams, method,
+    CallToolRequestParams, CallToolResult, CreateTaskResult, EmptyResult, JsonObject, ResultType,
+    Task, TaskMetadata, TaskRequestParams, TaskStatus, TaskSupport, UpdateTaskRequestParams,
+    method,
 };
 
 /// How long to wait between two looks at a task when the server does not say, and the shortest and longest wait that it may ask for.
@@ -234,13 +235,13 @@ impl Client {
         if self.runs_tasks() && self.0.link.outputs.needs_task(&params.name) {
             params.task = Some(TaskMetadata::default());
         }
+        let started = Instant::now();
         match self.call_tool_once(&params, &mut options)? {
             Called::Result(result) => Ok(result),
-            Called::Task(task) => task.wait_unchecked(options).inspect_err(|error| {
+            Called::Task(task) => task.wait_since(started, options).inspect_err(|error| {
                 // Nobody knows of the task but this call.
                 if matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Cancelled) {
-                    // The error says already what went wrong.
-                    _ = task.cancel();
+                    task.cancel_unheard();
                 }
             }),
         }
@@ -276,6 +277,29 @@ impl TaskHandle {
     pub fn cancel(&self) -> Result<()> {
         self.request::<EmptyResult>(method::TASKS_CANCEL, &mut CallOptions::new())
             .map(drop)
+    }
+
+    /// The same without waiting for what the server says to it: there is somebody who has no time left.
+    fn cancel_unheard(&self) {
+        let generation = self.client.0.link.generation();
+        let sent = params_text(method::TASKS_CANCEL, &TaskRequestParams::new(&self.id))
+            .and_then(|text| Ok((generation.manner(method::TASKS_CANCEL, &text)?, text)))
+            .and_then(|(manner, text)| {
+                generation.peer.start_quick_request(
+                    method::TASKS_CANCEL,
+                    manner,
+                    |id, out| {
+                        generation
+                            .envelope
+                            .write(id, &text, &JsonObject::new(), out)
+                    },
+                    drop,
+                )
+            });
+        // If it can't be sent, the server has gone.
+        if let Ok(call) = sent {
+            call.forget();
+        }
     }
 
     /// Waits for the result with the default options. See [`wait_with`](Self::wait_with).
@@ -322,53 +346,68 @@ impl TaskHandle {
         Ok(result)
     }
 
-    fn wait_unchecked(&self, mut options: CallOptions<'_>) -> Result<RawResult> {
-        let started = Instant::now();
+    fn wait_unchecked(&self, options: CallOptions<'_>) -> Result<RawResult> {
+        self.wait_since(Instant::now(), options)
+    }
+
+    /// The same for who has waited since then.
+    fn wait_since(&self, started: Instant, mut options: CallOptions<'_>) -> Result<RawResult> {
         let in_all = options.in_all();
         let mut answered = HashSet::new();
         let mut poll = self.poll;
         loop {
-            if options.pause(interval(poll, in_all, started)) {
+            let cancel = options.cancel_token();
+            let link = &self.client.0.link;
+            link.pause(interval(poll, in_all, started), &cancel);
+            if cancel.is_triggered() {
                 let text = format!("waiting for {} was cancelled", self.named());
                 return Err(Error::new(ErrorKind::Cancelled, text).sent(true));
             }
-            let seen = self.look(&mut options)?;
+            self.check_in_all(started, in_all)?;
+            let seen = self.look(&mut options.after(Duration::ZERO, started.elapsed()))?;
             poll = seen.poll;
             match &seen.status {
                 TaskStatus::Completed | TaskStatus::Failed => {
-                    return self.take_result(seen, &mut options);
+                    return self
+                        .take_result(seen, &mut options.after(Duration::ZERO, started.elapsed()));
                 }
                 TaskStatus::Cancelled => {
                     let text = format!("{} was cancelled", self.named());
                     return Err(Error::new(ErrorKind::Cancelled, text).sent(true));
                 }
                 TaskStatus::InputRequired => {
+                    let mut options = options.after(Duration::ZERO, started.elapsed());
                     if let Some(result) = self.give_input(&seen, &mut answered, &mut options)? {
                         return Ok(result);
                     }
                 }
                 _ => {}
             }
-            self.check_time(&seen, started, in_all)?;
+            self.check_time(&seen)?;
+            self.check_in_all(started, in_all)?;
         }
     }
 
     /// Fails when there is nothing left to wait for.
-    fn check_time(&self, seen: &Seen, started: Instant, in_all: Option<Duration>) -> Result<()> {
-        let late = |what: String| Err(Error::new(ErrorKind::Timeout, what).sent(true));
+    fn check_time(&self, seen: &Seen) -> Result<()> {
         if let Some(ttl) = seen.ttl.filter(|ttl| self.since.elapsed() > *ttl) {
             let named = self.named();
-            return late(format!(
+            let text = format!(
                 "{named} is not over though the server keeps it for {} only",
                 Span(ttl)
-            ));
+            );
+            return Err(Error::new(ErrorKind::Timeout, text).sent(true));
         }
+        Ok(())
+    }
+
+    fn check_in_all(&self, started: Instant, in_all: Option<Duration>) -> Result<()> {
         match in_all.filter(|in_all| started.elapsed() >= *in_all) {
-            Some(in_all) => late(format!(
-                "{} is not over after {} (max_timeout)",
-                self.named(),
-                Span(in_all)
-            )),
+            Some(in_all) => {
+                let (named, in_all) = (self.named(), Span(in_all));
+                let text = format!("{named} is not over after {in_all} (max_timeout)");
+                Err(Error::new(ErrorKind::Timeout, text).sent(true))
+            }
             None => Ok(()),
         }
     }
@@ -403,7 +442,7 @@ impl TaskHandle {
         answered.extend(asked.into_iter().map(|(key, _)| key.clone()));
         let params = UpdateTaskRequestParams::new(&self.id, answers);
         let text = params_text(method::TASKS_UPDATE, &params)?;
-        client.request_text(method::TASKS_UPDATE, &text, options, || false)?;
+        client.request_text(method::TASKS_UPDATE, &text, options, |_| false)?;
         Ok(None)
     }
 
@@ -453,7 +492,7 @@ impl TaskHandle {
     fn request_raw(&self, method: &str, options: &mut CallOptions<'_>) -> Result<RawResult> {
         let text = params_text(method, &TaskRequestParams::new(&self.id))?;
         self.client
-            .request_text(method, &text, options, || method == method::TASKS_GET)
+            .request_text(method, &text, options, |_| method == method::TASKS_GET)
     }
 
     fn named(&self) -> String {

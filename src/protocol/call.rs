@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -64,7 +65,8 @@ impl<'a> CallOptions<'a> {
         self
     }
 
-    /// How long to wait in all, however much progress there is. Defaults to 10 min.
+    /// How long to wait in all, however much progress there is, with all that belongs to the call: rounds, a task, the wait for a server that is
+    /// started again. Like `timeout` it does not run while a handler answers a question of the server. Defaults to 10 min.
     pub fn max_timeout(mut self, max_timeout: Duration) -> Self {
         self.max_timeout = Some(max_timeout);
         self
@@ -149,6 +151,11 @@ impl<'a> CallOptions<'a> {
         (self.timeout, self.cancel.clone())
     }
 
+    /// The bound that is hit first without a sign of life.
+    pub(crate) fn shorter_bound(&self) -> Option<Duration> {
+        self.timeout.into_iter().chain(self.max_timeout).min()
+    }
+
     /// How long to wait in all.
     pub(crate) fn in_all(&self) -> Option<Duration> {
         self.max_timeout
@@ -209,6 +216,8 @@ struct Call<'c> {
     method: &'c str,
     waiter: Waiter,
     deadline: Deadline,
+    /// Before it began.
+    people_took: Duration,
     may_cancel: bool,
     /// Why the caller stops waiting, for the peer.
     reason: Cow<'static, str>,
@@ -253,6 +262,7 @@ pub(super) fn request(
         method,
         waiter,
         deadline,
+        people_took: core.people_took(now),
         may_cancel,
         reason: Cow::Borrowed("the caller no longer waits"),
     };
@@ -346,6 +356,8 @@ impl Call<'_> {
                 if let Some(callback) = &mut options.on_progress {
                     callback(progress);
                     now = about_now();
+                    // While it ran nobody waited; what came meanwhile is still to be looked at.
+                    self.deadline.extend(now);
                 }
                 // Progress that never ends must not keep the caller from looking.
                 if let Some(error) = self.cancelled(options) {
@@ -402,10 +414,11 @@ impl Call<'_> {
     }
 
     fn late(&mut self, now: Instant, options: &CallOptions<'_>) -> Option<Error> {
-        if self.deadline.passed(now)? == Bound::Timeout
-            && let Some(seen) = self.core.person_seen(now)
-        {
+        self.deadline.passed(now)?;
+        if let Some(seen) = self.core.person_seen(now) {
             self.deadline.extend(seen);
+            let took = self.core.people_took(now);
+            self.deadline.hold(took.saturating_sub(self.people_took));
         }
         let bound = self.deadline.passed(now)?;
         self.reason = Cow::Borrowed("timed out");
@@ -436,6 +449,8 @@ impl Call<'_> {
         let patience = Arc::new(Patience {
             core: Arc::clone(self.core),
             deadline: Mutex::new(self.deadline),
+            people_took: self.people_took,
+            is_busy: AtomicBool::new(false),
         });
         let looked_at = Arc::clone(&patience);
         let ticket = Ticket::new(move |now, held| looked_at.look(now, held));
@@ -456,7 +471,10 @@ impl Call<'_> {
                             patience.deadline.lock().extend(now);
                         }
                         if let Some(callback) = on_progress {
+                            patience.is_busy.store(true, Ordering::SeqCst);
                             callback(progress);
+                            patience.deadline.lock().extend(about_now());
+                            patience.is_busy.store(false, Ordering::SeqCst);
                         }
                     }
                 }
@@ -534,18 +552,23 @@ impl Call<'_> {
 struct Patience {
     core: Arc<Core>,
     deadline: Mutex<Deadline>,
+    people_took: Duration,
+    /// A callback of the caller's runs: nobody waits.
+    is_busy: AtomicBool,
 }
 
 impl Patience {
     fn look(&self, now: Instant, is_held: bool) -> Look {
         let mut deadline = self.deadline.lock();
-        if is_held {
+        if is_held || self.is_busy.load(Ordering::SeqCst) {
             deadline.extend(now);
         }
-        if deadline.passed(now) == Some(Bound::Timeout)
+        if deadline.passed(now).is_some()
             && let Some(seen) = self.core.person_seen(now)
         {
             deadline.extend(seen);
+            let took = self.core.people_took(now);
+            deadline.hold(took.saturating_sub(self.people_took));
         }
         match (deadline.passed(now), deadline.at()) {
             (Some(_), _) => Look::Over,

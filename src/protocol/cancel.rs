@@ -1,5 +1,6 @@
 //! One flag that says "nobody wants this any more", seen from many threads.
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -81,13 +82,12 @@ impl CancelToken {
 
     /// Triggers the token, once and for all, and runs what was registered with [`on_trigger`](Self::on_trigger) on this thread.
     pub fn trigger(&self) {
-        self.fire(None).into_iter().for_each(Callback::call);
+        call_all(self.fire(None));
     }
 
     /// The same, with the reason: servers are told it, where a call was cancelled that had been sent.
     pub fn trigger_because(&self, reason: impl Into<String>) {
-        let callbacks = self.fire(Some(reason.into()));
-        callbacks.into_iter().for_each(Callback::call);
+        call_all(self.fire(Some(reason.into())));
     }
 
     /// Whether it was triggered. Cheap: poll it.
@@ -152,6 +152,19 @@ impl CancelToken {
         let others = others.into_iter().flat_map(|others| *others);
         let others = others.map(|(_, callback)| callback);
         first.into_iter().chain(others).collect()
+    }
+}
+
+/// Calls each of them, also behind one that panics; the first panic goes on.
+fn call_all(callbacks: Vec<Callback>) {
+    let mut panicked = None;
+    for callback in callbacks {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| callback.call())) {
+            panicked.get_or_insert(panic);
+        }
+    }
+    if let Some(panic) = panicked {
+        resume_unwind(panic);
     }
 }
 

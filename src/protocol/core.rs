@@ -94,6 +94,8 @@ pub(super) struct Engine {
     pub(super) outbox: Outbox,
     counters: Counters,
     people: Mutex<People>,
+    /// Set for good when the first person is asked: until then no call has to look at `people`.
+    people_are_asked: AtomicBool,
     threads: Started,
 }
 
@@ -141,6 +143,10 @@ struct People {
     asked: usize,
     /// When the last one was answered.
     answered: Option<Instant>,
+    /// Since when there is one.
+    since: Option<Instant>,
+    /// How long there was one before that, in all.
+    took: Duration,
 }
 
 /// A question of the peer is before a person.
@@ -150,7 +156,13 @@ impl Drop for PersonAsked {
     fn drop(&mut self) {
         let mut people = self.0.engine().people.lock();
         people.asked -= 1;
-        people.answered = Some(Instant::now());
+        let now = Instant::now();
+        people.answered = Some(now);
+        if people.asked == 0
+            && let Some(since) = people.since.take()
+        {
+            people.took += now.saturating_duration_since(since);
+        }
     }
 }
 
@@ -253,6 +265,7 @@ impl Core {
                 outbox: Outbox::new(sender, limits.max_queued_bytes),
                 counters: Counters::default(),
                 people: Mutex::default(),
+                people_are_asked: AtomicBool::new(false),
                 threads: Started::default(),
             })
         })
@@ -312,7 +325,11 @@ impl Core {
 
     /// Until the guard is dropped a person answers a question of the peer. It does not say for which call it asks: no call times out.
     pub(crate) fn person_asked(self: &Arc<Self>) -> PersonAsked {
-        self.engine().people.lock().asked += 1;
+        self.engine().people_are_asked.store(true, Ordering::SeqCst);
+        let mut people = self.engine().people.lock();
+        people.asked += 1;
+        people.since.get_or_insert_with(Instant::now);
+        drop(people);
         PersonAsked(Arc::clone(self))
     }
 
@@ -324,6 +341,18 @@ impl Core {
         } else {
             people.answered
         }
+    }
+
+    /// How long people have been busy with questions of the peer so far.
+    pub(super) fn people_took(&self, now: Instant) -> Duration {
+        if !self.engine().people_are_asked.load(Ordering::Relaxed) {
+            return Duration::ZERO;
+        }
+        let people = self.engine().people.lock();
+        let lately = people
+            .since
+            .map(|since| now.saturating_duration_since(since));
+        people.took + lately.unwrap_or_default()
     }
 
     /// The first line that was no message, for the error when connecting fails.

@@ -10,6 +10,8 @@ pub(crate) struct Deadline {
     cap: Option<Duration>,
     /// The last sign of life.
     seen: Instant,
+    /// Time that does not count.
+    held: Duration,
 }
 
 /// Which bound was hit.
@@ -26,7 +28,13 @@ impl Deadline {
             timeout,
             cap,
             seen: now,
+            held: Duration::ZERO,
         }
+    }
+
+    /// So much time in all does not count for the cap.
+    pub(crate) fn hold(&mut self, held: Duration) {
+        self.held = held;
     }
 
     /// A sign of life starts the timeout anew.
@@ -39,7 +47,8 @@ impl Deadline {
         let timeout = self
             .timeout
             .and_then(|timeout| self.seen.checked_add(timeout));
-        let cap = self.cap.and_then(|cap| self.started.checked_add(cap));
+        let cap = self.cap.and_then(|cap| cap.checked_add(self.held));
+        let cap = cap.and_then(|cap| self.started.checked_add(cap));
         match (timeout, cap) {
             (Some(timeout), Some(cap)) => Some(timeout.min(cap)),
             (one, other) => one.or(other),
@@ -51,7 +60,8 @@ impl Deadline {
             let end = span.and_then(|span| start.checked_add(span));
             end.is_some_and(|end| now >= end)
         };
-        if past(self.started, self.cap) {
+        let cap = self.cap.map(|cap| cap.saturating_add(self.held));
+        if past(self.started, cap) {
             Some(Bound::Cap)
         } else {
             past(self.seen, self.timeout).then_some(Bound::Timeout)

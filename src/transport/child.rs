@@ -195,11 +195,13 @@ impl Child {
         let (ends, stdin, stdout) = self
             .streams()
             .map_err(|error| Error::io(format_args!("making streams for '{name}'"), error))?;
+        // Another child of the same description has words of its own.
+        let tail = StderrTail::default();
         let (stderr, drainer) = match self.stderr {
             Stderr::Inherit => (spawn::Stderr::Inherit, None),
             Stderr::Discard => (spawn::Stderr::Discard, None),
-            Stderr::Capture => captured(&self.tail, None, threads)?,
-            Stderr::Lines(lines) => captured(&self.tail, Some(lines), threads)?,
+            Stderr::Capture => captured(&tail, &self.tail, None, threads)?,
+            Stderr::Lines(lines) => captured(&tail, &self.tail, Some(lines), threads)?,
         };
         let process = spawn::spawn(spawn::Command {
             program: &self.program,
@@ -216,7 +218,7 @@ impl Child {
             stdin: ends.0,
             stdout: ends.1,
             drainer,
-            tail: self.tail,
+            tail,
             grace: self.grace,
             closing: AtomicBool::new(false),
             ladder: Mutex::new(false),
@@ -244,10 +246,11 @@ impl Child {
 
 fn captured(
     tail: &StderrTail,
+    shown: &StderrTail,
     lines: Option<StderrLines>,
     threads: &Threads,
 ) -> Result<(spawn::Stderr, Option<Drainer>)> {
-    let (drainer, theirs) = Drainer::start(tail.clone(), lines, threads)?;
+    let (drainer, theirs) = Drainer::start(tail.clone(), shown.clone(), lines, threads)?;
     Ok((spawn::Stderr::To(theirs), Some(drainer)))
 }
 
@@ -273,13 +276,15 @@ impl Transport for Child {
         Some(Box::new(self.clone()))
     }
 
-    /// The command line.
+    /// The command line, and the directory if one was set.
     fn address(&self) -> Option<String> {
         let words = std::iter::once(&self.program).chain(&self.args);
-        let words: Vec<String> = words
-            .map(|word| format!("{:?}", word.to_string_lossy()))
-            .collect();
-        Some(words.join(" "))
+        let words: Vec<String> = words.map(|word| format!("{word:?}")).collect();
+        let mut address = words.join(" ");
+        if let Some(directory) = &self.directory {
+            address += &format!(" in {directory:?}");
+        }
+        Some(address)
     }
 }
 

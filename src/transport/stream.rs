@@ -438,8 +438,19 @@ impl Output for AnyOutput {
             }
         }
         // Without this a buffering writer would keep the message to itself.
-        self.writer.flush()?;
-        Ok(sent)
+        loop {
+            match self.writer.flush() {
+                Ok(()) => return Ok(sent),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if has_timed_out(&error) && Instant::now() < deadline => {
+                    if self.closing.is_closed() {
+                        return Err(io::ErrorKind::BrokenPipe.into());
+                    }
+                    thread::sleep(RETRY);
+                }
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     fn refusal(&self, error: io::Error) -> Error {

@@ -189,7 +189,10 @@ fn a_state_that_is_too_large_is_not_sent_and_the_host_is_told_why() {
 #[test]
 fn a_state_has_its_time() {
     let (server, payments) = paying();
-    let server = server.state_lifetime(Duration::from_nanos(1)).build().unwrap();
+    let server = server
+        .state_lifetime(Duration::from_nanos(1))
+        .build()
+        .unwrap();
     let mut client = play_client(&server, MODERN, forms());
     let asked = client.call("pay");
     let refused = client.retry("pay", &asked, yes());

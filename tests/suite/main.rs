@@ -39,6 +39,7 @@ mod client_fallback;
 mod client_opening;
 mod client_paging;
 mod client_peers;
+mod client_promises;
 mod client_raw;
 mod client_restart;
 mod client_rounds;

@@ -82,7 +82,9 @@ impl Link {
                 self.restore_log_level(&generation);
                 self.subscriptions
                     .restore(&generation, capabilities, patience);
-                self.tell(ConnectionEvent::Restored { attempt });
+                if !self.is_over() {
+                    self.tell(ConnectionEvent::Restored { attempt });
+                }
             }
             Err(error) => {
                 let mut state = self.state.lock();

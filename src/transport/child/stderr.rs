@@ -164,6 +164,7 @@ impl Drainer {
     /// Starts it, and returns what the child is to write to.
     pub(super) fn start(
         tail: StderrTail,
+        shown: StderrTail,
         lines: Option<StderrLines>,
         threads: &Threads,
     ) -> Result<(Self, OwnedFd)> {
@@ -176,9 +177,9 @@ impl Drainer {
             None => Stack::Small,
         };
         let (reader, kept) = (Arc::clone(&end), tail.clone());
-        kept.begin();
+        shown.begin();
         let thread = threads.start("stderr", stack, move || {
-            drain(&reader, &kept, lines.map(Splitter::new));
+            drain(&reader, &[&kept, &shown], lines.map(Splitter::new));
             kept.finish();
         })?;
         let drainer = Self {
@@ -220,12 +221,12 @@ impl Drop for Drainer {
     }
 }
 
-fn drain(end: &ReadEnd, tail: &StderrTail, mut lines: Option<Splitter>) {
+fn drain(end: &ReadEnd, tails: &[&StderrTail], mut lines: Option<Splitter>) {
     let mut room = vec![0; 8 << 10];
     loop {
         match end.read(&mut room, None, None) {
             Ok(Read::Bytes(count)) => {
-                tail.push(&room[..count]);
+                tails.iter().for_each(|tail| tail.push(&room[..count]));
                 if let Some(lines) = &mut lines {
                     lines.push(&room[..count]);
                 }
@@ -257,10 +258,19 @@ impl Splitter {
     fn push(&mut self, bytes: &[u8]) {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             self.line.extend_from_slice(piece);
-            if piece.ends_with(b"\n") {
+            let ends = piece.ends_with(b"\n");
+            if ends {
                 self.line.pop();
+            }
+            while self.line.len() > LINE_BYTES {
+                let rest = self.line.split_off(whole(&self.line, LINE_BYTES));
                 self.call();
-            } else if self.line.len() >= LINE_BYTES {
+                self.line = rest;
+            }
+            if ends {
+                if self.line.ends_with(b"\r") {
+                    self.line.pop();
+                }
                 self.call();
             }
         }
@@ -273,8 +283,7 @@ impl Splitter {
     }
 
     fn call(&mut self) {
-        let line = self.line.strip_suffix(b"\r").unwrap_or(&self.line);
-        let line = String::from_utf8_lossy(line);
+        let line = String::from_utf8_lossy(&self.line);
         let called = self
             .each
             .as_mut()
@@ -284,6 +293,12 @@ impl Splitter {
         }
         self.line.clear();
     }
+}
+
+/// Where to cut at most at `end`, so that no character is cut in two.
+fn whole(bytes: &[u8], end: usize) -> usize {
+    let starts = |at: &usize| bytes[*at] & 0xc0 != 0x80;
+    (end - 3..=end).rev().find(starts).unwrap_or(end)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::super::clock::after;
 use super::super::{Control, Received, Receiver, Sender, SessionMessage, Tapped, lock};
 use super::{Fault, Rule};
 use crate::error::{Error, ErrorKind, Result};
@@ -91,6 +92,12 @@ impl Control for FaultyLine {
         self.control.close();
     }
 
+    fn close_at_once(&self) {
+        lock(&self.lost).get_or_insert(Lost::Closed);
+        self.changed.notify_all();
+        self.control.close_at_once();
+    }
+
     fn last_words(&self) -> Option<String> {
         self.control.last_words()
     }
@@ -155,10 +162,7 @@ impl Receiver for FaultyReceiver {
             self.count += 1;
             match self.line.decide(&message) {
                 Fault::Pass => return Ok(received),
-                Fault::Delay(delay) => match Instant::now().checked_add(delay) {
-                    Some(due) => self.held = Some((due, received)),
-                    None => return Ok(received),
-                },
+                Fault::Delay(delay) => self.held = Some((after(delay), received)),
                 Fault::Drop => {}
                 Fault::Truncate(bytes) => {
                     if let Received::Message(message) = &mut received {
@@ -236,7 +240,7 @@ impl Sender for FaultySender {
             let tapped = Tapped::outgoing(self.count, &message);
             match self.line.decide(&tapped) {
                 Fault::Pass => {}
-                Fault::Delay(delay) => self.due = Instant::now().checked_add(delay),
+                Fault::Delay(delay) => self.due = Some(after(delay)),
                 Fault::Drop => continue,
                 Fault::Truncate(bytes) => message.text.truncate(bytes),
                 Fault::Close => return Err(self.line.lose()),

@@ -3,7 +3,7 @@
 //! **Invariant:** an incoming step can be given when every outgoing step before it has been played. What is sent has to be one of the
 //! outgoing steps from the first that was not played up to the next incoming step: those could have been sent in any order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::value::RawValue;
 
@@ -19,6 +19,8 @@ pub(super) struct Script {
     next: usize,
     /// Recorded ids of our requests, and those that they have now, where these differ.
     ids: BTreeMap<RequestId, RequestId>,
+    /// The ids of the peer's own requests, which stay.
+    theirs: BTreeSet<RequestId>,
     failed: Option<Error>,
 }
 
@@ -93,8 +95,17 @@ impl Script {
                 Error::new(ErrorKind::Invalid, format!("trace line {line}: {what}"))
             })
         });
+        let steps = steps.collect::<Result<Vec<_>>>()?;
+        let theirs = steps.iter().filter_map(|step| match &step.kind {
+            Kind::In(text) => match Sign::of(text) {
+                Sign::Request(_, Id(id)) => Some(id),
+                _ => None,
+            },
+            _ => None,
+        });
         Ok(Self {
-            steps: steps.collect::<Result<_>>()?,
+            theirs: theirs.collect(),
+            steps,
             next: 0,
             ids: BTreeMap::new(),
             failed: None,
@@ -180,7 +191,7 @@ impl Script {
                 Received::TooLong(long.into_too_long())
             }
             Kind::In(text) => {
-                let text = with_ids(text, &self.ids).unwrap_or_else(|| text.clone());
+                let text = with_ids(text, &self.ids, &self.theirs).unwrap_or_else(|| text.clone());
                 Received::Message(SessionMessage::new(text))
             }
             Kind::Out(_) => unreachable!("what can be given is incoming"),
@@ -238,12 +249,25 @@ impl Step {
     }
 }
 
-type Members<'a> = BTreeMap<&'a str, &'a RawValue>;
+/// The keys may be written with escapes.
+type Members<'a> = BTreeMap<String, &'a RawValue>;
 
 /// The message with our requests' ids as they are now, wherever a message of the peer refers to one; `None` when nothing changes.
-fn with_ids(text: &[u8], ids: &BTreeMap<RequestId, RequestId>) -> Option<Vec<u8>> {
+fn with_ids(
+    text: &[u8],
+    ids: &BTreeMap<RequestId, RequestId>,
+    theirs: &BTreeSet<RequestId>,
+) -> Option<Vec<u8>> {
     if ids.is_empty() {
         return None;
+    }
+    if let Ok(batch) = serde_json::from_slice::<Vec<&RawValue>>(text) {
+        let changed = batch.iter().map(|member| {
+            let text = member.get().as_bytes();
+            let text = with_ids(text, ids, theirs).unwrap_or_else(|| text.to_vec());
+            serde_json::from_slice::<Box<RawValue>>(&text).ok()
+        });
+        return serde_json::to_vec(&changed.collect::<Option<Vec<_>>>()?).ok();
     }
     let mut message: Members<'_> = serde_json::from_slice(text).ok()?;
     let now = |raw: &RawValue| {
@@ -252,31 +276,40 @@ fn with_ids(text: &[u8], ids: &BTreeMap<RequestId, RequestId>) -> Option<Vec<u8>
     };
     if !message.contains_key("method") {
         let id = now(message.get("id")?)?;
-        message.insert("id", &id);
+        message.insert("id".to_owned(), &id);
         return serde_json::to_vec(&message).ok();
     }
     let mut params: Members<'_> = serde_json::from_str(message.get("params")?.get()).ok()?;
     let token = params.get("progressToken").and_then(|raw| now(raw));
+    // Since 2026-07-28 a server may take back a request of ours; before, only its own.
+    let cancels = message["method"].get() == r#""notifications/cancelled""#;
+    let cancelled = params.get("requestId").filter(|raw| {
+        cancels && RequestId::from_json(raw.get()).is_some_and(|id| !theirs.contains(&id))
+    });
+    let cancelled = cancelled.and_then(|raw| now(raw));
     let mut meta: Members<'_> = params
         .get("_meta")
         .and_then(|raw| serde_json::from_str(raw.get()).ok())
         .unwrap_or_default();
     let subscription = meta.get(SUBSCRIPTION_ID).and_then(|raw| now(raw));
     let new_meta = subscription.as_ref().and_then(|id| {
-        meta.insert(SUBSCRIPTION_ID, id);
+        meta.insert(SUBSCRIPTION_ID.to_owned(), id);
         serde_json::value::to_raw_value(&meta).ok()
     });
     if let Some(token) = &token {
-        params.insert("progressToken", token);
+        params.insert("progressToken".to_owned(), token);
+    }
+    if let Some(cancelled) = &cancelled {
+        params.insert("requestId".to_owned(), cancelled);
     }
     if let Some(meta) = &new_meta {
-        params.insert("_meta", meta);
+        params.insert("_meta".to_owned(), meta);
     }
-    if token.is_none() && new_meta.is_none() {
+    if token.is_none() && cancelled.is_none() && new_meta.is_none() {
         return None;
     }
     let params = serde_json::value::to_raw_value(&params).ok()?;
-    message.insert("params", &params);
+    message.insert("params".to_owned(), &params);
     serde_json::to_vec(&message).ok()
 }
 
@@ -356,11 +389,16 @@ mod tests {
     fn a_stream_is_tied_to_the_request_of_now() {
         let recorded = br#"{"method":"m","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":3,"b":1}}}"#;
         let ids = BTreeMap::from([(RequestId::from(3), RequestId::from(5))]);
-        let text = String::from_utf8(with_ids(recorded, &ids).expect("changed")).expect("UTF-8");
+        let text = String::from_utf8(with_ids(recorded, &ids, &BTreeSet::new()).expect("changed"))
+            .expect("UTF-8");
         let now = r#""_meta":{"b":1,"io.modelcontextprotocol/subscriptionId":5}"#;
         assert!(text.contains(now), "{text}");
         let other = br#"{"method":"m","id":3,"params":{"id":3}}"#;
-        assert_eq!(with_ids(other, &ids), None, "the peer's own ids stay");
+        assert_eq!(
+            with_ids(other, &ids, &BTreeSet::new()),
+            None,
+            "the peer's own ids stay"
+        );
     }
 
     #[test]
