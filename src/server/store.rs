@@ -128,10 +128,11 @@ mod tests {
         assert!(!claim("b", 18).expect("known"));
         assert!(claim("a", 20).expect("forgotten"));
         assert_eq!(store.seen.lock().ids.len(), 1);
-        assert!(
-            store
-                .claim_at("d", Duration::MAX, start + Duration::from_secs(20))
-                .is_err()
-        );
+        let for_good = |after| {
+            let now = start + Duration::from_secs(after);
+            store.claim_at("d", Duration::MAX, now)
+        };
+        assert!(for_good(20).expect("room"));
+        assert!(!for_good(1_000_000_000).expect("known"));
     }
 }
