@@ -39,7 +39,8 @@ impl Principal {
         self
     }
 
-    /// When what was found out is good no longer: streams that stay open tell nothing after it. Defaults to never.
+    /// When what was found out is good no longer: over HTTP, streams that stay open tell nothing after it, give or take a minute. Defaults to
+    /// never. On other connections the host closes them.
     pub fn expires_at(mut self, when: SystemTime) -> Self {
         Arc::make_mut(&mut self.0).expires_at = Some(when);
         self

@@ -489,12 +489,14 @@ impl ServerBuilder {
     /// # Examples
     ///
     /// ```
+    /// use std::collections::BTreeMap;
+    ///
     /// use mcplink::schema::{CompletionReference, Prompt, PromptArgument};
     /// use mcplink::server::Server;
     ///
     /// let prompt = Prompt::new("review").argument(PromptArgument::new("language"));
     /// let server = Server::builder("review", "1.0")
-    ///     .prompt(prompt, |(): (), _| "Please review.")
+    ///     .prompt(prompt, |_: BTreeMap<String, String>, _| "Please review.")
     ///     .completer(&CompletionReference::prompt("review"), "language", |typed, _| {
     ///         typed.best_of(["c", "c++", "rust"])
     ///     })

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 
 use super::context::Context;
 use super::events::ServerEventKind;
+use super::failure::{Failure, HandlerError};
 use super::guard::Outgoing;
 use super::output::{ToolError, ToolOutput};
 use super::paging::List;
@@ -127,7 +128,14 @@ impl ToolCall {
     /// more, [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the result can't be written as JSON, or is not what the tool's output
     /// schema promises: then the client is told that the server failed.
     pub fn respond(self, output: impl ToolOutput) -> Result<()> {
-        self.answer(output.into_result())
+        let answer = match output.inner_failure() {
+            Some(text) => {
+                let error = HandlerError(Failure::Inner(text.to_owned()));
+                Err(self.context().reveal(error, "tool", self.name()))
+            }
+            None => output.into_result(),
+        };
+        self.answer(answer)
     }
 
     /// The result is large and stays where it is.

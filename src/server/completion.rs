@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use super::call::Unanswered;
 use super::context::Context;
 use super::dispatch::{Link, Serve, read, send};
-use super::failure::HandlerError;
+use super::failure::{Failure, HandlerError};
 use super::guard::{Outgoing, Primitive};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
 use crate::jsonrpc::Request;
@@ -277,9 +277,17 @@ impl Link {
             Ok((params, terms))
         });
         let admitted = opened.and_then(|(params, terms)| {
-            let target = target(&params.reference);
             let meta = params.meta.as_ref();
-            self.admit(&self.access(&request, &responder, Some(target), &terms, meta))?;
+            let has = self.has(&params.reference);
+            let access = self.access(&request, &responder, Some(has), &terms, meta);
+            self.ask_guards(&access).map_err(|error| match error.0 {
+                // As of what is not there, whatever it is.
+                Failure::NotFound => target(&params.reference).unknown(),
+                other => {
+                    let (peer, method) = (responder.peer(), request.method());
+                    self.reveal(&peer, method, other, "guard of", method)
+                }
+            })?;
             self.check_argument(&params.reference, &params.argument.name)?;
             Ok((params, terms))
         });
@@ -305,6 +313,19 @@ impl Link {
                 known: known.unwrap_or_default(),
             },
         });
+    }
+
+    /// What is asked about: a single resource may be named too.
+    fn has<'a>(&self, reference: &'a CompletionReference) -> Primitive<'a> {
+        match target(reference) {
+            Primitive::ResourceTemplate(uri)
+                if self.server.templates.find(uri).is_none()
+                    && self.server.resources.find(uri).is_some() =>
+            {
+                Primitive::Resource(uri)
+            }
+            target => target,
+        }
     }
 
     /// Whether there is such a prompt or template, with such an argument.

@@ -279,7 +279,9 @@ impl Context {
             return;
         }
         let mut progress = Progress::new(progress);
-        (progress.total, progress.message) = (total, message.map(str::to_owned));
+        // JSON has no other numbers.
+        progress.total = total.filter(|total| total.is_finite());
+        progress.message = message.map(str::to_owned);
         // The lock is held while the message is sent, so that those of several threads go out in growing order.
         let mut pace = self.0.pace.lock();
         if let Some(progress) = pace.admit(progress, about_now()) {
@@ -383,10 +385,16 @@ impl Context {
 
     /// What the client learns of a failure; the rest is for the host.
     pub(super) fn reveal(&self, error: HandlerError, noun: &str, name: &str) -> RpcError {
+        if self.rounds().lock().needs_input() {
+            // It is no failure that the handler was left early, and nothing of this is sent.
+            return RpcError::internal("internal error");
+        }
         if let Failure::Scopes(scopes) = &error.0 {
             self.0.responder.demand(scopes);
         }
-        self.0.link.reveal(&self.peer(), error.0, noun, name)
+        self.0
+            .link
+            .reveal(&self.peer(), self.method(), error.0, noun, name)
     }
 
     /// What travels beside each result.

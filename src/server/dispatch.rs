@@ -340,7 +340,10 @@ impl Link {
         self.need(request, self.server.logging)?;
         let mut params: SetLevelRequestParams = read(request)?;
         self.terms(responder, params.meta.as_mut())?;
-        self.conversation.set_log_level(params.level);
+        // What clients without a session share is nobody's to set.
+        if responder.peer().can_be_asked() {
+            self.conversation.set_log_level(params.level);
+        }
         Ok(EmptyResult::default())
     }
 
@@ -574,7 +577,14 @@ impl Link {
     }
 
     /// What the client learns of a failure; the rest is logged here.
-    pub(super) fn reveal(&self, peer: &Peer, failure: Failure, noun: &str, name: &str) -> RpcError {
+    pub(super) fn reveal(
+        &self,
+        peer: &Peer,
+        method: &str,
+        failure: Failure,
+        noun: &str,
+        name: &str,
+    ) -> RpcError {
         match failure {
             Failure::Protocol(error) => error,
             Failure::NotFound => RpcError::invalid_params(format!("{noun} not found")),
@@ -583,7 +593,7 @@ impl Link {
                 let text = || format!("{noun} '{}' failed: {text}", Excerpt(name));
                 let core = peer.core();
                 core.log_as("server", LogLevel::Error, text);
-                core.trouble(ServerEventKind::HandlerFailed, None, text);
+                core.trouble(ServerEventKind::HandlerFailed, Some(method), text);
                 RpcError::internal("internal error")
             }
         }

@@ -93,7 +93,8 @@ pub enum Primitive<'a> {
     Tool(&'a str),
     /// The prompt of this name.
     Prompt(&'a str),
-    /// The resource at this address, registered there or given by a template.
+    /// The resource at this address, registered there or given by a template. It is what the client wrote: through a template it may have
+    /// other spellings (`%61` for `a`), so compare what the template reads of it, or allow what is known instead of forbidding it.
     Resource(&'a str),
     /// The template written like this.
     ResourceTemplate(&'a str),
@@ -247,7 +248,8 @@ impl Link {
                 (Failure::NotFound, Some(primitive)) => primitive.unknown(),
                 (Failure::NotFound, None) => RpcError::method_not_found(access.method),
                 (other, _) => {
-                    self.reveal(&access.responder.peer(), other, "guard of", access.method)
+                    let peer = access.responder.peer();
+                    self.reveal(&peer, access.method, other, "guard of", access.method)
                 }
             })
     }

@@ -466,8 +466,13 @@ impl Link {
             // As an unknown address: accepted, and never heard of.
             Err(HandlerError(Failure::NotFound)) => return Ok(EmptyResult::default()),
             Err(error) => {
-                return Err(self.reveal(&responder.peer(), error.0, "guard of", request.method()));
+                let (peer, method) = (responder.peer(), request.method());
+                return Err(self.reveal(&peer, method, error.0, "guard of", method));
             }
+        }
+        if !responder.peer().can_be_asked() {
+            // Clients without a session are told of no changes, and share this connection.
+            return Ok(EmptyResult::default());
         }
         let max = responder.core().limits().max_subscriptions;
         let mut state = self.audience.0.lock();

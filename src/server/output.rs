@@ -33,6 +33,12 @@ pub trait ToolOutput {
     ///
     /// An error of the protocol instead of a result: see [`ToolError`] for which of them to choose.
     fn into_result(self) -> Result<CallToolResult, RpcError>;
+
+    /// What failed that is the host's business only.
+    #[doc(hidden)]
+    fn inner_failure(&self) -> Option<&str> {
+        None
+    }
 }
 
 impl ToolOutput for CallToolResult {
@@ -80,6 +86,14 @@ impl<T: ToolOutput> ToolOutput for Result<T, ToolError> {
         match self {
             Ok(output) => output.into_result(),
             Err(error) => error.into_result(),
+        }
+    }
+
+    fn inner_failure(&self) -> Option<&str> {
+        match self {
+            Ok(output) => output.inner_failure(),
+            Err(ToolError(Failure::Inner(text))) => Some(text),
+            Err(_) => None,
         }
     }
 }
@@ -134,6 +148,8 @@ pub struct ToolError(Failure);
 enum Failure {
     Tool(Box<CallToolResult>),
     Protocol(RpcError),
+    /// The text is for the host.
+    Inner(String),
 }
 
 impl ToolError {
@@ -146,6 +162,7 @@ impl ToolError {
         match self.0 {
             Failure::Tool(result) => Ok(*result),
             Failure::Protocol(error) => Err(error),
+            Failure::Inner(_) => Err(RpcError::internal("internal error")),
         }
     }
 }
@@ -155,11 +172,13 @@ impl<E: StdError + 'static> From<E> for ToolError {
         let any: &dyn Any = &error;
         if let Some(error) = any.downcast_ref::<RpcError>() {
             Self(Failure::Protocol(error.clone()))
-        } else if any.is::<Error>()
-            || any
-                .downcast_ref::<AskError>()
-                .is_some_and(AskError::is_failure)
+        } else if let Some(error) = any.downcast_ref::<Error>() {
+            Self(Failure::Inner(error.to_string()))
+        } else if any
+            .downcast_ref::<AskError>()
+            .is_some_and(AskError::is_failure)
         {
+            // The log was told when it was asked.
             Self(Failure::Protocol(RpcError::internal("internal error")))
         } else {
             Self::new(error.to_string())
@@ -178,6 +197,7 @@ impl fmt::Display for ToolError {
                     .unwrap_or("the tool failed"),
             ),
             Failure::Protocol(error) => write!(f, "{error}"),
+            Failure::Inner(_) => f.write_str("internal error"),
         }
     }
 }

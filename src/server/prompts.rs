@@ -223,7 +223,7 @@ fn check(prompt: &Prompt, arguments: &Arguments) -> Result<(), RpcError> {
     }
     let is_known = |name: &str| declared(prompt).any(|argument| argument.name == name);
     let unknown = arguments.keys().find(|name| !is_known(name));
-    match unknown.filter(|_| prompt.arguments.is_some()) {
+    match unknown.filter(|_| declared(prompt).next().is_some()) {
         Some(name) => Err(RpcError::invalid_params(format!(
             "there is no argument '{}'",
             Excerpt(name)

@@ -18,7 +18,7 @@ use super::dispatch::{Link, read, send};
 use super::failure::{Failure, HandlerError, for_revision, resource_not_found};
 use super::guard::{Access, Outgoing, Primitive};
 use super::paging::List;
-use super::uri::{UriTemplate, is_uri};
+use super::uri::{UriTemplate, decoded, is_uri};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
 use crate::jsonrpc::Request;
 use crate::protocol::Responder;
@@ -374,6 +374,24 @@ impl Inner {
         let mut templates = templates.iter();
         let entry = templates.find(|entry| entry.handler.addresses.matches(uri).is_some())?;
         Some(entry.item.uri_template.clone())
+    }
+}
+
+impl Inner {
+    /// Whether two addresses give the same values when they are read through the template of the second.
+    pub(super) fn reads_alike(&self, one: &str, other: &str) -> bool {
+        let templates = self.templates.entries();
+        let read = templates.iter().find_map(|entry| {
+            let addresses = &entry.handler.addresses;
+            Some((addresses.matches(other)?, addresses.matches(one)))
+        });
+        read.is_some_and(|(other, one)| {
+            let Some(one) = one else {
+                return false;
+            };
+            let plain = |value: &String| decoded(value).unwrap_or_else(|| value.clone());
+            one.keys().eq(other.keys()) && one.values().map(plain).eq(other.values().map(plain))
+        })
     }
 }
 

@@ -154,8 +154,17 @@ impl Requirements {
         let mut said = self.said.lock();
         let (kind, name) = said.of(primitive);
         let mut needed = kind.get(name).cloned().unwrap_or_default();
-        if let Some(of_template) = template.and_then(|template| said.templates.get(&template)) {
+        let of_template = template.as_ref().and_then(|it| said.templates.get(it));
+        if let Some(of_template) = of_template {
             needed.extend(of_template.iter().cloned());
+        }
+        // An address can be written in other ways that the template reads alike.
+        if let (Primitive::Resource(uri), Some(_)) = (primitive, &template) {
+            for (named, scopes) in &said.resources {
+                if named != uri && server.reads_alike(named, uri) {
+                    needed.extend(scopes.iter().cloned());
+                }
+            }
         }
         needed
     }

@@ -128,6 +128,8 @@ mod server_meta;
 mod server_opening;
 mod server_paging;
 mod server_progress;
+#[cfg(all(feature = "http-client", feature = "http-server", feature = "jwt"))]
+mod server_promises;
 mod server_prompts;
 mod server_resources;
 mod server_results;

@@ -1,7 +1,7 @@
 //! A server that listens for HTTP clients by itself.
 
 use std::fmt;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -77,7 +77,14 @@ impl HttpServer {
 
     /// The address of the endpoint, for clients on the same machine.
     pub fn url(&self) -> String {
-        format!("http://{}{}", self.local_addr(), self.path)
+        let mut address = self.local_addr();
+        // One that listens on all addresses is reached on this machine's own.
+        match address.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+            IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+            _ => {}
+        }
+        format!("http://{address}{}", self.path)
     }
 
     /// What the listener has to do at the moment, and what it has refused.

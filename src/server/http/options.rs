@@ -74,12 +74,12 @@ impl HttpOptions {
 
     /// The path of the endpoint. Defaults to `/mcp`; others are answered with 404.
     pub fn path(mut self, path: impl Into<String>) -> Self {
-        self.path = path.into();
+        self.path = rooted(path.into());
         self
     }
 
     /// The names under which the server is reached, compared with the `Host` field without its port. Behind a proxy, name what the proxy
-    /// sends. Defaults to `localhost`, `127.0.0.1` and `[::1]` for a server on a loopback address, and to all for others.
+    /// sends. Defaults to `localhost`, `127.0.0.1` and `[::1]` for requests that come in on a loopback address, and to all for others.
     pub fn allowed_hosts<S: Into<String>>(mut self, hosts: impl IntoIterator<Item = S>) -> Self {
         self.allowed_hosts = Some(hosts.into_iter().map(Into::into).collect());
         self
@@ -129,7 +129,7 @@ impl HttpOptions {
         self
     }
 
-    /// After how long without a request a session ends that has no open stream. Defaults to 30 min.
+    /// After how long a session ends without a request, an answer or an open stream. Defaults to 30 min. It is looked for when requests come.
     pub fn session_idle(mut self, idle: Duration) -> Self {
         self.session_idle = idle;
         self
@@ -140,7 +140,7 @@ impl HttpOptions {
     ///
     /// Spec: Transports, "HTTP with SSE" (2024-11-05).
     pub fn old_paths(mut self, stream: impl Into<String>, post: impl Into<String>) -> Self {
-        self.old_paths = Some((stream.into(), post.into()));
+        self.old_paths = Some((rooted(stream.into()), rooted(post.into())));
         self
     }
 
@@ -183,6 +183,15 @@ impl HttpOptions {
     pub fn limits(mut self, limits: HttpLimits) -> Self {
         self.limits = limits;
         self
+    }
+}
+
+/// A path as requests have it: with the slash that it begins with.
+fn rooted(path: String) -> String {
+    if path.starts_with('/') {
+        path
+    } else {
+        format!("/{path}")
     }
 }
 

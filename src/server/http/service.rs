@@ -156,6 +156,13 @@ impl Served {
             Ok(principal) => principal,
             Err(refusal) => return Err((refusal, response)),
         };
+        if request.method == "OPTIONS" && cors::reader(&self.options, &request).is_some() {
+            let refusal = Refusal {
+                head: cors::preflight(&request, self.methods_at(path_of(&request))),
+                body: Vec::new(),
+            };
+            return Err((refusal, response));
+        }
         if let Some((stream_path, post_path)) = &self.options.old_paths {
             match path_of(&request) {
                 path if path == stream_path => {
@@ -174,14 +181,16 @@ impl Served {
                 let answer = self.delete(&request, principal.as_ref().map(Principal::name));
                 Err((answer.unwrap_or_else(|refusal| refusal), response))
             }
-            "OPTIONS" if cors::reader(&self.options, &request).is_some() => {
-                let refusal = Refusal {
-                    head: cors::preflight(&request, "POST, GET, DELETE"),
-                    body: Vec::new(),
-                };
-                Err((refusal, response))
-            }
             _ => Err((self.not_allowed(), response)),
+        }
+    }
+
+    /// What a page may send to a path.
+    fn methods_at(&self, path: &str) -> &'static str {
+        match &self.options.old_paths {
+            Some((stream, _)) if path == stream => "GET",
+            Some((_, post)) if path == post => "POST",
+            _ => "POST, GET, DELETE",
         }
     }
 
@@ -382,12 +391,12 @@ impl Served {
         principal: Option<Principal>,
         on_one_stream: bool,
     ) -> std::result::Result<Arc<Session>, Refusal> {
-        if !self.sessions.has_room() {
+        let Some(place) = self.sessions.take_place() else {
             let max = self.options.max_sessions;
             let text = format!("{max} sessions are open (max_sessions); try again later");
             self.trouble(ServerEventKind::Busy, http, &text);
             return Err(Refusal::text(503, text).header("Retry-After", "30"));
-        }
+        };
         Session::open(
             &self.server,
             &self.options,
@@ -395,6 +404,7 @@ impl Served {
             principal,
             peer_name(http),
             on_one_stream,
+            place,
         )
         .map_err(|error| {
             self.log(LogLevel::Error, || {

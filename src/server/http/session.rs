@@ -24,6 +24,7 @@ use crate::error::{Error, ErrorCode, ErrorKind, Result, Span};
 use crate::protocol::Connection;
 use crate::protocol::principal::Principal;
 use crate::schema::ProtocolVersion;
+use crate::schema::json::millis;
 use crate::sync::Mutex;
 use crate::transport::http::{ResponseHead, ResponseWriter};
 use crate::transport::sys::random;
@@ -47,13 +48,15 @@ pub(super) struct Session {
     /// Keeps what is said on streams that a client can come back to, which is all of them or none.
     pub(super) keeper: Option<Keeper>,
     born: Instant,
-    /// In seconds since it was born.
+    /// In milliseconds since it was born: the last request, answer, or reader that has gone.
     used: AtomicU64,
     table: Weak<Sessions>,
     /// It lives as long as its standing stream, on which everything goes out (2024-11-05).
     on_one_stream: bool,
     entered: AtomicBool,
     ended: AtomicBool,
+    /// Until it is entered.
+    place: Mutex<Option<Place>>,
 }
 
 impl Session {
@@ -65,6 +68,7 @@ impl Session {
         principal: Option<Principal>,
         peer: String,
         on_one_stream: bool,
+        place: Place,
     ) -> Result<Arc<Self>> {
         let mut bytes = [0; 24 + 16];
         random::fill(&mut bytes)?;
@@ -92,7 +96,9 @@ impl Session {
             on_one_stream,
             entered: AtomicBool::new(false),
             ended: AtomicBool::new(false),
+            place: Mutex::new(None),
         });
+        *session.place.lock() = Some(place);
         let connection = Server::connection(&link).open_fed(
             Box::new(StandingSender(Arc::downgrade(&session))),
             Arc::new(SessionControl {
@@ -169,8 +175,13 @@ impl Session {
 
     /// From now on the session can be used. `true` the first time.
     pub(super) fn enter(self: &Arc<Self>) -> bool {
-        !self.entered.swap(true, Ordering::SeqCst)
-            && self.table.upgrade().is_some_and(|table| table.enter(self))
+        if self.entered.swap(true, Ordering::SeqCst) {
+            return false;
+        }
+        let entered = self.table.upgrade().is_some_and(|table| table.enter(self));
+        let place = self.place.lock().take();
+        drop(place);
+        entered
     }
 
     /// Nobody reads the standing stream any more. Neither blocks nor runs user code.
@@ -184,13 +195,13 @@ impl Session {
         }
     }
 
-    fn touch(&self) {
+    pub(super) fn touch(&self) {
         self.used
-            .store(self.born.elapsed().as_secs(), Ordering::Relaxed);
+            .store(millis(self.born.elapsed()), Ordering::Relaxed);
     }
 
     fn is_idle(&self, limit: Duration) -> bool {
-        let used = Duration::from_secs(self.used.load(Ordering::Relaxed));
+        let used = Duration::from_millis(self.used.load(Ordering::Relaxed));
         self.born.elapsed().saturating_sub(used) > limit
             && self.connection().peer().stats().requests_in_hand == 0
             && !self.standing.is_read()
@@ -231,6 +242,18 @@ struct State {
     open: HashMap<Arc<str>, Arc<Session>>,
     swept: Instant,
     closed: bool,
+    /// How many are being opened: their places are taken.
+    opening: usize,
+}
+
+/// The place of a session that is being opened.
+#[derive(Debug)]
+pub(super) struct Place(Arc<Sessions>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.state.lock().opening -= 1;
+    }
 }
 
 impl Sessions {
@@ -239,6 +262,7 @@ impl Sessions {
             open: HashMap::new(),
             swept: Instant::now(),
             closed: false,
+            opening: 0,
         };
         let store = options.event_store.clone();
         Self {
@@ -254,15 +278,16 @@ impl Sessions {
         }
     }
 
-    /// Whether there is room for another one. Looks for sessions that nobody uses any more.
-    pub(super) fn has_room(&self) -> bool {
+    /// A place for another one, if there is room. Looks for sessions that nobody uses any more.
+    pub(super) fn take_place(self: &Arc<Self>) -> Option<Place> {
         let mut state = self.state.lock();
-        let full = state.open.len() >= self.max;
+        let full = state.open.len() + state.opening >= self.max;
         let idle = self.sweep(&mut state, full);
-        let has_room = state.open.len() < self.max && !state.closed;
+        let has_room = state.open.len() + state.opening < self.max && !state.closed;
+        state.opening += usize::from(has_room);
         drop(state);
         self.end_idle(&idle);
-        has_room
+        has_room.then(|| Place(Arc::clone(self)))
     }
 
     /// Looks through the sessions once in a while, so that there is no thread for it.

@@ -339,10 +339,13 @@ impl Stream {
             }
             drop(state);
             if lost.is_some()
-                && self.number == 0
                 && let Some(session) = self.session.upgrade()
             {
-                session.lost_its_stream();
+                // From now on nobody uses it.
+                session.touch();
+                if self.number == 0 {
+                    session.lost_its_stream();
+                }
             }
             // A word that was left meanwhile found the lock held.
             if heard == words() {
@@ -389,6 +392,7 @@ impl Outlet for RequestStream {
         deadline: Option<Instant>,
     ) -> Result<()> {
         let session = self.stream.session()?;
+        session.touch();
         let mut state = self.stream.lock();
         if self.stream.is_done() {
             return Err(gone());

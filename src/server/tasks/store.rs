@@ -93,8 +93,9 @@ impl Tasks {
         let mut bytes = [0; 24];
         random::fill(&mut bytes).map_err(|_| RpcError::internal("internal error"))?;
         let id = URL_SAFE_NO_PAD.encode(bytes);
-        let asked = ttl_ms.map_or(self.options.lifetime, Duration::from_millis);
-        let kept = asked.min(self.options.max_lifetime);
+        let kept = ttl_ms.map_or(self.options.lifetime, |asked| {
+            Duration::from_millis(asked).min(self.options.max_lifetime)
+        });
         let until = after(kept);
         let created = SystemTime::now();
         let task = Arc::new(Task {

@@ -83,6 +83,10 @@ impl Keys {
             if state.is_fetching || !may_try {
                 return match &state.failure {
                     Some(why) => Found::Unavailable(why.clone()),
+                    // One that has no id may be the one that is meant.
+                    None if state.keys.iter().any(|key| key.id.is_none()) => {
+                        Found::Keys(Arc::clone(&state.keys))
+                    }
                     None => Found::Unknown,
                 };
             }

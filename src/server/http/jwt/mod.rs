@@ -215,7 +215,7 @@ impl JwtVerifier {
         };
         let mut named = keys
             .iter()
-            .filter(|key| id.is_none() || key.id.as_deref() == id);
+            .filter(|key| id.is_none() || key.id.is_none() || key.id.as_deref() == id);
         match named.any(|key| key.confirms(&header.alg, signed, signature)) {
             true => Ok(keys),
             false => Err(Denied::invalid_token("its signature is wrong")),
