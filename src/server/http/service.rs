@@ -1,5 +1,7 @@
 //! From an HTTP request to the connection that serves it.
 
+mod old;
+
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -28,7 +30,6 @@ use crate::protocol::principal::Principal;
 use crate::protocol::trouble::Trouble;
 use crate::protocol::{Connection, LogLevel, Origin, Outlet, tell};
 use crate::schema::{ProtocolVersion, method};
-use crate::transport::http::event::write_typed;
 use crate::transport::http::{HttpRequest, ResponseHead, ResponseWriter, Service};
 use crate::transport::{Control, Sender, SessionMessage};
 
@@ -412,85 +413,6 @@ impl Served {
             });
             Refusal::new(500, &RpcError::internal("internal error"))
         })
-    }
-
-    /// A client of 2024-11-05 opens its stream: first it is told where to post.
-    fn open_old(
-        &self,
-        request: &HttpRequest<'_>,
-        post_path: &str,
-        principal: Option<Principal>,
-        response: Box<dyn ResponseWriter>,
-    ) -> Handled {
-        if request.method != "GET" {
-            // Without a body, by which clients know that older servers answer here (M-HTTP-C-30).
-            let refusal = Refusal {
-                head: ResponseHead::new(405).header("Allow", "GET"),
-                body: Vec::new(),
-            };
-            return Err((refusal, response));
-        }
-        let session = match self.open_session(request, principal.clone(), true) {
-            Ok(session) => session,
-            Err(refusal) => return Err((refusal, response)),
-        };
-        let mut preface = Vec::new();
-        let response = bounded(response, principal.as_ref());
-        let place = format!("{post_path}?sessionId={}", session.id);
-        write_typed(&mut preface, "endpoint", &place);
-        session.enter();
-        _ = session.standing.read_from(None, preface, response);
-        Ok(())
-    }
-
-    /// A client of 2024-11-05 posts a message. What answers it goes to its stream.
-    fn post_old(
-        &self,
-        request: &mut HttpRequest<'_>,
-        principal: Option<Principal>,
-        mut response: Box<dyn ResponseWriter>,
-    ) -> Handled {
-        if request.method != "POST" {
-            let refusal = Refusal::text(405, "allowed here: POST").header("Allow", "POST");
-            return Err((refusal, response));
-        }
-        let query = request
-            .target
-            .split_once('?')
-            .map_or("", |(_, query)| query);
-        let id = query
-            .split('&')
-            .find_map(|part| part.strip_prefix("sessionId="));
-        let session = id.and_then(|id| {
-            self.sessions
-                .find(id.as_bytes(), principal.as_ref().map(Principal::name))
-        });
-        let Some(session) = session else {
-            let text = "there is no such stream (any more): open one with GET";
-            return Err((Refusal::text(404, text), response));
-        };
-        match Parsed::read(
-            std::mem::take(&mut request.body),
-            self.server.limits.max_depth,
-        ) {
-            Parsed::Single(Ok(message)) => {
-                _ = response.respond(&ResponseHead::new(202), b"");
-                let origin = Origin {
-                    principal,
-                    ..Origin::default()
-                };
-                session.connection().feed(message, &origin);
-                Ok(())
-            }
-            Parsed::Single(Err(malformed)) => {
-                self.trouble_with(&malformed, request);
-                Err((refuse_malformed(&malformed), response))
-            }
-            Parsed::Batch(_) => {
-                let text = "an array of messages is known to revision 2025-03-26 only";
-                Err((Refusal::text(400, text), response))
-            }
-        }
     }
 
     /// A notification or a response, which gets no answer.

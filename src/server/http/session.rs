@@ -96,9 +96,8 @@ impl Session {
             on_one_stream,
             entered: AtomicBool::new(false),
             ended: AtomicBool::new(false),
-            place: Mutex::new(None),
+            place: Mutex::new(Some(place)),
         });
-        *session.place.lock() = Some(place);
         let connection = Server::connection(&link).open_fed(
             Box::new(StandingSender(Arc::downgrade(&session))),
             Arc::new(SessionControl {
@@ -178,10 +177,9 @@ impl Session {
         if self.entered.swap(true, Ordering::SeqCst) {
             return false;
         }
-        let entered = self.table.upgrade().is_some_and(|table| table.enter(self));
         let place = self.place.lock().take();
-        drop(place);
-        entered
+        let table = self.table.upgrade();
+        place.is_some_and(|place| table.is_some_and(|table| table.enter(self, place)))
     }
 
     /// Nobody reads the standing stream any more. Neither blocks nor runs user code.
@@ -248,11 +246,16 @@ struct State {
 
 /// The place of a session that is being opened.
 #[derive(Debug)]
-pub(super) struct Place(Arc<Sessions>);
+pub(super) struct Place {
+    sessions: Arc<Sessions>,
+    is_taken: bool,
+}
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.state.lock().opening -= 1;
+        if self.is_taken {
+            self.sessions.state.lock().opening -= 1;
+        }
     }
 }
 
@@ -287,7 +290,10 @@ impl Sessions {
         state.opening += usize::from(has_room);
         drop(state);
         self.end_idle(&idle);
-        has_room.then(|| Place(Arc::clone(self)))
+        has_room.then(|| Place {
+            sessions: Arc::clone(self),
+            is_taken: true,
+        })
     }
 
     /// Looks through the sessions once in a while, so that there is no thread for it.
@@ -315,11 +321,15 @@ impl Sessions {
         idle.iter().for_each(|session| session.end(Some(&why)));
     }
 
-    fn enter(&self, session: &Arc<Session>) -> bool {
+    fn enter(&self, session: &Arc<Session>, mut place: Place) -> bool {
         let mut state = self.state.lock();
         if state.closed {
+            drop(state);
             return false;
         }
+        // It is counted as one of those that are open from now on, and never twice or not at all.
+        place.is_taken = false;
+        state.opening -= 1;
         state
             .open
             .insert(Arc::clone(&session.id), Arc::clone(session));
