@@ -155,9 +155,18 @@ impl ClientCache {
     }
 
     /// Looks at the notifications that tell of changes, where they are read.
-    pub(super) fn listen_in(self: &Arc<Self>, handlers: Handlers) -> Handlers {
+    pub(super) fn listen_in(
+        self: &Arc<Self>,
+        handlers: Handlers,
+        on_tools_changed: impl Fn() + Send + Sync + 'static,
+    ) -> Handlers {
+        let this = Arc::clone(self);
+        let tools = method::NOTIFICATIONS_TOOLS_LIST_CHANGED;
+        let handlers = handlers.quick_notification(tools, move |_, _| {
+            this.changed(Some(&Topic::Tools));
+            on_tools_changed();
+        });
         let lists = [
-            (method::NOTIFICATIONS_TOOLS_LIST_CHANGED, Topic::Tools),
             (method::NOTIFICATIONS_PROMPTS_LIST_CHANGED, Topic::Prompts),
             (
                 method::NOTIFICATIONS_RESOURCES_LIST_CHANGED,

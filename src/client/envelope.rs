@@ -44,17 +44,14 @@ impl Envelope {
         let mut meta = RequestMetaObject::new(revision, capabilities.clone());
         meta.client_info = client_info.cloned();
         meta.fit_to(revision);
-        let text = serde_json::to_string(&meta).map_err(|error| {
-            Error::new(
-                ErrorKind::Invalid,
-                format!("the client's description is not JSON: {error}"),
-            )
-        })?;
-        let capabilities_text =
-            serde_json::to_string(&meta.client_capabilities).unwrap_or_default();
+        let no_json = |error| {
+            let text = format!("the client's description is not JSON: {error}");
+            Error::new(ErrorKind::Invalid, text)
+        };
+        let text = serde_json::to_string(&meta).map_err(no_json)?;
         Ok(Self {
-            capabilities: capabilities_text,
             members: format!(",{}", &text[1..text.len() - 1]),
+            capabilities: serde_json::to_string(&meta.client_capabilities).map_err(no_json)?,
             takes_tasks: capabilities.extension(TASKS_EXTENSION).is_some(),
         })
     }

@@ -28,7 +28,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::cache::{ClientCache, ResponseCache, Topic};
+use super::cache::{ClientCache, ResponseCache};
 use super::connect::{Opened, Opening};
 use super::envelope::Envelope;
 use super::era;
@@ -548,19 +548,15 @@ impl Link {
 
     /// Adds to the handlers of a connection what tells of its changes and of its end.
     pub(super) fn follow(self: &Arc<Self>, handlers: Handlers, number: u64) -> Handlers {
-        let handlers = self.cache.listen_in(handlers);
-        let handlers = self.subscriptions.listen_in(handlers, number);
         let me = self.me.clone();
-        let cache = Arc::clone(&self.cache);
-        // Where it is read, as the cache does: who is told of the change may list the tools at once.
-        let handlers =
-            handlers.quick_notification(method::NOTIFICATIONS_TOOLS_LIST_CHANGED, move |_, _| {
-                cache.forget(&Topic::of_list(method::TOOLS_LIST));
-                if let Some(link) = me.upgrade() {
-                    link.harmless_tools.forget();
-                    link.outputs.forget();
-                }
-            });
+        // Where it is read: who is told of the change may list the tools at once.
+        let handlers = self.cache.listen_in(handlers, move || {
+            if let Some(link) = me.upgrade() {
+                link.harmless_tools.forget();
+                link.outputs.forget();
+            }
+        });
+        let handlers = self.subscriptions.listen_in(handlers, number);
         let (me, subscriptions) = (self.me.clone(), Arc::clone(&self.subscriptions));
         handlers.farewell(move |peer| {
             subscriptions.connection_ended(peer, number);

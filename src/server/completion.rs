@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use super::call::Unanswered;
 use super::context::Context;
 use super::dispatch::{Link, Serve, read, send};
-use super::failure::{Failure, HandlerError};
+use super::failure::HandlerError;
 use super::guard::{Outgoing, Primitive};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
 use crate::jsonrpc::Request;
@@ -280,14 +280,7 @@ impl Link {
             let meta = params.meta.as_ref();
             let has = self.has(&params.reference);
             let access = self.access(&request, &responder, Some(has), &terms, meta);
-            self.ask_guards(&access).map_err(|error| match error.0 {
-                // As of what is not there, whatever it is.
-                Failure::NotFound => target(&params.reference).unknown(),
-                other => {
-                    let (peer, method) = (responder.peer(), request.method());
-                    self.reveal(&peer, method, other, "guard of", method)
-                }
-            })?;
+            self.admit_as(&access, Some(target(&params.reference)))?;
             self.check_argument(&params.reference, &params.argument.name)?;
             Ok((params, terms))
         });

@@ -243,8 +243,17 @@ impl Link {
 
     /// Asks the guards whether a request may go on; if not, what the client is told.
     pub(super) fn admit(&self, access: &Access<'_>) -> Result<(), RpcError> {
+        self.admit_as(access, access.primitive)
+    }
+
+    /// The same; what is not there is told as if `named` were not.
+    pub(super) fn admit_as(
+        &self,
+        access: &Access<'_>,
+        named: Option<Primitive<'_>>,
+    ) -> Result<(), RpcError> {
         self.ask_guards(access)
-            .map_err(|error| match (error.0, access.primitive) {
+            .map_err(|error| match (error.0, named) {
                 (Failure::NotFound, Some(primitive)) => primitive.unknown(),
                 (Failure::NotFound, None) => RpcError::method_not_found(access.method),
                 (other, _) => {

@@ -375,9 +375,7 @@ impl Inner {
         let entry = templates.find(|entry| entry.handler.addresses.matches(uri).is_some())?;
         Some(entry.item.uri_template.clone())
     }
-}
 
-impl Inner {
     /// Whether two addresses give the same values when they are read through the template of the second.
     pub(super) fn reads_alike(&self, one: &str, other: &str) -> bool {
         let templates = self.templates.entries();
