@@ -13,13 +13,14 @@ use mcplink::schema::{ElicitResult, ProtocolVersion, SubscriptionFilter, Tool};
 use mcplink::server::{Context, Server};
 use mcplink::transport::trace::Replay;
 use mcplink::transport::{
-    Child, Direction, Fault, Faults, Halves, Limits, Received, SessionMessage, Stderr, Stream, Tap,
+    Child, Direction, Fault, Faults, Limits, Received, SessionMessage, Stderr, Stream, Tap,
     Transport, memory,
 };
 use mcplink::validation::Validator;
 use mcplink::{Error, ErrorKind};
 use serde_json::{Value, json};
 
+use crate::client_restart::Spawner;
 use crate::rawserver::{LONG, RawServer, connect, connect_with};
 
 const LEGACY: ProtocolVersion = ProtocolVersion::V2025_11_25;
@@ -31,6 +32,21 @@ fn ms(n: u64) -> Duration {
 
 /// What a child needs to be a modern server that answers the discovery.
 const DISCOVER: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private"}}"#;
+
+/// A client whose calls a server may answer with tasks.
+fn connect_with_tasks() -> (Client, RawServer) {
+    let builder = Client::builder("c", "1").tasks();
+    let capabilities = json!({"tools": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}});
+    connect_with(builder, MODERN, &capabilities)
+}
+
+/// What a call became, to be looked at so often.
+fn task(poll_ms: u64) -> Value {
+    json!({
+        "resultType": "task", "taskId": "x", "status": "working", "createdAt": "2026-01-01T00:00:00Z",
+        "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttlMs": null, "pollIntervalMs": poll_ms,
+    })
+}
 
 #[test]
 fn a_delay_for_ever_is_one() {
@@ -71,9 +87,7 @@ fn a_callback_that_panics_keeps_no_call_from_ending() {
 
 #[test]
 fn giving_up_a_task_of_a_silent_server() {
-    let builder = Client::builder("c", "1").tasks();
-    let capabilities = json!({"tools": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}});
-    let (client, mut server) = connect_with(builder, MODERN, &capabilities);
+    let (client, mut server) = connect_with_tasks();
     let (tell, told) = mpsc::channel();
     let calling = client.clone();
     thread::spawn(move || {
@@ -85,10 +99,7 @@ fn giving_up_a_task_of_a_silent_server() {
         _ = tell.send((error, started.elapsed()));
     });
     let request = server.asked("tools/call");
-    server.answer(&request, json!({
-        "resultType": "task", "taskId": "x", "status": "working", "createdAt": "2026-01-01T00:00:00Z",
-        "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttlMs": null, "pollIntervalMs": 10,
-    }));
+    server.answer(&request, task(10));
     let seen = told.recv_timeout(Duration::from_secs(5));
     let (error, took) = seen.expect("5 s after a timeout of 300 ms");
     assert_eq!(error.kind(), ErrorKind::Timeout);
@@ -97,9 +108,7 @@ fn giving_up_a_task_of_a_silent_server() {
 
 #[test]
 fn cancelling_a_task_of_a_silent_server() {
-    let builder = Client::builder("c", "1").tasks();
-    let capabilities = json!({"tools": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}});
-    let (client, mut server) = connect_with(builder, MODERN, &capabilities);
+    let (client, mut server) = connect_with_tasks();
     let (tell, told) = mpsc::channel();
     let token = CancelToken::new();
     let (calling, called) = (client.clone(), token.clone());
@@ -111,10 +120,7 @@ fn cancelling_a_task_of_a_silent_server() {
         _ = tell.send(error);
     });
     let request = server.asked("tools/call");
-    server.answer(&request, json!({
-        "resultType": "task", "taskId": "x", "status": "working", "createdAt": "2026-01-01T00:00:00Z",
-        "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttlMs": null, "pollIntervalMs": 10,
-    }));
+    server.answer(&request, task(10));
     server.asked("tasks/get");
     token.trigger();
     let error = told
@@ -125,9 +131,7 @@ fn cancelling_a_task_of_a_silent_server() {
 
 #[test]
 fn max_timeout_holds_for_a_task_in_all() {
-    let builder = Client::builder("c", "1").tasks();
-    let capabilities = json!({"tools": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}});
-    let (client, mut server) = connect_with(builder, MODERN, &capabilities);
+    let (client, mut server) = connect_with_tasks();
     let (tell, told) = mpsc::channel();
     let calling = client.clone();
     thread::spawn(move || {
@@ -140,10 +144,7 @@ fn max_timeout_holds_for_a_task_in_all() {
     });
     let request = server.asked("tools/call");
     thread::sleep(ms(800));
-    let task = json!({
-        "resultType": "task", "taskId": "x", "status": "working", "createdAt": "2026-01-01T00:00:00Z",
-        "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttlMs": null, "pollIntervalMs": 100,
-    });
+    let task = task(100);
     server.answer(&request, task.clone());
     let started = Instant::now();
     loop {
@@ -508,23 +509,6 @@ fn each_callback_of_a_request_that_the_peer_cancelled_runs() {
     call.join().unwrap().unwrap_err();
     told.recv_timeout(Duration::from_secs(2))
         .expect("the second callback");
-}
-
-/// Reaches a fresh server each time that it is opened; the test gets its other end.
-#[derive(Clone, Debug)]
-struct Spawner(mpsc::Sender<memory::Memory>);
-
-impl Transport for Spawner {
-    fn open(self: Box<Self>, limits: &Limits) -> mcplink::Result<Halves> {
-        let (here, there) = memory::pair();
-        self.0
-            .send(there)
-            .map_err(|_| Error::new(ErrorKind::Spawn, "no more servers"))?;
-        Box::new(here).open(limits)
-    }
-    fn again(&self) -> Option<Box<dyn Transport>> {
-        Some(Box::new(self.clone()))
-    }
 }
 
 fn restarting(
@@ -964,10 +948,7 @@ fn ends_while_a_task_runs(end: impl FnOnce(&Client, RawServer)) {
     let calling = client.clone();
     thread::spawn(move || _ = tell.send(calling.call_tool("t", &json!({})).map(drop)));
     let request = server.asked("tools/call");
-    server.answer(&request, json!({
-        "resultType": "task", "taskId": "x", "status": "working", "createdAt": "2026-01-01T00:00:00Z",
-        "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttlMs": null, "pollIntervalMs": 20000,
-    }));
+    server.answer(&request, task(20000));
     end(&client, server);
     let outcome = told
         .recv_timeout(Duration::from_secs(3))

@@ -25,7 +25,7 @@ const ID: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// Reaches a fresh server each time that it is opened; the test gets its other end.
 #[derive(Clone, Debug)]
-struct Spawner(Sender<memory::Memory>);
+pub(crate) struct Spawner(pub(crate) Sender<memory::Memory>);
 
 impl Transport for Spawner {
     fn open(self: Box<Self>, limits: &Limits) -> Result<Halves> {
