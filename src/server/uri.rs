@@ -10,9 +10,10 @@
 //! | `{.ext}` | `.` and text without a further `.`; at the end of the path it may be missing |
 //! | `{?a,b}` | a query with any of these names, in any order, each at most once; percent-decoded; at the end only |
 //!
-//! **Time** is linear in the length of the address: each text between expressions is looked for once. Before the `{+…}` (or else before the
-//! first expression) texts are looked for from the left, after it from the right; since all other values exclude the same characters,
-//! a match that exists is found so.
+//! A match that exists is found. Where there are several, expressions before a `{+…}` take as little as they can, and it and all others, from
+//! the left, as much as they can.
+//!
+//! **Time** is linear in the length of the address, for each expression and each text between them; **memory** as well, one bit a byte.
 //!
 //! Spec: RFC 3986; RFC 6570; Server Features, "Resources" (every revision).
 
@@ -94,20 +95,24 @@ pub(super) struct UriTemplate {
     names: Vec<String>,
 }
 
-/// Texts and variables by turns, cut at the variable that takes what the others leave.
+/// Texts and variables by turns: no variable stands beside another one.
 #[derive(Debug)]
 struct Path {
-    /// Matched from the left.
-    before: Vec<Part>,
-    pivot: Option<Variable>,
-    /// Matched from the right.
-    after: Vec<Part>,
+    parts: Vec<Part>,
+    /// Variables before this part take as little as they can, it and those behind it as much.
+    greedy_from: usize,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum Part {
     Text(String),
     Variable(Variable),
+}
+
+impl Part {
+    fn is_reserved(&self) -> bool {
+        matches!(self, Self::Variable(variable) if variable.kind == Kind::Reserved)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -125,18 +130,19 @@ enum Kind {
     Reserved,
 }
 
-impl Variable {
-    fn value(&self, text: &str) -> Option<String> {
-        let refused: &[char] = match self.kind {
-            Kind::Simple => &['/', '?', '#'],
-            Kind::Extension => &['/', '?', '#', '.'],
-            Kind::Reserved => &['?', '#'],
-        };
-        if text.is_empty() || text.contains(refused) {
-            return None;
+impl Kind {
+    /// Whether a value may hold this byte.
+    fn takes(self, byte: u8) -> bool {
+        match self {
+            Self::Simple => !b"/?#".contains(&byte),
+            Self::Extension => !b"/?#.".contains(&byte),
+            Self::Reserved => !b"?#".contains(&byte),
         }
-        match self.kind {
-            Kind::Reserved => Some(text.to_owned()),
+    }
+
+    fn value(self, text: &str) -> Option<String> {
+        match self {
+            Self::Reserved => Some(text.to_owned()),
             _ => percent_decode(text, Invalid::Refuse),
         }
     }
@@ -186,77 +192,101 @@ fn query_values(names: &[String], query: &str) -> Option<Values> {
 }
 
 impl Path {
-    fn new(mut parts: Vec<Part>) -> Self {
-        let is_variable = |part: &Part| matches!(part, Part::Variable(_));
-        let is_reserved = |part: &Part| {
-            matches!(
-                part,
-                Part::Variable(Variable {
-                    kind: Kind::Reserved,
-                    ..
-                })
-            )
-        };
-        let pivot = parts
-            .iter()
-            .position(is_reserved)
-            .or_else(|| parts.iter().position(is_variable));
-        let Some(at) = pivot else {
-            return Self {
-                before: parts,
-                pivot: None,
-                after: Vec::new(),
-            };
-        };
-        let after = parts.split_off(at + 1);
-        let pivot = match parts.pop() {
-            Some(Part::Variable(variable)) => Some(variable),
-            _ => None,
-        };
-        Self {
-            before: parts,
-            pivot,
-            after,
-        }
+    fn new(parts: Vec<Part>) -> Self {
+        let greedy_from = parts.iter().position(Part::is_reserved).unwrap_or(0);
+        Self { parts, greedy_from }
     }
 
     fn matches(&self, path: &str) -> Option<Values> {
+        // Most addresses are none of this template's, and show it at once.
+        if let Some(Part::Text(text)) = self.parts.first()
+            && !path.starts_with(text)
+        {
+            return None;
+        }
+        let bytes = path.as_bytes();
+        let fits = self.fits(bytes);
+        if !fits[0].has(0) {
+            return None;
+        }
         let mut values = Values::new();
-        let mut rest = path;
-        let mut open: Option<&Variable> = None;
-        for part in &self.before {
-            match part {
-                Part::Variable(variable) => open = Some(variable),
-                Part::Text(text) => {
-                    let at = rest.find(text.as_str())?;
-                    close(open.take(), &rest[..at], &mut values)?;
-                    rest = &rest[at + text.len()..];
+        let mut at = 0;
+        for (index, part) in self.parts.iter().enumerate() {
+            at = match part {
+                Part::Text(text) => at + text.len(),
+                Part::Variable(Variable { name, kind }) => {
+                    let run = bytes[at..].iter().take_while(|byte| kind.takes(**byte));
+                    let longest = at + run.count();
+                    let behind = &fits[index + 1];
+                    let mut ends = (at + 1..=longest).filter(|end| behind.has(*end));
+                    let end = if index < self.greedy_from {
+                        ends.next()
+                    } else {
+                        ends.next_back()
+                    }?;
+                    values.insert(name.clone(), kind.value(&path[at..end])?);
+                    end
                 }
-            }
+            };
         }
-        for part in self.after.iter().rev() {
-            match part {
-                Part::Variable(variable) => open = Some(variable),
-                Part::Text(text) => {
-                    let at = rest.rfind(text.as_str())?;
-                    close(open.take(), &rest[at + text.len()..], &mut values)?;
-                    rest = &rest[..at];
-                }
-            }
-        }
-        close(self.pivot.as_ref(), rest, &mut values)?;
         Some(values)
+    }
+
+    /// For each part, and for the end behind the last: from which places on it and all behind it match what is left.
+    fn fits(&self, path: &[u8]) -> Vec<Places> {
+        let mut end = Places::none_of(path.len() + 1);
+        end.add(path.len());
+        let mut fits = vec![end];
+        for part in self.parts.iter().rev() {
+            let behind = &fits[fits.len() - 1];
+            let mut places = Places::none_of(path.len() + 1);
+            match part {
+                Part::Text(text) => {
+                    let starts = path.windows(text.len()).enumerate();
+                    starts
+                        .filter(|(at, window)| {
+                            *window == text.as_bytes()
+                                && behind.has(at + text.len())
+                                && !splits_encoded(path, *at)
+                        })
+                        .for_each(|(at, _)| places.add(at));
+                }
+                Part::Variable(Variable { kind, .. }) => {
+                    let mut ends = false;
+                    for (at, byte) in path.iter().enumerate().rev() {
+                        ends = (ends || behind.has(at + 1)) && kind.takes(*byte);
+                        if ends {
+                            places.add(at);
+                        }
+                    }
+                }
+            }
+            fits.push(places);
+        }
+        fits.reverse();
+        fits
     }
 }
 
-/// What stands between two texts is the value of the variable there; without one it has to be nothing.
-fn close(variable: Option<&Variable>, text: &str, values: &mut Values) -> Option<()> {
-    match variable {
-        None => text.is_empty().then_some(()),
-        Some(variable) => {
-            values.insert(variable.name.clone(), variable.value(text)?);
-            Some(())
-        }
+/// Whether what stands here belongs to a `%` before it.
+fn splits_encoded(path: &[u8], at: usize) -> bool {
+    path[at.saturating_sub(2)..at].contains(&b'%')
+}
+
+/// A set of places in a text.
+struct Places(Vec<u64>);
+
+impl Places {
+    fn none_of(count: usize) -> Self {
+        Self(vec![0; count.div_ceil(64)])
+    }
+
+    fn add(&mut self, place: usize) {
+        self.0[place / 64] |= 1 << (place % 64);
+    }
+
+    fn has(&self, place: usize) -> bool {
+        self.0[place / 64] & (1 << (place % 64)) != 0
     }
 }
 
@@ -342,16 +372,7 @@ impl Parser {
             match operator {
                 Some('?') => self.query.get_or_insert_default().push(name.to_owned()),
                 Some('+') => {
-                    let is_reserved = |part: &Part| {
-                        matches!(
-                            part,
-                            Part::Variable(Variable {
-                                kind: Kind::Reserved,
-                                ..
-                            })
-                        )
-                    };
-                    if self.parts.iter().any(is_reserved) {
+                    if self.parts.iter().any(Part::is_reserved) {
                         return Err("only one variable may be a {+…}".to_owned());
                     }
                     self.ends.clear();
@@ -500,6 +521,19 @@ mod tests {
             Some(&[("n", "b.tar"), ("ext", "gz")]),
         );
         check("a://{n}{.ext}", "a://b", Some(&[("n", "b")]));
+        check(
+            "a://{n}{.ext}/{+p}",
+            "a://b.tar.gz/c/d",
+            Some(&[("n", "b.tar"), ("ext", "gz"), ("p", "c/d")]),
+        );
+        check("a://{n}-{x}", "a://-1-", None);
+        check("a://{n}-{x}", "a://1--", Some(&[("n", "1"), ("x", "-")]));
+        check("a://{n}4{x}", "a://1%412", None);
+        check(
+            "a://{n}4{x}",
+            "a://4%414ä",
+            Some(&[("n", "4A"), ("x", "ä")]),
+        );
         check(
             "a://{n}{?q,r}",
             "a://b?r=2&q=%31",
