@@ -7,9 +7,9 @@ use serde::de::DeserializeOwned;
 
 use super::context::Context;
 use super::events::ServerEventKind;
-use super::failure::{Failure, HandlerError};
+use super::failure::{self, HandlerError};
 use super::guard::Outgoing;
-use super::output::{ToolError, ToolOutput};
+use super::output::{Failure, ToolError, ToolOutput};
 use super::paging::List;
 use super::tools::Promise;
 use crate::error::{Error, Result, RpcError, without_position};
@@ -127,23 +127,26 @@ impl ToolCall {
     /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) or [`ErrorKind::Closed`](crate::ErrorKind::Closed) when nobody waits any
     /// more, [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the result can't be written as JSON, or is not what the tool's output
     /// schema promises: then the client is told that the server failed.
-    pub fn respond(self, output: impl ToolOutput) -> Result<()> {
-        let answer = match output.inner_failure() {
-            Some(text) => {
-                let error = HandlerError(Failure::Inner(text.to_owned()));
+    pub fn respond(mut self, output: impl ToolOutput) -> Result<()> {
+        // Then nothing of this is sent, and it is no failure that the handler was left early.
+        let needs_input = self.call.context_mut().rounds_mut().needs_input();
+        let mut answer = match output.into_result() {
+            Ok(result) => Ok(result),
+            Err(ToolError(Failure::Tool(result))) => Ok(*result),
+            Err(ToolError(Failure::Protocol(error))) => Err(error),
+            Err(ToolError(Failure::Inner(text))) => {
+                let error = HandlerError(failure::Failure::Inner(text));
                 Err(self.context().reveal(error, "tool", self.name()))
             }
-            None => output.into_result(),
+            Err(ToolError(Failure::Unwritable(_))) if needs_input => {
+                Err(RpcError::internal("internal error"))
+            }
+            Err(ToolError(Failure::Unwritable(error))) => return self.break_promise(error),
         };
-        self.answer(answer)
-    }
-
-    /// The result is large and stays where it is.
-    fn answer(mut self, mut answer: Result<CallToolResult, RpcError>) -> Result<()> {
         if let Ok(result) = &mut answer {
             self.context().release(Outgoing::Tool(result));
             // What is checked is what leaves.
-            if !self.call.context_mut().rounds_mut().needs_input() {
+            if !needs_input {
                 if let Err(error) = self.promise.check(result) {
                     return self.break_promise(error);
                 }

@@ -31,48 +31,42 @@ pub trait ToolOutput {
     ///
     /// # Errors
     ///
-    /// An error of the protocol instead of a result: see [`ToolError`] for which of them to choose.
-    fn into_result(self) -> Result<CallToolResult, RpcError>;
-
-    /// What failed that is the host's business only.
-    #[doc(hidden)]
-    fn inner_failure(&self) -> Option<&str> {
-        None
-    }
+    /// Why there is none: see [`ToolError`] for who learns of it.
+    fn into_result(self) -> Result<CallToolResult, ToolError>;
 }
 
 impl ToolOutput for CallToolResult {
-    fn into_result(self) -> Result<CallToolResult, RpcError> {
+    fn into_result(self) -> Result<CallToolResult, ToolError> {
         Ok(self)
     }
 }
 
 impl ToolOutput for String {
-    fn into_result(self) -> Result<CallToolResult, RpcError> {
+    fn into_result(self) -> Result<CallToolResult, ToolError> {
         Ok(CallToolResult::text(self))
     }
 }
 
 impl ToolOutput for &str {
-    fn into_result(self) -> Result<CallToolResult, RpcError> {
+    fn into_result(self) -> Result<CallToolResult, ToolError> {
         Ok(CallToolResult::text(self))
     }
 }
 
 impl ToolOutput for () {
-    fn into_result(self) -> Result<CallToolResult, RpcError> {
+    fn into_result(self) -> Result<CallToolResult, ToolError> {
         Ok(CallToolResult::default())
     }
 }
 
 impl ToolOutput for ContentBlock {
-    fn into_result(self) -> Result<CallToolResult, RpcError> {
+    fn into_result(self) -> Result<CallToolResult, ToolError> {
         Ok(CallToolResult::new([self]))
     }
 }
 
 impl ToolOutput for Vec<ContentBlock> {
-    fn into_result(self) -> Result<CallToolResult, RpcError> {
+    fn into_result(self) -> Result<CallToolResult, ToolError> {
         Ok(CallToolResult::new(self))
     }
 }
@@ -82,19 +76,8 @@ impl<T: ToolOutput> ToolOutput for Result<T, ToolError> {
         T::output_schema()
     }
 
-    fn into_result(self) -> Result<CallToolResult, RpcError> {
-        match self {
-            Ok(output) => output.into_result(),
-            Err(error) => error.into_result(),
-        }
-    }
-
-    fn inner_failure(&self) -> Option<&str> {
-        match self {
-            Ok(output) => output.inner_failure(),
-            Err(ToolError(Failure::Inner(text))) => Some(text),
-            Err(_) => None,
-        }
+    fn into_result(self) -> Result<CallToolResult, ToolError> {
+        self?.into_result()
     }
 }
 
@@ -112,22 +95,22 @@ impl<T: Serialize + schemars::JsonSchema> ToolOutput for Json<T> {
         schema_of::<T>().ok()
     }
 
-    fn into_result(self) -> Result<CallToolResult, RpcError> {
+    fn into_result(self) -> Result<CallToolResult, ToolError> {
         structured(&self.0)
     }
 }
 
 #[cfg(not(feature = "schemars"))]
 impl<T: Serialize> ToolOutput for Json<T> {
-    fn into_result(self) -> Result<CallToolResult, RpcError> {
+    fn into_result(self) -> Result<CallToolResult, ToolError> {
         structured(&self.0)
     }
 }
 
-fn structured(value: &impl Serialize) -> Result<CallToolResult, RpcError> {
+fn structured(value: &impl Serialize) -> Result<CallToolResult, ToolError> {
     CallToolResult::default()
         .structured(value)
-        .map_err(|_| RpcError::internal("internal error"))
+        .map_err(|error| ToolError(Failure::Unwritable(error)))
 }
 
 /// The JSON Schema (2020-12) of a type.
@@ -142,28 +125,22 @@ pub(super) fn schema_of<T: schemars::JsonSchema>() -> crate::error::Result<JsonS
 /// of a text or, with `?`, of any error. An [`RpcError`] taken in with `?` stays an error *of the protocol*. An [`Error`] of this library
 /// becomes an internal error: its text is for the host. So does an [`AskError`] that [is one](AskError::is_failure).
 #[derive(Debug)]
-pub struct ToolError(Failure);
+pub struct ToolError(pub(super) Failure);
 
 #[derive(Debug)]
-enum Failure {
+pub(super) enum Failure {
     Tool(Box<CallToolResult>),
     Protocol(RpcError),
     /// The text is for the host.
     Inner(String),
+    /// The handler gave something that is no JSON, and is told so.
+    Unwritable(Error),
 }
 
 impl ToolError {
     /// Says what went wrong, for the model.
     pub fn new(text: impl Into<String>) -> Self {
         Self(Failure::Tool(Box::new(CallToolResult::error(text))))
-    }
-
-    fn into_result(self) -> Result<CallToolResult, RpcError> {
-        match self.0 {
-            Failure::Tool(result) => Ok(*result),
-            Failure::Protocol(error) => Err(error),
-            Failure::Inner(_) => Err(RpcError::internal("internal error")),
-        }
     }
 }
 
@@ -197,7 +174,7 @@ impl fmt::Display for ToolError {
                     .unwrap_or("the tool failed"),
             ),
             Failure::Protocol(error) => write!(f, "{error}"),
-            Failure::Inner(_) => f.write_str("internal error"),
+            Failure::Inner(_) | Failure::Unwritable(_) => f.write_str("internal error"),
         }
     }
 }

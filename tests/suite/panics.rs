@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
+use mcplink::ErrorKind;
 use mcplink::client::{Client, ClientBuilder, Era};
 use mcplink::protocol::CallOptions;
 use mcplink::schema::{
@@ -19,7 +20,6 @@ use mcplink::server::{
 };
 use mcplink::transport::memory;
 use mcplink::validation::Validator;
-use mcplink::{ErrorKind, RpcError};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
@@ -167,7 +167,7 @@ fn prompts_resources_and_completers() {
 fn what_handlers_give() {
     struct Sudden;
     impl ToolOutput for Sudden {
-        fn into_result(self) -> Result<CallToolResult, RpcError> {
+        fn into_result(self) -> Result<CallToolResult, ToolError> {
             on_purpose()
         }
     }
