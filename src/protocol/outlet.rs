@@ -10,7 +10,7 @@ use std::time::Instant;
 use super::core::Core;
 use super::incoming::{Batch, Exchange};
 use super::principal::Principal;
-use crate::error::{ErrorCode, Result};
+use crate::error::{ErrorCode, Result, RpcError};
 
 /// Takes what belongs to one message of the peer when that is not for the stream of the connection: the response to an HTTP request.
 ///
@@ -87,6 +87,8 @@ pub(crate) struct Origin {
     pub(crate) apart: bool,
     /// Who sent it, if that was found out.
     pub(crate) principal: Option<Principal>,
+    /// What is wrong with it, to be told only to whom what it is about may be shown.
+    pub(crate) objection: Option<Box<RpcError>>,
 }
 
 impl Origin {

@@ -105,6 +105,11 @@ impl Responder {
         self.exchange.origin.principal.as_ref()
     }
 
+    /// What is wrong with the request, to be told only to whom what it is about may be shown.
+    pub(crate) fn objection(&self) -> Option<&RpcError> {
+        self.exchange.origin.objection.as_deref()
+    }
+
     /// What answers the request is a refusal for want of these scopes.
     pub(crate) fn demand(&self, scopes: &BTreeSet<String>) {
         if let Some(outlet) = &self.exchange.origin.outlet {
@@ -133,10 +138,10 @@ impl Responder {
     /// what the peer cancels of it is not the work any more. `None` when the connection closes.
     pub(crate) fn detach(&self, outlet: Arc<dyn Outlet>) -> Option<(Self, ExchangeHandle)> {
         let origin = Origin {
-            batch: None,
             outlet: Some(outlet),
             apart: true,
             principal: self.exchange.origin.principal.clone(),
+            ..Origin::default()
         };
         let exchange = self.core.exchanges.open(self.id(), &origin).ok()?;
         self.core.admitted.fetch_add(1, Ordering::SeqCst);

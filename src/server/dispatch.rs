@@ -322,7 +322,8 @@ impl Link {
             .core()
             .allow_batches(revision.has_batches());
         let known = self.principal_of(responder).is_some();
-        let capabilities = self.server.capabilities(revision, known);
+        let tells = responder.peer().can_be_asked();
+        let capabilities = self.server.capabilities(revision, known, tells);
         self.audience.declare(&capabilities);
         let mut result = InitializeResult::new(revision, capabilities, self.server.info.clone());
         result.instructions.clone_from(&self.server.instructions);
@@ -394,7 +395,7 @@ impl Link {
         }
         let mut result = DiscoverResult::new(
             &self.server.revisions,
-            self.server.capabilities(revision, false),
+            self.server.capabilities(revision, false, true),
         );
         result.instructions.clone_from(&self.server.instructions);
         result.meta = self.server.result_meta(revision);
@@ -532,6 +533,9 @@ impl Link {
         let Some(entry) = self.server.tools.find(&params.name) else {
             return Err(tool.unknown());
         };
+        if let Some(objection) = responder.objection() {
+            return Err(objection.clone());
+        }
         let start = match &self.server.tasks {
             Some(tasks) => tasks.decide(&entry.item, &terms, params.task.as_ref())?,
             None => None,
@@ -638,19 +642,24 @@ impl Again for Entry {
 }
 
 impl Inner {
-    /// What the server says that it can do, to a client that acts on behalf of somebody known or not.
-    fn capabilities(&self, revision: ProtocolVersion, known: bool) -> ServerCapabilities {
+    /// What the server says that it can do, to a client that acts on behalf of somebody known or not, and is told of changes or not.
+    fn capabilities(
+        &self,
+        revision: ProtocolVersion,
+        known: bool,
+        tells: bool,
+    ) -> ServerCapabilities {
         let mut capabilities = ServerCapabilities::default();
         if self.has(List::Tools) {
-            capabilities.tools = Some(ToolsCapability::default().list_changed(true));
+            capabilities.tools = Some(ToolsCapability::default().list_changed(tells));
         }
         if self.has(List::Resources) {
-            let mut resources = ResourcesCapability::default().list_changed(true);
-            resources.subscribe = self.resource_updates.then_some(true);
+            let mut resources = ResourcesCapability::default().list_changed(tells);
+            resources.subscribe = (self.resource_updates && tells).then_some(true);
             capabilities.resources = Some(resources);
         }
         if self.has(List::Prompts) {
-            capabilities.prompts = Some(PromptsCapability::default().list_changed(true));
+            capabilities.prompts = Some(PromptsCapability::default().list_changed(tells));
         }
         if self.completers.serve().is_some() {
             capabilities.completions = Some(JsonObject::new());

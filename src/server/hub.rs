@@ -470,10 +470,6 @@ impl Link {
                 return Err(self.reveal(&peer, method, error.0, "guard of", method));
             }
         }
-        if !responder.peer().can_be_asked() {
-            // Clients without a session are told of no changes, and share this connection.
-            return Ok(EmptyResult::default());
-        }
         let max = responder.core().limits().max_subscriptions;
         let mut state = self.audience.0.lock();
         if state.weight() < max || state.legacy.names(&params.uri) {
@@ -501,7 +497,9 @@ impl Link {
         responder: &Responder,
     ) -> Result<(SubscribeRequestParams, Arc<Terms>), RpcError> {
         self.refuse_modern(request)?;
-        self.need(request, self.server.resource_updates)?;
+        // Clients without a session are told of no changes, and share this connection.
+        let tells = self.server.resource_updates && responder.peer().can_be_asked();
+        self.need(request, tells)?;
         let mut params: SubscribeRequestParams = read(request)?;
         let terms = self.terms(responder, params.meta.as_mut())?;
         check_uri(&params.uri)?;

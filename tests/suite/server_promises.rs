@@ -229,6 +229,73 @@ fn the_text_of_an_error_of_a_tool_is_for_the_host() {
 }
 
 #[test]
+fn a_value_that_is_no_json_is_told_to_who_gave_it() {
+    let unwritable = || BTreeMap::from([(vec![1_u8], 2_u8)]);
+    let (tell, told) = mpsc::channel();
+    let tell = Mutex::new(tell);
+    let server = Server::builder("s", "1")
+        .deferred_tool(Tool::new("given"), move |call| {
+            let answered = call.respond(Json(unwritable()));
+            _ = tell.lock().unwrap().send(answered);
+        })
+        .tool_with(Tool::new("asks"), move |_: Value, context: &Context| {
+            // It is left early, and what it gives then is nobody's.
+            _ = context.elicit("sure", form("Sure?"));
+            Json(unwritable())
+        })
+        .build()
+        .unwrap();
+    let mut raw = Raw::open(&server, LEGACY);
+    assert_eq!(
+        raw.error("tools/call", json!({"name": "given"}))["code"],
+        -32603
+    );
+    let error = told.recv_timeout(LONG).unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert!(
+        error.to_string().contains("the result of tool 'given'"),
+        "{error}"
+    );
+
+    let mut client = crate::played::play_client(&server, MODERN, json!({"elicitation": {}}));
+    client.request("tools/call", json!({"name": "asks"}));
+    let asked = client.script.receive();
+    assert!(asked["result"]["inputRequests"].is_object(), "{asked}");
+}
+
+#[test]
+fn a_hidden_tool_is_hidden_from_the_check_of_its_header_fields_too() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"region": {"type": "string", "x-mcp-header": "Region"}},
+    });
+    let tool = |name: &str| Tool::new(name).input_schema(JsonSchema::new(&schema).unwrap());
+    let server = Server::builder("s", "1")
+        .tool_with(tool("open"), |a: Value, _: &Context| a.to_string())
+        .tool_with(tool("hidden"), |a: Value, _: &Context| a.to_string())
+        .guard(|access: &Access<'_>| match access.primitive() {
+            Some(Primitive::Tool("hidden")) => Err(HandlerError::not_found()),
+            _ => Ok(()),
+        })
+        .build()
+        .unwrap();
+    let web = Web::new(&server);
+    let call = |name: &str| {
+        let answer = web.modern(
+            "tools/call",
+            json!({"name": name, "arguments": {"region": "here"}}),
+        );
+        (answer.status(), answer.message()["error"].clone())
+    };
+    let (status, error) = call("open");
+    assert_eq!((status, &error["code"]), (400, &json!(-32020)), "{error}");
+    let (status, error) = call("hidden");
+    let (as_status, mut as_error) = call("nowhere");
+    as_error["message"] = json!("unknown tool: hidden");
+    assert_eq!((status, error), (as_status, as_error));
+}
+
+#[test]
 fn a_hidden_resource_is_hidden_from_completion_too() {
     let server = Server::builder("s", "1")
         .resource(
@@ -330,7 +397,7 @@ fn clients_without_a_session_have_no_level_to_set() {
 }
 
 #[test]
-fn clients_without_a_session_take_no_subscriptions_from_others() {
+fn clients_without_a_session_are_promised_no_changes() {
     let server = Server::builder("s", "1")
         .resource(
             Resource::new("a:b", "r"),
@@ -338,12 +405,21 @@ fn clients_without_a_session_take_no_subscriptions_from_others() {
         )
         .build()
         .unwrap();
-    let web = Web::with(&server, HttpOptions::new().sessions(false).max_streams(2));
+    let web = Web::with(&server, HttpOptions::new().sessions(false));
     let version = [("MCP-Protocol-Version", LEGACY.as_str())];
-    for n in 0..4 {
-        let uri = format!("a:{n}");
-        let subscribe = json!({"jsonrpc": "2.0", "id": n, "method": "resources/subscribe", "params": {"uri": uri}});
-        web.post(&version, &subscribe).result();
+    let opened = web
+        .post(&version, &initialize(1, LEGACY, json!({})))
+        .result();
+    assert_eq!(
+        opened["capabilities"]["resources"],
+        json!({"listChanged": false})
+    );
+    // A subscription that is accepted takes a place from others, and is a promise.
+    for method in ["resources/subscribe", "resources/unsubscribe"] {
+        let subscribe =
+            json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": {"uri": "a:b"}});
+        let answer = web.post(&version, &subscribe);
+        assert_eq!(answer.message()["error"]["code"], -32601, "{method}");
     }
 }
 

@@ -79,13 +79,15 @@ fn text_of(value: &str) -> Option<Cow<'_, str>> {
 }
 
 /// Compares header fields and body of a request, in the order that the specification's rules lead to, and asks what the revision is.
+///
+/// What a tool's own fields lack is given back: it says that there is such a tool, which guards may hide from who calls it.
 pub(super) fn check(
     server: &Inner,
     http: &HttpRequest<'_>,
     request: &Request,
     envelope: &Envelope<'_>,
     meta: &Meta<'_>,
-) -> Result<(), RpcError> {
+) -> Result<Option<Box<RpcError>>, RpcError> {
     let version = meta.version();
     let header = http.value("MCP-Protocol-Version").map(field::decode);
     if let Some(version) = &version {
@@ -99,15 +101,13 @@ pub(super) fn check(
         "tasks/get" | "tasks/update" | "tasks/cancel" => envelope.task_id,
         _ => None,
     };
-    if let Some(name) = named.and_then(text_of) {
+    let name = named.and_then(text_of);
+    if let Some(name) = &name {
         compare(
             "Mcp-Name",
             http.value("Mcp-Name").map(field::decode).as_ref(),
-            &name,
+            name,
         )?;
-        if request.method() == method::TOOLS_CALL {
-            compare_parameters(server, http, &name, envelope.arguments)?;
-        }
     }
     let Some(version) = version else {
         return Err(missing("protocolVersion"));
@@ -119,7 +119,9 @@ pub(super) fn check(
     if meta.capabilities.is_none() {
         return Err(missing("clientCapabilities"));
     }
-    Ok(())
+    let tool = name.filter(|_| request.method() == method::TOOLS_CALL);
+    let compared = tool.map(|tool| compare_parameters(server, http, &tool, envelope.arguments));
+    Ok(compared.and_then(Result::err).map(Box::new))
 }
 
 /// The parameters that the tool's schema wants repeated in fields.

@@ -298,13 +298,17 @@ impl Served {
         let header = header_version(http);
         if let Some(checked) = self.check_if_modern(http, &request, &header) {
             return match checked {
-                Ok(()) => {
+                Ok(objection) => {
                     let response = match request.method() {
                         method::SUBSCRIPTIONS_LISTEN => bounded(response, principal.as_ref()),
                         _ => response,
                     };
                     let reply = self.reply(response, reply::modern_status);
-                    feed_apart(&self.modern, Message::Request(request), principal, reply);
+                    let origin = Origin {
+                        objection,
+                        ..apart(principal, reply)
+                    };
+                    self.modern.feed(Message::Request(request), &origin);
                     Ok(())
                 }
                 Err(error) => Err((refuse_request(&request, &error), response)),
@@ -319,25 +323,21 @@ impl Served {
         }
         match self.sessionless(&header) {
             Ok(connection) => {
-                feed_apart(
-                    connection,
-                    Message::Request(request),
-                    principal,
-                    self.reply(response, reply::legacy_status),
-                );
+                let origin = apart(principal, self.reply(response, reply::legacy_status));
+                connection.feed(Message::Request(request), &origin);
                 Ok(())
             }
             Err(refusal) => Err((refusal, response)),
         }
     }
 
-    /// Whether a request is of the modern era, and if so, whether its header fields and its body agree.
+    /// Whether a request is of the modern era, and if so, whether its header fields and its body agree, as [`modern::check`] says.
     fn check_if_modern(
         &self,
         http: &HttpRequest<'_>,
         request: &Request,
         header: &Version,
-    ) -> Option<std::result::Result<(), RpcError>> {
+    ) -> Option<std::result::Result<Option<Box<RpcError>>, RpcError>> {
         let envelope = Envelope::of(request.members());
         let meta = envelope.meta();
         let may_be_legacy = !matches!(header, Version::Other) && meta.version().is_none();
@@ -346,7 +346,7 @@ impl Served {
         }
         if request.method() == method::INITIALIZE && matches!(header, Version::None) {
             // An older client is told what is served (M-VER-S-11).
-            return Some(Ok(()));
+            return Some(Ok(None));
         }
         Some(modern::check(&self.server, http, request, &envelope, &meta))
     }
@@ -370,12 +370,8 @@ impl Served {
             let connection = Server::connection(&link)
                 .never_asking()
                 .open_fed(Box::new(Nowhere), Arc::new(Everybody(peer_name(http))));
-            feed_apart(
-                &connection,
-                Message::Request(request),
-                principal,
-                self.reply(response, reply::legacy_status),
-            );
+            let origin = apart(principal, self.reply(response, reply::legacy_status));
+            connection.feed(Message::Request(request), &origin);
             return Ok(());
         }
         let session = match self.open_session(http, principal.clone(), false) {
@@ -653,20 +649,14 @@ impl Served {
     }
 }
 
-/// Has a request served whose id means something to its client only.
-fn feed_apart(
-    connection: &Connection,
-    message: Message,
-    principal: Option<Principal>,
-    outlet: Arc<dyn Outlet>,
-) {
-    let origin = Origin {
+/// Where a request comes from whose id means something to its client only.
+fn apart(principal: Option<Principal>, outlet: Arc<dyn Outlet>) -> Origin {
+    Origin {
         outlet: Some(outlet),
         apart: true,
         principal,
         ..Origin::default()
-    };
-    connection.feed(message, &origin);
+    }
 }
 
 /// What `MCP-Protocol-Version` says.
