@@ -266,6 +266,28 @@ fn a_client_that_does_not_read_delays_nobody() {
     drop(writing.join().unwrap());
 }
 
+/// Pieces that follow each other go out together; that one waits for the next does not make the client one that doesn't read.
+#[test]
+fn what_is_held_back_for_a_moment_takes_no_room_from_others() {
+    // More than goes out together in any case.
+    let bound = 20 << 10;
+    let (listener, _gate, kept) = listen_to_all(limits(|limits| limits.max_stream_bytes = bound));
+    let mut client = Client::to(&listener);
+    client.get("/keep");
+    let mut response = kept.recv_timeout(LONG).unwrap();
+    response.begin(&events(), b"first").unwrap();
+    client.head();
+    let pieces = vec!["x".repeat(bound * 3 / 4); 8];
+    for piece in &pieces {
+        assert!(response.write(piece.as_bytes(), None).unwrap());
+    }
+    response.finish().unwrap();
+    assert_eq!(client.chunk(), "first");
+    for piece in &pieces {
+        assert_eq!(&client.chunk(), piece);
+    }
+}
+
 #[test]
 fn who_reads_nothing_for_long_is_broken_off() {
     let (listener, _gate, kept) = listen_to_all(limits(|limits| {

@@ -146,6 +146,10 @@ impl Stream {
             return Err(gone());
         }
         let begins = !state.begun && state.writer.is_some();
+        if begins && self.number > 0 {
+            // A client may lose the stream, and come back, as soon as it has read something.
+            session.remember(self);
+        }
         let mut event = Vec::with_capacity(text.len() + 32);
         let mut complaint = None;
         match &session.keeper {
@@ -177,9 +181,6 @@ impl Stream {
             Ok(false) | Err(_) => _ = self.gone.fetch_max(state.reader, Ordering::SeqCst),
         }
         drop(state);
-        if begins && self.number > 0 {
-            session.remember(self);
-        }
         if let (Some(keeper), Some(error)) = (&session.keeper, complaint) {
             keeper.report(&error);
         }

@@ -18,10 +18,11 @@ pub(crate) const QUIET: &[u8] = b": keep-alive\n\n";
 pub(crate) fn write_event(out: &mut Vec<u8>, id: Option<&str>, message: &[u8]) {
     write_id(out, id);
     out.extend_from_slice(b"data: ");
-    let start = out.len();
+    let mut start = out.len();
     out.extend_from_slice(message);
     while let Some(at) = memchr::memchr2(b'\n', b'\r', &out[start..]) {
-        out[start + at] = b' ';
+        start += at;
+        out[start] = b' ';
     }
     out.extend_from_slice(b"\n\n");
 }

@@ -37,6 +37,8 @@ pub(crate) struct EventReader {
     data: Vec<u8>,
     data_len: usize,
     has_data: bool,
+    /// The id that the event has which is being read.
+    id: Option<String>,
     last_id: String,
     retry: Option<Duration>,
     comments: u64,
@@ -60,13 +62,14 @@ impl EventReader {
             data: Vec::new(),
             data_len: 0,
             has_data: false,
+            id: None,
             last_id: String::new(),
             retry: None,
             comments: 0,
         }
     }
 
-    /// The id of the last event that had one: where to go on from. Empty when there is none.
+    /// The id of the last event that had one and came whole: where to go on from. Empty when there is none.
     pub(crate) fn last_id(&self) -> &str {
         &self.last_id
     }
@@ -165,7 +168,7 @@ impl EventReader {
             b"event" => self.name = word().unwrap_or_default(),
             b"id" => {
                 if let Some(id) = word() {
-                    self.last_id = id;
+                    self.id = Some(id);
                 }
             }
             b"retry" => {
@@ -179,6 +182,9 @@ impl EventReader {
     }
 
     fn end_event(&mut self) -> Option<Item> {
+        if let Some(id) = self.id.take() {
+            self.last_id = id;
+        }
         let item = match (self.has_data, self.data_len > self.max_bytes) {
             (true, true) => Some(Item::TooLong(self.data_len)),
             // Priming events have an id and no data.
@@ -200,6 +206,7 @@ impl EventReader {
     }
 
     fn clear_event(&mut self) {
+        self.id = None;
         self.name.clear();
         self.data.clear();
         (self.data_len, self.has_data) = (0, false);
@@ -296,6 +303,17 @@ mod tests {
         assert_eq!(items[1], "message=a");
         assert_eq!(reader.last_id(), "");
         assert!(reader.line.capacity() < 1000);
+    }
+
+    // Who went on from it would never get it.
+    #[test]
+    fn an_event_that_did_not_come_whole_is_not_where_to_go_on_from() {
+        let mut reader = check("id: 7\ndata: a\n\nid: 8\ndata: b\n", &["message=a"]);
+        assert_eq!(reader.last_id(), "7");
+        reader.start_anew();
+        let flow = reader.push(b"data: c\n\n", &mut |_| ControlFlow::Continue(()));
+        assert!(flow.is_continue());
+        assert_eq!(reader.last_id(), "7");
     }
 
     #[test]

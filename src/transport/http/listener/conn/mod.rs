@@ -456,6 +456,11 @@ impl Conn {
 }
 
 impl State {
+    /// How many bytes wait to be sent.
+    fn kept(&self) -> usize {
+        self.outbox.len() - self.sent
+    }
+
     /// Whether the whole response has gone out.
     fn is_out(&self) -> bool {
         self.outbox.is_empty()

@@ -86,12 +86,21 @@ impl Conn {
         if self.hold(&mut state, parts, Instant::now()) {
             return Ok(true);
         }
+        let fits = |state: &State| {
+            let kept = state.kept();
+            kept == 0 || kept.saturating_add(len) <= self.shared.limits.max_stream_bytes
+        };
         loop {
-            if state.together_until.is_none() && self.flush(&mut state).is_err() {
+            let sent = match state.together_until {
+                None => self.flush(&mut state),
+                Some(_) if fits(&state) => Ok(()),
+                // That it was held back does not say that the client reads too slowly.
+                Some(_) => self.send_together(&mut state),
+            };
+            if sent.is_err() {
                 return self.fail(state).map(|()| false);
             }
-            let kept = state.outbox.len() - state.sent;
-            if kept == 0 || kept.saturating_add(len) <= self.shared.limits.max_stream_bytes {
+            if fits(&state) {
                 break;
             }
             let Some(deadline) = deadline else {
@@ -99,6 +108,7 @@ impl Conn {
             };
             if Instant::now() >= deadline {
                 let remote = self.remote.map_or_else(String::new, |at| format!(" {at}"));
+                let kept = state.kept();
                 let text =
                     format!("the HTTP client{remote} does not read: {kept} bytes wait for it");
                 return Err(Error::new(ErrorKind::Timeout, text));
