@@ -93,6 +93,27 @@ static void writes(void)
     mcplink_writer_free(w);
 }
 
+/* Here rather than in the suite: what its other crates need has numbers read in this way. */
+static void reads_doubles_exactly(void)
+{
+    static const struct {
+        const char *text;
+        double number;
+    } cases[] = {
+        { "52.520006599999995", 52.520006599999995 },
+        { "13.404953999999998", 13.404953999999998 },
+        { "-122.41941550000001", -122.41941550000001 },
+        { "2.2250738585072011e-308", 2.2250738585072011e-308 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        mcplink_json_t *doc = NULL;
+        mcplink_error_t *err = NULL;
+        CHECK_STATUS(mcplink_json_parse(cases[i].text, MCPLINK_NUL, &doc, &err), MCPLINK_OK, err);
+        CHECK(mcplink_json_f64(doc) == cases[i].number);
+        mcplink_json_free(doc);
+    }
+}
+
 static void takes_null(void)
 {
     mcplink_json_t *doc = NULL;
@@ -124,6 +145,7 @@ int main(void)
     reads();
     refuses();
     writes();
+    reads_doubles_exactly();
     takes_null();
     return 0;
 }
