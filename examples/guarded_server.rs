@@ -10,11 +10,6 @@ use std::time::Duration;
 use mcplink::schema::Tool;
 use mcplink::server::http::{Dpop, HttpOptions, JwtVerifier, ResourceServer};
 use mcplink::server::{Context, Primitive, Server, StateKey};
-use schemars::JsonSchema;
-use serde::Deserialize;
-
-#[derive(Deserialize, JsonSchema)]
-struct Nothing {}
 
 fn who(context: &Context) -> String {
     context.principal().unwrap_or_default().to_owned()
@@ -22,11 +17,9 @@ fn who(context: &Context) -> String {
 
 fn server() -> mcplink::Result<Server> {
     Server::builder("guarded", "1.0")
-        .tool(
-            "whoami",
-            "Says who asks",
-            |_: Nothing, context: &Context| who(context),
-        )
+        .tool("whoami", "Says who asks", |(): (), context: &Context| {
+            who(context)
+        })
         .tool_with(
             Tool::new("write").description("Writes for the user, who has to allow it"),
             |_: serde_json::Value, context: &Context| format!("written for {}", who(context)),

@@ -24,9 +24,6 @@ struct Sum {
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct Nothing {}
-
-#[derive(Deserialize, JsonSchema)]
 struct Steps {
     /// How many steps to take.
     steps: u32,
@@ -44,7 +41,7 @@ fn add(args: Summands, _: &Context) -> Json<Sum> {
     })
 }
 
-fn fail(_: Nothing, _: &Context) -> Result<(), ToolError> {
+fn fail((): (), _: &Context) -> Result<(), ToolError> {
     Err(ToolError::new("it failed on purpose"))
 }
 

@@ -299,7 +299,8 @@ impl ServerBuilder {
         self
     }
 
-    /// Adds a tool that takes its arguments as `A`, whose JSON Schema is derived, and so is that of a [`Json`](super::Json) result.
+    /// Adds a tool that takes its arguments as `A`, whose JSON Schema is derived, and so is that of a [`Json`](super::Json) result. One that
+    /// needs none takes `()`.
     ///
     /// # Examples
     ///
@@ -330,7 +331,7 @@ impl ServerBuilder {
         A: DeserializeOwned + schemars::JsonSchema,
         R: ToolOutput,
     {
-        match output::schema_of::<A>() {
+        match output::schema_of_arguments::<A>() {
             Ok(schema) => {
                 let mut tool = Tool::new(name)
                     .description(description)

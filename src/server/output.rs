@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+#[cfg(feature = "schemars")]
+use serde_json::json;
 
 use super::asking::AskError;
 use super::call::ToolCall;
@@ -117,6 +119,18 @@ fn structured(value: &impl Serialize) -> Result<CallToolResult, ToolError> {
 #[cfg(feature = "schemars")]
 pub(super) fn schema_of<T: schemars::JsonSchema>() -> crate::error::Result<JsonSchema> {
     JsonSchema::new(&schemars::schema_for!(T))
+}
+
+/// The JSON Schema of a type as that of arguments, which are always an object: nothing is one without members.
+///
+/// Spec: Server Features, Tools, "Tool" (2025-11-25, 2026-07-28).
+#[cfg(feature = "schemars")]
+pub(super) fn schema_of_arguments<T: schemars::JsonSchema>() -> crate::error::Result<JsonSchema> {
+    let schema = schemars::schema_for!(T);
+    if schema.get("type") == Some(&json!("null")) {
+        return JsonSchema::new(&json!({"type": "object", "additionalProperties": false}));
+    }
+    JsonSchema::new(&schema)
 }
 
 /// Why a tool failed.

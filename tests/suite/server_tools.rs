@@ -115,6 +115,33 @@ fn bad_arguments_are_for_the_model_and_a_bad_shape_is_not() {
     }
 }
 
+#[cfg(feature = "schemars")]
+#[test]
+fn a_tool_without_arguments_takes_nothing() {
+    #[derive(serde::Deserialize)]
+    struct Nothing;
+    let server = Server::builder("s", "1")
+        .tool("derived", "Takes none", |(): (), _: &Context| "ran")
+        .tool_with(Tool::new("any"), |Nothing: Nothing, _: &Context| "ran")
+        .build()
+        .unwrap();
+    let mut client = ScriptedClient::of(&server);
+    let tools = client.ask_modern("tools/list", json!({}))["result"]["tools"].take();
+    let tools = tools.as_array().unwrap();
+    let derived = tools.iter().find(|tool| tool["name"] == "derived").unwrap();
+    let none = json!({"type": "object", "additionalProperties": false});
+    assert_eq!(derived["inputSchema"], none);
+    for name in ["derived", "any"] {
+        for params in [
+            json!({"name": name}),
+            json!({"name": name, "arguments": {}}),
+        ] {
+            let answer = client.ask_modern("tools/call", params);
+            assert_eq!(answer["result"]["content"][0]["text"], "ran", "{answer}");
+        }
+    }
+}
+
 // lessons 7.3, 8.1
 #[test]
 fn deferred_calls_are_answered_from_any_thread_in_any_order() {
