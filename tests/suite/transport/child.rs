@@ -1,6 +1,7 @@
 //! A conversation with a child, and what is told when it ends by itself.
 
 use std::os::fd::AsRawFd;
+use std::path::PathBuf;
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -81,6 +82,18 @@ fn the_program_is_looked_for_in_the_path_it_is_given() {
     let error = try_open(Child::new("cat").env("PATH", "/nowhere")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Spawn);
     assert!(error.to_string().contains("/nowhere"), "{error}");
+}
+
+#[test]
+fn a_relative_directory_in_the_path_counts_from_ours() {
+    let here = std::env::current_dir().unwrap();
+    let root: PathBuf = here.components().skip(1).map(|_| "..").collect();
+    let child = Child::new("cat")
+        .env("PATH", root.join("bin"))
+        .current_dir(env!("CARGO_TARGET_TMPDIR"));
+    let mut halves = open(child);
+    send(&mut halves, "x").unwrap();
+    assert_eq!(receive(&mut halves), "x");
 }
 
 #[test]

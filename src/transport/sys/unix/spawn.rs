@@ -89,15 +89,19 @@ fn refusal(command: &Command<'_>, error: io::Error) -> Error {
     Error::io(doing, error).with_kind(ErrorKind::Spawn)
 }
 
-/// The file to run: a name without a slash is looked for in the child's own PATH, or ours if it is given none.
+/// The file to run. A relative path counts from our directory, not from the one the child is started in.
 fn find(command: &Command<'_>) -> Result<PathBuf> {
-    let program = Path::new(command.program);
-    if command.program.as_bytes().contains(&b'/') {
-        // A relative path counts from our directory, not from the one the child is started in.
-        return std::path::absolute(program).map_err(|error| {
-            Error::io("finding the working directory", error).with_kind(ErrorKind::Spawn)
-        });
-    }
+    let file = match command.program.as_bytes().contains(&b'/') {
+        true => PathBuf::from(command.program),
+        false => search(command)?,
+    };
+    std::path::absolute(file).map_err(|error| {
+        Error::io("finding the working directory", error).with_kind(ErrorKind::Spawn)
+    })
+}
+
+/// A name without a slash is looked for in the child's own PATH, or ours if it is given none.
+fn search(command: &Command<'_>) -> Result<PathBuf> {
     let own = command.env.iter().find(|(name, _)| name == "PATH");
     let path = match own {
         Some((_, path)) => path.clone(),
@@ -105,10 +109,10 @@ fn find(command: &Command<'_>) -> Result<PathBuf> {
     };
     let is_program = |file: &PathBuf| file.is_file() && is_executable(file);
     std::env::split_paths(&path)
-        .map(|directory| directory.join(program))
+        .map(|directory| directory.join(command.program))
         .find(is_program)
         .ok_or_else(|| {
-            let (name, path) = (program.display(), path.display());
+            let (name, path) = (command.program.display(), path.display());
             let text = format!("can't start '{name}': there is no such program in PATH ({path}); give its full path or set PATH with env()");
             Error::new(ErrorKind::Spawn, text)
         })
