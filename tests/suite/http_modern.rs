@@ -225,6 +225,15 @@ fn parameters_are_repeated_in_fields() {
     );
     assert_eq!(call(json!({}), &[("Mcp-Param-Other", "ignored")]), 200);
     assert_eq!(call(json!({"region": null}), &[]), 200);
+    // Who looks at it on the way would believe it.
+    for arguments in [json!({}), json!({"region": null})] {
+        assert_eq!(call(arguments, &[("Mcp-Param-Region", "north")]), 400);
+    }
+    let twice = [("Mcp-Param-Region", "a"), ("mcp-param-region", "b")];
+    assert_eq!(call(json!({"region": "a"}), &twice), 400);
+    assert_eq!(call(json!({"region": "a"}), &twice[..1]), 200);
+    let names = [("Mcp-Name", "other")];
+    assert_eq!(call(json!({}), &names), 400);
     for (depth, field, status) in [
         (json!(42), "42", 200),
         (json!(42), "42.0", 200),

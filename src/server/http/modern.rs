@@ -89,12 +89,10 @@ pub(super) fn check(
     meta: &Meta<'_>,
 ) -> Result<Option<Box<RpcError>>, RpcError> {
     let version = meta.version();
-    let header = http.value("MCP-Protocol-Version").map(field::decode);
     if let Some(version) = &version {
-        compare("MCP-Protocol-Version", header.as_ref(), version)?;
+        compare(http, "MCP-Protocol-Version", version)?;
     }
-    let method = http.value("Mcp-Method").map(field::decode);
-    compare("Mcp-Method", method.as_ref(), request.method())?;
+    compare(http, "Mcp-Method", request.method())?;
     let named = match request.method() {
         method::TOOLS_CALL | method::PROMPTS_GET => envelope.name,
         method::RESOURCES_READ => envelope.uri,
@@ -103,11 +101,7 @@ pub(super) fn check(
     };
     let name = named.and_then(text_of);
     if let Some(name) = &name {
-        compare(
-            "Mcp-Name",
-            http.value("Mcp-Name").map(field::decode).as_ref(),
-            name,
-        )?;
+        compare(http, "Mcp-Name", name)?;
     }
     let Some(version) = version else {
         return Err(missing("protocolVersion"));
@@ -144,18 +138,19 @@ fn compare_parameters(
         .unwrap_or_default();
     for parameter in mirrored {
         let name = format!("{}{}", field::PARAM_PREFIX, parameter.field);
-        let value = http.value(&name).map(field::decode);
+        let value = said(http, &name);
         let expected = parameter.of(&arguments);
-        let said = match (&expected, &value) {
-            (Mirror::Absent, _) => true,
+        let agrees = match (&expected, &value) {
+            (Mirror::Absent, None) => true,
             (_, Some(Some(value))) => expected.is_said_by(value),
             _ => false,
         };
-        if !said {
+        if !agrees {
             let why = match (&expected, &value) {
                 (Mirror::Impossible(why), _) => why,
                 (_, None) => "it is missing",
-                (_, Some(None)) => "it can't be decoded",
+                (_, Some(None)) => UNREADABLE,
+                (Mirror::Absent, _) => "there is no such argument",
                 _ => "it says something else",
             };
             return Err(mismatch(&format!(
@@ -168,17 +163,29 @@ fn compare_parameters(
     Ok(())
 }
 
-fn compare(name: &str, header: Option<&Option<Cow<'_, str>>>, body: &str) -> Result<(), RpcError> {
-    match header {
+/// What a field says; nothing that can be read if it is there more than once, since who looks at it on the way may have read another one.
+fn said<'a>(http: &HttpRequest<'a>, name: &str) -> Option<Option<Cow<'a, str>>> {
+    let mut values = http.values(name);
+    let value = values.next()?;
+    Some(field::decode(value).filter(|_| values.next().is_none()))
+}
+
+/// Why a field that is there says nothing.
+const UNREADABLE: &str = "it can't be decoded, or is there more than once";
+
+fn compare(http: &HttpRequest<'_>, name: &str, body: &str) -> Result<(), RpcError> {
+    match said(http, name) {
         Some(Some(value)) if value == body => Ok(()),
         None => Err(mismatch(&format!(
             "header {name} is missing: it has to say '{}'",
             Excerpt(body)
         ))),
-        Some(None) => Err(mismatch(&format!("header {name} can't be decoded"))),
+        Some(None) => Err(mismatch(&format!(
+            "header {name} says nothing: {UNREADABLE}"
+        ))),
         Some(Some(value)) => Err(mismatch(&format!(
             "header {name} says '{}', the body '{}'",
-            Excerpt(value),
+            Excerpt(&value),
             Excerpt(body)
         ))),
     }
