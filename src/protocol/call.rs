@@ -461,7 +461,7 @@ impl Call<'_> {
         let (core, waiter, on_progress) = (self.core, &mut self.waiter, &mut options.on_progress);
         let mut seen = None;
         // Takes what is there, up to the outcome.
-        let mut take = || {
+        let mut take = |waiter: &mut Waiter| {
             while let Some(found) = waiter.take() {
                 match found {
                     Found::Outcome(outcome) => return Some(outcome),
@@ -483,15 +483,15 @@ impl Call<'_> {
         };
         let mut outcome = None;
         let carried = carrier.exchange(&message, &ticket, &mut |received| {
-            core.take_carried(received);
-            outcome = take();
+            core.take_carried(received, Some(waiter));
+            outcome = take(waiter);
             match outcome {
                 Some(_) => ControlFlow::Break(()),
                 None => ControlFlow::Continue(()),
             }
         });
         // It may have come by another way, as the end of the connection does.
-        let outcome = outcome.or_else(take);
+        let outcome = outcome.or_else(|| take(waiter));
         self.deadline = *patience.deadline.lock();
         match (outcome, carried) {
             (Some(outcome), _) => Ok(outcome),

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::super::cancel::CancelToken;
 use super::super::log::{LogHook, LogLevel, tell};
-use super::super::outgoing::Outcome;
+use super::super::outgoing::{Outcome, There, Waiter};
 use super::routing::Taken;
 use super::{Core, STANDING, Standing};
 use crate::error::{Error, ErrorKind, Result, Span};
@@ -70,15 +70,20 @@ impl Core {
         self.carrier.as_ref()
     }
 
-    /// Takes in what came while this thread waits for an answer.
-    pub(in crate::protocol) fn take_carried(self: &Arc<Self>, received: Received) {
+    /// Takes in what came while this thread waits for an answer. A caller keeps its own progress.
+    pub(in crate::protocol) fn take_carried(
+        self: &Arc<Self>,
+        received: Received,
+        reader: Option<&mut Waiter>,
+    ) {
         let outer = STANDING.replace(Standing::Reading(self.address()));
         let taken = self.take(received);
         STANDING.set(outer);
         let Some(taken) = taken else { return };
         let asks_nothing = matches!(taken, Taken::Progress(..));
-        // Progress of the same call may come by several streams at once: the slot has it in the order in which it came.
-        self.hand_on(taken, None);
+        // Progress of the same call may come by several streams at once: what is in the slot came before.
+        let reader = reader.filter(|reader| reader.slot.look() == There::Nothing);
+        self.hand_on(taken, reader);
         if asks_nothing {
             return;
         }
@@ -102,7 +107,7 @@ impl Core {
         let (core, ticket) = (Arc::clone(self), Arc::clone(ticket));
         let hands = self.engine().crew.push_own(Box::new(move || {
             let carried = carrier.exchange(&message, &ticket, &mut |received| {
-                core.take_carried(received);
+                core.take_carried(received, None);
                 if core.engine().calls.is_owed(id) {
                     ControlFlow::Continue(())
                 } else {
@@ -130,7 +135,7 @@ impl Core {
         let core = Arc::clone(self);
         let hands = self.engine().crew.push_own(Box::new(move || {
             let listened = carrier.listen(&mut || _ = settled.send(()), &mut |received| {
-                core.take_carried(received);
+                core.take_carried(received, None);
                 ControlFlow::Continue(())
             });
             if let Err(error) = listened {
@@ -174,7 +179,7 @@ impl Core {
                     _ = settled.send(Ok(()));
                 },
                 &mut |received| {
-                    core.take_carried(received);
+                    core.take_carried(received, None);
                     ControlFlow::Continue(())
                 },
             );

@@ -6,6 +6,7 @@
 //!
 //! Spec: HTML Living Standard, section 9.2.6, "Interpreting an event stream".
 
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ pub(crate) enum Item {
     /// An event with data.
     Event {
         /// What kind, `message` if it does not say.
-        name: String,
+        name: Cow<'static, str>,
         data: Vec<u8>,
     },
     /// An event that exceeded the limit: so many bytes of data were dropped.
@@ -26,14 +27,14 @@ pub(crate) enum Item {
 #[derive(Debug)]
 pub(crate) struct EventReader {
     max_bytes: usize,
-    /// The line that has not ended yet.
+    /// The line that has not ended yet. One that comes in one piece is read where it is.
     line: Vec<u8>,
     /// How long that line would be: more than its length when it is being dropped.
     line_len: usize,
     /// The last piece ended with CR: a LF that follows belongs to it.
     after_cr: bool,
     at_start: bool,
-    name: String,
+    name: Cow<'static, str>,
     data: Vec<u8>,
     data_len: usize,
     has_data: bool,
@@ -45,7 +46,7 @@ pub(crate) struct EventReader {
 }
 
 /// The name of an event that says none.
-const MESSAGE: &str = "message";
+const MESSAGE: Cow<'static, str> = Cow::Borrowed("message");
 
 /// Names and ids are no longer than this; a longer one counts as not given.
 const MAX_WORD: usize = 4096;
@@ -58,7 +59,7 @@ impl EventReader {
             line_len: 0,
             after_cr: false,
             at_start: true,
-            name: String::new(),
+            name: MESSAGE,
             data: Vec::new(),
             data_len: 0,
             has_data: false,
@@ -107,10 +108,16 @@ impl EventReader {
                 self.keep(piece);
                 break;
             };
-            self.keep(&piece[..end]);
+            let line = &piece[..end];
             self.after_cr = piece[end] == b'\r';
             piece = &piece[end + 1..];
-            if let Some(item) = self.end_line() {
+            let item = if self.line_len == 0 {
+                self.take_line(line, true)
+            } else {
+                self.keep(line);
+                self.end_line()
+            };
+            if let Some(item) = item {
                 take(item)?;
             }
         }
@@ -127,24 +134,27 @@ impl EventReader {
     fn end_line(&mut self) -> Option<Item> {
         let mut line = std::mem::take(&mut self.line);
         let whole = std::mem::take(&mut self.line_len) == line.len();
-        let text = match line.strip_prefix("\u{feff}".as_bytes()) {
-            Some(rest) if self.at_start => rest,
-            _ => &line[..],
-        };
-        self.at_start = false;
-        let item = if text.is_empty() {
-            self.end_event()
-        } else {
-            let (field, value) = match memchr::memchr(b':', text) {
-                Some(at) => (&text[..at], &text[at + 1..]),
-                None => (text, &[][..]),
-            };
-            self.field(field, value.strip_prefix(b" ").unwrap_or(value), whole);
-            None
-        };
+        let item = self.take_line(&line, whole);
         line.clear();
         self.line = line;
         item
+    }
+
+    fn take_line(&mut self, line: &[u8], whole: bool) -> Option<Item> {
+        let text = match line.strip_prefix("\u{feff}".as_bytes()) {
+            Some(rest) if self.at_start => rest,
+            _ => line,
+        };
+        self.at_start = false;
+        if text.is_empty() {
+            return self.end_event();
+        }
+        let (field, value) = match memchr::memchr(b':', text) {
+            Some(at) => (&text[..at], &text[at + 1..]),
+            None => (text, &[][..]),
+        };
+        self.field(field, value.strip_prefix(b" ").unwrap_or(value), whole);
+        None
     }
 
     fn field(&mut self, field: &[u8], value: &[u8], whole: bool) {
@@ -165,7 +175,12 @@ impl EventReader {
                 }
                 self.has_data = true;
             }
-            b"event" => self.name = word().unwrap_or_default(),
+            b"event" if value == MESSAGE.as_bytes() => self.name = MESSAGE,
+            b"event" => {
+                self.name = word()
+                    .filter(|name| !name.is_empty())
+                    .map_or(MESSAGE, Cow::Owned)
+            }
             b"id" => {
                 if let Some(id) = word() {
                     self.id = Some(id);
@@ -188,17 +203,10 @@ impl EventReader {
         let item = match (self.has_data, self.data_len > self.max_bytes) {
             (true, true) => Some(Item::TooLong(self.data_len)),
             // Priming events have an id and no data.
-            (true, false) if !self.data.is_empty() => {
-                let name = std::mem::take(&mut self.name);
-                Some(Item::Event {
-                    name: if name.is_empty() {
-                        MESSAGE.to_owned()
-                    } else {
-                        name
-                    },
-                    data: std::mem::take(&mut self.data),
-                })
-            }
+            (true, false) if !self.data.is_empty() => Some(Item::Event {
+                name: std::mem::replace(&mut self.name, MESSAGE),
+                data: std::mem::take(&mut self.data),
+            }),
             _ => None,
         };
         self.clear_event();
@@ -207,7 +215,7 @@ impl EventReader {
 
     fn clear_event(&mut self) {
         self.id = None;
-        self.name.clear();
+        self.name = MESSAGE;
         self.data.clear();
         (self.data_len, self.has_data) = (0, false);
     }
