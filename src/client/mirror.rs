@@ -7,12 +7,12 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use super::Client;
 use super::cache::Topic;
 use super::link::Generation;
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result};
+use crate::jsonrpc::members::{Members, read_beside};
 use crate::protocol::{CallOptions, LogLevel};
 use crate::schema::{ProtocolVersion, Tool, method};
 use crate::sync::Mutex;
@@ -51,17 +51,12 @@ impl Mirrors {
     }
 
     /// Adds the fields of a tool's parameters that have values.
-    fn write(
-        &self,
-        tool: &str,
-        arguments: Option<&RawValue>,
-        fields: &mut Vec<Field>,
-    ) -> Result<()> {
+    fn write(&self, tool: &str, arguments: Option<&str>, fields: &mut Vec<Field>) -> Result<()> {
         let tools = self.0.lock();
         let (Some(mirrored), Some(arguments)) = (tools.get(tool), arguments) else {
             return Ok(());
         };
-        let Ok(Value::Object(arguments)) = serde_json::from_str(arguments.get()) else {
+        let Ok(Value::Object(arguments)) = serde_json::from_str(arguments) else {
             return Ok(());
         };
         for parameter in mirrored {
@@ -113,8 +108,6 @@ impl Generation {
             uri: Option<Cow<'a, str>>,
             #[serde(borrow, default, rename = "taskId")]
             task_id: Option<Cow<'a, str>>,
-            #[serde(borrow, default)]
-            arguments: Option<&'a RawValue>,
         }
         let mut fields = standard(self.revision, method);
         let is_tool = method == method::TOOLS_CALL;
@@ -126,7 +119,9 @@ impl Generation {
             method::TASKS_CANCEL,
         ];
         if is_tool || is_named.contains(&method) {
-            let named: Named<'_> = serde_json::from_str(params).map_err(|error| {
+            // They were just written as JSON.
+            let read = read_beside::<Named<'_>, 1>(Members::of(params), ["arguments"]);
+            let (named, [arguments]) = read.map_err(|error| {
                 let text =
                     format!("params of {method} can't be repeated in header fields: {error}");
                 Error::new(ErrorKind::Invalid, text)
@@ -139,7 +134,7 @@ impl Generation {
             if let Some(name) = &name {
                 fields.push((Cow::Borrowed("mcp-name"), field::encode(name).into_owned()));
                 if is_tool {
-                    self.mirrors.write(name, named.arguments, &mut fields)?;
+                    self.mirrors.write(name, arguments, &mut fields)?;
                 }
             }
         }

@@ -24,8 +24,19 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_
 /// What came of a call.
 pub(super) struct Answer {
     pub(super) result: RawResult,
+    /// Of the legacy era none says so.
+    pub(super) is_task: bool,
     /// Whether the server asked for something first.
     pub(super) asked: bool,
+}
+
+/// What one round came to.
+enum Round {
+    /// The result is complete, or a task.
+    Over {
+        is_task: bool,
+    },
+    Asked(Asked),
 }
 
 /// What a server needs first: of an [`InputRequiredResult`](crate::schema::InputRequiredResult) what is to be answered.
@@ -99,9 +110,15 @@ impl Client {
         let (generation, cancel) = (self.0.link.generation(), options.cancel_token());
         let mut pause = PAUSES.0;
         for round in 0..MAX_ROUNDS {
-            let Some(asked) = self.input_required(method, &result)? else {
-                let asked = round > 0;
-                return Ok(Answer { result, asked });
+            let asked = match self.judge_round(method, &result)? {
+                Round::Asked(asked) => asked,
+                Round::Over { is_task } => {
+                    return Ok(Answer {
+                        result,
+                        is_task,
+                        asked: round > 0,
+                    });
+                }
             };
             let answers = asked.input_requests.as_ref().map(|asked| {
                 let asked: Vec<_> = asked.iter().collect();
@@ -139,12 +156,13 @@ impl Client {
                 )
                 .map_err(|error| error.sent(true))?;
         }
-        match self.input_required(method, &result)? {
-            None => Ok(Answer {
+        match self.judge_round(method, &result)? {
+            Round::Over { is_task } => Ok(Answer {
                 result,
+                is_task,
                 asked: true,
             }),
-            Some(_) => {
+            Round::Asked(_) => {
                 let text = format!(
                     "{}: the server asks on after {MAX_ROUNDS} rounds",
                     self.during(method)
@@ -154,17 +172,18 @@ impl Client {
         }
     }
 
-    /// What the server needs first; `None` when the result is complete.
-    fn input_required(&self, method: &str, result: &str) -> Result<Option<Asked>> {
+    /// Whether the server needs something first.
+    fn judge_round(&self, method: &str, result: &str) -> Result<Round> {
+        let over = |is_task| Ok(Round::Over { is_task });
         if self.revision().is_legacy() {
-            return Ok(None);
+            return over(false);
         }
         let broken = |text: String| Error::new(ErrorKind::Protocol, text).sent(true);
         let kind = ResultType::of(result)
             .map_err(|error| error.context(self.during(method)).sent(true))?;
         match kind {
-            ResultType::Complete => Ok(None),
-            ResultType::Task if method == method::TOOLS_CALL && self.takes_tasks() => Ok(None),
+            ResultType::Complete => over(false),
+            ResultType::Task if method == method::TOOLS_CALL && self.takes_tasks() => over(true),
             ResultType::InputRequired if may_ask(method) => {
                 let asked = serde_json::from_str::<Asked>(result).map_err(|error| {
                     broken(format!(
@@ -173,7 +192,7 @@ impl Client {
                     ))
                 })?;
                 if asked.input_requests.is_some() || asked.request_state.is_some() {
-                    Ok(Some(asked))
+                    Ok(Round::Asked(asked))
                 } else {
                     Err(broken(format!(
                         "{}: input is required, but none is named",

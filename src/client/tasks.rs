@@ -21,9 +21,8 @@ use crate::jsonrpc::RawResult;
 use crate::protocol::CallOptions;
 use crate::schema::json::millis;
 use crate::schema::{
-    CallToolRequestParams, CallToolResult, CreateTaskResult, EmptyResult, JsonObject, ResultType,
-    Task, TaskMetadata, TaskRequestParams, TaskStatus, TaskSupport, UpdateTaskRequestParams,
-    method,
+    CallToolRequestParams, CallToolResult, CreateTaskResult, EmptyResult, JsonObject, Task,
+    TaskMetadata, TaskRequestParams, TaskStatus, TaskSupport, UpdateTaskRequestParams, method,
 };
 
 /// How long to wait between two looks at a task when the server does not say, and the shortest and longest wait that it may ask for.
@@ -213,7 +212,7 @@ impl Client {
             let created: CreateTaskResult = self.decode(method::TOOLS_CALL, &answer.result)?;
             (created.task.task_id.clone(), Seen::from(created.task))
         } else {
-            if ResultType::of(&answer.result)? != ResultType::Task {
+            if !answer.is_task {
                 return Ok(Called::Result(answer.result));
             }
             let created: Detailed = self.decode(method::TOOLS_CALL, &answer.result)?;

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
-
 use super::json::{Count, Extra, millis};
 use super::meta::ResultMetaObject;
 use super::version::{FitTo, ProtocolVersion};
 use crate::error::{Error, ErrorKind, Result};
+use crate::jsonrpc::members::Members;
 
 open_enum! {
     /// Which kind of result a result is. Since 2026-07-28; absent means complete.
@@ -25,28 +24,25 @@ open_enum! {
 }
 
 impl ResultType {
-    /// Reads only the `resultType` of a result's JSON text; [`Complete`](Self::Complete) when there is none.
+    /// Reads only the `resultType` of a result's JSON text; [`Complete`](Self::Complete) when there is none. All else is passed over.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Protocol`] when the text is not an object or its `resultType` is not a string.
+    /// [`ErrorKind::Protocol`] when the text is not an object, or its `resultType` is not a string or there twice.
     pub fn of(json: &str) -> Result<Self> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Head {
-            #[serde(default)]
-            result_type: Option<ResultType>,
+        let broken = |why: &str| Err(Error::new(ErrorKind::Protocol, why));
+        if !json.trim_ascii_start().starts_with('{') {
+            return broken("result is not an object");
         }
-        if !json.trim_start().starts_with('{') {
-            return Err(Error::new(ErrorKind::Protocol, "result is not an object"));
+        let mut kinds = Members::of(json).filter(|(key, _)| key == "resultType");
+        match (kinds.next(), kinds.next()) {
+            (None, _) => Ok(Self::Complete),
+            (Some((_, kind)), None) => match serde_json::from_str::<Option<Self>>(kind) {
+                Ok(kind) => Ok(kind.unwrap_or(Self::Complete)),
+                Err(error) => broken(&format!("resultType can't be read: {error}")),
+            },
+            (Some(_), Some(_)) => broken("result has more than one resultType"),
         }
-        let head = serde_json::from_str::<Head>(json).map_err(|error| {
-            Error::new(
-                ErrorKind::Protocol,
-                format!("result can't be read: {error}"),
-            )
-        })?;
-        Ok(head.result_type.unwrap_or(Self::Complete))
     }
 }
 
@@ -156,7 +152,14 @@ mod tests {
             Some("input_required"),
         );
         check(r#"{"resultType":"later"}"#, Some("later"));
+        check(r#"{"resultType":null}"#, Some("complete"));
+        check(
+            r#"{"a":{"resultType":"task"},"b":"\"resultType\":1"}"#,
+            Some("complete"),
+        );
+        check(r#"{"result\u0054ype":"task"}"#, Some("task"));
         check(r#"{"resultType":1}"#, None);
+        check(r#"{"resultType":"task","resultType":"task"}"#, None);
         check("[]", None);
         check("null", None);
     }
