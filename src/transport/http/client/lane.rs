@@ -3,6 +3,7 @@
 //! A lane is an HTTP agent with one kept connection. An exchange takes one from the free list; it goes back when the body was read to its
 //! end. To end an exchange from another thread its lane is shut down, which a blocked read notices at once, and the lane is forgotten.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,10 +20,11 @@ use super::gather::Gathering;
 use super::lookup::{Dialing, Later};
 #[cfg(feature = "tls")]
 use super::tls;
+use crate::transport::clock::about_now;
 use crate::transport::lock;
 
-/// So many lanes are kept.
-const KEPT: usize = 8;
+/// So many lanes are kept. When as many threads call at once as there are lanes, a few are free at a time.
+const KEPT: usize = 32;
 /// A connection that was quiet for longer is not used again: many servers close one after 5 s, and a request that meets that is lost.
 const IDLE: Duration = Duration::from_secs(4);
 /// How the standard library's error begins when a name can't be looked up; it has no kind of its own.
@@ -47,7 +49,8 @@ pub(super) struct Failed {
 }
 
 pub(super) struct Lanes {
-    free: Mutex<Vec<Lane>>,
+    /// The one that was used last stands last; and when that was.
+    free: Mutex<VecDeque<(Lane, Instant)>>,
     route: Route,
     connector: Arc<DefaultConnector>,
 }
@@ -69,15 +72,20 @@ impl Lanes {
     }
 
     pub(super) fn take(&self) -> Lane {
-        lock(&self.free).pop().unwrap_or_else(|| self.build())
+        let last = lock(&self.free).pop_back();
+        last.map_or_else(|| self.build(), |(lane, _)| lane)
     }
 
-    /// The last exchange was read to its end: another one may follow.
+    /// The last exchange was read to its end: another one may follow. What was not needed for long is let go of meanwhile.
     pub(super) fn put(&self, lane: Lane) {
+        let now = about_now();
         let mut free = lock(&self.free);
-        if free.len() < KEPT {
-            free.push(lane);
-        }
+        free.push_back((lane, now));
+        let is_old = |(_, since): &(Lane, Instant)| now.saturating_duration_since(*since) > IDLE;
+        let has_surplus = free.len() > KEPT || free.front().is_some_and(is_old);
+        let surplus = if has_surplus { free.pop_front() } else { None };
+        drop(free);
+        drop(surplus);
     }
 
     pub(super) fn clear(&self) {

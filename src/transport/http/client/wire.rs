@@ -24,16 +24,25 @@ use crate::transport::{Control, Limits, Received, SessionMessage, Threads, lock}
 
 static SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 static VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+static METHOD: HeaderName = HeaderName::from_static("mcp-method");
+static NAME: HeaderName = HeaderName::from_static("mcp-name");
 /// What may come after the response of a stream, and how long that may take, for the connection to be used again.
 const REST: (u64, Duration) = (64 << 10, Duration::from_millis(50));
 const MAX_REDIRECTS: usize = 5;
+/// There is room for so many header fields: those of the library, and a few more.
+const FIELDS: usize = 12;
 
 fn add_field(fields: &mut HeaderMap, name: &str, value: &str) -> Result<()> {
     let refuse = |error: &dyn fmt::Display| {
         let text = format!("a header field of the request can't be sent: {error}");
         Error::new(ErrorKind::Invalid, text)
     };
-    let name = HeaderName::from_bytes(name.as_bytes()).map_err(|error| refuse(&error))?;
+    // What every request has need not be read each time.
+    let known = [&VERSION, &METHOD, &NAME];
+    let name = match known.into_iter().find(|known| *known == name) {
+        Some(known) => known.clone(),
+        None => HeaderName::from_bytes(name.as_bytes()).map_err(|error| refuse(&error))?,
+    };
     let value = HeaderValue::from_str(value).map_err(|error| refuse(&error))?;
     fields.append(name, value);
     Ok(())
@@ -190,6 +199,7 @@ impl Wire {
         *request.method_mut() = ask.method.clone();
         *request.uri_mut() = uri.clone();
         let fields = request.headers_mut();
+        fields.reserve(FIELDS);
         fields.insert(header::ACCEPT, HeaderValue::from_static(accept));
         if ask.method == Method::POST {
             let json = HeaderValue::from_static("application/json");
