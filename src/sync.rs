@@ -12,6 +12,7 @@ use loom::sync as imp;
 use std::sync as imp;
 
 pub(crate) use imp::MutexGuard;
+use imp::atomic::AtomicU32;
 pub(crate) use imp::atomic::{AtomicBool, AtomicUsize};
 
 #[derive(Debug, Default)]
@@ -43,14 +44,14 @@ impl<T> Mutex<T> {
 #[derive(Debug, Default)]
 pub(crate) struct Condvar {
     condition: imp::Condvar,
-    waiting: AtomicUsize,
+    waiting: AtomicU32,
 }
 
 impl Condvar {
     pub(crate) fn new() -> Self {
         Self {
             condition: imp::Condvar::new(),
-            waiting: AtomicUsize::new(0),
+            waiting: AtomicU32::new(0),
         }
     }
 

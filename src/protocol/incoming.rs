@@ -13,6 +13,7 @@
 //!
 //! **Locks:** an exchange's, then the outbox's. The table's is never held together with another.
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 use std::sync::{Arc, OnceLock};
 
 use super::cancel::{Callback, CancelToken};
@@ -29,7 +30,7 @@ pub(crate) struct Exchange {
     cancel: OnceLock<CancelToken>,
     pub(crate) origin: Origin,
     /// Its key in the table when that is not the id.
-    number: Option<u64>,
+    number: Option<NonZeroU64>,
     phase: Mutex<Phase>,
 }
 
@@ -60,7 +61,7 @@ impl Phase {
 }
 
 impl Exchange {
-    fn new(id: RequestId, origin: Origin, number: Option<u64>) -> Self {
+    fn new(id: RequestId, origin: Origin, number: Option<NonZeroU64>) -> Self {
         Self {
             id,
             cancel: OnceLock::new(),
@@ -135,7 +136,7 @@ impl Table {
             return;
         }
         if let Some(number) = exchange.number {
-            self.apart.remove(&number);
+            self.apart.remove(&number.get());
         } else if let Some(held) = self.open.get(&exchange.id)
             && Arc::ptr_eq(held, exchange)
         {
@@ -167,8 +168,8 @@ impl Exchanges {
         if origin.apart {
             table.next += 1;
             let number = table.next;
-            let exchange = Exchange::new(id.clone(), origin.clone(), Some(number));
-            let exchange = Arc::new(exchange);
+            let counted = NonZeroU64::new(number);
+            let exchange = Arc::new(Exchange::new(id.clone(), origin.clone(), counted));
             table.apart.insert(number, Arc::clone(&exchange));
             return Ok(exchange);
         }

@@ -27,7 +27,7 @@ const TOGETHER: Duration = Duration::from_micros(500);
 const TOGETHER_BYTES: usize = 16 << 10;
 
 /// How much is read, and thrown away, of a client that goes on sending then.
-const PARTING_BYTES: usize = 1 << 20;
+const PARTING_BYTES: u32 = 1 << 20;
 
 pub(super) type Gone = Box<dyn FnOnce() + Send>;
 
@@ -75,7 +75,7 @@ struct State {
     /// No further request is read.
     closes: bool,
     /// How much may still be thrown away.
-    parting_bytes: usize,
+    parting_bytes: u32,
     /// Whether the poller looks at each tick.
     listed: bool,
     /// When it looks otherwise.

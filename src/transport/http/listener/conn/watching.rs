@@ -232,8 +232,8 @@ impl Conn {
     fn throw_away(&self, state: &mut State) {
         let mut scratch = Vec::new();
         match tcp::receive(self.socket.get(), &mut scratch, 16 << 10, false) {
-            Ok(Some(count)) if count > 0 && count <= state.parting_bytes => {
-                state.parting_bytes -= count;
+            Ok(Some(count)) if count > 0 && count <= state.parting_bytes as usize => {
+                state.parting_bytes -= count as u32;
                 self.arm(state);
             }
             Ok(None) => self.arm(state),
