@@ -5,8 +5,10 @@
 #![allow(missing_docs, reason = "a program of its own")]
 
 use std::error::Error;
-use std::io::{self, BufRead, Cursor, Read, Write};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use mcplink::client::Client;
@@ -14,7 +16,7 @@ use mcplink::protocol::CallOptions;
 use mcplink::schema::Tool;
 use mcplink::server::http::{HttpOptions, HttpService};
 use mcplink::server::{Context, Server};
-use mcplink::transport::http::{HttpRequest, ResponseHead, ResponseWriter, Service as _};
+use mcplink::transport::http::{Http, HttpRequest, ResponseHead, ResponseWriter, Service as _};
 use mcplink::transport::{Stream, memory};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -39,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     run(&name, count)
 }
 
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 10] = [
     "stdio_100B_legacy",
     "stdio_100B_modern",
     "stdio_10KB_modern",
@@ -48,6 +50,8 @@ const NAMES: [&str; 8] = [
     "http_100B_modern",
     "http_10KB_modern",
     "client_and_server_100B",
+    "client_http_100B",
+    "client_http_progress_100",
 ];
 
 fn run(name: &str, count: usize) -> Result<(), Box<dyn Error>> {
@@ -67,6 +71,8 @@ fn run(name: &str, count: usize) -> Result<(), Box<dyn Error>> {
         "http_100B_modern" => http(count, echo(&small)),
         "http_10KB_modern" => http(count, echo(&large)),
         "client_and_server_100B" => call(count, &small),
+        "client_http_100B" => call_http(count, whole_answer(&small)),
+        "client_http_progress_100" => call_http(count, streamed_answer()),
         other => Err(format!("no path is called '{other}'").into()),
     }
 }
@@ -250,4 +256,105 @@ fn call(count: usize, message: &str) -> Result<(), Box<dyn Error>> {
     client.close();
     serving.close();
     Ok(())
+}
+
+/// A client that calls a server that does next to nothing, over a socket.
+fn call_http(count: usize, answer: Vec<u8>) -> Result<(), Box<dyn Error>> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let url = format!("http://{}/mcp", listener.local_addr()?);
+    let serving = thread::spawn(move || {
+        listener
+            .accept()
+            .and_then(|(client, _)| play(client, &answer))
+    });
+    let client = Client::connect(Http::new(&url)?)?;
+    let arguments = json!({ "message": "x".repeat(100) });
+    let mut told = 0;
+    for _ in 0..count {
+        let options = CallOptions::new().on_progress(|_| told += 1);
+        client.call_tool_with("echo", &arguments, options)?;
+    }
+    client.close();
+    assert!(
+        told == 0 || told == 100 * count,
+        "progress got lost: {told}"
+    );
+    Ok(serving.join().map_err(|_| "the server panicked")??)
+}
+
+/// Says what it is, and then the same to every request, with the request's id in the place of each `#`.
+fn play(client: TcpStream, answer: &[u8]) -> io::Result<()> {
+    client.set_nodelay(true)?;
+    let (mut reader, mut writer) = (BufReader::new(client.try_clone()?), client);
+    let described = whole(
+        r#"{"jsonrpc":"2.0","id":#,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"serverInfo":{"name":"bare","version":"1"}}}"#,
+    );
+    let parts_of = |answer: &[u8]| -> Vec<Vec<u8>> {
+        let parts = answer.split(|byte| *byte == b'#');
+        parts.map(<[u8]>::to_vec).collect()
+    };
+    let (mut parts, usual) = (parts_of(&described), parts_of(answer));
+    while let Some(id) = next_id(&mut reader)? {
+        // Ids of one length make answers of one length.
+        writer.write_all(&parts.join(format!("{id:<ID$}").as_bytes()))?;
+        parts.clone_from(&usual);
+    }
+    Ok(())
+}
+
+/// How long ids are in answers, with the spaces behind them.
+const ID: usize = 8;
+
+/// Reads a request; `None` when the client has gone.
+fn next_id(reader: &mut impl BufRead) -> io::Result<Option<u64>> {
+    let (mut line, mut length) = (String::new(), 0);
+    loop {
+        line.clear();
+        if reader.read_line(&mut line)? == 0 {
+            return Ok(None);
+        }
+        if line == "\r\n" {
+            break;
+        }
+        if let Some(value) = line.strip_prefix("content-length: ") {
+            length = value.trim().parse().map_err(io::Error::other)?;
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    let body = String::from_utf8(body).map_err(io::Error::other)?;
+    let id = body.split_once("\"id\":").map(|(_, rest)| rest);
+    let id = id.and_then(|rest| rest.split([',', '}']).next()?.parse().ok());
+    id.map(Some)
+        .ok_or_else(|| io::Error::other("a request without an id"))
+}
+
+/// An answer in one piece.
+fn whole(body: &str) -> Vec<u8> {
+    let length = body.len() + body.matches('#').count() * (ID - 1);
+    format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}").into_bytes()
+}
+
+fn whole_answer(message: &str) -> Vec<u8> {
+    whole(&result(message))
+}
+
+fn result(message: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":#,"result":{{"resultType":"complete","content":[{{"type":"text","text":"{message}"}}]}}}}"#
+    )
+}
+
+/// An event stream, each event in a chunk of its own.
+fn streamed_answer() -> Vec<u8> {
+    let mut answer =
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+            .to_owned();
+    let progress = (1..=100).map(|step| format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":#,"progress":{step},"total":100}}}}"#));
+    for message in progress.chain([result("done")]) {
+        let event = format!("event: message\ndata: {message}\n\n");
+        let length = event.len() + ID - 1;
+        answer += &format!("{length:x}\r\n{event}\r\n");
+    }
+    (answer + "0\r\n\r\n").into_bytes()
 }
