@@ -24,24 +24,24 @@ open_enum! {
 }
 
 impl ResultType {
-    /// Reads only the `resultType` of a result's JSON text; [`Complete`](Self::Complete) when there is none. All else is passed over.
+    /// Reads only the `resultType` of a result's JSON text, the first one; [`Complete`](Self::Complete) when there is none. All else is passed over.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Protocol`] when the text is not an object, or its `resultType` is not a string or there twice.
+    /// [`ErrorKind::Protocol`] when the text is not an object or its `resultType` is not a string.
     pub fn of(json: &str) -> Result<Self> {
-        let broken = |why: &str| Err(Error::new(ErrorKind::Protocol, why));
         if !json.trim_ascii_start().starts_with('{') {
-            return broken("result is not an object");
+            return Err(Error::new(ErrorKind::Protocol, "result is not an object"));
         }
-        let mut kinds = Members::of(json).filter(|(key, _)| key == "resultType");
-        match (kinds.next(), kinds.next()) {
-            (None, _) => Ok(Self::Complete),
-            (Some((_, kind)), None) => match serde_json::from_str::<Option<Self>>(kind) {
-                Ok(kind) => Ok(kind.unwrap_or(Self::Complete)),
-                Err(error) => broken(&format!("resultType can't be read: {error}")),
-            },
-            (Some(_), Some(_)) => broken("result has more than one resultType"),
+        let Some((_, kind)) = Members::of(json).find(|(key, _)| key == "resultType") else {
+            return Ok(Self::Complete);
+        };
+        match serde_json::from_str::<Option<Self>>(kind) {
+            Ok(kind) => Ok(kind.unwrap_or(Self::Complete)),
+            Err(error) => {
+                let text = format!("resultType can't be read: {error}");
+                Err(Error::new(ErrorKind::Protocol, text))
+            }
         }
     }
 }
@@ -159,7 +159,6 @@ mod tests {
         );
         check(r#"{"result\u0054ype":"task"}"#, Some("task"));
         check(r#"{"resultType":1}"#, None);
-        check(r#"{"resultType":"task","resultType":"task"}"#, None);
         check("[]", None);
         check("null", None);
     }

@@ -6,12 +6,14 @@
 //!                └─▶ not yet ──▶ refused
 //! ```
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock, Weak};
 
 use crate::error::{ErrorCode, RpcError};
+use crate::jsonrpc::members::Members;
 use crate::schema::{
-    ClientCapabilities, Implementation, InitializeRequestParams, LoggingLevel, ProtocolVersion,
-    RequestMetaObject,
+    ClientCapabilities, Implementation, InitializeRequestParams, LoggingLevel, ProgressToken,
+    ProtocolVersion, RequestMetaObject,
 };
 use crate::sync::Mutex;
 
@@ -51,7 +53,7 @@ pub(super) struct Conversation {
     agreed: OnceLock<Arc<Terms>>,
     /// What `logging/setLevel` asked for.
     log_level: Mutex<Option<LoggingLevel>>,
-    /// The last `_meta` of the modern era: clients send the same with each request.
+    /// The last `_meta` of the modern era: clients send the same with each request, but for the token of its progress.
     latest: Mutex<Option<Box<Known>>>,
 }
 
@@ -65,9 +67,33 @@ type Read = (Arc<RequestMetaObject>, Arc<Terms>);
 #[derive(Debug)]
 struct Known {
     text: Box<str>,
+    /// Where the value of its progress token stands, if it has one.
+    token: Option<Range<usize>>,
     /// Without what the terms consist of.
     meta: Arc<RequestMetaObject>,
     terms: Arc<Terms>,
+}
+
+impl Known {
+    /// What is left of a `_meta` that is the same, but for the value of the token.
+    fn meta_of(&self, text: &str) -> Option<Arc<RequestMetaObject>> {
+        let Some(token) = &self.token else {
+            return (*self.text == *text).then(|| Arc::clone(&self.meta));
+        };
+        let (front, rest) = (&self.text[..token.start], &self.text[token.end..]);
+        let token = text.strip_prefix(front)?.strip_suffix(rest)?;
+        let mut meta = (*self.meta).clone();
+        // What is more than one value is none.
+        meta.progress_token = Some(ProgressToken::from_json(token)?);
+        Some(Arc::new(meta))
+    }
+}
+
+/// Where the value of the progress token stands in the text of a `_meta`.
+fn place_of_token(text: &str) -> Option<Range<usize>> {
+    let (_, token) = Members::of(text).find(|(key, _)| key == "progressToken")?;
+    let start = token.as_ptr() as usize - text.as_ptr() as usize;
+    Some(start..start + token.len())
 }
 
 impl Conversation {
@@ -130,19 +156,23 @@ impl Conversation {
         served: &[ProtocolVersion],
     ) -> serde_json::Result<Result<Read, RpcError>> {
         let latest = self.latest.lock();
-        if let Some(known) = latest.as_ref().filter(|known| *known.text == *text) {
-            return Ok(Ok((Arc::clone(&known.meta), Arc::clone(&known.terms))));
+        if let Some(known) = &*latest
+            && let Some(meta) = known.meta_of(text)
+        {
+            return Ok(Ok((meta, Arc::clone(&known.terms))));
         }
         drop(latest);
         let mut meta: RequestMetaObject = serde_json::from_str(text)?;
         let is_modern = is_modern(Some(&meta));
         let terms = self.terms(Some(&mut meta), served);
-        // One that names a token is of this request only.
         let meta = Arc::new(meta);
-        let may_return = is_modern && meta.progress_token.is_none() && text.len() <= MAX_KEPT;
-        if let (true, Ok(terms)) = (may_return, &terms) {
+        let token = place_of_token(text);
+        let may_return = is_modern && text.len() <= MAX_KEPT;
+        let is_told = token.is_some() == meta.progress_token.is_some();
+        if let (true, Ok(terms)) = (may_return && is_told, &terms) {
             let known = Known {
                 text: text.into(),
+                token,
                 meta: Arc::clone(&meta),
                 terms: Arc::clone(terms),
             };
@@ -392,12 +422,36 @@ mod tests {
         let (meta, other) = read("b", r#","x":1"#);
         assert!(!Arc::ptr_eq(&first, &other));
         assert_eq!(meta, read("b", r#","x":1"#).0);
-        // A token is nobody's but the request's.
-        let (meta, told) = read("b", r#","progressToken":7"#);
-        assert!(meta.progress_token.is_some() && !Arc::ptr_eq(&other, &told));
-        assert!(Arc::ptr_eq(&other, &read("b", r#","x":1"#).1));
+        // A token is nobody's but the request's: all else is the same.
+        let (_, told) = read("b", r#","progressToken":7,"x":1"#);
+        for token in [
+            "7",
+            "8",
+            r#""seven""#,
+            r#""\u0037""#,
+            "-7",
+            "123456789012345678901",
+        ] {
+            let (meta, terms) = read("b", &format!(r#","progressToken":{token},"x":1"#));
+            assert_eq!(meta.progress_token, ProgressToken::from_json(token));
+            assert!(Arc::ptr_eq(&told, &terms) && meta.extra.contains_key("x"));
+        }
+        let (meta, terms) = read("b", r#","progressToken":7"#);
+        assert!(meta.progress_token.is_some() && !Arc::ptr_eq(&told, &terms));
+        assert_eq!(read("b", r#","x":1"#).0.progress_token, None);
         assert_eq!(read("a", "").0.progress_token, None);
         assert!(conversation.read_terms("[]", &newest_first()).is_err());
+        // What stands between the same beginning and the same end is one value, or not the same.
+        let known = r#"{"progressToken":1,"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+        let known = |token: &str| known.replace("n\":1", &format!("n\":{token}"));
+        let read = |token| conversation.read_terms(&known(token), &newest_first());
+        assert!(read("1").expect("JSON").is_ok());
+        let (meta, _) = read(r#"2,"x":3"#).expect("JSON").expect("modern");
+        assert!(meta.extra.contains_key("x"));
+        assert!(read("1").expect("JSON").is_ok());
+        for wrong in ["{}", "1.5", r#"1,"progressToken":2"#] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
         let refused = conversation.read_terms("{}", &newest_first());
         assert!(refused.expect("JSON").is_err(), "initialize was not sent");
     }
