@@ -1,6 +1,7 @@
 //! The HTTP listener and many clients, or ones that leave.
 
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use mcplink::transport::http::{HttpListener, ResponseHead, ResponseWriter};
@@ -205,6 +206,50 @@ fn sixty_four_handlers_that_take_a_while_take_it_together() {
         "{:?}",
         started.elapsed()
     );
+}
+
+/// They are no reason to take their connections away from a worker, but one worker must not serve them all while a processor is free.
+#[test]
+fn handlers_that_compute_for_a_moment_use_a_second_processor() {
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return;
+    }
+    let (running, beside) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
+    let seen = Arc::clone(&beside);
+    let listener = listen_with(
+        limits(|_| {}),
+        service(move |request, response| {
+            if running.fetch_add(1, Ordering::SeqCst) > 0 {
+                beside.fetch_add(1, Ordering::SeqCst);
+            }
+            let span = Duration::from_micros(if request.target == "/slow" { 300 } else { 0 });
+            let until = Instant::now() + span;
+            while Instant::now() < until {
+                std::hint::spin_loop();
+            }
+            running.fetch_sub(1, Ordering::SeqCst);
+            say(&request, response);
+        }),
+    );
+    let mut clients: Vec<Client> = (0..16).map(|_| Client::to(&listener)).collect();
+    let mut ask_all = |target| {
+        clients.iter_mut().for_each(|client| client.get(target));
+        for client in &mut clients {
+            assert_eq!(client.receive().status, 200);
+        }
+    };
+    // While they are quick, they come together at one worker.
+    (0..200).for_each(|_| ask_all("/quick"));
+    let patience = Instant::now() + LONG;
+    loop {
+        seen.store(0, Ordering::SeqCst);
+        (0..10).for_each(|_| ask_all("/slow"));
+        // Of 160 a quarter began beside another one.
+        if seen.load(Ordering::SeqCst) >= 40 {
+            return;
+        }
+        assert!(Instant::now() < patience, "they run one after the other");
+    }
 }
 
 #[test]

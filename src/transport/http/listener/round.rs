@@ -2,14 +2,18 @@
 //!
 //! A worker that has nothing else to do waits for the next request of any of them with one system call, and serves those that have come one
 //! after the other: under load, many requests cost one change of threads. While it serves one, the others *lie open*: if it does not come back
-//! within a tick, its handler being slow, the poller takes them away, and other workers serve them.
+//! within a tick, its handler being slow, the poller takes them away, and other workers serve them. Of a worker that comes back but serves few
+//! in a tick, it takes half of those that wait, for as long as a processor may be free to serve them.
+//!
+//! While requests are quick, one processor is left to others, where there is more than one: to who sends them, to the poller, and to what the
+//! system does for the network. A worker that has to share its processor waits for a slice of the scheduler's, and all its connections with it.
 //!
 //! **Invariant:** a connection in a round belongs to a worker ([`Owner::Worker`](super::conn)); it is taken out, under the lock, by that worker
 //! to be served or left, or by the poller while the round lies open.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use super::conn::Conn;
@@ -20,16 +24,21 @@ use crate::transport::sys::tcp;
 /// How long a worker waits for its round before it lets go of it.
 pub(super) const LINGER: Duration = Duration::from_millis(5);
 /// A larger round would make each wait dear.
-const LARGEST: usize = 32;
+const LARGEST: usize = 64;
+/// The same where only one thread runs at a time: each answer that wakes a client interrupts a worker that has all the work, but not one of two.
+const LARGEST_OF_ONE: usize = 32;
 /// How often those are let go of that said nothing.
 const SWEEP: Duration = Duration::from_millis(50);
 /// How soon a round that lies open is taken away: after one to two of these.
 pub(super) const TICK: Duration = Duration::from_millis(1);
+/// Who serves fewer in a tick has handlers that are not quick.
+const QUICK: u32 = 8;
 /// So many ticks without any open round, the poller goes on looking: the next one need not wake it.
 const ALERT: u32 = 100;
 
 #[derive(Debug)]
 pub(super) struct Round {
+    largest: usize,
     state: Mutex<State>,
     /// For who has something else to do for the worker that waits.
     pub(super) wake: Wake,
@@ -61,8 +70,9 @@ impl State {
 }
 
 impl Round {
-    fn new() -> std::io::Result<Self> {
+    fn new(largest: usize) -> std::io::Result<Self> {
         Ok(Self {
+            largest,
             state: Mutex::new(State {
                 quiet: Vec::new(),
                 ready: VecDeque::new(),
@@ -78,7 +88,7 @@ impl Round {
     /// Takes a connection in, unless there are many already.
     pub(super) fn join(&self, conn: &Arc<Conn>) -> bool {
         let mut state = self.state.lock();
-        if state.len() >= LARGEST {
+        if state.len() >= self.largest {
             return false;
         }
         state.quiet.push(Member {
@@ -140,45 +150,99 @@ impl Round {
         gone.map(|member| member.conn).collect()
     }
 
-    /// What lay open for a whole tick is taken away.
-    fn watch(&self, taken: &mut Vec<Arc<Conn>>) -> bool {
+    /// What lay open for a whole tick is taken away, and half of those who wait for a worker that is slow.
+    fn watch(&self, taken: &mut Vec<Arc<Conn>>) -> Seen {
         let mut state = self.state.lock();
-        if state.lies_open && state.turn == state.seen {
+        let served = state.turn.wrapping_sub(state.seen);
+        let is_slow = state.lies_open && served < QUICK && state.ready.len() > 1;
+        if state.lies_open && served == 0 {
             state.lies_open = false;
             let ready = std::mem::take(&mut state.ready);
             taken.extend(ready);
             taken.extend(state.quiet.drain(..).map(|member| member.conn));
         }
         state.seen = state.turn;
-        state.lies_open
+        Seen {
+            lies_open: state.lies_open,
+            is_slow,
+        }
+    }
+
+    /// Gives half of those that wait to be served, the last ones, if it still lies open.
+    fn share(&self) -> VecDeque<Arc<Conn>> {
+        let mut state = self.state.lock();
+        if !state.lies_open {
+            return VecDeque::new();
+        }
+        let kept = state.ready.len().div_ceil(2);
+        state.ready.split_off(kept)
     }
 }
 
+/// What the poller saw of a round.
+struct Seen {
+    lies_open: bool,
+    /// Some wait for its worker, which is not quick.
+    is_slow: bool,
+}
+
 /// The rounds of all workers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Rounds {
     /// Locked before any of them.
     all: Mutex<Vec<Arc<Round>>>,
+    /// How many threads run at the same time.
+    parallel: usize,
+    /// In so many ticks requests count as quick again, unless they are slow meanwhile. Written by the poller.
+    slow_for: AtomicU32,
     /// The poller looks after them in each tick. Set before a worker serves, cleared before a last look.
     is_watched: AtomicBool,
 }
 
 impl Rounds {
+    pub(super) fn new(parallel: usize) -> Self {
+        Self {
+            all: Mutex::default(),
+            parallel,
+            slow_for: AtomicU32::new(0),
+            is_watched: AtomicBool::new(false),
+        }
+    }
+
+    fn is_slow(&self) -> bool {
+        self.slow_for.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether a worker may wait for one connection alone beside so many that do: not while another one stays with many, who can take it
+    /// along.
+    pub(super) fn may_be_beside(&self, alone: usize) -> bool {
+        let is_busy = |round: &Arc<Round>| !round.is_empty();
+        alone < self.parallel && (self.is_slow() || !self.all.lock().iter().any(is_busy))
+    }
+
     /// The round of a new worker; `None` when the system has no descriptor to spare.
     pub(super) fn open(&self) -> Option<Arc<Round>> {
-        let round = Arc::new(Round::new().ok()?);
+        let largest = match self.parallel {
+            1 => LARGEST_OF_ONE,
+            _ => LARGEST,
+        };
+        let round = Arc::new(Round::new(largest).ok()?);
         self.all.lock().push(Arc::clone(&round));
         Some(round)
     }
 
-    /// Whether one more round may begin: not more of them than threads run at the same time, or connections never come together.
-    pub(super) fn may_begin(&self, max: usize) -> bool {
+    /// Whether a worker that stays with no connection may begin to: with more rounds connections would never come together.
+    pub(super) fn may_begin(&self) -> bool {
+        let places = match self.is_slow() {
+            true => self.parallel,
+            false => self.parallel.saturating_sub(1).max(1),
+        };
         let all = self.all.lock();
         let with_room = |round: &&Arc<Round>| {
             let count = round.state.lock().len();
-            count > 0 && count < LARGEST
+            count > 0 && count < round.largest
         };
-        all.iter().filter(with_room).count() < max
+        all.iter().filter(with_room).count() < places
     }
 
     /// The worker leaves. Its round is empty.
@@ -198,11 +262,13 @@ impl Rounds {
     /// A tick has passed: gives what is taken away. `calm` counts the ticks in which nothing lay open.
     pub(super) fn watch(&self, calm: &mut u32) -> Vec<Arc<Conn>> {
         let rounds = self.all.lock().clone();
-        let mut taken = Vec::new();
+        let (mut taken, mut slow) = (Vec::new(), None);
         let mut look = || {
-            rounds
-                .iter()
-                .fold(false, |open, round| round.watch(&mut taken) | open)
+            rounds.iter().fold(false, |open, round| {
+                let seen = round.watch(&mut taken);
+                slow = slow.or_else(|| seen.is_slow.then_some(round));
+                seen.lies_open | open
+            })
         };
         *calm = if look() { 0 } else { *calm + 1 };
         if *calm > ALERT {
@@ -211,6 +277,20 @@ impl Rounds {
             // One that was laid open before that woke nobody.
             if look() {
                 self.is_watched.store(true, Ordering::SeqCst);
+            }
+        }
+        match slow {
+            Some(slow) => {
+                self.slow_for.store(ALERT, Ordering::Relaxed);
+                let busy = rounds.iter().filter(|round| !round.is_empty());
+                if busy.count() < self.parallel {
+                    taken.extend(slow.share());
+                }
+            }
+            None => {
+                let left = self.slow_for.load(Ordering::Relaxed);
+                self.slow_for
+                    .store(left.saturating_sub(1), Ordering::Relaxed);
             }
         }
         taken

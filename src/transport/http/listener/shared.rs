@@ -33,8 +33,6 @@ pub(super) struct Shared {
     pub(super) rounds: Rounds,
     /// How many workers wait for one connection alone, in its read. It costs least, but they can't be woken for anything else.
     alone: AtomicUsize,
-    /// How many threads run at the same time.
-    parallel: usize,
     /// All connections that are not over. No other lock is taken inside.
     table: Mutex<HashMap<usize, Arc<Conn>>>,
     /// What other threads have for the poller. No other lock is taken inside.
@@ -76,9 +74,8 @@ impl Shared {
             local,
             crew: Crew::new(limits.max_workers, limits.max_waiting),
             workers: Started::default(),
-            rounds: Rounds::default(),
+            rounds: Rounds::new(thread::available_parallelism().map_or(1, usize::from)),
             alone: AtomicUsize::new(0),
-            parallel: thread::available_parallelism().map_or(1, usize::from),
             limits,
             poller,
             table: Mutex::default(),
@@ -102,10 +99,10 @@ impl Shared {
         }
     }
 
-    /// Whether one more worker may wait for one connection alone: not more of them than run at the same time. To be ended with
-    /// [`no_longer_alone`](Self::no_longer_alone).
+    /// Whether one more worker may wait for one connection alone. To be ended with [`no_longer_alone`](Self::no_longer_alone).
     pub(super) fn may_be_alone(&self) -> bool {
-        let may = self.alone.fetch_add(1, Ordering::Relaxed) < self.parallel;
+        let alone = self.alone.fetch_add(1, Ordering::Relaxed);
+        let may = self.rounds.may_be_beside(alone);
         if !may {
             self.no_longer_alone();
         }
@@ -114,16 +111,12 @@ impl Shared {
 
     /// Whether that is likely.
     pub(super) fn has_place_alone(&self) -> bool {
-        self.alone.load(Ordering::Relaxed) < self.parallel
+        self.rounds
+            .may_be_beside(self.alone.load(Ordering::Relaxed))
     }
 
     pub(super) fn no_longer_alone(&self) {
         self.alone.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    /// Whether a worker that stays with no connection may begin to.
-    pub(super) fn may_begin_round(&self) -> bool {
-        self.rounds.may_begin(self.parallel)
     }
 
     pub(super) fn insert(&self, key: usize, conn: Arc<Conn>) {

@@ -142,7 +142,7 @@ impl Worker<'_> {
             .round
             .as_ref()
             .is_some_and(|(round, _)| !round.is_empty());
-        if !stays_with_some && !self.shared.may_begin_round() {
+        if !stays_with_some && !self.shared.rounds.may_begin() {
             conn.let_go();
             return true;
         }
