@@ -159,14 +159,14 @@ fn redirects_are_named_and_not_followed() {
     }
     assert!(other.seen().is_empty());
     let stub = Stub::start(|seen, out| match &*seen.target {
-        "/mcp" => out.respond("308 Permanent Redirect", &[("location", "/there")], ""),
-        "/there" => out.respond("307 Temporary Redirect", &[("location", "here?x=1")], ""),
+        "/mcp" => out.respond("308 Permanent Redirect", &[("location", "/a/there")], ""),
+        "/a/there" => out.respond("307 Temporary Redirect", &[("location", "here?x=1")], ""),
         _ => out.result(seen, crate::stub::discovered()),
     });
     stub.connect_as(asker()).unwrap_err();
     asker().connect(stub.http().follow_redirects(true)).unwrap();
     let last = stub.seen().pop().unwrap();
-    assert_eq!((&*last.method, &*last.target), ("POST", "/here?x=1"));
+    assert_eq!((&*last.method, &*last.target), ("POST", "/a/here?x=1"));
     assert_eq!(last.asks(), "server/discover");
 }
 

@@ -158,7 +158,7 @@ impl Wire {
                     body: body.into_reader(),
                 });
             }
-            match self.redirect(ask, &response) {
+            match self.redirect(&uri, &response) {
                 Some(next) if status.is_redirection() => {
                     // The body of a redirect is not worth the connection.
                     ticket.release();
@@ -231,17 +231,15 @@ impl Wire {
         Ok(request)
     }
 
-    /// Where a redirect leads, if it may be followed.
-    fn redirect(&self, ask: &Ask<'_>, response: &Response<Body>) -> Option<Uri> {
+    /// Where a redirect from an address leads, if it may be followed.
+    fn redirect(&self, from: &Uri, response: &Response<Body>) -> Option<Uri> {
         let keeps_method = matches!(response.status().as_u16(), 307 | 308);
         if !(self.http.follows && keeps_method) {
             return None;
         }
-        let target = self.resolve(
-            ask.uri,
-            response.headers().get(header::LOCATION)?.to_str().ok()?,
-        )?;
-        is_same_origin(ask.uri, &target).then_some(target)
+        let target = response.headers().get(header::LOCATION)?.to_str().ok()?;
+        let target = self.resolve(from, target)?;
+        is_same_origin(from, &target).then_some(target)
     }
 
     /// An address as seen from another one.
