@@ -190,7 +190,7 @@ impl OAuth {
     ) -> Result<Next> {
         let number = response.mark();
         // It was known who asks: that much the token is good for.
-        site.accept(number, String::new);
+        site.recognize(number);
         if !demand.is_for_more() {
             return Ok(Next::GiveUp);
         }

@@ -66,6 +66,19 @@ pub(super) struct State {
     flow: Option<Arc<Flow>>,
 }
 
+impl State {
+    /// The server knows the tokens with this number; whether these are the ones that are held.
+    fn note_known(&mut self, number: u64) -> bool {
+        if self.number != number {
+            return false;
+        }
+        self.is_untried = false;
+        self.is_refreshed = false;
+        self.vain = Budget::default();
+        true
+    }
+}
+
 #[derive(Clone, Copy, Default)]
 struct Budget {
     spent: u32,
@@ -128,19 +141,16 @@ impl Site {
         state.is_untried = !is_from_refresh && !is_from_store;
     }
 
+    /// The server knows whose the tokens with this number are, though they may allow too little.
+    pub(super) fn recognize(&self, number: u64) {
+        self.state().note_known(number);
+    }
+
     /// The server took the tokens with this number.
     pub(super) fn accept(&self, number: u64, operation: impl FnOnce() -> String) {
         let mut state = self.state();
-        if state.number != number {
-            return;
-        }
-        state.is_untried = false;
-        state.is_refreshed = false;
-        state.vain = Budget::default();
-        if !state.step_ups.is_empty() {
-            let operation = operation();
-            let begins = format!("{operation} ");
-            state.step_ups.retain(|name, _| !name.starts_with(&begins));
+        if state.note_known(number) && !state.step_ups.is_empty() {
+            state.step_ups.remove(&operation());
         }
     }
 
@@ -165,7 +175,7 @@ impl Site {
         if state.step_ups.len() >= MAX_OPERATIONS {
             state.step_ups.clear();
         }
-        let budget = state.step_ups.entry(format!("{operation} ")).or_default();
+        let budget = state.step_ups.entry(operation.to_owned()).or_default();
         budget.spend(MAX_STEP_UPS)
     }
 

@@ -1,13 +1,14 @@
 //! A person logs in: what is sent, what comes back, and whom it is taken from.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 
 use mcplink::ErrorKind;
 use mcplink::auth::{Login, OAuth, RegisteredClient, Secret, Visitor};
 use serde_json::json;
 
 use crate::authworld::{REDIRECT, World, basic, follow, refuse};
+use crate::common::LONG;
 use crate::stub::{Stub, asker, call};
 
 // M-AUTH-B-01, M-AUTH-C-11, M-AUTH-C-25, M-AUTH-C-26, M-AUTH-C-27, M-AUTH-C-28, M-AUTH-C-29, M-AUTH-C-32, M-AUTH-B-33, M-AUTH-C-34,
@@ -303,6 +304,47 @@ fn asking_for_more_in_vain_ends() {
     );
     call(&client, "nor").unwrap_err();
     assert_eq!(world.record().authorizations.len(), 5, "another operation");
+}
+
+// M-AUTH-C-57, L-AUTH-C-60
+#[test]
+fn asking_for_more_in_vain_ends_for_the_stream_of_a_session_too() {
+    let issuer = World::start();
+    let place = issuer.issuer().to_owned();
+    let server = Stub::start(move |seen, out| {
+        let url = format!("http://{}/mcp", seen.header("host").unwrap());
+        if seen.target.starts_with("/.well-known") {
+            return out.json(&json!({ "resource": url, "authorization_servers": [place] }));
+        }
+        match (&*seen.method, seen.header("authorization"), &*seen.asks()) {
+            (_, None, _) => out.respond("401 Unauthorized", &[], ""),
+            ("POST", _, "initialize") => out.json_with(
+                &[("mcp-session-id", "session-1")],
+                &json!({
+                    "jsonrpc": "2.0", "id": seen.id(),
+                    "result": crate::stub::initialized("2025-11-25"),
+                }),
+            ),
+            ("GET", ..) => {
+                let challenge = "Bearer error=\"insufficient_scope\", scope=\"events\"";
+                out.respond("403 Forbidden", &[("www-authenticate", challenge)], "")
+            }
+            _ => out.accept(),
+        }
+    });
+    let legacy = ["2025-11-25".parse().unwrap()];
+    let (log, said) = mpsc::channel();
+    let oauth = issuer.login().build().unwrap();
+    let client = asker()
+        .revisions(&legacy)
+        .on_log(move |record| _ = log.send(record.text.to_owned()))
+        .connect(server.http().authorizer(oauth))
+        .unwrap();
+    let line = said.recv_timeout(LONG).unwrap();
+    assert!(line.contains("nothing can be heard"), "{line}");
+    let logins = issuer.record().authorizations.len();
+    assert_eq!(logins, 3, "one login, two attempts");
+    client.close();
 }
 
 #[test]
