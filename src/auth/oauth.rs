@@ -197,10 +197,11 @@ impl OAuth {
         if site.state().number != number {
             return Ok(Next::Again);
         }
-        if !site.may_step_up(&operation(request.body)) {
+        let operation = operation(request.body);
+        if !site.may_step_up(&operation) {
             return Ok(Next::GiveUp);
         }
-        self.run(site, number, Need::More(demand), waiting)?;
+        self.run(site, number, Need::More(demand, operation), waiting)?;
         Ok(Next::Again)
     }
 }

@@ -22,8 +22,8 @@ pub(super) enum Need {
     Fresher,
     /// The server refused these, or there are none.
     Others(Demand),
-    /// The server wants more scopes than these have.
-    More(Demand),
+    /// The server wants more scopes than these have, for an operation.
+    More(Demand, String),
 }
 
 /// One authorization.
@@ -80,7 +80,8 @@ impl Job {
                 }
                 self.obtain(errand, name, &found, demand, held)
             }
-            (Need::More(demand), held) => {
+            (Need::More(demand, operation), held) => {
+                self.site.note_step_up(operation);
                 let found = errand.discover(demand)?;
                 self.obtain(errand, name, &found, demand, held)
             }
@@ -95,7 +96,7 @@ impl Job {
         };
         let is_other = held.is_none_or(|held| held.access != kept.access);
         let is_enough = match &self.need {
-            Need::More(demand) => demand
+            Need::More(demand, _) => demand
                 .scopes
                 .as_ref()
                 .is_some_and(|scopes| scopes.is_subset(&kept.scopes)),

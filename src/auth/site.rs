@@ -86,20 +86,24 @@ struct Budget {
 }
 
 impl Budget {
-    /// Takes one of so many; false when none is left.
-    fn spend(&mut self, max: u32) -> bool {
-        let now = Instant::now();
-        let is_old = self
-            .since
-            .is_none_or(|since| now.saturating_duration_since(since) > FORGIVEN_AFTER);
-        if is_old {
+    /// Whether one of so many is left.
+    fn has_left(&self, max: u32) -> bool {
+        self.is_old() || self.spent < max
+    }
+
+    fn spend(&mut self) {
+        if self.is_old() {
             *self = Self {
                 spent: 0,
-                since: Some(now),
+                since: Some(Instant::now()),
             };
         }
         self.spent += 1;
-        self.spent <= max
+    }
+
+    fn is_old(&self) -> bool {
+        self.since
+            .is_none_or(|since| since.elapsed() > FORGIVEN_AFTER)
     }
 }
 
@@ -166,17 +170,27 @@ impl Site {
 
     /// Whether one more login may be tried, with a server that refused the tokens of the ones before.
     pub(super) fn may_log_in(&self) -> bool {
-        self.state().vain.spend(MAX_VAIN)
+        let vain = &mut self.state().vain;
+        let may = vain.has_left(MAX_VAIN);
+        vain.spend();
+        may
     }
 
     /// Whether more scopes may be asked for, for this operation.
     pub(super) fn may_step_up(&self, operation: &str) -> bool {
+        let state = self.state();
+        let budget = state.step_ups.get(operation);
+        budget.is_none_or(|budget| budget.has_left(MAX_STEP_UPS))
+    }
+
+    /// More scopes are asked for: once, however many calls wait for it.
+    pub(super) fn note_step_up(&self, operation: &str) {
         let mut state = self.state();
         if state.step_ups.len() >= MAX_OPERATIONS {
             state.step_ups.clear();
         }
         let budget = state.step_ups.entry(operation.to_owned()).or_default();
-        budget.spend(MAX_STEP_UPS)
+        budget.spend();
     }
 
     /// Waits for the flow that is on its way, or starts one with `work`, which ends at `ends_at` at the latest, unless the tokens are newer

@@ -8,7 +8,7 @@ use mcplink::auth::{Login, OAuth, RegisteredClient, Secret, Visitor};
 use serde_json::json;
 
 use crate::authworld::{REDIRECT, World, basic, follow, refuse};
-use crate::common::LONG;
+use crate::common::{LONG, wait_until};
 use crate::stub::{Stub, asker, call};
 
 // M-AUTH-B-01, M-AUTH-C-11, M-AUTH-C-25, M-AUTH-C-26, M-AUTH-C-27, M-AUTH-C-28, M-AUTH-C-29, M-AUTH-C-32, M-AUTH-B-33, M-AUTH-C-34,
@@ -304,6 +304,50 @@ fn asking_for_more_in_vain_ends() {
     );
     call(&client, "nor").unwrap_err();
     assert_eq!(world.record().authorizations.len(), 5, "another operation");
+}
+
+// M-AUTH-C-55, M-AUTH-C-58
+#[test]
+fn calls_of_many_threads_share_one_question_for_more() {
+    let world = Arc::new(World::with(|rules| {
+        rules.needs.insert("write".to_owned(), "write".to_owned());
+    }));
+    let (own, calls) = (Arc::clone(&world), 6);
+    let oauth = OAuth::login(Visitor::new(REDIRECT, move |login: &Login<'_>| {
+        if login.scopes().any(|scope| scope == "write") {
+            wait_until("all are refused", || {
+                own.mcp.seen_asking("tools/call").len() == calls
+            });
+        }
+        Ok(Secret::new(follow(login.url())))
+    }));
+    let client = world.connect(oauth).unwrap();
+    std::thread::scope(|scope| {
+        let calls: Vec<_> = (0..calls)
+            .map(|_| scope.spawn(|| call(&client, "write")))
+            .collect();
+        for call in calls {
+            assert_eq!(call.join().unwrap().unwrap(), "done");
+        }
+    });
+    assert_eq!(world.record().authorizations.len(), 2);
+}
+
+// M-AUTH-C-58
+#[test]
+fn operations_that_wait_for_the_scopes_of_others_still_get_their_own() {
+    let tools = ["a", "b", "c", "d"];
+    let world = World::with(|rules| {
+        let needs = tools.map(|tool| (tool.to_owned(), tool.to_owned()));
+        rules.needs = needs.into();
+    });
+    let client = world.connect(world.login()).unwrap();
+    std::thread::scope(|scope| {
+        let calls = tools.map(|tool| scope.spawn(|| call(&client, tool)));
+        for call in calls {
+            assert_eq!(call.join().unwrap().unwrap(), "done");
+        }
+    });
 }
 
 // M-AUTH-C-57, L-AUTH-C-60
