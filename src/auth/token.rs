@@ -102,10 +102,22 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    /// Whether it is no word about what was asked, but about the server that was: it has no time, or is broken.
+    /// Whether it is no word about what was asked, but about the server that was: it has no time, or is broken. Many have a code of their own
+    /// for that.
     fn is_of_the_moment(&self) -> bool {
-        self.code.is_empty() && (matches!(self.status, 408 | 429 | 500..))
+        matches!(self.status, 408 | 429 | 500..) && !is_about_the_request(&self.code)
     }
+}
+
+/// Whether a code says what is wrong with a request for a token (OAuth 2.1, section 3.2.4; RFC 8707, section 2; RFC 9449, sections 5 and 8).
+fn is_about_the_request(code: &str) -> bool {
+    let others = [
+        "access_denied",
+        "unauthorized_client",
+        "unsupported_grant_type",
+        "use_dpop_nonce",
+    ];
+    code.starts_with("invalid_") || others.contains(&code)
 }
 
 /// Why there is no token.

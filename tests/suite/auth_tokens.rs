@@ -584,3 +584,45 @@ fn an_authorization_server_that_is_down_is_left_alone_while_tokens_are_good() {
     assert_eq!(call(&client, "x").unwrap(), "done");
     assert_eq!(world.record().authorizations.len(), 1);
 }
+
+#[test]
+fn an_authorization_server_that_has_no_time_costs_no_login_whatever_it_calls_that() {
+    for (status, code) in [
+        ("503 Service Unavailable", "temporarily_unavailable"),
+        ("429 Too Many Requests", "too_many_requests"),
+        ("500 Internal Server Error", "server_error"),
+    ] {
+        let world = World::start();
+        let client = world.connect(world.login()).unwrap();
+        world.revoke_tokens();
+        world.set(|rules| {
+            rules.on_token = Some(Arc::new(move |_, out| {
+                let body = json!({ "error": code }).to_string();
+                out.respond(status, &[("content-type", "application/json")], &body);
+                true
+            }));
+        });
+        let error = call(&client, "x").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Auth, "{error}");
+        assert!(error.to_string().contains(code), "{error}");
+        world.set(|rules| rules.on_token = None);
+        assert_eq!(call(&client, "x").unwrap(), "done");
+        assert_eq!(world.record().authorizations.len(), 1, "{code}");
+    }
+    // What it says of the tokens counts, whatever status it has for that.
+    let world = World::start();
+    let client = world.connect(world.login()).unwrap();
+    world.revoke_tokens();
+    world.set(|rules| {
+        rules.on_token = Some(Arc::new(|form, out| {
+            let is_refresh = form["grant_type"] == "refresh_token";
+            if is_refresh {
+                let body = json!({ "error": "invalid_grant" }).to_string();
+                out.respond("500 Internal Server Error", &[], &body);
+            }
+            is_refresh
+        }));
+    });
+    assert_eq!(call(&client, "x").unwrap(), "done");
+    assert_eq!(world.record().authorizations.len(), 2);
+}
