@@ -87,14 +87,12 @@ impl Nonces {
         lock(&self.0).get(&url.origin()).cloned()
     }
 
-    /// Returns whether the nonce is another one than before.
-    pub(super) fn note(&self, url: &Url, nonce: &str) -> bool {
+    pub(super) fn note(&self, url: &Url, nonce: &str) {
         let mut nonces = lock(&self.0);
         if nonces.len() >= MAX_NONCES {
             nonces.clear();
         }
-        let before = nonces.insert(url.origin(), nonce.to_owned());
-        before.as_deref() != Some(nonce)
+        nonces.insert(url.origin(), nonce.to_owned());
     }
 }
 

@@ -248,6 +248,7 @@ impl Authorizer for OAuth {
         if asks_otherwise && !demand.is_oauth {
             return Ok(Next::GiveUp);
         }
+        // That says nothing of the token. Another call may have learnt the nonce first, so it need not be a new one here.
         let wants_nonce = demand.error.as_deref() == Some("use_dpop_nonce");
         if self.note_nonce(request, response) && wants_nonce {
             return Ok(Next::Again);
@@ -272,13 +273,14 @@ impl Authorizer for OAuth {
 }
 
 impl OAuth {
-    /// Remembers the nonce that the next proof has to have; whether it is a new one.
+    /// Remembers the nonce that the next proof has to have, if there is one.
     fn note_nonce(&self, request: &Outgoing<'_>, response: &ResponseFields<'_>) -> bool {
-        let Some(nonce) = response.values("dpop-nonce").next() else {
+        let nonce = response.values("dpop-nonce").next();
+        let (Some(nonce), Ok(url)) = (nonce, Url::read("the server", request.url)) else {
             return false;
         };
-        Url::read("the server", request.url)
-            .is_ok_and(|url| self.0.settings.nonces.note(&url, nonce))
+        self.0.settings.nonces.note(&url, nonce);
+        true
     }
 }
 

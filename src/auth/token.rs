@@ -227,8 +227,8 @@ impl Errand<'_> {
             let mut fields = Vec::new();
             authenticate(&mut form, &mut fields)?;
             let nonces = &self.settings.nonces;
+            let nonce = nonces.of(endpoint);
             if let Some(dpop) = dpop {
-                let nonce = nonces.of(endpoint);
                 let proof = dpop.proof("POST", endpoint, None, nonce.as_deref())?;
                 fields.push(("dpop", Zeroizing::new(proof.reveal().to_owned())));
             }
@@ -242,9 +242,11 @@ impl Errand<'_> {
                 text.as_bytes(),
                 Patience::ToTheEnd,
             )?;
-            let has_new_nonce = answer
-                .field("dpop-nonce")
-                .is_some_and(|nonce| nonces.note(endpoint, nonce));
+            let next_nonce = answer.field("dpop-nonce");
+            if let Some(next) = next_nonce {
+                nonces.note(endpoint, next);
+            }
+            let has_new_nonce = next_nonce.is_some() && next_nonce != nonce.as_deref();
             if answer.is_success() {
                 let response: TokenResponse =
                     answer.json("the answer to the token request", endpoint)?;

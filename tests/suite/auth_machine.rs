@@ -14,8 +14,9 @@ use mcplink::{ErrorKind, Result};
 use serde_json::{Value, json};
 
 use crate::authworld::{World, basic, check_es256, jwt, proven, refuse};
+use crate::common::wait_until;
 use crate::proxied::socks_proxy;
-use crate::stub::call;
+use crate::stub::{Out, Seen, Stub, asker, call, discovered, text};
 
 /// A key for tests, on P-256.
 const KEY: &str = include_str!("../data/keys/p256.pem");
@@ -24,7 +25,7 @@ fn key() -> SigningKey {
     SigningKey::from_pem(&Secret::new(KEY)).unwrap()
 }
 
-fn token_request(world: &World) -> crate::stub::Seen {
+fn token_request(world: &World) -> Seen {
     let seen = world.issuer.seen();
     seen.into_iter()
         .find(|seen| seen.target == "/token")
@@ -456,4 +457,91 @@ fn a_device_can_keep_the_key() {
         let refused = World::start().login().dpop_key(device).build();
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::Invalid, "{bad}");
     }
+}
+
+/// A server that takes any token of an authorization server, and says that of itself.
+fn neighbour(issuer: &str, answer: impl Fn(&Seen, &mut Out) + Send + Sync + 'static) -> Stub {
+    let issuer = issuer.to_owned();
+    Stub::start(move |seen, out| {
+        let url = format!("http://{}/mcp", seen.header("host").unwrap());
+        let is_known = seen.header("authorization").is_some();
+        match (&*seen.target, &*seen.asks()) {
+            ("/mcp", _) if !is_known => out.respond("401 Unauthorized", &[], ""),
+            ("/mcp", "server/discover") => out.result(seen, discovered()),
+            ("/mcp", _) => answer(seen, out),
+            _ => out.json(&json!({ "resource": url, "authorization_servers": [issuer] })),
+        }
+    })
+}
+
+// E-DPOP-C-06
+#[test]
+fn a_nonce_that_changes_costs_no_call_of_many_its_tokens() {
+    let world = World::with(|rules| {
+        rules.dpop = Some(("", ""));
+        rules.token = json!({ "token_type": "DPoP" });
+    });
+    let late = AtomicUsize::new(0);
+    let server = neighbour(world.issuer(), move |seen, out| {
+        if proven(seen)["nonce"] == "new" {
+            return out.result(seen, text("done"));
+        }
+        // Both are on their way before either learns of the new one.
+        late.fetch_add(1, Ordering::SeqCst);
+        wait_until("both are there", || late.load(Ordering::SeqCst) == 2);
+        let fields = [
+            ("dpop-nonce", "new"),
+            ("www-authenticate", "DPoP error=\"use_dpop_nonce\""),
+        ];
+        out.respond("401 Unauthorized", &fields, "");
+    });
+    let oauth = world.login().dpop(DpopUse::Always).build().unwrap();
+    let client = asker().connect(server.http().authorizer(oauth)).unwrap();
+    std::thread::scope(|scope| {
+        let calls = [(); 2].map(|()| scope.spawn(|| call(&client, "x")));
+        for call in calls {
+            assert_eq!(call.join().unwrap().unwrap(), "done");
+        }
+    });
+    let grants = world.record().tokens;
+    assert_eq!(
+        grants.len(),
+        1,
+        "{:?}",
+        grants.last().unwrap()["grant_type"]
+    );
+}
+
+// E-DPOP-C-06
+#[test]
+fn a_nonce_of_the_authorization_server_is_used_whoever_learnt_it_first() {
+    let world = World::with(|rules| rules.token = json!({ "token_type": "DPoP" }));
+    let first = AtomicUsize::new(0);
+    world.set(|rules| {
+        rules.on_token = Some(Arc::new(move |_, out| {
+            let number = first.fetch_add(1, Ordering::SeqCst);
+            if number >= 2 {
+                return false;
+            }
+            wait_until("both are there", || first.load(Ordering::SeqCst) >= 2);
+            let fields = [("dpop-nonce", "n"), ("content-type", "application/json")];
+            let body = json!({ "error": "use_dpop_nonce" }).to_string();
+            out.respond("400 Bad Request", &fields, &body);
+            true
+        }));
+    });
+    let machine = RegisteredClient::new(world.issuer(), "m").secret("m4chine");
+    let oauth = OAuth::client_credentials(machine).dpop(DpopUse::Always);
+    let oauth = oauth.build().unwrap();
+    let servers =
+        [(); 2].map(|()| neighbour(world.issuer(), |seen, out| out.result(seen, text("done"))));
+    std::thread::scope(|scope| {
+        let connecting = servers.each_ref().map(|server| {
+            let http = server.http().authorizer(oauth.clone());
+            scope.spawn(|| asker().connect(http))
+        });
+        for connected in connecting {
+            connected.join().unwrap().unwrap();
+        }
+    });
 }
