@@ -30,7 +30,7 @@ pub enum DpopUse {
     /// When the server asks for it. The default.
     #[default]
     WhenAsked,
-    /// Always; a token that is not bound is refused.
+    /// Always; a token that is not bound is refused, and one that was kept is not used.
     Always,
 }
 

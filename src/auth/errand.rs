@@ -72,6 +72,15 @@ pub(super) struct Settings {
     pub(super) first_issuers: Mutex<HashMap<String, String>>,
 }
 
+impl Settings {
+    /// The tokens that are kept under a name. Those that are not bound are as good as none where all have to be.
+    pub(super) fn kept(&self, name: &str) -> Result<Option<Tokens>> {
+        let kept = self.store.load(name)?;
+        let kept = kept.as_ref().and_then(Tokens::read);
+        Ok(kept.filter(|kept| kept.is_bound || self.dpop != DpopUse::Always))
+    }
+}
+
 /// One errand: what it needs to know, and how it fetches.
 pub(super) struct Errand<'a> {
     pub(super) settings: &'a Settings,

@@ -104,8 +104,7 @@ impl OAuth {
             return Ok((state.tokens.clone(), state.number));
         }
         drop(state);
-        let kept = self.0.settings.store.load(&name_of(&site.url))?;
-        let kept = kept.as_ref().and_then(Tokens::read);
+        let kept = self.0.settings.kept(&name_of(&site.url))?;
         let is_there = site.state().was_loaded;
         if let (Some(kept), false) = (kept, is_there) {
             site.adopt(kept, false, true);

@@ -90,8 +90,7 @@ impl Job {
 
     /// Another process may have come before: takes what it got.
     fn adopt_others(&self, held: Option<&Tokens>, name: &str) -> Result<bool> {
-        let kept = self.settings.store.load(name)?;
-        let Some(kept) = kept.as_ref().and_then(Tokens::read) else {
+        let Some(kept) = self.settings.kept(name)? else {
             return Ok(false);
         };
         let is_other = held.is_none_or(|held| held.access != kept.access);

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use mcplink::auth::{
-    DpopUse, IdentityProvider, OAuth, RegisteredClient, Secret, Signer, SigningKey, SubjectToken,
+    DpopUse, IdentityProvider, MemoryStore, OAuth, RegisteredClient, Secret, Signer, SigningKey,
+    SubjectToken,
 };
 use mcplink::{ErrorKind, Result};
 use serde_json::{Value, json};
@@ -544,4 +545,33 @@ fn a_nonce_of_the_authorization_server_is_used_whoever_learnt_it_first() {
             connected.join().unwrap().unwrap();
         }
     });
+}
+
+// E-DPOP-X-24
+#[test]
+fn tokens_that_were_kept_unbound_are_not_used_where_all_are_to_be_bound() {
+    let world = World::start();
+    let store = Arc::new(MemoryStore::new());
+    world
+        .connect(world.login().store(Arc::clone(&store)))
+        .unwrap();
+    world.set(|rules| {
+        rules.dpop = Some(("", ""));
+        rules.token = json!({ "token_type": "DPoP" });
+    });
+    // As in the next version of the application.
+    let before = world.mcp.seen_by("POST").len();
+    let builder = world.login().store(store).dpop(DpopUse::Always);
+    let client = world.connect(builder).unwrap();
+    assert_eq!(call(&client, "x").unwrap(), "done");
+    for seen in &world.mcp.seen_by("POST")[before..] {
+        let field = seen.header("authorization").unwrap_or_default();
+        assert!(!field.starts_with("Bearer "), "{field}");
+    }
+    let grants = world.record().tokens;
+    assert!(
+        grants
+            .iter()
+            .all(|form| form["grant_type"] == "authorization_code")
+    );
 }
