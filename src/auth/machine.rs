@@ -80,7 +80,7 @@ impl Grant for ByWorkload {
             }
             Ok(form)
         };
-        let response = errand.ask_for_token(&endpoint, &|_, _| Ok(()), &make, wish.dpop)?;
+        let response = errand.ask_for_access(&endpoint, &|_, _| Ok(()), &make, wish.dpop)?;
         let client_id = self.client_id.as_deref().unwrap_or_default();
         Ok(response.into_tokens(found, client_id, wish.scopes, wish.dpop))
     }

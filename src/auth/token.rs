@@ -211,7 +211,7 @@ pub(super) fn joined(scopes: &BTreeSet<String>) -> String {
 }
 
 impl Errand<'_> {
-    /// Asks a token endpoint, once more if it wants a nonce in the proof of the key.
+    /// Asks a token endpoint, once more if it wants a nonce in the proof of the key. What kind of token comes is for the caller to look at.
     pub(super) fn ask_for_token(
         &self,
         endpoint: &Url,
@@ -248,19 +248,7 @@ impl Errand<'_> {
             }
             let has_new_nonce = next_nonce.is_some() && next_nonce != nonce.as_deref();
             if answer.is_success() {
-                let response: TokenResponse =
-                    answer.json("the answer to the token request", endpoint)?;
-                let wanted = if dpop.is_some() { "DPoP" } else { "Bearer" };
-                let got = &response.token_type;
-                if !got.eq_ignore_ascii_case(wanted) && !got.eq_ignore_ascii_case("N_A") {
-                    let got = Excerpt(got);
-                    let text = format!(
-                        "'{}' gave a token of type '{got}': expected {wanted}",
-                        endpoint.shown()
-                    );
-                    return Err(Error::new(ErrorKind::Auth, text).into());
-                }
-                return Ok(response);
+                return Ok(answer.json("the answer to the token request", endpoint)?);
             }
             let basic: Vec<&str> = fields.iter().map(|(_, value)| value.as_str()).collect();
             let refusal = refusal(&answer, "gives no token", endpoint, |text| {
@@ -276,6 +264,27 @@ impl Errand<'_> {
         }
     }
 
+    /// Asks a token endpoint for an access token.
+    pub(super) fn ask_for_access(
+        &self,
+        endpoint: &Url,
+        authenticate: &dyn Fn(&mut Form, &mut Fields) -> Result<()>,
+        make: &dyn Fn() -> Result<Form>,
+        dpop: Option<&Dpop>,
+    ) -> Result<TokenResponse, Failure> {
+        let response = self.ask_for_token(endpoint, authenticate, make, dpop)?;
+        let wanted = if dpop.is_some() { "DPoP" } else { "Bearer" };
+        if response.token_type.eq_ignore_ascii_case(wanted) {
+            return Ok(response);
+        }
+        let got = Excerpt(&response.token_type);
+        let text = format!(
+            "'{}' gave a token of type '{got}': expected {wanted}",
+            endpoint.shown()
+        );
+        Err(Error::new(ErrorKind::Auth, text).into())
+    }
+
     /// Asks for a token in the name of a client.
     pub(super) fn token(
         &self,
@@ -285,7 +294,7 @@ impl Errand<'_> {
         dpop: Option<&Dpop>,
     ) -> Result<TokenResponse, Failure> {
         let endpoint = found.metadata.token_url()?;
-        self.ask_for_token(
+        self.ask_for_access(
             &endpoint,
             &|form, fields| identity.authenticate(&found.metadata, form, fields),
             make,

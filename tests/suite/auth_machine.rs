@@ -575,3 +575,13 @@ fn tokens_that_were_kept_unbound_are_not_used_where_all_are_to_be_bound() {
             .all(|form| form["grant_type"] == "authorization_code")
     );
 }
+
+// E-DPOP-X-24
+#[test]
+fn what_is_no_access_token_is_not_taken_for_one() {
+    for dpop in [DpopUse::Never, DpopUse::Always] {
+        let world = World::with(|rules| rules.token = json!({ "token_type": "N_A" }));
+        let error = world.connect(world.login().dpop(dpop)).unwrap_err();
+        assert!(error.to_string().contains("of type 'N_A'"), "{error}");
+    }
+}
