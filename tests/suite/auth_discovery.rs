@@ -371,3 +371,14 @@ fn another_scheme_is_none_of_its_business() {
     assert_eq!(error.http_challenge(), Some("Basic realm=\"x\""));
     assert_eq!(stub.seen().len(), 1);
 }
+
+// M-ASD-C-05, M-ASD-C-07
+#[test]
+fn a_challenge_counts_in_whatever_language_it_gives_its_reason() {
+    let world = World::with(|rules| {
+        rules.resource_place = "/elsewhere";
+        rules.challenge = ", error_description=\"das Token ist ungültig\"".to_owned();
+    });
+    let client = world.connect(world.login()).unwrap();
+    assert_eq!(call(&client, "x").unwrap(), "done");
+}

@@ -200,10 +200,10 @@ impl<'a> ResponseFields<'a> {
         self.status
     }
 
-    /// The values of a field, those of them that are text.
+    /// The values of a field, those of them that are text: UTF-8, since some servers give their reasons in the language of their users.
     pub fn values(&self, name: &str) -> impl Iterator<Item = &'a str> {
         let values = self.fields.get_all(name).into_iter();
-        values.filter_map(|value| value.to_str().ok())
+        values.filter_map(|value| std::str::from_utf8(value.as_bytes()).ok())
     }
 
     /// What the credentials of the request were [marked](Credentials::marked) with.
