@@ -115,6 +115,7 @@ impl OAuth {
     }
 
     fn run(&self, site: &Arc<Site>, number: u64, need: Need, waiting: &Waiting) -> Result<()> {
+        site.url.check_secure("the server")?;
         let ends_at = Instant::now() + self.0.settings.login_timeout.min(DAY);
         let job = Job {
             settings: Arc::clone(&self.0.settings),
@@ -127,7 +128,13 @@ impl OAuth {
         })
     }
 
-    fn credentials(&self, request: &Outgoing<'_>, tokens: &Tokens) -> Result<Credentials> {
+    fn credentials(
+        &self,
+        site: &Site,
+        request: &Outgoing<'_>,
+        tokens: &Tokens,
+    ) -> Result<Credentials> {
+        site.url.check_secure("the server")?;
         if !tokens.is_bound {
             return Credentials::bearer(tokens.access.reveal());
         }
@@ -227,7 +234,7 @@ impl Authorizer for OAuth {
             (tokens, number) = self.tokens(&site)?;
         }
         match tokens {
-            Some(tokens) => Ok(self.credentials(request, &tokens)?.marked(number)),
+            Some(tokens) => Ok(self.credentials(&site, request, &tokens)?.marked(number)),
             None => Ok(Credentials::none().marked(number)),
         }
     }

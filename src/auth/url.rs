@@ -54,12 +54,18 @@ impl Url {
     /// The same; `http` is refused, except on this machine.
     pub(super) fn read_secure(what: &str, text: &str) -> Result<Self> {
         let url = Self::read(what, text)?;
-        if url.is_https() || url.is_loopback() {
-            return Ok(url);
+        url.check_secure(what)?;
+        Ok(url)
+    }
+
+    /// Checks that nobody on the way can read along.
+    pub(super) fn check_secure(&self, what: &str) -> Result<()> {
+        if self.is_https() || self.is_loopback() {
+            return Ok(());
         }
         let text = format!(
             "{what} '{}' is not https: others on the way could read along",
-            Excerpt(&url.shown())
+            Excerpt(&self.shown())
         );
         Err(Error::new(ErrorKind::Auth, text))
     }

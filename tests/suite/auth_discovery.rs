@@ -3,12 +3,14 @@
 use std::time::{Duration, Instant};
 
 use mcplink::auth::OAuth;
+use mcplink::transport::http::Http;
 use mcplink::{Error, ErrorKind};
 use serde_json::json;
 
 use crate::authworld::{Rules, World};
 use crate::common::LONG;
-use crate::stub::{Stub, call};
+use crate::proxied::socks_proxy;
+use crate::stub::{Stub, asker, call};
 
 /// Connecting fails as it should: before anybody is asked to log in.
 fn refused(world: &World, part: &str) -> Error {
@@ -344,9 +346,7 @@ fn a_server_that_knows_nothing_of_all_this_is_told_apart() {
         _ => out.respond("404 Not Found", &[], ""),
     });
     let oauth = World::start().login().build().unwrap();
-    let error = crate::stub::asker()
-        .connect(stub.http().authorizer(oauth))
-        .unwrap_err();
+    let error = asker().connect(stub.http().authorizer(oauth)).unwrap_err();
     let said = error.to_string();
     assert_eq!(
         (error.kind(), error.http_status()),
@@ -365,9 +365,7 @@ fn another_scheme_is_none_of_its_business() {
         out.respond("401 Unauthorized", &fields, "");
     });
     let oauth: OAuth = World::start().login().build().unwrap();
-    let error = crate::stub::asker()
-        .connect(stub.http().authorizer(oauth))
-        .unwrap_err();
+    let error = asker().connect(stub.http().authorizer(oauth)).unwrap_err();
     assert_eq!(error.http_challenge(), Some("Basic realm=\"x\""));
     assert_eq!(stub.seen().len(), 1);
 }
@@ -381,4 +379,26 @@ fn a_challenge_counts_in_whatever_language_it_gives_its_reason() {
     });
     let client = world.connect(world.login()).unwrap();
     assert_eq!(call(&client, "x").unwrap(), "done");
+}
+
+// M-ASEC-B-06, E-EMA-B-13
+#[test]
+fn no_token_goes_over_the_net_in_the_clear() {
+    let world = World::with(|rules| {
+        rules.resource = json!({ "resource": "http://mcp.example/mcp" });
+    });
+    let address = world.mcp.address();
+    let (proxy, _asked) = socks_proxy("socks5h", move |_, _| address);
+    let builder = world.login().allow_private_addresses(true);
+    let http = Http::new("http://mcp.example/mcp").unwrap().proxy(&proxy);
+    let http = http.authorizer(builder.build().unwrap());
+    let error = asker().connect(http).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Auth, "{error}");
+    assert!(error.to_string().contains("is not https"), "{error}");
+    assert!(world.record().authorizations.is_empty());
+    let seen = world.mcp.seen();
+    assert!(
+        seen.iter()
+            .all(|seen| seen.header("authorization").is_none())
+    );
 }
