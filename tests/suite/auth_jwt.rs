@@ -405,6 +405,19 @@ fn without_its_issuer_a_server_goes_on_with_the_keys_that_it_has() {
 }
 
 #[test]
+fn keys_without_ids_are_used_without_their_issuer_too() {
+    let signer = Signer::p256();
+    let mut jwk = signer.jwk("none");
+    jwk.as_object_mut().unwrap().remove("kid");
+    let source = Source::of(&[jwk]);
+    let verifier = source.verifier().min_interval(Duration::ZERO);
+    let token = signer.token(&json!({"alg": "ES256", "kid": "k"}), &claims(json!({})));
+    verifier.verify(&token).unwrap();
+    source.fails.store(true, Ordering::SeqCst);
+    verifier.verify(&token).unwrap();
+}
+
+#[test]
 fn many_requests_at_once_fetch_the_keys_once() {
     let signer = Signer::p256();
     let source = Source::of(&[signer.jwk("k")]);

@@ -82,11 +82,8 @@ impl Keys {
             }
             if state.is_fetching || !may_try {
                 return match &state.failure {
+                    _ if state.may_know() => Found::Keys(Arc::clone(&state.keys)),
                     Some(why) => Found::Unavailable(why.clone()),
-                    // One that has no id may be the one that is meant.
-                    None if state.keys.iter().any(|key| key.id.is_none()) => {
-                        Found::Keys(Arc::clone(&state.keys))
-                    }
                     None => Found::Unknown,
                 };
             }
@@ -119,12 +116,20 @@ impl Keys {
 
 impl State {
     fn knows(&self, id: Option<&str>) -> bool {
-        let is_too_old = self.since.is_none_or(|since| since.elapsed() >= TOO_OLD);
-        !is_too_old
+        !self.is_too_old()
             && match id {
                 Some(id) => self.keys.iter().any(|key| key.id.as_deref() == Some(id)),
                 None => !self.keys.is_empty(),
             }
+    }
+
+    /// Whether one of the keys has no id: it may be the one that is meant.
+    fn may_know(&self) -> bool {
+        !self.is_too_old() && self.keys.iter().any(|key| key.id.is_none())
+    }
+
+    fn is_too_old(&self) -> bool {
+        self.since.is_none_or(|since| since.elapsed() >= TOO_OLD)
     }
 }
 
