@@ -582,3 +582,28 @@ fn metadata_that_is_not_the_issuers_gives_no_keys() {
     let told = refusal(JwtVerifier::with_jwks_url(ISSUER, url).verify(&token));
     assert!(told.contains("404"), "{told}");
 }
+
+#[test]
+fn keys_are_found_by_whichever_metadata_names_them() {
+    const METADATA: &str = r#"{"issuer":"http://{own}","jwks_uri":"http://{own}/keys"}"#;
+    const OPENID: (&str, &str) = ("/.well-known/openid-configuration", METADATA);
+    const OAUTH: &str = "/.well-known/oauth-authorization-server";
+    const KEYS: (&str, &str) = ("/keys", "{keys}");
+    for places in [
+        // A page for people, as some sites have one at every address.
+        &[
+            (OAUTH, "<!doctype html><title>Welcome</title>"),
+            OPENID,
+            KEYS,
+        ],
+        // It need not name them (RFC 8414, section 2).
+        &[(OAUTH, r#"{"issuer":"http://{own}"}"#), OPENID, KEYS],
+    ] {
+        let signer = Signer::p256();
+        let listener = issuer(places, key_set(&[signer.jwk("k")]));
+        let issuer = format!("http://{}", listener.local_addr());
+        let header = json!({"alg": "ES256", "kid": "k"});
+        let token = signer.token(&header, &claims(json!({"iss": issuer})));
+        JwtVerifier::new(issuer).verify(&token).unwrap();
+    }
+}

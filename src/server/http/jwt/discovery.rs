@@ -21,16 +21,19 @@ struct Metadata {
     jwks_uri: Option<String>,
 }
 
-/// The key set of an issuer whose metadata says where it is.
+/// The key set of an issuer whose metadata says where it is. One of the places may have a page for people, or metadata without keys, which
+/// RFC 8414 lets be left out.
 pub(super) fn discover(issuer: &str) -> Result<String> {
-    let mut failure = None;
+    // What is there says more of what is wrong than that nothing is.
+    let (mut missing, mut useless) = (None, None);
     for place in places(issuer) {
-        match fetch(&place) {
-            Ok(text) => return fetch(&key_place(issuer, &place, &text)?),
-            Err(error) => failure = Some(error),
+        match fetch(&place).map(|text| key_place(issuer, &place, &text)) {
+            Ok(Ok(keys)) => return fetch(&keys),
+            Ok(Err(error)) => useless = useless.or(Some(error)),
+            Err(error) => missing = Some(error),
         }
     }
-    Err(failure.unwrap_or_else(|| {
+    Err(useless.or(missing).unwrap_or_else(|| {
         let text = format!("the issuer '{}' is no URL", Excerpt(issuer));
         Error::new(ErrorKind::Invalid, text)
     }))
