@@ -61,20 +61,17 @@ impl OAuth {
         }))
     }
 
-    /// Forgets the tokens for a server, here and in the store: the next request has to be authorized anew.
+    /// Forgets the tokens for a server, here and in the store: the next request has to be authorized anew. What a renewal that is on its way
+    /// gives is forgotten too.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Auth`] when it is no URL of a server, and what the store says.
     pub fn forget(&self, server: &str) -> Result<()> {
         let site = self.site(server)?;
-        self.0.settings.store.remove(&name_of(&site.url))?;
-        let mut state = site.state();
-        state.tokens = None;
-        state.number += 1;
-        state.logins += 1;
-        state.was_loaded = true;
-        Ok(())
+        // In this order: a renewal that ends now takes back what it has kept.
+        site.forget();
+        self.0.settings.store.remove(&name_of(&site.url))
     }
 
     fn log(&self, line: &str) {
@@ -107,7 +104,7 @@ impl OAuth {
         let kept = self.0.settings.kept(&name_of(&site.url))?;
         let is_there = site.state().was_loaded;
         if let (Some(kept), false) = (kept, is_there) {
-            site.adopt(kept, false, true);
+            site.adopt(kept, true);
         }
         let mut state = site.state();
         state.was_loaded = true;

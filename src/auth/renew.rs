@@ -103,7 +103,7 @@ impl Job {
         };
         let is_good = is_other && is_enough && !kept.is_stale();
         if is_good {
-            self.site.adopt(kept, false, true);
+            self.site.adopt(kept, true);
         }
         Ok(is_good)
     }
@@ -123,9 +123,7 @@ impl Job {
             refresh: None,
             ..held.clone()
         };
-        self.keep(errand, name, &spent);
-        self.site.adopt(spent, false, true);
-        Ok(())
+        self.replace(errand, name, held, spent, false)
     }
 
     /// Whether a refresh gave new tokens.
@@ -145,8 +143,7 @@ impl Job {
         let dpop = self.key_of(held)?;
         match errand.refresh(found, &identity, held, refresh, dpop.as_ref()) {
             Ok(next) => {
-                self.keep(errand, name, &next);
-                self.site.adopt(next, true, false);
+                self.replace(errand, name, held, next, true)?;
                 Ok(true)
             }
             Err(Failure::Refused(refusal)) => {
@@ -186,8 +183,24 @@ impl Job {
             .obtain(errand, &wish)
             .map_err(|error| found.explain(error))?;
         self.keep(errand, name, &tokens);
-        self.site.adopt(tokens, false, false);
+        self.site.adopt(tokens, false);
         Ok(())
+    }
+
+    /// Puts tokens in the place of those that they were made of, unless these were forgotten meanwhile: then nothing is kept.
+    fn replace(
+        &self,
+        errand: &Errand<'_>,
+        name: &str,
+        held: &Tokens,
+        next: Tokens,
+        is_from_refresh: bool,
+    ) -> Result<()> {
+        self.keep(errand, name, &next);
+        if self.site.replace(held, next, is_from_refresh) {
+            return Ok(());
+        }
+        self.settings.store.remove(name)
     }
 
     fn keep(&self, errand: &Errand<'_>, name: &str, tokens: &Tokens) {

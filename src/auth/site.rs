@@ -67,6 +67,14 @@ pub(super) struct State {
 }
 
 impl State {
+    fn take(&mut self, tokens: Tokens) {
+        self.tokens = Some(Arc::new(tokens));
+        self.number += 1;
+        self.was_loaded = true;
+        self.is_refreshed = false;
+        self.is_untried = false;
+    }
+
     /// The server knows the tokens with this number; whether these are the ones that are held.
     fn note_known(&mut self, number: u64) -> bool {
         if self.number != number {
@@ -135,14 +143,33 @@ impl Site {
     }
 
     /// Takes new tokens into use.
-    pub(super) fn adopt(&self, tokens: Tokens, is_from_refresh: bool, is_from_store: bool) {
+    pub(super) fn adopt(&self, tokens: Tokens, is_from_store: bool) {
         let mut state = self.state();
-        state.tokens = Some(Arc::new(tokens));
-        state.number += 1;
+        state.take(tokens);
+        state.logins += 1;
+        state.is_untried = !is_from_store;
+    }
+
+    /// Takes tokens into use in the place of those that they were made of; false when these were forgotten meanwhile.
+    pub(super) fn replace(&self, held: &Tokens, next: Tokens, is_from_refresh: bool) -> bool {
+        let mut state = self.state();
+        let current = state.tokens.as_ref();
+        if current.is_none_or(|current| current.access != held.access) {
+            return false;
+        }
+        state.take(next);
         state.logins += u64::from(!is_from_refresh);
-        state.was_loaded = true;
         state.is_refreshed = is_from_refresh;
-        state.is_untried = !is_from_refresh && !is_from_store;
+        true
+    }
+
+    /// There are no tokens any more.
+    pub(super) fn forget(&self) {
+        let mut state = self.state();
+        state.tokens = None;
+        state.number += 1;
+        state.logins += 1;
+        state.was_loaded = true;
     }
 
     /// The server knows whose the tokens with this number are, though they may allow too little.

@@ -626,3 +626,37 @@ fn an_authorization_server_that_has_no_time_costs_no_login_whatever_it_calls_tha
     assert_eq!(call(&client, "x").unwrap(), "done");
     assert_eq!(world.record().authorizations.len(), 2);
 }
+
+// M-AUTH-C-41
+#[test]
+fn tokens_that_are_forgotten_do_not_come_back_with_a_renewal() {
+    let world = World::start();
+    let store = Arc::new(MemoryStore::new());
+    let oauth = world.login().store(Arc::clone(&store)).build().unwrap();
+    let client = world.connect_to(&oauth).unwrap();
+    world.revoke_tokens();
+    let (own, url) = (oauth.clone(), world.mcp.url());
+    let state = Arc::clone(&world.state);
+    world.set(|rules| {
+        rules.on_token = Some(Arc::new(move |form, out| {
+            let is_refresh = form["grant_type"] == "refresh_token";
+            if is_refresh {
+                own.forget(&url).unwrap();
+                state.give(out, &std::collections::BTreeSet::new());
+            }
+            is_refresh
+        }));
+    });
+    // It has to be authorized anew.
+    assert_eq!(call(&client, "x").unwrap(), "done");
+    assert_eq!(world.record().authorizations.len(), 2);
+    let kept = store.load(&format!("tokens {}", world.mcp.url())).unwrap();
+    let kept: Value = serde_json::from_str(kept.unwrap().reveal()).unwrap();
+    let used = world.mcp.seen_asking("tools/call");
+    let used = used.last().unwrap().header("authorization").unwrap();
+    assert_eq!(
+        used.strip_prefix("Bearer "),
+        kept["access"].as_str(),
+        "the tokens of the login are kept"
+    );
+}
