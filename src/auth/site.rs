@@ -314,7 +314,8 @@ impl Site {
 
     fn wait(&self, flow: &Flow, waiting: &Waiting, woken: &AtomicBool) -> Result<()> {
         loop {
-            waiting.while_person_is_asked(flow.progress.lock().asks_person);
+            let asks_person = flow.progress.lock().asks_person;
+            waiting.while_person_is_asked(asks_person);
             let deadline = waiting.deadline();
             let mut state = self.state();
             let mut progress = flow.progress.lock();
@@ -340,8 +341,59 @@ impl Site {
                 }
                 return Err(nobody_waits());
             }
+            // That it is otherwise by now was told before anybody waited for it.
+            let is_news = progress.asks_person != asks_person;
             drop(progress);
-            drop(self.changed.wait_until(state, deadline));
+            if !is_news {
+                drop(self.changed.wait_until(state, deadline));
+            }
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::Mutex;
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::transport::carrier::Look;
+
+    const LONG: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn a_person_who_is_asked_before_a_call_waits_is_seen() {
+        let (go, going) = mpsc::channel();
+        let (asked, was_asked) = mpsc::channel();
+        let (held, was_held) = mpsc::channel();
+        let (looks, was_asked) = (Mutex::new(0), Mutex::new(was_asked));
+        let ticket = Ticket::new(move |now, is_held| {
+            let mut looks = looks.lock().expect("no panics");
+            *looks += 1;
+            match *looks {
+                1 => {}
+                // The call is about to wait, and has seen that nobody is asked.
+                2 => {
+                    go.send(()).expect("the flow listens");
+                    let was_asked = was_asked.lock().expect("no panics");
+                    was_asked.recv_timeout(LONG).expect("a person is asked");
+                }
+                _ if is_held => _ = held.send(()),
+                _ => {}
+            }
+            Look::At(now + 3 * LONG)
+        });
+        let waiting = Waiting::new(ticket, Threads::default());
+        let url = Url::read("the server", "https://h/mcp").expect("a URL");
+        let site = Arc::new(Site::new(url));
+        let ends_at = Instant::now() + 3 * LONG;
+        let outcome = site.run(0, &waiting, ends_at, move |_, on_person| {
+            going.recv_timeout(LONG).expect("the call goes on");
+            on_person(true);
+            asked.send(()).expect("the call listens");
+            let seen = was_held.recv_timeout(LONG);
+            seen.map_err(|_| Error::new(ErrorKind::Timeout, "the time of the call still runs"))
+        });
+        outcome.expect("it is seen");
     }
 }
