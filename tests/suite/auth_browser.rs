@@ -67,6 +67,32 @@ fn the_answer_to_a_login_is_taken_and_nothing_else() {
 }
 
 #[test]
+fn what_else_a_browser_sends_along_does_not_keep_the_answer_from_being_read() {
+    let world = World::start();
+    let (browser, urls) = shown();
+    let oauth = OAuth::login(browser).build().unwrap();
+    std::thread::scope(|scope| {
+        let connecting = scope.spawn(|| world.connect_to(&oauth));
+        let answer = follow(&urls.recv_timeout(LONG).unwrap());
+        let (place, target) = apart(&answer);
+        // A cookie of another application on this machine: ports don't keep them apart, and not all are UTF-8.
+        let head = format!("GET {target} HTTP/1.1\r\nhost: {place}\r\ncookie: name=");
+        let mut stream = TcpStream::connect(place).unwrap();
+        stream.set_read_timeout(Some(LONG)).unwrap();
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(b"J\xf6rg\r\n\r\n").unwrap();
+        let mut page = String::new();
+        let read = stream.read_to_string(&mut page);
+        if read.is_err() {
+            // So that the login ends in any case.
+            get(place, target);
+        }
+        connecting.join().unwrap().unwrap();
+        assert!(page.starts_with("HTTP/1.1 200"), "{page} {read:?}");
+    });
+}
+
+#[test]
 fn a_refusal_is_shown_as_one() {
     let world = World::with(|rules| {
         rules.redirect = vec![("error", Some("access_denied".to_owned())), ("code", None)];

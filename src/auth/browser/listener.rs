@@ -165,11 +165,15 @@ impl Connection {
 
     /// What is asked for, once the whole head is there. Only `GET` asks for anything.
     fn target(&self) -> Option<Secret> {
-        let has_end = self.head.windows(4).any(|four| four == b"\r\n\r\n");
-        let text = std::str::from_utf8(&self.head).ok().filter(|_| has_end)?;
-        let mut words = text.lines().next()?.split(' ');
-        match (words.next()?, words.next()) {
-            ("GET", Some(target)) => Some(target.into()),
+        if !self.head.windows(4).any(|four| four == b"\r\n\r\n") {
+            return None;
+        }
+        // What the fields below hold need not even be text.
+        let line = self.head.split(|byte| *byte == b'\r').next();
+        let line = std::str::from_utf8(line.unwrap_or_default()).unwrap_or_default();
+        let mut words = line.split(' ');
+        match (words.next(), words.next()) {
+            (Some("GET"), Some(target)) => Some(target.into()),
             _ => Some("/".into()),
         }
     }
