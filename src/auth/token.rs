@@ -273,6 +273,11 @@ impl Errand<'_> {
         dpop: Option<&Dpop>,
     ) -> Result<TokenResponse, Failure> {
         let response = self.ask_for_token(endpoint, authenticate, make, dpop)?;
+        let token = response.access_token.reveal();
+        if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+            let text = format!("'{}' gave a token that can't be sent", endpoint.shown());
+            return Err(Error::new(ErrorKind::Auth, text).into());
+        }
         let wanted = if dpop.is_some() { "DPoP" } else { "Bearer" };
         if response.token_type.eq_ignore_ascii_case(wanted) {
             return Ok(response);

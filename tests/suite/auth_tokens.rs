@@ -660,3 +660,23 @@ fn tokens_that_are_forgotten_do_not_come_back_with_a_renewal() {
         "the tokens of the login are kept"
     );
 }
+
+#[test]
+fn a_token_that_can_not_be_sent_is_not_kept() {
+    for bad in ["", "two\nlines", "with blanks", "ungültig"] {
+        let world = World::with(|rules| rules.token = json!({ "access_token": bad }));
+        let store = Arc::new(MemoryStore::new());
+        let oauth = world.login().store(Arc::clone(&store)).build().unwrap();
+        let error = world.connect_to(&oauth).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Auth, "{error}");
+        let said = error.to_string();
+        assert!(said.contains("a token that can't be sent"), "{said}");
+        assert!(bad.is_empty() || !said.contains(bad), "{said}");
+        let name = format!("tokens {}", world.mcp.url());
+        assert!(store.load(&name).unwrap().is_none());
+        // The next login is none the worse for it.
+        world.set(|rules| rules.token = json!({}));
+        let client = world.connect_to(&oauth).unwrap();
+        assert_eq!(call(&client, "x").unwrap(), "done");
+    }
+}
