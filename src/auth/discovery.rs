@@ -115,7 +115,8 @@ impl Errand<'_> {
         let issuer = known.unwrap_or(&issuers[0]);
         Ok(Discovered {
             metadata: self.server_metadata(issuer)?,
-            wants_dpop: demand.wants_dpop || resource.dpop_bound_access_tokens_required,
+            wants_dpop: demand.wants_dpop
+                || resource.dpop_bound_access_tokens_required == Some(true),
             resource: resource.resource,
             resource_metadata: demand.resource_metadata.clone(),
             scopes_supported: resource.scopes_supported,

@@ -17,7 +17,7 @@ pub(super) struct ResourceMetadata {
     #[serde(default)]
     pub(super) scopes_supported: Option<Vec<String>>,
     #[serde(default)]
-    pub(super) dpop_bound_access_tokens_required: bool,
+    pub(super) dpop_bound_access_tokens_required: Option<bool>,
 }
 
 impl ResourceMetadata {

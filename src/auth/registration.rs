@@ -24,7 +24,7 @@ pub(super) struct Registration {
     client_secret: Option<Secret>,
     /// In seconds since 1970; 0 for never.
     #[serde(default)]
-    client_secret_expires_at: u64,
+    client_secret_expires_at: Option<u64>,
     #[serde(default)]
     token_endpoint_auth_method: Option<String>,
     #[serde(default)]
@@ -33,7 +33,8 @@ pub(super) struct Registration {
 
 impl Registration {
     fn is_good(&self) -> bool {
-        self.client_secret_expires_at == 0 || self.client_secret_expires_at > now_seconds()
+        let expiry = self.client_secret_expires_at.unwrap_or(0);
+        expiry == 0 || expiry > now_seconds()
     }
 
     fn identity(&self) -> Identity {

@@ -471,6 +471,31 @@ fn a_registration_that_is_refused_is_told() {
     assert!(world.record().authorizations.is_empty());
 }
 
+// RFC 7591, section 3.2.1; RFC 9728, section 3.2
+#[test]
+fn members_that_are_null_are_as_good_as_missing() {
+    let registrar = Stub::start(|seen, out| {
+        let redirects = &seen.body()["redirect_uris"];
+        out.json(&json!({
+            "client_id": "registered", "client_secret": null, "client_secret_expires_at": null,
+            "redirect_uris": redirects, "token_endpoint_auth_method": null,
+        }));
+    });
+    let world = World::start();
+    let endpoint = format!("http://{}/register", registrar.address());
+    let resource = json!({
+        "resource": world.mcp.url(), "authorization_servers": [world.issuer()],
+        "scopes_supported": null, "dpop_bound_access_tokens_required": null,
+    });
+    world.set(|rules| {
+        rules.metadata = json!({ "registration_endpoint": endpoint });
+        rules.resource_body = Some(resource.to_string());
+    });
+    let client = world.connect(world.login()).unwrap();
+    assert_eq!(call(&client, "x").unwrap(), "done");
+    assert_eq!(world.record().authorizations[0]["client_id"], "registered");
+}
+
 // M-REG-C-18
 #[test]
 fn a_client_on_the_web_says_so() {
