@@ -348,6 +348,39 @@ fn keys_are_fetched_once_and_again_when_a_token_names_a_new_one() {
     assert_eq!(source.asked(), before);
 }
 
+#[test]
+fn a_token_that_names_no_key_is_good_with_a_new_one_too() {
+    let (old, new) = (Signer::p256(), Signer::p256());
+    let nameless = |signer: &Signer| {
+        let mut jwk = signer.jwk("none");
+        jwk.as_object_mut().unwrap().remove("kid");
+        jwk
+    };
+    let token = |signer: &Signer| signer.token(&json!({"alg": "ES256"}), &claims(json!({})));
+    for (first, next) in [
+        (nameless(&old), nameless(&new)),
+        (old.jwk("1"), new.jwk("1")),
+    ] {
+        let source = Source::of(&[first]);
+        let verifier = source.verifier().min_interval(Duration::ZERO);
+        verifier.verify(&token(&old)).unwrap();
+        *source.keys.lock().unwrap() = key_set(&[next]);
+        verifier.verify(&token(&new)).unwrap();
+        assert_eq!(source.asked(), 2);
+        let told = refusal(verifier.verify(&token(&old)));
+        assert!(told.contains("signature"), "{told}");
+    }
+    // Made-up ones have them fetched no more often than others.
+    let source = Source::of(&[nameless(&old)]);
+    let verifier = source.verifier();
+    for _ in 0..3 {
+        let told = refusal(verifier.verify(&token(&new)));
+        assert!(told.contains("signature"), "{told}");
+    }
+    verifier.verify(&token(&old)).unwrap();
+    assert_eq!(source.asked(), 1);
+}
+
 /// A token that was good is looked at anew when the issuer's keys are others.
 #[test]
 fn what_a_key_signed_that_was_taken_back_is_good_no_more() {

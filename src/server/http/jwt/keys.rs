@@ -60,11 +60,25 @@ impl Keys {
 
     /// The keys among which the one of this id is, or among which all have to be tried.
     pub(super) fn find(&self, id: Option<&str>) -> Found {
+        self.find_but(None, id)
+    }
+
+    /// Newer keys than these, none of which is the one of a token that names none: fetched, if it is time for that.
+    pub(super) fn find_newer(&self, than: &Arc<Vec<Key>>) -> Option<Arc<Vec<Key>>> {
+        match self.find_but(Some(than), None) {
+            Found::Keys(keys) if !Arc::ptr_eq(&keys, than) => Some(keys),
+            _ => None,
+        }
+    }
+
+    /// Keys, but not these if there are newer ones.
+    fn find_but(&self, old: Option<&Arc<Vec<Key>>>, id: Option<&str>) -> Found {
         let deadline = Instant::now() + PATIENCE;
         let mut may_fetch = true;
         loop {
             let mut state = self.state.lock();
-            let is_known = state.knows(id);
+            let is_old = old.is_some_and(|old| Arc::ptr_eq(old, &state.keys));
+            let is_known = state.knows(id) && !is_old;
             let age = state.since.map(|since| since.elapsed());
             let is_fresh = age.is_some_and(|age| age < self.max_age);
             let rests = state

@@ -39,8 +39,9 @@ const MAX_TOKEN: usize = 16 << 10;
 /// `scp`. Tokens that are bound to a key of the client (`cnf.jkt`) are good together with a proof of that key, where the server takes such
 /// ([`ResourceServer::dpop`](super::ResourceServer::dpop)); those that are bound in another way are refused.
 ///
-/// The issuer's keys are fetched when they are first needed, again after an hour, and when a token names one that is not there; one
-/// request at a time waits for it, for at most 5 s a document. When they can't be had, those from before go on being used for a day.
+/// The issuer's keys are fetched when they are first needed, again after an hour, and when a token names one that is not there, or names none
+/// and none fits; one request at a time waits for it, for at most 5 s a document. When they can't be had, those from before go on being used
+/// for a day.
 ///
 /// The signature of a token is checked when it comes first, and when the keys were fetched anew; its times with each request. For that the
 /// digests and claims of the last 512 tokens or more are remembered, at most 1 024, and no claims longer than 4 KiB.
@@ -213,13 +214,18 @@ impl JwtVerifier {
             Found::Unknown => return Err(Denied::invalid_token("its key is none of the issuer's")),
             Found::Unavailable(why) => return Err(Denied::unavailable(why)),
         };
-        let mut named = keys
-            .iter()
-            .filter(|key| id.is_none() || key.id.is_none() || key.id.as_deref() == id);
-        match named.any(|key| key.confirms(&header.alg, signed, signature)) {
-            true => Ok(keys),
-            false => Err(Denied::invalid_token("its signature is wrong")),
+        let is_named = |key: &&Key| id.is_none() || key.id.is_none() || key.id.as_deref() == id;
+        let confirm = |keys: &[Key]| {
+            let mut named = keys.iter().filter(is_named);
+            named.any(|key| key.confirms(&header.alg, signed, signature))
+        };
+        if confirm(&keys) {
+            return Ok(keys);
         }
+        // The key of a token that names none may have come since.
+        let newer = id.is_none().then(|| self.keys.find_newer(&keys));
+        let newer = newer.flatten().filter(|keys| confirm(keys));
+        newer.ok_or_else(|| Denied::invalid_token("its signature is wrong"))
     }
 
     fn check_claims(&self, claims: &Claims) -> Result<(), Denied> {
