@@ -1740,7 +1740,8 @@ MCPLINK_API mcplink_status_t mcplink_writer_finish(mcplink_writer_t *writer, mcp
 MCPLINK_API mcplink_status_t mcplink_pump_new(mcplink_pump_t **out, mcplink_error_t **err);
 
 /**
- * Frees a pump. Free the clients and servers that use it before: a callback that waits in it is run when its handle is freed.
+ * Frees a pump. Free the clients and servers that use it before: a callback that waits in it is run when its handle is freed. Called within
+ * a callback that it runs it returns at once, and mcplink_pump_dispatch goes on to its end.
  *
  * pump: NULL is fine. Threads: any; not while another thread uses it. Since 0.1.
  */

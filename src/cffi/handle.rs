@@ -16,7 +16,7 @@ use super::entry::{Outcome, value};
 use super::error::Failure;
 use super::status::mcplink_status;
 use super::text::missing;
-use super::user::is_inside;
+use super::user::{Inside, is_inside};
 use crate::error::{Error, ErrorKind};
 use crate::sync::{Condvar, Mutex};
 use crate::transport::{Stack, Threads};
@@ -118,19 +118,22 @@ impl Gate {
 }
 
 /// A handle that this thread is inside of.
-pub(super) struct Entered<T: Handled>(Arc<T>);
+pub(super) struct Entered<T: Handled> {
+    handle: Arc<T>,
+    _inside: Inside,
+}
 
 impl<T: Handled> Deref for Entered<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        &self.0
+        &self.handle
     }
 }
 
 impl<T: Handled> Drop for Entered<T> {
     fn drop(&mut self) {
-        self.0.gate().leave();
+        self.handle.gate().leave();
     }
 }
 
@@ -156,11 +159,14 @@ pub(super) unsafe fn enter<T: Handled>(handle: *const T, what: &str) -> Outcome<
         Arc::increment_strong_count(handle);
         Arc::from_raw(handle)
     };
-    Ok(Entered(shared))
+    Ok(Entered {
+        _inside: Inside::of(body.gate().number),
+        handle: shared,
+    })
 }
 
-/// Frees a handle: closes it, waits for whoever is inside, and lets go of it. Within a callback of the handle that is left to a thread of
-/// its own, so that nobody waits for himself.
+/// Frees a handle: closes it, waits for whoever is inside, and lets go of it. Within a callback of the handle, or of another one that a function
+/// of this handle has led to, that is left to a thread of its own, so that nobody waits for himself.
 ///
 /// In a fork of the process that made it nothing is done. Memory: the threads of the handle, which are not here, have shares in nearly all
 /// of it that nobody gives back; what the last share is given back of runs destructors that take locks which such a thread may have held,

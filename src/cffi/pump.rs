@@ -30,9 +30,13 @@ impl Handled for mcplink_pump_t {
         &self.gate
     }
 
+    fn begin_close(&self) {
+        self.queue.set_notify(None);
+    }
+
     /// What waits belongs to other handles, which bring it to its end.
     fn close(&self) {
-        self.queue.set_notify(None);
+        self.begin_close();
         if let Some(bell) = self.queue.bell() {
             bell.fire();
         }
@@ -61,7 +65,8 @@ pub unsafe extern "C" fn mcplink_pump_new(
     }
 }
 
-/// Frees a pump. Free the clients and servers that use it before: a callback that waits in it is run when its handle is freed.
+/// Frees a pump. Free the clients and servers that use it before: a callback that waits in it is run when its handle is freed. Called within
+/// a callback that it runs it returns at once, and mcplink_pump_dispatch goes on to its end.
 ///
 /// pump: NULL is fine. Threads: any; not while another thread uses it. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.

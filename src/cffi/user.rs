@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::ffi::c_void;
+use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -66,8 +67,37 @@ impl<F> Hook<F> {
 }
 
 thread_local! {
-    /// The handles whose callbacks this thread runs, innermost last.
+    /// The handles that this thread is inside of: it runs callbacks of theirs, or is in functions of theirs.
     static INSIDE: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+}
+
+/// While it lives, this thread is inside of a handle.
+pub(super) struct Inside {
+    handle: u64,
+    /// It ends on the thread on which it began.
+    here: PhantomData<*const ()>,
+}
+
+impl Inside {
+    pub(super) fn of(handle: u64) -> Self {
+        // While thread-locals are being torn down, nobody is told.
+        _ = INSIDE.try_with(|inside| inside.borrow_mut().push(handle));
+        Self {
+            handle,
+            here: PhantomData,
+        }
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        _ = INSIDE.try_with(|inside| {
+            let mut inside = inside.borrow_mut();
+            if let Some(at) = inside.iter().rposition(|known| *known == self.handle) {
+                inside.remove(at);
+            }
+        });
+    }
 }
 
 /// Runs a callback of the host that belongs to a handle. No lock of ours is held meanwhile. `None` when it panicked, which only a callback
@@ -75,19 +105,11 @@ thread_local! {
 ///
 /// An exception of another language ends the process with a message, here, at the border: it must not leave a callback.
 pub(super) fn call_back<R>(handle: u64, callback: impl FnOnce() -> R) -> Option<R> {
-    struct Leave;
-    impl Drop for Leave {
-        fn drop(&mut self) {
-            _ = INSIDE.try_with(|inside| inside.borrow_mut().pop());
-        }
-    }
-    // While thread-locals are being torn down, nobody is told.
-    _ = INSIDE.try_with(|inside| inside.borrow_mut().push(handle));
-    let _leave = Leave;
+    let _inside = Inside::of(handle);
     catch_unwind(AssertUnwindSafe(callback)).ok()
 }
 
-/// Whether this thread runs a callback of the handle.
+/// Whether this thread runs a callback of the handle, or is in a function of it, further up, which has called the host back.
 pub(super) fn is_inside(handle: u64) -> bool {
     INSIDE
         .try_with(|inside| inside.borrow().contains(&handle))

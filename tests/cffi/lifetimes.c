@@ -388,6 +388,90 @@ static void in_own_callbacks(void)
     mcplink_tool_free(tool);
 }
 
+/* Handles that are freed while their own thread is in the middle of a function of theirs, by what that function has called back. */
+static mcplink_pump_t *used_pump;
+static mcplink_call_t *used_call;
+
+static void free_all_when_done(void *user, mcplink_call_t *call, mcplink_status_t status, const mcplink_result_t *result, const mcplink_error_t *err)
+{
+    (void)user, (void)call, (void)status, (void)result, (void)err;
+    mcplink_client_free(client);
+    mcplink_pump_free(used_pump);
+    freed++;
+}
+
+static void free_pump(void *user)
+{
+    count_end(user);
+    mcplink_pump_free(used_pump);
+    freed++;
+}
+
+static void free_call_when_asked(void *user, const mcplink_request_t *request, mcplink_responder_t *responder)
+{
+    (void)user, (void)request;
+    mcplink_call_free(used_call);
+    freed++;
+    CHECK(mcplink_responder_json(responder, "{\"action\":\"decline\"}", MCPLINK_NUL) == MCPLINK_OK);
+}
+
+static void tool_ask(void *user, const mcplink_request_t *request, mcplink_responder_t *responder)
+{
+    static const char form[] = "{\"message\":\"m\",\"requestedSchema\":{\"type\":\"object\",\"properties\":{}}}";
+    (void)user, (void)request;
+    if (mcplink_responder_ask(responder, "k", "elicitation/create", form, MCPLINK_NUL, NULL, NULL) == MCPLINK_PENDING) return;
+    mcplink_responder_text(responder, "asked", MCPLINK_NUL);
+}
+
+static void open_pumped(mcplink_client_options_t *o)
+{
+    CHECK(mcplink_pump_new(&used_pump, NULL) == MCPLINK_OK);
+    CHECK(mcplink_client_options_set_pump(o, used_pump) == MCPLINK_OK);
+    open_both(o);
+}
+
+static void in_functions_of_theirs(void)
+{
+    mcplink_client_options_t *o;
+    mcplink_result_t *result = NULL;
+
+    /* The pump, by what it dispatches. */
+    open_pumped(mcplink_client_options_new());
+    CHECK(mcplink_pump_set_notify(used_pump, on_simple, &one, count_end) == MCPLINK_OK);
+    start("greet", free_all_when_done, NULL);
+    UNTIL((mcplink_pump_dispatch(used_pump, 64), freed == 1));
+    UNTIL(ended == 2);
+    client = NULL;
+    close_both();
+    ENDED(2);
+    freed = 0;
+
+    /* The pump, by the end of what it was given. */
+    CHECK(mcplink_pump_new(&used_pump, NULL) == MCPLINK_OK);
+    CHECK(mcplink_pump_set_notify(used_pump, on_simple, &one, free_pump) == MCPLINK_OK);
+    CHECK(mcplink_pump_set_notify(used_pump, NULL, NULL, NULL) == MCPLINK_OK);
+    CHECK(freed == 1);
+    ENDED(1);
+    freed = 0;
+
+    /* A call that is waited for, by what its server asks meanwhile. */
+    o = mcplink_client_options_new();
+    CHECK(mcplink_client_options_on_elicit(o, free_call_when_asked, &one, count_end) == MCPLINK_OK);
+    CHECK(mcplink_client_options_set_revisions(o, "2025-11-25") == MCPLINK_OK);
+    open_pumped(o);
+    add(server, "ask", tool_ask, NULL);
+    start("ask", on_done, &used_call);
+    CHECK(mcplink_call_wait(used_call, MCPLINK_FOREVER, &result, NULL) <= MCPLINK_OK);
+    CHECK(freed == 1);
+    mcplink_result_free(result);
+    close_both();
+    mcplink_pump_free(used_pump);
+    CHECK(dones == 1);
+    ENDED(2);
+    freed = 0;
+    dones = 0;
+}
+
 /* A session that was closed is over for its client, also while somebody still holds the handle of it. */
 static void closed_but_held(void)
 {
@@ -522,6 +606,7 @@ int main(void)
     of_open_handles();
     of_calls();
     in_own_callbacks();
+    in_functions_of_theirs();
     closed_but_held();
     with_a_crowd_inside();
     a_responder_alone();

@@ -159,10 +159,10 @@ static void finish(void *user, bool complete)
     response->complete = complete;
 }
 
-static mcplink_exchange_t *ask(response_t *response, const char *tool)
+static mcplink_exchange_t *ask(response_t *response, const char *tool, mcplink_http_end_fn end)
 {
     char body[512];
-    mcplink_exchange_t *exchange = mcplink_exchange_new("POST", "/mcp", begin, write_some, finish, response, NULL);
+    mcplink_exchange_t *exchange = mcplink_exchange_new("POST", "/mcp", begin, write_some, end, response, NULL);
     memset(response, 0, sizeof *response);
     snprintf(body, sizeof body,
              "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\",\"arguments\":{},"
@@ -188,7 +188,7 @@ static void mounts(mcplink_server_t *server)
     response_t response;
 
     CHECK_STATUS(mcplink_server_http(server, NULL, &http, &err), MCPLINK_OK, err);
-    exchange = ask(&response, "greet");
+    exchange = ask(&response, "greet", finish);
     CHECK_STATUS(mcplink_http_serve(http, exchange, &err), MCPLINK_OK, err);
     CHECK(response.done && response.complete && response.status == 200 && response.length == (int64_t)response.len);
     CHECK(strstr(response.body, "hello ") != NULL && strstr(response.type, "application/json") != NULL);
@@ -197,7 +197,7 @@ static void mounts(mcplink_server_t *server)
     mcplink_exchange_free(exchange);
 
     /* In pieces, answered later. */
-    exchange = ask(&response, "keep");
+    exchange = ask(&response, "keep", finish);
     CHECK_STATUS(mcplink_http_serve(http, exchange, &err), MCPLINK_OK, err);
     CHECK(!response.done && kept != NULL);
     CHECK(mcplink_responder_progress(kept, 1, 2, NULL) == MCPLINK_OK);
@@ -209,7 +209,7 @@ static void mounts(mcplink_server_t *server)
     mcplink_exchange_free(exchange);
 
     /* The client goes: the call is cancelled, and the response broken off. */
-    exchange = ask(&response, "keep");
+    exchange = ask(&response, "keep", finish);
     CHECK_STATUS(mcplink_http_serve(http, exchange, &err), MCPLINK_OK, err);
     CHECK(!mcplink_responder_is_cancelled(kept));
     CHECK(mcplink_exchange_gone(exchange) == MCPLINK_OK);
@@ -220,7 +220,7 @@ static void mounts(mcplink_server_t *server)
     CHECK(!response.complete && response.len == 0);
 
     /* Freed before the answer: nothing of it is called any more. */
-    exchange = ask(&response, "keep");
+    exchange = ask(&response, "keep", finish);
     CHECK_STATUS(mcplink_http_serve(http, exchange, &err), MCPLINK_OK, err);
     mcplink_exchange_free(exchange);
     CHECK(mcplink_responder_is_cancelled(kept));
@@ -228,7 +228,7 @@ static void mounts(mcplink_server_t *server)
     CHECK(!response.begun && !response.done);
 
     /* The host can't send. */
-    exchange = ask(&response, "greet");
+    exchange = ask(&response, "greet", finish);
     response.refuse = 1;
     CHECK_STATUS(mcplink_http_serve(http, exchange, &err), MCPLINK_OK, err);
     CHECK(response.begun && response.len == 0 && response.done && !response.complete);
@@ -236,11 +236,42 @@ static void mounts(mcplink_server_t *server)
 
     /* After its end an endpoint refuses. */
     CHECK(mcplink_http_close(http) == MCPLINK_OK);
-    exchange = ask(&response, "greet");
+    exchange = ask(&response, "greet", finish);
     CHECK_STATUS(mcplink_http_serve(http, exchange, &err), MCPLINK_OK, err);
     CHECK(response.done && response.status == 503);
     mcplink_exchange_free(exchange);
     mcplink_http_free(http);
+}
+
+/* The endpoint, by the response that it gives: a host that serves one request has no use for it behind that. */
+static mcplink_http_t *used_http;
+static mcplink_exchange_t *used_exchange;
+
+static void finish_all(void *user, bool complete)
+{
+    response_t *response = user;
+    response->complete = complete;
+    mcplink_exchange_free(used_exchange);
+    mcplink_http_free(used_http);
+    response->done++;
+}
+
+static void free_exchange(void *user, const mcplink_request_t *req, mcplink_responder_t *resp)
+{
+    (void)user, (void)req, (void)resp;
+    mcplink_exchange_free(used_exchange);
+}
+
+static void frees_within(mcplink_server_t *server)
+{
+    mcplink_error_t *err = NULL;
+    response_t response;
+    CHECK_STATUS(mcplink_server_http(server, NULL, &used_http, &err), MCPLINK_OK, err);
+    used_exchange = ask(&response, "free_exchange", finish);
+    CHECK_STATUS(mcplink_http_serve(used_http, used_exchange, &err), MCPLINK_OK, err);
+    used_exchange = ask(&response, "greet", finish_all);
+    CHECK_STATUS(mcplink_http_serve(used_http, used_exchange, &err), MCPLINK_OK, err);
+    CHECK(response.done == 1 && response.complete);
 }
 
 /* All of it where the host dispatches: who asks, the handler, the response. */
@@ -259,7 +290,7 @@ static void pumps(void)
     mcplink_server_options_free(options);
     add_tool(server, "greet", greet, NULL, NULL);
     CHECK_STATUS(mcplink_server_http(server, NULL, &http, &err), MCPLINK_OK, err);
-    exchange = ask(&response, "greet");
+    exchange = ask(&response, "greet", finish);
     /* Nothing blocks: the handler's turn comes with the pump. */
     CHECK_STATUS(mcplink_http_serve(http, exchange, &err), MCPLINK_OK, err);
     CHECK(!response.begun);
@@ -315,8 +346,10 @@ int main(void)
     mcplink_listener_t *listener = NULL;
     add_tool(server, "greet", greet, NULL, NULL);
     add_tool(server, "keep", keep, NULL, NULL);
+    add_tool(server, "free_exchange", free_exchange, NULL, NULL);
     listens(server);
     mounts(server);
+    frees_within(server);
     pumps();
     takes_null(server);
     /* A listener may be left to the server. */

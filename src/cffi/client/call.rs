@@ -71,10 +71,14 @@ impl Handled for mcplink_call_t {
         &self.gate
     }
 
-    /// The call goes on.
-    fn close(&self) {
+    fn begin_close(&self) {
         self.started.state.lock().is_freed = true;
         self.started.look_again();
+    }
+
+    /// The call goes on.
+    fn close(&self) {
+        self.begin_close();
     }
 }
 
