@@ -1988,8 +1988,8 @@ mcplink_status_t mcplink_transport_feed(mcplink_transport_t *transport,
 MCPLINK_API mcplink_status_t mcplink_transport_feed_end(mcplink_transport_t *transport, const char *reason);
 
 /**
- * Frees a transport, and ends its connection. No function of it runs after this. Called within one of them it returns at once, and the rest
- * happens when that returns.
+ * Frees a transport, and ends its connection. No function of it runs after this. Called within one of them it returns at once, none of the
+ * others begins behind that, and the rest happens when that one returns.
  *
  * transport: NULL is fine. Threads: any. Blocks: until the functions of the transport that run have returned. Since 0.1.
  */
@@ -5861,7 +5861,7 @@ MCPLINK_API mcplink_status_t mcplink_exchange_gone(mcplink_exchange_t *exchange)
 
 /**
  * Frees an exchange: none of its functions runs after this. A response that had not ended is given up, as after mcplink_exchange_gone. Called
- * in one of its functions it returns at once.
+ * in one of its functions it returns at once, and none of the others begins behind that.
  *
  * exchange: NULL is fine. Threads: any. Blocks: while one of its functions runs on another thread. Since 0.1.
  */

@@ -188,11 +188,16 @@ impl Pipe {
         }
     }
 
-    /// The host lets go of it: no callback runs after this. Not for a thread that is in one.
-    fn leave(&self) {
+    /// The host lets go of it: no callback begins after this.
+    fn abandon(&self) {
         self.close();
+        self.state.lock().is_freed = true;
+    }
+
+    /// The same; and none runs after this. Not for a thread that is in one.
+    fn leave(&self) {
+        self.abandon();
         let mut state = self.state.lock();
-        state.is_freed = true;
         while self.running.load(Ordering::SeqCst) > 0 {
             state = self.returned.wait(state);
         }
@@ -256,6 +261,10 @@ impl Connector {
 impl Handled for mcplink_transport_t {
     fn gate(&self) -> &Gate {
         &self.gate
+    }
+
+    fn begin_close(&self) {
+        self.pipe.abandon();
     }
 
     fn close(&self) {
@@ -378,8 +387,8 @@ pub unsafe extern "C" fn mcplink_transport_feed_end(
     })
 }
 
-/// Frees a transport, and ends its connection. No function of it runs after this. Called within one of them it returns at once, and the rest
-/// happens when that returns.
+/// Frees a transport, and ends its connection. No function of it runs after this. Called within one of them it returns at once, none of the
+/// others begins behind that, and the rest happens when that one returns.
 ///
 /// transport: NULL is fine. Threads: any. Blocks: until the functions of the transport that run have returned. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.

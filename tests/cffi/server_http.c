@@ -159,10 +159,10 @@ static void finish(void *user, bool complete)
     response->complete = complete;
 }
 
-static mcplink_exchange_t *ask(response_t *response, const char *tool, mcplink_http_end_fn end)
+static mcplink_exchange_t *ask_by(mcplink_http_begin_fn first, response_t *response, const char *tool, mcplink_http_end_fn end)
 {
     char body[512];
-    mcplink_exchange_t *exchange = mcplink_exchange_new("POST", "/mcp", begin, write_some, end, response, NULL);
+    mcplink_exchange_t *exchange = mcplink_exchange_new("POST", "/mcp", first, write_some, end, response, NULL);
     memset(response, 0, sizeof *response);
     snprintf(body, sizeof body,
              "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\",\"arguments\":{},"
@@ -178,6 +178,11 @@ static mcplink_exchange_t *ask(response_t *response, const char *tool, mcplink_h
     CHECK(mcplink_exchange_set_addresses(exchange, "nowhere", NULL) == MCPLINK_E_INVALID);
     CHECK(mcplink_exchange_set_addresses(exchange, "127.0.0.1:80", "127.0.0.1:4711") == MCPLINK_OK);
     return exchange;
+}
+
+static mcplink_exchange_t *ask(response_t *response, const char *tool, mcplink_http_end_fn end)
+{
+    return ask_by(begin, response, tool, end);
 }
 
 static void mounts(mcplink_server_t *server)
@@ -256,6 +261,14 @@ static void finish_all(void *user, bool complete)
     response->done++;
 }
 
+/* The exchange, by one of its own functions: none of them begins behind that. */
+static mcplink_status_t begin_and_free(void *user, const mcplink_http_head_t *head, int64_t length)
+{
+    CHECK(begin(user, head, length) == MCPLINK_OK);
+    mcplink_exchange_free(used_exchange);
+    return MCPLINK_OK;
+}
+
 static void free_exchange(void *user, const mcplink_request_t *req, mcplink_responder_t *resp)
 {
     (void)user, (void)req, (void)resp;
@@ -269,6 +282,10 @@ static void frees_within(mcplink_server_t *server)
     CHECK_STATUS(mcplink_server_http(server, NULL, &used_http, &err), MCPLINK_OK, err);
     used_exchange = ask(&response, "free_exchange", finish);
     CHECK_STATUS(mcplink_http_serve(used_http, used_exchange, &err), MCPLINK_OK, err);
+    CHECK(!response.begun);
+    used_exchange = ask_by(begin_and_free, &response, "greet", finish);
+    CHECK_STATUS(mcplink_http_serve(used_http, used_exchange, &err), MCPLINK_OK, err);
+    CHECK(response.begun == 1 && response.len == 0 && !response.done);
     used_exchange = ask(&response, "greet", finish_all);
     CHECK_STATUS(mcplink_http_serve(used_http, used_exchange, &err), MCPLINK_OK, err);
     CHECK(response.done == 1 && response.complete);

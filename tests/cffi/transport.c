@@ -143,11 +143,22 @@ static void ends(void)
     mcplink_client_free(c);
 }
 
-/* Freed by its own function, which returns; the rest happens then. */
+/* Freed by its own function, which returns; the rest happens then. No other one begins behind it. */
+static volatile int is_freed;
+
 static void free_at_call(struct peer *p, const char *method, const mcplink_json_t *message)
 {
     (void)message;
-    if (strcmp(method, "tools/call") == 0) mcplink_transport_free(p->transport);
+    CHECK(!is_freed);
+    if (strcmp(method, "tools/call") != 0) return;
+    mcplink_transport_free(p->transport);
+    is_freed = 1;
+}
+
+static void close_before_freed(void *user)
+{
+    CHECK(!is_freed);
+    peer_close(user);
 }
 
 static void freed_within(void)
@@ -155,6 +166,7 @@ static void freed_within(void)
     struct peer p;
     mcplink_client_t *c;
     peer_begin(&p, free_at_call);
+    CHECK(mcplink_transport_set_close(p.transport, close_before_freed) == MCPLINK_OK);
     c = peer_open(&p);
     CHECK(call(c, NULL) == MCPLINK_E_CLOSED);
     CHECK(counter_wait(&p.destroyed, 1));

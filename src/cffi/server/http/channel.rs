@@ -150,10 +150,15 @@ impl Channel {
         }
     }
 
-    /// The host lets go of the exchange: no function runs after this. Not for a thread that is in one.
-    pub(super) fn leave(&self) {
+    /// The host lets go of the exchange: no function begins after this.
+    pub(super) fn abandon(&self) {
         self.state.lock().freed = true;
         self.lose();
+    }
+
+    /// The same; and none runs after this. Not for a thread that is in one.
+    pub(super) fn leave(&self) {
+        self.abandon();
         let mut state = self.state.lock();
         while state.running > 0 {
             state = self.returned.wait(state);

@@ -54,6 +54,10 @@ impl Handled for mcplink_exchange_t {
         &self.gate
     }
 
+    fn begin_close(&self) {
+        self.channel.abandon();
+    }
+
     /// Who answers learns that the client has gone, and no function of the host runs any more.
     fn close(&self) {
         self.channel.leave();
@@ -238,7 +242,7 @@ pub unsafe extern "C" fn mcplink_exchange_gone(
 }
 
 /// Frees an exchange: none of its functions runs after this. A response that had not ended is given up, as after mcplink_exchange_gone. Called
-/// in one of its functions it returns at once.
+/// in one of its functions it returns at once, and none of the others begins behind that.
 ///
 /// exchange: NULL is fine. Threads: any. Blocks: while one of its functions runs on another thread. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
