@@ -2121,6 +2121,7 @@ MCPLINK_API mcplink_responder_t *mcplink_responder_keep(mcplink_responder_t *res
 
 /**
  * Lets go of a responder that was kept. The last one to go answers an unanswered request: with an internal error, or with what was asked.
+ * In a fork of the process that kept it this does nothing. See MCPLINK_E_FORKED.
  *
  * responder: NULL is fine; never one that was not kept. Threads: any. Since 0.1.
  */
@@ -2815,7 +2816,8 @@ mcplink_status_t mcplink_login_refuse(mcplink_login_t *login,
 MCPLINK_API mcplink_login_t *mcplink_login_keep(mcplink_login_t *login);
 
 /**
- * Lets go of a login that was kept. The last one to go gives up what was not answered.
+ * Lets go of a login that was kept. The last one to go gives up what was not answered. In a fork of the process that kept it this does
+ * nothing. See MCPLINK_E_FORKED.
  *
  * login: NULL is fine; never one that was not kept. Threads: any. Since 0.1.
  */

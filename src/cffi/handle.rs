@@ -43,12 +43,37 @@ pub(super) trait Handled: Send + Sync + 'static {
     fn close(&self);
 }
 
+/// The process that something belongs to. In a fork of it, what it would need is not there: threads above all.
+#[derive(Debug)]
+pub(super) struct Process(u32);
+
+impl Process {
+    pub(super) fn this() -> Self {
+        Self(std::process::id())
+    }
+
+    /// Whether this process is a fork of the one that something belongs to. A signal handler may ask.
+    pub(super) fn is_foreign(&self) -> bool {
+        self.0 != std::process::id()
+    }
+
+    pub(super) fn check(&self) -> Outcome<()> {
+        if self.is_foreign() {
+            return Err(Failure::new(
+                mcplink_status::MCPLINK_E_FORKED,
+                "the handle belongs to the process that forked this one: make another one here, or fork before",
+            ));
+        }
+        Ok(())
+    }
+}
+
 /// Who is inside a handle.
 #[derive(Debug)]
 pub(super) struct Gate {
     state: AtomicU32,
     number: u64,
-    process: u32,
+    process: Process,
     /// How many are inside, and [`FREEING`] as soon as somebody waits for them to leave: one number, so that neither misses the other.
     inside: AtomicUsize,
     lock: Mutex<()>,
@@ -60,7 +85,7 @@ impl Gate {
         Self {
             state: AtomicU32::new(ALIVE),
             number: Self::next_number(),
-            process: std::process::id(),
+            process: Process::this(),
             inside: AtomicUsize::new(0),
             lock: Mutex::new(()),
             left: Condvar::new(),
@@ -83,18 +108,7 @@ impl Gate {
             let text = "this is no handle of mcplink, or one that was freed";
             return Err(Error::new(ErrorKind::Invalid, text).into());
         }
-        if self.is_foreign() {
-            return Err(Failure::new(
-                mcplink_status::MCPLINK_E_FORKED,
-                "the handle belongs to the process that forked this one: make another one here, or fork before",
-            ));
-        }
-        Ok(())
-    }
-
-    /// Whether another process made the handle, of which this one is a fork: its threads are not here.
-    fn is_foreign(&self) -> bool {
-        self.process != std::process::id()
+        self.process.check()
     }
 
     fn come_in(&self) {

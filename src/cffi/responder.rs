@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 
 use super::entry::{Outcome, ffi, get, keep, let_go, need, plain, value};
 use super::error::{Failure, mcplink_error_t};
+use super::handle::Process;
 use super::json::{json_payload, mcplink_json_t, optional_json, shown};
 use super::queue::Kind;
 use super::request::mcplink_request_t;
@@ -34,6 +35,7 @@ pub struct mcplink_responder_t {
     owner: u64,
     /// Where the host wants its callbacks, if it dispatches a pump.
     pump: Option<Arc<Stage>>,
+    process: Process,
     cancel: CancelToken,
     slot: Mutex<Slot>,
     /// Answers and memories that were shown.
@@ -68,6 +70,7 @@ impl mcplink_responder_t {
             request,
             owner,
             pump,
+            process: Process::this(),
             cancel: call.cancel_token().clone(),
             slot: Mutex::new(Slot {
                 call: Some(Arc::new(call)),
@@ -104,6 +107,7 @@ impl mcplink_responder_t {
 
     /// Looks at the call, if it is not answered yet.
     pub(super) fn look<R>(&self, look: impl FnOnce(&Call) -> R) -> Outcome<R> {
+        self.process.check()?;
         let slot = self.slot.lock();
         let Some(call) = slot.call.clone() else {
             return Err(slot.why_not());
@@ -209,13 +213,20 @@ pub unsafe extern "C" fn mcplink_responder_keep(
 }
 
 /// Lets go of a responder that was kept. The last one to go answers an unanswered request: with an internal error, or with what was asked.
+/// In a fork of the process that kept it this does nothing. See MCPLINK_E_FORKED.
 ///
 /// responder: NULL is fine; never one that was not kept. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_responder_free(responder: *mut mcplink_responder_t) {
     // SAFETY: the header says that it was kept, and is let go of once.
-    unsafe { let_go(responder) }
+    unsafe {
+        if get(responder).is_some_and(|responder| responder.process.is_foreign()) {
+            // It is the other process that answers.
+            return;
+        }
+        let_go(responder);
+    }
 }
 
 /// The request that a responder answers.
@@ -268,6 +279,7 @@ pub unsafe extern "C" fn mcplink_responder_on_cancel(
     plain(|| {
         // SAFETY: the header says that it is a responder of ours.
         let responder = unsafe { need(responder, "responder") }?;
+        responder.process.check()?;
         let before = responder.on_cancel.lock().take();
         drop(before);
         let Some(callback) = callback else {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::Hidden;
 use crate::cffi::entry::{Outcome, get, keep, let_go, need, plain, value};
+use crate::cffi::handle::Process;
 use crate::cffi::responder::mcplink_cancelled_fn;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{Text, mcplink_str_t, optional, payload, view_or_empty};
@@ -26,6 +27,7 @@ pub struct mcplink_login_t {
     scopes: Text,
     /// Whose callback got it.
     owner: u64,
+    process: Process,
     /// Whether a URL is the answer; nothing is, where a listener of ours waits for it.
     is_answer: Option<Check>,
     visit: Arc<Visit>,
@@ -63,6 +65,7 @@ impl mcplink_login_t {
             authorization_server: shown.authorization_server.into(),
             scopes: shown.scopes.into(),
             owner,
+            process: Process::this(),
             is_answer,
             visit: Arc::clone(visit),
             on_over: Mutex::default(),
@@ -200,6 +203,7 @@ pub unsafe extern "C" fn mcplink_login_on_over(
     plain(|| {
         // SAFETY: the header says that it is a login of ours.
         let login = unsafe { need(login, "login") }?;
+        login.process.check()?;
         let before = login.on_over.lock().take();
         drop(before);
         let Some(callback) = callback else {
@@ -241,6 +245,7 @@ pub unsafe extern "C" fn mcplink_login_answer(
     plain(|| {
         // SAFETY: the header says that they are a login of ours and text with its length.
         let (login, url) = unsafe { (need(login, "login")?, payload(url, len, "url")?) };
+        login.process.check()?;
         let Some(is_answer) = &login.is_answer else {
             return answered(false);
         };
@@ -267,6 +272,7 @@ pub unsafe extern "C" fn mcplink_login_refuse(
     plain(|| {
         // SAFETY: the header says that they are a login of ours and text that ends in NUL.
         let (login, why) = unsafe { (need(login, "login")?, optional(why, "why")?) };
+        login.process.check()?;
         if login.is_answer.is_none() {
             return answered(false);
         }
@@ -288,12 +294,19 @@ pub unsafe extern "C" fn mcplink_login_keep(login: *mut mcplink_login_t) -> *mut
     unsafe { keep(login) }
 }
 
-/// Lets go of a login that was kept. The last one to go gives up what was not answered.
+/// Lets go of a login that was kept. The last one to go gives up what was not answered. In a fork of the process that kept it this does
+/// nothing. See MCPLINK_E_FORKED.
 ///
 /// login: NULL is fine; never one that was not kept. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_login_free(login: *mut mcplink_login_t) {
     // SAFETY: the header says that it was kept, and is let go of once.
-    unsafe { let_go(login) }
+    unsafe {
+        if get(login).is_some_and(|login| login.process.is_foreign()) {
+            // It is the other process that waits for it.
+            return;
+        }
+        let_go(login);
+    }
 }
