@@ -1785,7 +1785,7 @@ int32_t mcplink_pump_wait(mcplink_pump_t *pump,
  * Has the descriptor become readable, and mcplink_pump_wait return, though nothing waits.
  *
  * pump: the pump.
- * Returns: MCPLINK_OK. Threads: any, and signal handlers too. Blocks: no. Since 0.1.
+ * Returns: MCPLINK_OK; MCPLINK_E_FORKED in a fork, where it does nothing. Threads: any, and signal handlers too. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_pump_wakeup(mcplink_pump_t *pump);
 
@@ -4926,7 +4926,8 @@ void mcplink_server_free(mcplink_server_t *server);
  * nothing is served any more. What the server has stays, until it is freed.
  *
  * server: NULL is fine.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID for NULL. Threads: any, and signal handlers too. Blocks: no: a thread of the library does it. Since 0.1.
+ * Returns: MCPLINK_OK; MCPLINK_E_INVALID for NULL; MCPLINK_E_FORKED in a fork, where it does nothing. Threads: any, and signal handlers too.
+ * Blocks: no: a thread of the library does it. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_server_stop(mcplink_server_t *server);

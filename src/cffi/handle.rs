@@ -103,6 +103,11 @@ impl Gate {
         self.number
     }
 
+    /// Whether the handle belongs to the process of which this one is a fork. A signal handler may ask.
+    pub(super) fn is_foreign(&self) -> bool {
+        self.process.is_foreign()
+    }
+
     fn check(&self) -> Outcome<()> {
         if self.state.load(Ordering::Relaxed) != ALIVE {
             let text = "this is no handle of mcplink, or one that was freed";

@@ -135,13 +135,15 @@ pub unsafe extern "C" fn mcplink_pump_wait(pump: *mut mcplink_pump_t, timeout_ms
 /// Has the descriptor become readable, and mcplink_pump_wait return, though nothing waits.
 ///
 /// pump: the pump.
-/// Returns: MCPLINK_OK. Threads: any, and signal handlers too. Blocks: no. Since 0.1.
+/// Returns: MCPLINK_OK; MCPLINK_E_FORKED in a fork, where it does nothing. Threads: any, and signal handlers too. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_pump_wakeup(pump: *mut mcplink_pump_t) -> mcplink_status_t {
     // In a signal handler nothing may be allocated or locked, so this looks at the pump without entering it.
     // SAFETY: the header says that it is NULL or a pump of ours, which lives.
     match unsafe { pump.as_ref() } {
+        // Its descriptor may be another file's by now.
+        Some(pump) if pump.gate.is_foreign() => mcplink_status::MCPLINK_E_FORKED.code(),
         Some(pump) => {
             if let Some(bell) = pump.queue.bell() {
                 bell.fire();

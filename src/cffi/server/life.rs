@@ -139,13 +139,16 @@ pub unsafe extern "C" fn mcplink_server_free(server: *mut mcplink_server_t) {
 /// nothing is served any more. What the server has stays, until it is freed.
 ///
 /// server: NULL is fine.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for NULL. Threads: any, and signal handlers too. Blocks: no: a thread of the library does it. Since 0.1.
+/// Returns: MCPLINK_OK; MCPLINK_E_INVALID for NULL; MCPLINK_E_FORKED in a fork, where it does nothing. Threads: any, and signal handlers too.
+/// Blocks: no: a thread of the library does it. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_server_stop(server: *mut mcplink_server_t) -> mcplink_status_t {
     // In a signal handler nothing may be allocated or locked, so this looks at the server without entering it.
     // SAFETY: the header says that it is NULL or a server of ours, which lives.
     match unsafe { server.as_ref() } {
+        // Its descriptors may be other files' by now.
+        Some(server) if server.gate.is_foreign() => mcplink_status::MCPLINK_E_FORKED.code(),
         Some(server) => {
             server.serving.ask_to_stop();
             mcplink_status::MCPLINK_OK.code()
