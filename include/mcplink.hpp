@@ -181,7 +181,7 @@ template <class T, class Raw, class F> result<T> made(F call)
     Raw *object = nullptr;
     mcplink_error_t *failed = nullptr;
     mcplink_status_t status = call(&object, &failed);
-    if (status >= 0) return T(object);
+    if (object) return T(object);
     return failed ? error(failed) : error(status);
 }
 
@@ -609,6 +609,7 @@ public:
     explicit call(mcplink_call_t *owned) noexcept : owned_(owned) {}
     bool is_done() const noexcept { return mcplink_call_is_done(get()); }
     void cancel(const char *reason = nullptr) noexcept { mcplink_call_cancel(get(), reason); }
+    /* The outcome; an error whose status is MCPLINK_PENDING when it is not there in time. */
     result<call_result> wait(milliseconds timeout)
     {
         return detail::made<call_result, mcplink_result_t>([&](auto out, auto err) { return mcplink_call_wait(get(), detail::count(timeout), out, err); });

@@ -86,6 +86,11 @@ static void talks()
         }));
         CHECK(server.add_tool(mcplink::tool("throws", "Throws"), [](const mcplink::request &, mcplink::responder &) { throw 42; }));
 #endif
+        mcplink::cancel held;
+        CHECK(server.add_tool(mcplink::tool("hold", "Waits"), [&held](const mcplink::request &, mcplink::responder &) {
+            while (!held.is_triggered()) std::this_thread::sleep_for(1ms);
+            return std::string("held");
+        }));
         std::thread serving([&] { CHECK(server.serve_fds(there[0], back[1])); });
         {
             mcplink::client_options options;
@@ -106,6 +111,15 @@ static void talks()
             auto thrown = client->call_tool("throws");
             CHECK(!thrown && thrown.error().rpc_code() == -32603);
 #endif
+            /* A call that goes on: not there yet is no result. */
+            mcplink_status_t told = MCPLINK_PENDING;
+            auto started = client->call_tool_start("hold", "{}", [&told](mcplink_status_t status, const mcplink_result_t *, const mcplink_error_t *) { told = status; });
+            CHECK(started && !started->is_done());
+            auto early = started->wait(1ms);
+            CHECK(!early && early.error().status() == MCPLINK_PENDING && early.error().message() == "MCPLINK_PENDING");
+            held.trigger();
+            auto there = started->wait(1min);
+            CHECK(there && there->text() == "held" && started->is_done());
             mcplink::cancel token;
             token.trigger();
             mcplink::call_options cancelled;
