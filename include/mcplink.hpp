@@ -6,6 +6,7 @@
  *
  * Errors. What can fail gives a result<T>: a value or an error. With exceptions, value() throws mcplink::exception; without them (-fno-exceptions) it
  * is not there: ask has_value() first. Handlers may throw: a tool_failure is told to the model, anything else becomes an error without its text.
+ * So may a visitor of logins. No other callback may, such as those for events, progress and what was started: it ends the process.
  *
  * Lifetimes. Owners are move-only and free what they own. Views (std::string_view, json_view, request, responder) are good as long as the
  * object that they came from; those of a handler until it returns.
@@ -649,7 +650,8 @@ public:
     {
         return call2(mcplink_client_request, method, params, options);
     }
-    /* done(result<call_result>) is called once, where the callbacks of the client run; it may be given nothing but the outcome's text. */
+    /* done(mcplink_status_t, const mcplink_result_t *, const mcplink_error_t *) is called once, where the callbacks of the client run: with a result
+       for MCPLINK_OK and MCPLINK_TOOL_ERROR, else with an error, both good until it returns. To own the outcome, wait() for it. */
     template <class F> result<call> call_tool_start(const char *name, std::string_view arguments, F done, const call_options *options = nullptr)
     {
         auto user = std::make_unique<F>(std::move(done));
