@@ -5,7 +5,8 @@
  * this header has no word for can be done with the C function beside it.
  *
  * Errors. What can fail gives a result<T>: a value or an error. With exceptions, value() throws mcplink::exception; without them (-fno-exceptions) it
- * is not there: ask has_value() first. Handlers may throw: a tool_failure is told to the model, anything else becomes an error without its text.
+ * is not there: ask has_value() first. Setters come in a chain: what one of them refuses is told by the function that takes the object, which then
+ * does nothing else. Handlers may throw: a tool_failure is told to the model, anything else becomes an error without its text.
  * So may a visitor of logins. No other callback may, such as those for events, progress and what was started: it ends the process.
  *
  * Lifetimes. Owners are move-only and free what they own. Views (std::string_view, json_view, request, responder) are good as long as the
@@ -67,11 +68,14 @@ class error {
 public:
     error() noexcept = default;
     explicit error(mcplink_error_t *owned) noexcept : owned_(owned), status_(mcplink_error_status(owned)) {}
-    /* For functions that tell a status only. */
-    explicit error(mcplink_status_t status) noexcept : status_(status) {}
+    /* For functions that tell a status only; text has to live for ever. */
+    explicit error(mcplink_status_t status, const char *text = nullptr) noexcept : status_(status), text_(text) {}
 
     mcplink_status_t status() const noexcept { return status_; }
-    std::string_view message() const noexcept { return owned_ ? mcplink_error_message(get()) : mcplink_status_name(status_); }
+    std::string_view message() const noexcept
+    {
+        return owned_ ? mcplink_error_message(get()) : text_ ? text_ : mcplink_status_name(status_);
+    }
     std::string_view method() const noexcept { return detail::view(mcplink_error_method(get())); }
     std::int64_t rpc_code() const noexcept { return mcplink_error_rpc_code(get()); }
     std::string_view data() const noexcept { return detail::view(mcplink_error_data(get())); }
@@ -92,6 +96,7 @@ private:
         explicit operator bool() const noexcept { return pointer != nullptr; }
     } owned_;
     mcplink_status_t status_ = MCPLINK_OK;
+    const char *text_ = nullptr;
 };
 
 #ifdef MCPLINK_EXCEPTIONS
@@ -191,6 +196,28 @@ inline result<void> told(mcplink_status_t status)
     if (status >= 0) return {};
     return error(status);
 }
+
+/* An object whose setters come in a chain: the first one that is refused is told by who takes the object. */
+template <class Object> class described {
+public:
+    /* Whether all was well so far. */
+    const result<void> &refused() const noexcept { return refused_; }
+
+protected:
+    Object &note(mcplink_status_t status, const char *what) noexcept
+    {
+        if (status < 0 && refused_) refused_ = error(status, what);
+        return static_cast<Object &>(*this);
+    }
+    Object &note(const result<void> &others) noexcept
+    {
+        if (!others && refused_) refused_ = others;
+        return static_cast<Object &>(*this);
+    }
+
+private:
+    result<void> refused_;
+};
 
 } // namespace detail
 
@@ -510,21 +537,30 @@ private:
 };
 
 /* How tokens are come by: by default a person logs in, in the system's browser. */
-class oauth {
+class oauth : public detail::described<oauth> {
 public:
     oauth() : owned_(mcplink_oauth_new()) {}
-    oauth &client_name(const char *name, const char *page = nullptr) noexcept { return mcplink_oauth_set_client_name(get(), name, page), *this; }
-    oauth &client_document(const char *url) noexcept { return mcplink_oauth_set_client_document(get(), url), *this; }
+    oauth &client_name(const char *name, const char *page = nullptr) noexcept
+    {
+        return note(mcplink_oauth_set_client_name(get(), name, page), "oauth::client_name was refused");
+    }
+    oauth &client_document(const char *url) noexcept
+    {
+        return note(mcplink_oauth_set_client_document(get(), url), "oauth::client_document was refused");
+    }
     /* A client that was registered beforehand, with a secret if it has one. */
     oauth &client(const char *issuer, const char *client_id, const char *secret = nullptr) noexcept
     {
         detail::owner<mcplink_oauth_client_t, mcplink_oauth_client_free> client(mcplink_oauth_client_new(issuer, client_id));
         mcplink_oauth_client_set_secret(client.get(), secret);
-        return mcplink_oauth_add_client(get(), client.get()), *this;
+        return note(mcplink_oauth_add_client(get(), client.get()), "oauth::client was refused");
     }
-    oauth &client_credentials() noexcept { return mcplink_oauth_set_client_credentials(get()), *this; }
-    oauth &scopes(const char *scopes) noexcept { return mcplink_oauth_set_scopes(get(), scopes), *this; }
-    oauth &store_folder(const char *folder) noexcept { return mcplink_oauth_set_store_folder(get(), folder), *this; }
+    oauth &client_credentials() noexcept { return note(mcplink_oauth_set_client_credentials(get()), "oauth::client_credentials was refused"); }
+    oauth &scopes(const char *scopes) noexcept { return note(mcplink_oauth_set_scopes(get(), scopes), "oauth::scopes was refused"); }
+    oauth &store_folder(const char *folder) noexcept
+    {
+        return note(mcplink_oauth_set_store_folder(get(), folder), "oauth::store_folder was refused");
+    }
     /* callback(login &): a way of the host's own to show a page and see where it leads. What it throws gives the login up. */
     template <class F> oauth &visitor(const char *redirect_uri, F callback)
     {
@@ -541,7 +577,7 @@ public:
             (*static_cast<F *>(user))(asked);
 #endif
         };
-        return mcplink_oauth_set_visitor(get(), redirect_uri, run, user.release(), detail::destroy<F>), *this;
+        return note(mcplink_oauth_set_visitor(get(), redirect_uri, run, user.release(), detail::destroy<F>), "oauth::visitor was refused");
     }
     result<void> forget(const char *url)
     {
@@ -554,24 +590,49 @@ private:
 };
 
 /* How a client is made. Exactly one of command and url, or what the C functions offer beside them. */
-class client_options {
+class client_options : public detail::described<client_options> {
 public:
     client_options() : owned_(mcplink_client_options_new()) {}
     client_options &command(std::initializer_list<const char *> argv)
     {
         std::vector<const char *> ended(argv);
         ended.push_back(nullptr);
-        return mcplink_client_options_set_command(get(), ended.data()), *this;
+        return note(mcplink_client_options_set_command(get(), ended.data()), "client_options::command was refused");
     }
-    client_options &url(const char *url) noexcept { return mcplink_client_options_set_url(get(), url), *this; }
-    client_options &header(const char *name, const char *value) noexcept { return mcplink_client_options_set_header(get(), name, value), *this; }
-    client_options &bearer(const char *token) noexcept { return mcplink_client_options_set_bearer(get(), token), *this; }
-    client_options &oauth_with(const oauth &oauth) noexcept { return mcplink_client_options_set_oauth(get(), oauth.get()), *this; }
-    client_options &env(const char *name, const char *value) noexcept { return mcplink_client_options_set_env(get(), name, value), *this; }
-    client_options &cwd(const char *folder) noexcept { return mcplink_client_options_set_cwd(get(), folder), *this; }
-    client_options &info(const char *name, const char *version) noexcept { return mcplink_client_options_set_info(get(), name, version), *this; }
-    client_options &timeout(milliseconds span) noexcept { return mcplink_client_options_set_timeout_ms(get(), detail::count(span)), *this; }
-    client_options &pump_with(const pump &pump) noexcept { return mcplink_client_options_set_pump(get(), pump.get()), *this; }
+    client_options &url(const char *url) noexcept { return note(mcplink_client_options_set_url(get(), url), "client_options::url was refused"); }
+    client_options &header(const char *name, const char *value) noexcept
+    {
+        return note(mcplink_client_options_set_header(get(), name, value), "client_options::header was refused");
+    }
+    client_options &bearer(const char *token) noexcept
+    {
+        return note(mcplink_client_options_set_bearer(get(), token), "client_options::bearer was refused");
+    }
+    client_options &oauth_with(const oauth &oauth) noexcept
+    {
+        note(oauth.refused());
+        return note(mcplink_client_options_set_oauth(get(), oauth.get()), "client_options::oauth_with was refused");
+    }
+    client_options &env(const char *name, const char *value) noexcept
+    {
+        return note(mcplink_client_options_set_env(get(), name, value), "client_options::env was refused");
+    }
+    client_options &cwd(const char *folder) noexcept
+    {
+        return note(mcplink_client_options_set_cwd(get(), folder), "client_options::cwd was refused");
+    }
+    client_options &info(const char *name, const char *version) noexcept
+    {
+        return note(mcplink_client_options_set_info(get(), name, version), "client_options::info was refused");
+    }
+    client_options &timeout(milliseconds span) noexcept
+    {
+        return note(mcplink_client_options_set_timeout_ms(get(), detail::count(span)), "client_options::timeout was refused");
+    }
+    client_options &pump_with(const pump &pump) noexcept
+    {
+        return note(mcplink_client_options_set_pump(get(), pump.get()), "client_options::pump_with was refused");
+    }
     /* callback(std::int32_t event, json_view params) */
     template <class F> client_options &on_event(F callback)
     {
@@ -579,7 +640,7 @@ public:
         auto run = [](void *user, std::int32_t event, const mcplink_json_t *params) noexcept {
             (*static_cast<F *>(user))(event, json_view(params));
         };
-        return mcplink_client_options_on_event(get(), run, user.release(), detail::destroy<F>), *this;
+        return note(mcplink_client_options_on_event(get(), run, user.release(), detail::destroy<F>), "client_options::on_event was refused");
     }
     template <class F> client_options &on_elicit(F handler)
     {
@@ -598,8 +659,8 @@ public:
 private:
     template <class F, class Set> client_options &ask(F handler, Set set)
     {
-        detail::with_handler(std::move(handler), [&](auto run, void *user, auto end) { return set(get(), run, user, end); });
-        return *this;
+        auto status = detail::with_handler(std::move(handler), [&](auto run, void *user, auto end) { return set(get(), run, user, end); });
+        return note(status, "a handler of client_options was refused");
     }
     detail::owner<mcplink_client_options_t, mcplink_client_options_free> owned_;
 };
@@ -627,6 +688,7 @@ public:
     explicit client(mcplink_client_t *owned) noexcept : owned_(owned) {}
     static result<client> open(const client_options &options)
     {
+        if (!options.refused()) return options.refused().error();
         return detail::made<client, mcplink_client_t>([&](auto out, auto err) { return mcplink_client_open(options.get(), out, err); });
     }
     result<call_result> list_tools(const call_options *options = nullptr) { return call0(mcplink_client_list_tools, options); }
@@ -690,16 +752,22 @@ private:
 };
 
 /* What a tool is called, and what it takes. */
-class tool {
+class tool : public detail::described<tool> {
 public:
     tool(const char *name, const char *description) : owned_(mcplink_tool_new(name, description)) {}
     tool &param(const char *name, std::int32_t type, std::uint32_t flags = 0, const char *description = nullptr) noexcept
     {
-        return mcplink_tool_add_param(get(), name, type, flags, description), *this;
+        return note(mcplink_tool_add_param(get(), name, type, flags, description), "tool::param was refused");
     }
-    tool &input_schema(std::string_view schema) noexcept { return mcplink_tool_set_input_schema(get(), schema.data(), schema.size()), *this; }
-    tool &output_schema(std::string_view schema) noexcept { return mcplink_tool_set_output_schema(get(), schema.data(), schema.size()), *this; }
-    tool &title(const char *title) noexcept { return mcplink_tool_set_title(get(), title), *this; }
+    tool &input_schema(std::string_view schema) noexcept
+    {
+        return note(mcplink_tool_set_input_schema(get(), schema.data(), schema.size()), "tool::input_schema was refused");
+    }
+    tool &output_schema(std::string_view schema) noexcept
+    {
+        return note(mcplink_tool_set_output_schema(get(), schema.data(), schema.size()), "tool::output_schema was refused");
+    }
+    tool &title(const char *title) noexcept { return note(mcplink_tool_set_title(get(), title), "tool::title was refused"); }
     mcplink_tool_t *get() const noexcept { return owned_.get(); }
 
 private:
@@ -707,11 +775,14 @@ private:
 };
 
 /* Something to read, at an address of its own. */
-class resource {
+class resource : public detail::described<resource> {
 public:
     resource(const char *uri, const char *name) : owned_(mcplink_resource_new(uri, name)) {}
-    resource &description(const char *text) noexcept { return mcplink_resource_set_description(get(), text), *this; }
-    resource &mime_type(const char *type) noexcept { return mcplink_resource_set_mime_type(get(), type), *this; }
+    resource &description(const char *text) noexcept
+    {
+        return note(mcplink_resource_set_description(get(), text), "resource::description was refused");
+    }
+    resource &mime_type(const char *type) noexcept { return note(mcplink_resource_set_mime_type(get(), type), "resource::mime_type was refused"); }
     mcplink_resource_t *get() const noexcept { return owned_.get(); }
 
 private:
@@ -719,10 +790,13 @@ private:
 };
 
 /* Resources whose addresses follow a template (RFC 6570). */
-class resource_template {
+class resource_template : public detail::described<resource_template> {
 public:
     resource_template(const char *uri_template, const char *name) : owned_(mcplink_template_new(uri_template, name)) {}
-    resource_template &mime_type(const char *type) noexcept { return mcplink_template_set_mime_type(get(), type), *this; }
+    resource_template &mime_type(const char *type) noexcept
+    {
+        return note(mcplink_template_set_mime_type(get(), type), "resource_template::mime_type was refused");
+    }
     mcplink_template_t *get() const noexcept { return owned_.get(); }
 
 private:
@@ -730,12 +804,12 @@ private:
 };
 
 /* A prompt, and what it takes. */
-class prompt {
+class prompt : public detail::described<prompt> {
 public:
     prompt(const char *name, const char *description) : owned_(mcplink_prompt_new(name, description)) {}
     prompt &argument(const char *name, std::uint32_t flags = 0, const char *description = nullptr) noexcept
     {
-        return mcplink_prompt_add_argument(get(), name, flags, description), *this;
+        return note(mcplink_prompt_add_argument(get(), name, flags, description), "prompt::argument was refused");
     }
     mcplink_prompt_t *get() const noexcept { return owned_.get(); }
 
@@ -752,18 +826,18 @@ public:
     {
         return detail::made<server, mcplink_server_t>([&](auto out, auto err) { return mcplink_server_new_with(options, out, err); });
     }
-    template <class F> result<void> add_tool(const tool &tool, F handler) { return add(mcplink_server_add_tool, tool.get(), std::move(handler)); }
+    template <class F> result<void> add_tool(const tool &tool, F handler) { return add(mcplink_server_add_tool, tool, std::move(handler)); }
     template <class F> result<void> add_resource(const resource &resource, F handler)
     {
-        return add(mcplink_server_add_resource, resource.get(), std::move(handler));
+        return add(mcplink_server_add_resource, resource, std::move(handler));
     }
     template <class F> result<void> add_template(const resource_template &resources, F handler)
     {
-        return add(mcplink_server_add_template, resources.get(), std::move(handler));
+        return add(mcplink_server_add_template, resources, std::move(handler));
     }
     template <class F> result<void> add_prompt(const prompt &prompt, F handler)
     {
-        return add(mcplink_server_add_prompt, prompt.get(), std::move(handler));
+        return add(mcplink_server_add_prompt, prompt, std::move(handler));
     }
     result<void> remove_tool(const char *name) { return detail::told(mcplink_server_remove_tool(get(), name)); }
     /* of: one of enum mcplink_primitive. */
@@ -785,11 +859,12 @@ public:
     mcplink_server_t *get() const noexcept { return owned_.get(); }
 
 private:
-    template <class Add, class Definition, class F> result<void> add(Add function, const Definition *definition, F handler)
+    template <class Add, class Definition, class F> result<void> add(Add function, const Definition &definition, F handler)
     {
+        if (!definition.refused()) return definition.refused();
         return detail::done([&](auto err) {
             return detail::with_handler(std::move(handler),
-                                        [&](auto run, void *user, auto end) { return function(get(), definition, run, user, end, err); });
+                                        [&](auto run, void *user, auto end) { return function(get(), definition.get(), run, user, end, err); });
         });
     }
     detail::owner<mcplink_server_t, mcplink_server_free> owned_;

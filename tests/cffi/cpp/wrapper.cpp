@@ -137,6 +137,36 @@ static void talks()
     CHECK(alive::count == 0);
 }
 
+/* What a setter refuses is told by who takes the object, the first of it. */
+static void tells_what_was_refused()
+{
+    auto names = [](const auto &failed, const char *setter) {
+        return !failed && failed.error().status() == MCPLINK_E_INVALID && failed.error().message().find(setter) != std::string_view::npos;
+    };
+    mcplink::server server("refusing", "1.0");
+    auto handler = [marker = alive()](const mcplink::request &, mcplink::responder &) { return std::string(); };
+    const int before = alive::count;
+    mcplink::tool tool("tool", "has no schema");
+    tool.title("fine").input_schema(R"({"type":"obj)").title("\xff").param("a", MCPLINK_PARAM_STRING);
+    CHECK(names(server.add_tool(tool, handler), "input_schema"));
+    auto moved = std::move(tool);
+    CHECK(names(server.add_tool(moved, handler), "input_schema"));
+    CHECK(names(server.add_tool(mcplink::tool("tool", "").param("a", 99), handler), "param"));
+    CHECK(names(server.add_resource(mcplink::resource("file:///a", "a").mime_type("\xff"), handler), "mime_type"));
+    CHECK(names(server.add_template(mcplink::resource_template("file:///{a}", "a").mime_type("\xff"), handler), "mime_type"));
+    CHECK(names(server.add_prompt(mcplink::prompt("a", "").argument("a", 99), handler), "argument"));
+    CHECK(alive::count == before);
+    CHECK(server.add_tool(mcplink::tool("tool", "").param("a", MCPLINK_PARAM_STRING), handler));
+    mcplink::client_options options;
+    options.command({"/bin/false"}).env("A=B", "x");
+    CHECK(names(mcplink::client::open(options), "env"));
+    mcplink::oauth oauth;
+    oauth.client_name("\xff");
+    mcplink::client_options others;
+    others.command({"/bin/false"}).oauth_with(oauth);
+    CHECK(names(mcplink::client::open(others), "client_name"));
+}
+
 /* What belongs to logins ends with who has the settings; nobody logs in here. */
 static void logs_in()
 {
@@ -169,6 +199,7 @@ static void logs_in()
 int main()
 {
     json_works();
+    tells_what_was_refused();
     logs_in();
     talks();
     std::puts("the wrapper works");
