@@ -9,7 +9,7 @@ use super::responder::mcplink_responder_t;
 use super::served::Answer;
 use super::status::mcplink_status_t;
 use super::text::{bytes, missing, name, optional, payload};
-use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
+use crate::error::{ErrorCode, Result, RpcError};
 
 /// Answers a request, on a server or, for what a server asks, on a client: before it returns, or later, from any thread, if it keeps the
 /// responder. Both arguments are borrowed until it returns.
@@ -149,10 +149,6 @@ pub unsafe extern "C" fn mcplink_responder_bytes(
     // SAFETY: the header says that they are a responder of ours, bytes with their length, and text that ends in NUL.
     unsafe {
         answer(responder, || {
-            if len == super::text::NUL {
-                let text = "bytes have a length: MCPLINK_NUL is for text";
-                return Err(Error::new(ErrorKind::Invalid, text).into());
-            }
             Ok(Answer::Bytes {
                 bytes: bytes(data.cast(), len, "data")?.to_owned(),
                 mime_type: optional(mime_type, "mime_type")?.map(str::to_owned),

@@ -81,12 +81,27 @@ pub(super) fn view_or_empty(text: Option<&Text>) -> mcplink_str_t {
 /// "Measure it, it ends in NUL": as the length of a payload. MCPLINK_NUL in the header.
 pub(super) const NUL: usize = usize::MAX;
 
-/// Bytes that the host passes with their length.
+/// Bytes that the host passes with their length. They need not end in NUL, so they are not measured: [`NUL`] is what becomes of the -1 of a
+/// function that failed to read them.
+///
+/// # Safety
+///
+/// `ptr` is NULL, or has `len` bytes, if that is not [`NUL`]; nobody changes them for as long as `'a`.
+pub(super) unsafe fn bytes<'a>(ptr: *const c_char, len: usize, what: &str) -> Result<&'a [u8]> {
+    if len == NUL {
+        let text = "bytes have a length: MCPLINK_NUL is for text";
+        return Err(Error::new(ErrorKind::Invalid, text));
+    }
+    // SAFETY: the caller promises the same.
+    unsafe { measured(ptr, len, what) }
+}
+
+/// Bytes of something that is mostly text, so that they may end in NUL instead.
 ///
 /// # Safety
 ///
 /// `ptr` is NULL, or has `len` bytes, or, with [`NUL`] as the length, ends in NUL; nobody changes them for as long as `'a`.
-pub(super) unsafe fn bytes<'a>(ptr: *const c_char, len: usize, what: &str) -> Result<&'a [u8]> {
+pub(super) unsafe fn measured<'a>(ptr: *const c_char, len: usize, what: &str) -> Result<&'a [u8]> {
     if len == 0 {
         return Ok(&[]);
     }
@@ -109,10 +124,10 @@ pub(super) unsafe fn bytes<'a>(ptr: *const c_char, len: usize, what: &str) -> Re
 ///
 /// # Safety
 ///
-/// As for [`bytes`].
+/// As for [`measured`].
 pub(super) unsafe fn payload<'a>(ptr: *const c_char, len: usize, what: &str) -> Result<&'a str> {
     // SAFETY: the caller promises the same.
-    let bytes = unsafe { bytes(ptr, len, what) }?;
+    let bytes = unsafe { measured(ptr, len, what) }?;
     str::from_utf8(bytes).map_err(|error| not_utf8(what, error.valid_up_to()))
 }
 
@@ -173,6 +188,9 @@ mod tests {
             assert_eq!(payload(c"abc".as_ptr(), NUL, "it").expect("text"), "abc");
             assert_eq!(payload(std::ptr::dangling(), 0, "it").expect("text"), "");
             assert_eq!(payload(std::ptr::null(), 0, "it").expect("text"), "");
+            assert_eq!(bytes(c"abc".as_ptr(), 2, "it").expect("bytes"), b"ab");
+            assert_eq!(measured(c"abc".as_ptr(), NUL, "it").expect("bytes"), b"abc");
+            assert!(bytes(c"abc".as_ptr(), NUL, "it").is_err());
             assert_eq!(optional(std::ptr::null(), "it").expect("none"), None);
             let missing = payload(std::ptr::null(), 1, "the name").expect_err("NULL");
             assert_eq!(missing.to_string(), "the name must not be NULL");

@@ -134,6 +134,7 @@ static void others(void)
     CHECK(mcplink_server_options_set_revisions(options, "2025-13-13") == MCPLINK_E_UNSUPPORTED);
     CHECK(mcplink_server_options_set_limit(options, MCPLINK_LIMIT_DEPTH, 64) == MCPLINK_OK && mcplink_server_options_set_limit(options, 99, 1) == MCPLINK_E_INVALID);
     CHECK(mcplink_server_options_add_state_key(options, (const uint8_t *)"short", 5) == MCPLINK_E_INVALID);
+    CHECK(mcplink_server_options_add_state_key(options, (const uint8_t *)"thirty-two secret, random bytes.", MCPLINK_NUL) == MCPLINK_E_INVALID);
     CHECK(mcplink_server_options_add_offer(options, MCPLINK_LIST_TOOLS) == MCPLINK_OK && mcplink_server_options_add_offer(options, 9) == MCPLINK_E_INVALID);
     CHECK(mcplink_server_options_set_cache(options, MCPLINK_LIST_PROMPTS, 1000, false) == MCPLINK_OK);
     CHECK(mcplink_server_options_add_extension(options, "com.example/e", "{\"a\":1}", MCPLINK_NUL) == MCPLINK_OK);

@@ -87,6 +87,10 @@ static void writes(void)
     mcplink_writer_reset(w);
     CHECK(mcplink_writer_raw(w, "{", 1) == MCPLINK_E_INVALID);
     mcplink_writer_reset(w);
+    CHECK(mcplink_writer_bytes(w, (const uint8_t *)"x", MCPLINK_NUL) == MCPLINK_E_INVALID);
+    CHECK(mcplink_writer_finish(w, &text, &err) == MCPLINK_E_INVALID && strstr(mcplink_error_message(err), "have a length") != NULL);
+    mcplink_error_free(err);
+    mcplink_writer_reset(w);
     CHECK(mcplink_writer_str(w, NULL, 0) == MCPLINK_OK);
     CHECK_STATUS(mcplink_writer_finish(w, &text, &err), MCPLINK_OK, err);
     CHECK_TEXT(text, "\"\"");

@@ -227,6 +227,8 @@ static void misuse(void)
     CHECK(mcplink_transport_set_room(NULL, NULL) == MCPLINK_E_INVALID && mcplink_transport_feed(NULL, NULL, 0) == MCPLINK_E_INVALID);
     CHECK(mcplink_transport_feed_end(NULL, NULL) == MCPLINK_E_INVALID);
     t = mcplink_transport_new(NULL, NULL);
+    /* What recv says when it fails is no length, nor something to be measured. */
+    CHECK(mcplink_transport_feed(t, "x", (size_t)-1) == MCPLINK_E_INVALID);
     CHECK(mcplink_transport_feed(t, NULL, 1) == MCPLINK_E_INVALID && mcplink_transport_feed_end(t, "\xff") == MCPLINK_E_INVALID);
     mcplink_transport_free(t);
     mcplink_transport_free(NULL);

@@ -11,7 +11,7 @@ use crate::cffi::entry::{Outcome, plain, value};
 use crate::cffi::handle::{Gate, Handled, enter, free_handle, hand_out};
 use crate::cffi::stage::Stage;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
-use crate::cffi::text::{bytes, name, optional};
+use crate::cffi::text::{measured, name, optional};
 use crate::cffi::user::{UserData, mcplink_destroy_fn};
 use crate::error::{Error, ErrorKind};
 use crate::sync::Mutex;
@@ -161,7 +161,7 @@ pub unsafe extern "C" fn mcplink_exchange_add_header(
             (
                 exchange,
                 name(field, "field")?,
-                bytes(content, len, "content")?,
+                measured(content, len, "content")?,
             )
         };
         let header = (field.to_owned(), content.to_owned());
@@ -183,7 +183,8 @@ pub unsafe extern "C" fn mcplink_exchange_set_body(
 ) -> mcplink_status_t {
     plain(|| {
         // SAFETY: the header says that they are an exchange of ours and bytes with their length.
-        let (exchange, body) = unsafe { (enter(exchange, "exchange")?, bytes(body, len, "body")?) };
+        let (exchange, body) =
+            unsafe { (enter(exchange, "exchange")?, measured(body, len, "body")?) };
         let body = body.to_owned();
         exchange.change(|asked| asked.body = body)
     })
