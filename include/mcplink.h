@@ -1790,11 +1790,12 @@ int32_t mcplink_pump_wait(mcplink_pump_t *pump,
 MCPLINK_API mcplink_status_t mcplink_pump_wakeup(mcplink_pump_t *pump);
 
 /**
- * Has a function called whenever the first callback begins to wait: for loops that take messages instead of descriptors.
+ * Has a function called whenever the pump is to be dispatched: for loops that take messages instead of descriptors.
  *
  * pump: the pump.
- * callback: called on a thread of the library, once for each change from nothing waiting to something waiting; it has to be quick, and to have
- * the loop call mcplink_pump_dispatch. NULL for none.
+ * callback: called once for each change from nothing waiting to something waiting, and by each dispatch that has left something; it has to be
+ * quick, and to have the loop call mcplink_pump_dispatch. It is called on any thread: one of the library's, or one of the host's that is in a
+ * function which has a callback wait, such as this one, mcplink_pump_dispatch or mcplink_http_serve. NULL for none.
  * user, destroy: passed to callback, and ended when another function is set or the pump is freed.
  * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
  */

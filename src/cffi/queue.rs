@@ -160,6 +160,12 @@ impl Queue {
         }
         state.dispatcher = None;
         self.quieten(&state);
+        // Whoever is told in no other way would not come back for what is left.
+        let notify = state.notify.clone().filter(|_| !state.jobs.is_empty());
+        drop(state);
+        if let Some(notify) = notify {
+            notify.ring();
+        }
         Ok(count)
     }
 

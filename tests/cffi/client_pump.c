@@ -181,6 +181,27 @@ static void elsewhere(void)
     mcplink_client_free(c);
 }
 
+/* A loop that takes messages: it dispatches when it is told to, one callback at a time, and misses none. */
+static void notified(void)
+{
+    static struct counter rung = COUNTER;
+    mcplink_client_t *c = open_pumped(NULL, NULL);
+    int handled;
+    int i;
+
+    done = 0;
+    CHECK(mcplink_pump_set_notify(pump, count_one, &rung, NULL) == MCPLINK_OK);
+    for (i = 0; i < 5; i++) CHECK(mcplink_client_call_tool_start(c, "slow", "{\"steps\":1,\"delay_ms\":1}", MCPLINK_NUL, NULL, on_done, NULL, NULL, NULL, NULL) == MCPLINK_OK);
+    while (mcplink_pump_wait(pump, 1) < 5) {
+    }
+    for (handled = 0; done < 5; handled++) {
+        CHECK(counter_wait(&rung, handled + 1));
+        CHECK(mcplink_pump_dispatch(pump, 1) >= 0);
+    }
+    CHECK(mcplink_pump_set_notify(pump, NULL, NULL, NULL) == MCPLINK_OK);
+    mcplink_client_free(c);
+}
+
 int main(void)
 {
     main_thread = pthread_self();
@@ -191,6 +212,7 @@ int main(void)
     destroyed = done = 0;
     started();
     elsewhere();
+    notified();
     mcplink_pump_free(pump);
     return 0;
 }
