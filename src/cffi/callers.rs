@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::user::Inside;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{Condvar, Mutex};
 use crate::transport::{Stack, Threads};
@@ -23,6 +24,8 @@ type Work = Box<dyn FnOnce() + Send>;
 pub(super) struct Callers(Arc<Inner>);
 
 struct Inner {
+    /// Of the handle.
+    number: u64,
     state: Mutex<State>,
     changed: Condvar,
     most: usize,
@@ -39,9 +42,10 @@ struct State {
 }
 
 impl Callers {
-    /// At most so many calls go on at once.
-    pub(super) fn new(most: usize, threads: Threads) -> Self {
+    /// Those of the handle with this number. At most so many calls go on at once.
+    pub(super) fn new(number: u64, most: usize, threads: Threads) -> Self {
         Self(Arc::new(Inner {
+            number,
             state: Mutex::default(),
             changed: Condvar::new(),
             most,
@@ -98,6 +102,8 @@ impl Callers {
 
 impl Inner {
     fn run(&self, first: Work) {
+        // The end of the handle waits for this thread: whatever is called back here must not wait for that end.
+        let _inside = Inside::of(self.number);
         first();
         let mut state = self.state.lock();
         loop {

@@ -1,5 +1,6 @@
 /* Transports of the host's own: feeding however it is cut, ends, limits, freeing, misuse. */
 #include "peer.h"
+#include "process.h"
 
 static void greet(struct peer *p, const char *method, const mcplink_json_t *message)
 {
@@ -174,6 +175,63 @@ static void freed_within(void)
     CHECK(p.destroyed.count == 1 && p.closed.count == 1);
 }
 
+/* The client, freed by a function of its transport, which runs on a thread of the client's: nothing of it is left. */
+static mcplink_client_t *to_free;
+static struct counter done = COUNTER, gone = COUNTER;
+static mcplink_status_t told;
+
+static mcplink_status_t free_client_at_call(void *user, const char *bytes, size_t len)
+{
+    if (!memmem(bytes, len, "tools/call", 10)) return peer_send(user, bytes, len);
+    mcplink_client_free(to_free);
+    return MCPLINK_E_USER;
+}
+
+static void free_client_at_close(void *user)
+{
+    mcplink_client_free(to_free);
+    peer_close(user);
+}
+
+static void on_done(void *user, mcplink_call_t *c, mcplink_status_t status, const mcplink_result_t *r, const mcplink_error_t *e)
+{
+    (void)user, (void)c, (void)r, (void)e;
+    told = status;
+    counter_add(&done);
+}
+
+static void on_event(void *user, int32_t event, const mcplink_json_t *params) { (void)user, (void)event, (void)params; }
+
+static void open_to_free(struct peer *p)
+{
+    mcplink_client_options_t *o = peer_options(p);
+    CHECK(mcplink_client_options_on_event(o, on_event, &gone, count_one) == MCPLINK_OK);
+    to_free = open_with(o, NULL);
+}
+
+static void its_client_freed_within(void)
+{
+    struct peer p;
+    struct timespec moment = { 0, 1000000 };
+    int before = threads(), i;
+
+    peer_begin(&p, greet);
+    CHECK(mcplink_transport_set_send(p.transport, free_client_at_call) == MCPLINK_OK);
+    open_to_free(&p);
+    CHECK(mcplink_client_call_tool_start(to_free, "t", NULL, 0, NULL, on_done, NULL, NULL, NULL, NULL) == MCPLINK_OK);
+    CHECK(counter_wait(&done, 1) && told < 0 && counter_wait(&gone, 1));
+    mcplink_transport_free(p.transport);
+
+    peer_begin(&p, greet);
+    CHECK(mcplink_transport_set_close(p.transport, free_client_at_close) == MCPLINK_OK);
+    open_to_free(&p);
+    CHECK(mcplink_client_close(to_free, MCPLINK_FOREVER, NULL) == MCPLINK_OK);
+    CHECK(counter_wait(&gone, 2));
+    mcplink_transport_free(p.transport);
+    for (i = 0; threads() > before && i < LONG_SECONDS * 1000; i++) nanosleep(&moment, NULL);
+    CHECK(threads() == before);
+}
+
 static struct counter room = COUNTER;
 static void on_room(void *user) { (void)user; counter_add(&room); }
 
@@ -240,6 +298,7 @@ int main(void)
     byte_by_byte();
     ends();
     freed_within();
+    its_client_freed_within();
     bounds();
     misuse();
     return 0;

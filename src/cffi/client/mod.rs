@@ -40,6 +40,7 @@ use crate::cffi::callers::Callers;
 use crate::cffi::entry::Outcome;
 use crate::cffi::handle::{Gate, Handled};
 use crate::cffi::stage::Stage;
+use crate::cffi::user::Inside;
 use crate::client::{Client, Subscription};
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::CancelToken;
@@ -221,6 +222,8 @@ impl Shared {
         if closer.thread.is_none() && !closer.is_done {
             let me = Arc::clone(self);
             let thread = self.threads.start("close", Stack::Large, move || {
+                // The end of the handle waits for this thread: whatever is called back here must not wait for that end.
+                let _inside = Inside::of(me.number);
                 me.close();
                 me.closer.lock().is_done = true;
                 me.closed.notify_all();

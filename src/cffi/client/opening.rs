@@ -43,11 +43,12 @@ fn prepare(options: &mcplink_client_options_t) -> Outcome<Prepared> {
     }
     let builder = events::attach(options.builder().threads(&threads), &shared);
     let builder = questions::attach(builder, &shared);
+    let callers = Callers::new(gate.number(), options.max_started, threads);
     Ok(Prepared {
         client: mcplink_client_t {
             gate,
             shared,
-            callers: Callers::new(options.max_started, threads),
+            callers,
         },
         builder,
         transport,
