@@ -2009,7 +2009,8 @@ MCPLINK_API const mcplink_json_t *mcplink_request_args(const mcplink_request_t *
  * All params of the request, as they came.
  *
  * request: NULL for none.
- * Returns: a node that is valid as long as the request; NULL when they are nested too deep. Threads: any. Since 0.1.
+ * Returns: a node that is valid as long as the request; NULL when they can't be shown, which is only so for resources: other requests are
+ * refused then, and no handler is run. Threads: any. Since 0.1.
  */
 MCPLINK_API const mcplink_json_t *mcplink_request_params(const mcplink_request_t *request);
 

@@ -10,6 +10,8 @@ use super::entry::{get, value};
 use super::json::{mcplink_json_t, shown};
 use super::served::Call;
 use super::text::{Text, mcplink_str_t, name, view_or_empty};
+use crate::error::Error;
+use crate::schema::method;
 use crate::server::{Principal, Terms};
 
 /// A request that a handler of the host answers. It is readable as long as its responder: until the handler returns, or until the last
@@ -95,6 +97,25 @@ impl mcplink_request_t {
         self
     }
 
+    /// Why a handler could not be shown its arguments: JSON that no text or number can be made of, such as half of a character. Without this
+    /// they would seem to be left out.
+    pub(super) fn fault(&self) -> Option<Error> {
+        self.arguments?;
+        match mcplink_json_t::parse(&self.params) {
+            Ok(tree) => {
+                // Nobody else has looked yet.
+                _ = self.tree.set(Some(tree));
+                None
+            }
+            Err(error) => Some(error.context("the params can't be read")),
+        }
+    }
+
+    /// Whether a model asks, which is told what is wrong with its arguments.
+    pub(super) fn is_of_tool(&self) -> bool {
+        self.method.as_str() == method::TOOLS_CALL
+    }
+
     fn tree(&self) -> Option<&mcplink_json_t> {
         parsed(&self.tree, || Some((*self.params).to_owned()))
     }
@@ -131,7 +152,7 @@ fn parsed(
     tree: &OnceLock<Option<mcplink_json_t>>,
     text: impl FnOnce() -> Option<String>,
 ) -> Option<&mcplink_json_t> {
-    // What came in a message is JSON; if it is nested deeper than a document may be, there is none.
+    // What came in a message is JSON; if it can't be shown, there is none.
     tree.get_or_init(|| mcplink_json_t::parse(&text()?).ok())
         .as_ref()
 }
@@ -159,7 +180,8 @@ pub unsafe extern "C" fn mcplink_request_args(
 /// All params of the request, as they came.
 ///
 /// request: NULL for none.
-/// Returns: a node that is valid as long as the request; NULL when they are nested too deep. Threads: any. Since 0.1.
+/// Returns: a node that is valid as long as the request; NULL when they can't be shown, which is only so for resources: other requests are
+/// refused then, and no handler is run. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_request_params(

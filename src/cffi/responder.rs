@@ -19,7 +19,7 @@ use super::stage::Stage;
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::{name, optional, payload};
 use super::user::{UserData, call_back, mcplink_destroy_fn};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
 use crate::protocol::{CancelToken, LogLevel, OnTrigger};
 use crate::schema::{InputRequest, LoggingLevel};
 use crate::server::{AskError, Context};
@@ -100,6 +100,14 @@ impl mcplink_responder_t {
 
     /// Runs a handler of the host. What it neither answers nor keeps is answered when it returns.
     pub(super) fn run(self: Arc<Self>, handler: impl FnOnce(*const mcplink_request_t, *mut Self)) {
+        if let Some(fault) = self.request.fault() {
+            // It fails when nobody waits any more.
+            _ = self.answer(match self.request.is_of_tool() {
+                true => Answer::ToolError(format!("invalid arguments: {fault}")),
+                false => Answer::Error(RpcError::new(ErrorCode::INVALID_PARAMS, fault.to_string())),
+            });
+            return;
+        }
         let responder = Arc::as_ptr(&self).cast_mut();
         // An exception of another language does not come this far, and a panic of a handler in Rust leaves the call unanswered.
         _ = call_back(self.owner, || handler(&raw const self.request, responder));

@@ -250,6 +250,34 @@ static void stopped_early(void)
     mcplink_server_free(early);
 }
 
+/* Arguments that no text or number can be made of are refused, and do not seem to be left out. */
+static void unreadable(void)
+{
+    static const char *const bad[] = { "{\"all\":false,\"a\":\"\\ud83d\"}", "{\"all\":false,\"a\":1e400}" };
+    mcplink_server_t *some = mcplink_server_new("unreadable", "1");
+    mcplink_prompt_t *prompt = mcplink_prompt_new("echo", "");
+    talk_t talk = talk_begin(some);
+    char line[512];
+    size_t i;
+    add_tool(some, "echo", echo, NULL, NULL);
+    CHECK(mcplink_server_add_prompt(some, prompt, echo, NULL, NULL, NULL) == MCPLINK_OK);
+    mcplink_prompt_free(prompt);
+    talk_open(&talk, "{}");
+    for (i = 0; i < 2; i++) {
+        const char *answer;
+        talk_call(&talk, "1", "echo", bad[i]);
+        answer = TALK_HOLDS(&talk, "\"isError\":true");
+        CHECK(strstr(answer, "invalid arguments") != NULL && strstr(answer, "can't be read") != NULL);
+    }
+    snprintf(line, sizeof line, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"prompts/get\",\"params\":{\"name\":\"echo\",\"arguments\":%s}}", "{\"a\":\"\\ud83d\"}");
+    talk_send(&talk, line);
+    TALK_HOLDS(&talk, "-32602");
+    talk_call(&talk, "3", "echo", "{\"a\":\"\\ud83d\\ude00\"}");
+    TALK_HOLDS(&talk, "\xf0\x9f\x98\x80");
+    talk_end(&talk);
+    mcplink_server_free(some);
+}
+
 static void send_nothing(void *user) { (void)user; }
 
 static mcplink_status_t to_fd(void *user, const char *bytes, size_t len)
@@ -326,6 +354,7 @@ int main(void)
     sessions();
     stopped_early();
     attaches();
+    unreadable();
     takes_null();
     talk_clean(fds);
     return 0;
