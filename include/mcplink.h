@@ -1846,12 +1846,14 @@ MCPLINK_API void mcplink_cancel_free(mcplink_cancel_t *cancel);
 MCPLINK_API void mcplink_result_free(mcplink_result_t *result);
 
 /**
- * The result as a JSON value. It is read when it is first asked for.
+ * The result as a JSON value.
  *
  * result: NULL for none.
- * Returns: a node that is valid as long as the result; NULL for none. Threads: any. Since 0.1.
+ * Returns: a node that is valid as long as the result; NULL for none, and for one of mcplink_client_request that holds what no text or number
+ * can be made of, such as half of a character. Other calls fail with MCPLINK_E_PROTOCOL then. Threads: any. Since 0.1.
  */
-MCPLINK_API const mcplink_json_t *mcplink_result_json(const mcplink_result_t *result);
+MCPLINK_API
+const mcplink_json_t *mcplink_result_json(const mcplink_result_t *result);
 
 /**
  * The result as JSON text, as it was received; of a list that came in pages, all of it.

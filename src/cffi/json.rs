@@ -112,6 +112,10 @@ impl Node {
         }
     }
 
+    pub(super) fn is_true(&self) -> bool {
+        matches!(self.content, Content::Boolean(true))
+    }
+
     pub(super) fn is_array(&self) -> bool {
         matches!(self.content, Content::Array(_))
     }
@@ -430,8 +434,7 @@ pub unsafe extern "C" fn mcplink_json_f64(node: *const mcplink_json_t) -> f64 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_boolean(node: *const mcplink_json_t) -> bool {
     // SAFETY: the header says that it is a node of ours.
-    let node = unsafe { get(node) };
-    matches!(node.map(|node| &node.content), Some(Content::Boolean(true)))
+    unsafe { get(node) }.is_some_and(Node::is_true)
 }
 
 /// A value as JSON text, without white space.

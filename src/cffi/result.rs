@@ -5,12 +5,13 @@ use std::sync::{Arc, OnceLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde::Deserialize;
 
 use super::entry::{free, get, value};
 use super::json::{mcplink_json_t, shown};
 use super::status::mcplink_status;
 use super::text::{Text, mcplink_str_t, view_or_empty};
+use crate::error::{Error, ErrorKind, Result};
+use crate::schema::method;
 
 /// What a call came to: the result of a request. The caller's to free.
 ///
@@ -67,22 +68,32 @@ impl mcplink_result_t {
         }))
     }
 
+    /// The same, read at once.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Protocol`] when no text or number can be made of something in it, such as half of a character. It would seem to be empty.
+    pub(super) fn read(method: &str, raw: impl Into<Text>) -> Result<Self> {
+        let result = Self::new(raw);
+        let tree = mcplink_json_t::parse(result.0.raw.as_str()).map_err(|error| {
+            let text = format!("the result of {method} can't be read: {error}");
+            Error::new(ErrorKind::Protocol, text).sent(true)
+        })?;
+        // Nobody else has looked yet.
+        _ = result.0.tree.set(Some(tree));
+        Ok(result)
+    }
+
     /// The result of a tool, which may have failed.
-    pub(super) fn of_tool(raw: &str) -> Self {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Head {
-            #[serde(default)]
-            is_error: Option<bool>,
-        }
-        // The text search spares most results the second reading.
-        let failed = raw.contains("\"isError\"")
-            && serde_json::from_str::<Head>(raw).is_ok_and(|head| head.is_error == Some(true));
-        let mut result = Self::new(raw);
+    pub(super) fn of_tool(raw: &str) -> Result<Self> {
+        let mut result = Self::read(method::TOOLS_CALL, raw)?;
+        let failed = result
+            .member("isError")
+            .is_some_and(mcplink_json_t::is_true);
         if failed && let Some(body) = Arc::get_mut(&mut result.0) {
             body.is_tool_error = true;
         }
-        result
+        Ok(result)
     }
 
     pub(super) fn status(&self) -> mcplink_status {
@@ -95,7 +106,7 @@ impl mcplink_result_t {
 
     fn tree(&self) -> Option<&mcplink_json_t> {
         let tree = self.0.tree.get_or_init(|| {
-            // What came over a connection was looked at; deeper than a document may be it can hardly be.
+            // Of any request: what came over a connection is JSON; if it can't be shown, there is none.
             mcplink_json_t::parse(self.0.raw.as_str()).ok()
         });
         tree.as_ref()
@@ -195,10 +206,11 @@ pub unsafe extern "C" fn mcplink_result_free(result: *mut mcplink_result_t) {
     unsafe { free(result) }
 }
 
-/// The result as a JSON value. It is read when it is first asked for.
+/// The result as a JSON value.
 ///
 /// result: NULL for none.
-/// Returns: a node that is valid as long as the result; NULL for none. Threads: any. Since 0.1.
+/// Returns: a node that is valid as long as the result; NULL for none, and for one of mcplink_client_request that holds what no text or number
+/// can be made of, such as half of a character. Other calls fail with MCPLINK_E_PROTOCOL then. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_json(

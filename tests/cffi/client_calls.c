@@ -1,5 +1,5 @@
 /* Calls that are started, progress, what a server asks, and changes that are told. */
-#include "client.h"
+#include "peer.h"
 
 #define MODERN "2026-07-28"
 #define LEGACY "2025-11-25"
@@ -350,6 +350,38 @@ static void changes(const char *revision)
     CHECK(s.closed.count == 1);
 }
 
+/* Results that no text or number can be made of are no results, and do not seem to be empty. */
+#define HALF "{\"content\":[{\"type\":\"text\",\"text\":\"cut \\ud83d\"}]}"
+
+static void answer_badly(struct peer *p, const char *method, const mcplink_json_t *message)
+{
+    if (strcmp(method, "tools/list") == 0) peer_respond(p, message, "{\"tools\":[{\"name\":\"a\",\"inputSchema\":{\"type\":\"object\",\"maxProperties\":1e400}}]}");
+    else if (strcmp(method, "resources/read") == 0) peer_respond(p, message, "{\"contents\":[{\"uri\":\"file:///a\",\"text\":\"cut \\ud83d\"}]}");
+    else peer_respond(p, message, HALF);
+}
+
+static void unreadable(void)
+{
+    struct peer p;
+    mcplink_client_t *c;
+    mcplink_result_t *r = NULL;
+    mcplink_error_t *err = NULL;
+    peer_begin(&p, answer_badly);
+    c = peer_open(&p);
+    CHECK(mcplink_client_call_tool(c, "a", NULL, 0, NULL, &r, &err) == MCPLINK_E_PROTOCOL && r == NULL);
+    CHECK(strstr(mcplink_error_message(err), "the result of tools/call can't be read") != NULL && !mcplink_error_is_retryable(err));
+    mcplink_error_free(err);
+    CHECK(mcplink_client_read_resource(c, "file:///a", NULL, &r, NULL) == MCPLINK_E_PROTOCOL && r == NULL);
+    CHECK(mcplink_client_list_tools(c, NULL, &r, NULL) == MCPLINK_E_PROTOCOL && r == NULL);
+    /* Who passes it on gets it as it came. */
+    CHECK_STATUS(mcplink_client_request(c, "tools/call", "{\"name\":\"a\"}", MCPLINK_NUL, NULL, &r, &err), MCPLINK_OK, err);
+    CHECK_TEXT(mcplink_result_raw(r), HALF);
+    CHECK(mcplink_result_json(r) == NULL);
+    mcplink_result_free(r);
+    mcplink_client_free(c);
+    mcplink_transport_free(p.transport);
+}
+
 int main(void)
 {
     mcplink_client_t *c = open_with(everything_options(), MODERN);
@@ -365,5 +397,6 @@ int main(void)
     questions(LEGACY);
     changes(MODERN);
     changes(LEGACY);
+    unreadable();
     return 0;
 }

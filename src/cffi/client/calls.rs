@@ -35,7 +35,7 @@ unsafe fn tool(tool: *const c_char, arguments: *const c_char, len: usize) -> Out
     let (tool, arguments) = (tool.to_owned(), arguments.map(RawValue::to_owned));
     Ok(Request::new(method::TOOLS_CALL, move |client, options| {
         let result = client.call_tool_raw(&tool, &arguments, options)?;
-        Ok(mcplink_result_t::of_tool(result.as_str()))
+        mcplink_result_t::of_tool(result.as_str())
     }))
 }
 
@@ -49,7 +49,7 @@ unsafe fn resource(uri: *const c_char) -> Outcome<Request> {
         method::RESOURCES_READ,
         move |client, options| {
             let result = client.read_resource_raw(&uri, options)?;
-            Ok(mcplink_result_t::new(result.as_str()))
+            mcplink_result_t::read(method::RESOURCES_READ, result.as_str())
         },
     ))
 }
@@ -71,7 +71,7 @@ unsafe fn prompt(prompt: *const c_char, arguments: *const c_char, len: usize) ->
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect();
         let result = client.get_prompt_raw(&prompt, &arguments, options)?;
-        Ok(mcplink_result_t::new(result.as_str()))
+        mcplink_result_t::read(method::PROMPTS_GET, result.as_str())
     }))
 }
 
@@ -125,7 +125,7 @@ unsafe fn completion(
         method::COMPLETION_COMPLETE,
         move |client, options| {
             let result = client.complete_raw(params, options)?;
-            Ok(mcplink_result_t::new(result.as_str()))
+            mcplink_result_t::read(method::COMPLETION_COMPLETE, result.as_str())
         },
     ))
 }

@@ -30,7 +30,7 @@ fn list<T: Serialize + 'static>(
             let text = format!("the list can't be written as JSON: {error}");
             Error::new(ErrorKind::Protocol, text)
         })?;
-        Ok(mcplink_result_t::new(format!("{{\"{member}\":{items}}}")))
+        mcplink_result_t::read(method, format!("{{\"{member}\":{items}}}"))
     }))
 }
 
