@@ -1,7 +1,9 @@
 //! One message: read in one pass, `params` and `result` left as raw JSON text.
 
+use std::fmt;
 use std::ops::Range;
 
+use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::envelope::Envelope;
@@ -9,6 +11,9 @@ use super::id::RequestId;
 use super::members::{Members, Places};
 use super::skim::Skim;
 use crate::error::{ErrorCode, Excerpt, RpcError};
+
+/// The most messages of a batch. Two bytes are enough for a member, and it, what is wrong with it and the answer take a hundred times that.
+const MAX_BATCH: usize = 1024;
 
 /// A message that keeps its text, so that bodies can be read later, or passed on, without a copy.
 #[derive(Debug)]
@@ -75,7 +80,7 @@ enum Method {
 pub enum Parsed {
     /// One message.
     Single(Result<Message, Malformed>),
-    /// An array of messages, which only revision 2025-03-26 knows. It has at least one member.
+    /// An array of messages, which only revision 2025-03-26 knows. It has at least one member, and 1 024 at most.
     Batch(Vec<Result<Message, Malformed>>),
 }
 
@@ -138,17 +143,22 @@ impl Parsed {
     }
 
     fn read_batch(text: &str) -> Self {
-        match serde_json::from_str::<Vec<&RawValue>>(text) {
-            Ok(members) if members.is_empty() => {
-                let error = RpcError::invalid_request("a batch must not be empty");
-                Self::Single(Err(Malformed {
-                    error,
-                    id: None,
-                    form: Form::Request,
-                    excerpt: None,
-                }))
+        let refuse = |text: String| {
+            Self::Single(Err(Malformed {
+                error: RpcError::invalid_request(text),
+                id: None,
+                form: Form::Request,
+                excerpt: None,
+            }))
+        };
+        match serde_json::from_str(text) {
+            Ok(BatchMembers(members)) if members.is_empty() => {
+                refuse("a batch must not be empty".to_owned())
             }
-            Ok(members) => Self::Batch(
+            Ok(BatchMembers(members)) if members.len() > MAX_BATCH => {
+                refuse(format!("a batch has at most {MAX_BATCH} messages"))
+            }
+            Ok(BatchMembers(members)) => Self::Batch(
                 members
                     .into_iter()
                     .map(|member| Message::read(member.get().to_owned()))
@@ -160,6 +170,35 @@ impl Parsed {
                 not_json(&error),
             ))),
         }
+    }
+}
+
+/// The members of a batch. Of one that has too many, only so many that it shows.
+struct BatchMembers<'a>(Vec<&'a RawValue>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for BatchMembers<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NotTooMany;
+
+        impl<'de> Visitor<'de> for NotTooMany {
+            type Value = BatchMembers<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an array of messages")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = seq.next_element()? {
+                    if members.len() <= MAX_BATCH {
+                        members.push(member);
+                    }
+                }
+                Ok(BatchMembers(members))
+            }
+        }
+
+        deserializer.deserialize_seq(NotTooMany)
     }
 }
 
@@ -469,8 +508,8 @@ impl std::ops::Deref for RawResult {
     }
 }
 
-impl std::fmt::Debug for RawResult {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for RawResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
 }
@@ -687,6 +726,28 @@ mod tests {
         assert!(matches!(members[0], Ok(Message::Request(_))));
         assert!(members[1].is_err());
         assert!(matches!(members[2], Ok(Message::Notification(_))));
+    }
+
+    // Promise 6: of sixteen megabytes of `1,1,1…` were made millions of refusals, whether the revision knows batches or not.
+    #[test]
+    fn a_batch_of_very_many_messages_is_one_invalid_request() {
+        let batch = |count: usize| format!("[{}1]", "1,".repeat(count - 1)).into_bytes();
+        let Parsed::Batch(members) = Parsed::read(batch(MAX_BATCH), 128) else {
+            panic!("a batch")
+        };
+        assert_eq!(members.len(), MAX_BATCH);
+        let Parsed::Single(Err(malformed)) = Parsed::read(batch(MAX_BATCH + 1), 128) else {
+            panic!("refused")
+        };
+        assert_eq!(malformed.error.code, ErrorCode::INVALID_REQUEST);
+        assert_eq!((malformed.id, malformed.form), (None, Form::Request));
+        // What is behind the last one that counts is looked at all the same.
+        let mut open = batch(2 * MAX_BATCH);
+        open.pop();
+        let Parsed::Single(Err(malformed)) = Parsed::read(open, 128) else {
+            panic!("refused")
+        };
+        assert_eq!(malformed.error.code, ErrorCode::PARSE_ERROR);
     }
 
     // M-TRAN-B-01, L-STDIO-B-01
