@@ -2,7 +2,7 @@
 //!
 //! Spec: Transports, "Streamable HTTP", "Security Warning" (every revision).
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::options::HttpOptions;
 use crate::error::Excerpt;
@@ -32,9 +32,11 @@ pub(super) fn check(options: &HttpOptions, request: &HttpRequest<'_>) -> Result<
         return Ok(());
     };
     let own = origin_host(&origin).is_some_and(|from| {
-        host.as_deref()
-            .is_some_and(|host| host.eq_ignore_ascii_case(from))
-            || (local && is_loopback_name(without_port(from)))
+        let is_host = host
+            .as_deref()
+            .is_some_and(|host| host.eq_ignore_ascii_case(from));
+        let is_sure = options.allowed_hosts.is_some() || names_a_machine(without_port(from));
+        (is_host && is_sure) || (local && is_loopback_name(without_port(from)))
     });
     if own || is_listed(options, &origin) {
         return Ok(());
@@ -63,6 +65,19 @@ fn is_loopback(address: &SocketAddr) -> bool {
 
 fn is_loopback_name(name: &str) -> bool {
     LOOPBACK.iter().any(|own| own.eq_ignore_ascii_case(name))
+}
+
+/// Whether only who has the machine has the name: an address, or this machine's own name. Any other name its owner can have lead here for a
+/// moment, and the page that was loaded under it before then calls what it takes for its own host (DNS rebinding).
+fn names_a_machine(name: &str) -> bool {
+    let bare = name
+        .strip_prefix('[')
+        .and_then(|name| name.strip_suffix(']'));
+    let is_address = match bare {
+        Some(bare) => bare.parse::<Ipv6Addr>().is_ok(),
+        None => name.parse::<Ipv4Addr>().is_ok(),
+    };
+    is_address || is_loopback_name(name)
 }
 
 /// `host` of `host:port`; the brackets of an IPv6 address stay.
@@ -139,17 +154,48 @@ mod tests {
         }
     }
 
+    // M-HTTP-S-02, L-HTTP-S-02, AMB-38: the owner of a name can have it lead to a server in the network of whoever visits a page of his.
+    #[test]
+    fn a_page_is_of_the_own_host_only_if_nobody_else_can_have_the_name() {
+        let anyone = HttpOptions::new();
+        let listed = HttpOptions::new().allowed_hosts(["mcp.example"]);
+        let unknown = |options: &HttpOptions, host: &str| {
+            let origin = format!("http://{host}");
+            let headers = [("host", host.as_bytes()), ("origin", origin.as_bytes())];
+            check(options, &HttpRequest::new("POST", "/mcp").headers(&headers)).is_ok()
+        };
+        for (name, by_anyone, by_listed) in [
+            ("mcp.example", false, true),
+            ("evil.example", false, false),
+            ("1.2.3.4.evil.example", false, false),
+            ("192.0.2.1", true, false),
+            ("[2001:db8::1]", true, false),
+            ("localhost", true, false),
+        ] {
+            for host in [name.to_owned(), format!("{name}:8080")] {
+                let origin = format!("http://{host}");
+                let asked = |options| asked(options, &host, Some(&origin), "192.0.2.1:8080");
+                assert_eq!(asked(&anyone), by_anyone, "{host}");
+                assert_eq!(asked(&listed), by_listed, "{host}");
+                assert_eq!(unknown(&anyone, &host), by_anyone, "{host}");
+            }
+        }
+    }
+
     #[test]
     fn elsewhere_a_page_may_call_its_own_host_and_what_is_listed() {
-        let options = HttpOptions::new().allowed_origins(["https://app.example"]);
         let public = "192.0.2.1:80";
-        assert!(asked(&options, "mcp.example", None, public));
+        let options = HttpOptions::new()
+            .allowed_hosts(["mcp.example"])
+            .allowed_origins(["https://app.example"]);
         assert!(asked(
             &options,
             "mcp.example",
             Some("https://mcp.example"),
             public
         ));
+        let options = HttpOptions::new().allowed_origins(["https://app.example"]);
+        assert!(asked(&options, "mcp.example", None, public));
         assert!(asked(
             &options,
             "mcp.example",

@@ -86,7 +86,8 @@ impl HttpOptions {
     }
 
     /// The web sites whose pages may call the server, as `https://example.com`: scheme, host, and port where it is not the usual one.
-    /// Pages of these also get the fields of CORS that browsers ask for. Defaults to pages of the server's own host.
+    /// Pages of these also get the fields of CORS that browsers ask for. Defaults to pages of the server's own host, if that is one of
+    /// [`allowed_hosts`](Self::allowed_hosts), an address or this machine: any other name its owner could have lead here.
     pub fn allowed_origins<S: Into<String>>(
         mut self,
         origins: impl IntoIterator<Item = S>,
