@@ -131,6 +131,52 @@ fn sessions_are_bounded_and_idle_ones_make_room() {
     }
 }
 
+// 15.1, promise 6: what a client says of itself is kept with its session.
+#[test]
+fn what_clients_say_of_themselves_is_bounded_for_one_and_for_all() {
+    let opening = |name: &str, bytes: usize| {
+        let mut message = initialize(1, ProtocolVersion::V2025_11_25, json!({}));
+        message["params"]["clientInfo"] =
+            json!({"name": name, "version": "1", "x": "x".repeat(bytes)});
+        message
+    };
+    let options = HttpOptions::new()
+        .max_sessions(10)
+        .old_paths("/sse", "/messages");
+    let web = Web::with(&server(), options);
+    let answer = web.post(&[], &opening("too much", 256 << 10));
+    assert_eq!((answer.status(), answer.error_code()), (400, -32602));
+    assert_eq!(web.service.sessions(), 0);
+    // All of them together may have 1 MiB.
+    let names = ["a", "b", "c", "d", "e"];
+    let answers = names.map(|name| web.post(&[], &opening(name, 200 << 10)));
+    let id = answers.map(|answer| {
+        assert_eq!(answer.status(), 200);
+        field(&answer.head(), "Mcp-Session-Id").unwrap().to_owned()
+    });
+    let answer = web.post(&[], &opening("f", 200 << 10));
+    assert_eq!(answer.status(), 503);
+    assert!(field(&answer.head(), "Retry-After").is_some());
+    assert_eq!(web.post(&[], &opening("small", 10)).status(), 200);
+    // A client of 2024-11-05 says it on a session that is open already.
+    let stream = web.send("GET", "/sse", &[("Accept", "text/event-stream")], "");
+    let endpoint = stream.event().expect("an event").data;
+    let post = |message: Value| web.send("POST", &endpoint, &[], message.to_string());
+    assert_eq!(post(opening("g", 256 << 10)).status(), 400);
+    assert_eq!(post(opening("g", 200 << 10)).status(), 503);
+    // Who leaves makes room.
+    let fields = [("Mcp-Session-Id", id[0].as_str())];
+    assert_eq!(web.send("DELETE", "/mcp", &fields, "").status(), 200);
+    assert_eq!(post(opening("g", 200 << 10)).status(), 202);
+    assert_eq!(web.post(&[], &opening("f", 200 << 10)).status(), 503);
+    stream.leave();
+    let until = Instant::now() + LONG;
+    while web.post(&[], &opening("f", 200 << 10)).status() != 200 {
+        assert!(Instant::now() < until, "the session ends with its stream");
+        std::thread::yield_now();
+    }
+}
+
 // L-SESS-S-12, L-SESS-S-13, L-SESS-S-16, M-SEC-S-13, 16.5
 #[test]
 fn a_session_is_its_openers_alone() {

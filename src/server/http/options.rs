@@ -124,7 +124,8 @@ impl HttpOptions {
         self
     }
 
-    /// How many sessions there may be. Defaults to 10 000; the next client is refused with status 503.
+    /// How many sessions there may be. Defaults to 10 000; the next client is refused with status 503. So is one that says much of itself
+    /// when all of them together have said 2 KiB for each session that there may be, and 1 MiB; more than 256 KiB are never taken.
     pub fn max_sessions(mut self, max: usize) -> Self {
         self.max_sessions = max;
         self

@@ -22,7 +22,7 @@ use super::refusal::{
     Refusal, accepts, check_media, no_session, refuse_malformed, refuse_request, unknown_version,
 };
 use super::reply::{self, Reply};
-use super::session::{Session, Sessions};
+use super::session::{MAX_OPENING, Session, Sessions};
 use super::stream::RequestStream;
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result, RpcError};
 use crate::jsonrpc::{Malformed, Message, Parsed, Request};
@@ -374,7 +374,11 @@ impl Served {
             connection.feed(Message::Request(request), &origin);
             return Ok(());
         }
-        let session = match self.open_session(http, principal.clone(), false) {
+        if let Err(error) = check_opening(&request) {
+            return Err((refuse_request(&request, &error), response));
+        }
+        let bytes = request.params().len();
+        let session = match self.open_session(http, principal.clone(), false, bytes) {
             Ok(session) => session,
             Err(refusal) => return Err((refusal, response)),
         };
@@ -387,12 +391,10 @@ impl Served {
         http: &HttpRequest<'_>,
         principal: Option<Principal>,
         on_one_stream: bool,
+        bytes: usize,
     ) -> std::result::Result<Arc<Session>, Refusal> {
-        let Some(place) = self.sessions.take_place() else {
-            let max = self.options.max_sessions;
-            let text = format!("{max} sessions are open (max_sessions); try again later");
-            self.trouble(ServerEventKind::Busy, http, &text);
-            return Err(Refusal::text(503, text).header("Retry-After", "30"));
+        let Some(place) = self.sessions.take_place(bytes) else {
+            return Err(self.no_room(http));
         };
         Session::open(
             &self.server,
@@ -409,6 +411,16 @@ impl Served {
             });
             Refusal::new(500, &RpcError::internal("internal error"))
         })
+    }
+
+    /// There is no room for a session, or for what its client says of itself.
+    fn no_room(&self, http: &HttpRequest<'_>) -> Refusal {
+        let max = self.options.max_sessions;
+        let text = format!(
+            "as many sessions are open as there may be (max_sessions: {max}, with 2 KiB each of what clients say of themselves); try again later"
+        );
+        self.trouble(ServerEventKind::Busy, http, &text);
+        Refusal::text(503, text).header("Retry-After", "30")
     }
 
     /// A notification or a response, which gets no answer.
@@ -647,6 +659,16 @@ impl Served {
     fn log(&self, level: LogLevel, text: impl FnOnce() -> String) {
         tell(self.server.log.as_ref(), level, "http", text);
     }
+}
+
+/// Whether an `initialize` says no more than a session may keep.
+fn check_opening(request: &Request) -> std::result::Result<(), RpcError> {
+    let bytes = request.params().len();
+    if bytes <= MAX_OPENING {
+        return Ok(());
+    }
+    let text = format!("params of initialize have {bytes} bytes, more than {MAX_OPENING}");
+    Err(RpcError::invalid_params(text))
 }
 
 /// Where a request comes from whose id means something to its client only.

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
@@ -33,6 +33,14 @@ use crate::transport::{Control, Sender, SessionMessage};
 /// So many streams that have ended are remembered, for clients that missed the end.
 const REMEMBERED: usize = 16;
 
+/// The longest params of an `initialize` that opens a session. What a client says of itself in them is kept for as long as the session, and
+/// read JSON takes up to a hundred times the memory of its text.
+pub(super) const MAX_OPENING: usize = 256 << 10;
+
+/// How many bytes the params of all sessions together may have, for each that there may be, and at least: few clients say as much.
+const BYTES_OF_ONE: usize = 2 << 10;
+const LEAST_BYTES: usize = 1 << 20;
+
 /// One legacy client.
 pub(super) struct Session {
     pub(super) id: Arc<str>,
@@ -57,6 +65,8 @@ pub(super) struct Session {
     ended: AtomicBool,
     /// Until it is entered.
     place: Mutex<Option<Place>>,
+    /// What it counts for in [`State::bytes`]; changed under the table's lock.
+    bytes: AtomicUsize,
 }
 
 impl Session {
@@ -96,6 +106,7 @@ impl Session {
             on_one_stream,
             entered: AtomicBool::new(false),
             ended: AtomicBool::new(false),
+            bytes: AtomicUsize::new(place.bytes),
             place: Mutex::new(Some(place)),
         });
         let connection = Server::connection(&link).open_fed(
@@ -233,6 +244,7 @@ pub(super) struct Sessions {
     store: Arc<dyn EventStore>,
     idle: Duration,
     max: usize,
+    max_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -242,19 +254,31 @@ struct State {
     closed: bool,
     /// How many are being opened: their places are taken.
     opening: usize,
+    /// How much the clients of those that are open or being opened have said of themselves.
+    bytes: usize,
+}
+
+impl State {
+    /// Counts no longer for what was taken out.
+    fn release(&mut self, session: &Session) {
+        self.bytes -= session.bytes.load(Ordering::Relaxed);
+    }
 }
 
 /// The place of a session that is being opened.
 #[derive(Debug)]
 pub(super) struct Place {
     sessions: Arc<Sessions>,
+    bytes: usize,
     is_taken: bool,
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         if self.is_taken {
-            self.sessions.state.lock().opening -= 1;
+            let mut state = self.sessions.state.lock();
+            state.opening -= 1;
+            state.bytes -= self.bytes;
         }
     }
 }
@@ -266,6 +290,7 @@ impl Sessions {
             swept: Instant::now(),
             closed: false,
             opening: 0,
+            bytes: 0,
         };
         let store = options.event_store.clone();
         Self {
@@ -278,22 +303,52 @@ impl Sessions {
             }),
             idle: options.session_idle,
             max: options.max_sessions,
+            max_bytes: options
+                .max_sessions
+                .saturating_mul(BYTES_OF_ONE)
+                .max(LEAST_BYTES),
         }
     }
 
-    /// A place for another one, if there is room. Looks for sessions that nobody uses any more.
-    pub(super) fn take_place(self: &Arc<Self>) -> Option<Place> {
+    /// A place for another one, whose client says so much of itself, if there is room. Looks for sessions that nobody uses any more.
+    pub(super) fn take_place(self: &Arc<Self>, bytes: usize) -> Option<Place> {
         let mut state = self.state.lock();
-        let full = state.open.len() + state.opening >= self.max;
+        let full = !self.has_room(&state, bytes);
         let idle = self.sweep(&mut state, full);
-        let has_room = state.open.len() + state.opening < self.max && !state.closed;
-        state.opening += usize::from(has_room);
+        let has_room = self.has_room(&state, bytes) && !state.closed;
+        if has_room {
+            state.opening += 1;
+            state.bytes += bytes;
+        }
         drop(state);
         self.end_idle(&idle);
         has_room.then(|| Place {
             sessions: Arc::clone(self),
+            bytes,
             is_taken: true,
         })
+    }
+
+    fn has_room(&self, state: &State, bytes: usize) -> bool {
+        state.open.len() + state.opening < self.max && self.may_keep(state, bytes)
+    }
+
+    fn may_keep(&self, state: &State, bytes: usize) -> bool {
+        state.bytes.saturating_add(bytes) <= self.max_bytes
+    }
+
+    /// Makes room for what the client of a session says of itself that was opened before it said anything.
+    pub(super) fn keep(&self, session: &Session, bytes: usize) -> bool {
+        let mut state = self.state.lock();
+        // One that could not be read may have come before.
+        let more = bytes.saturating_sub(session.bytes.load(Ordering::Relaxed));
+        let may_keep = self.may_keep(&state, more);
+        // One that was taken out meanwhile counts for nothing.
+        if may_keep && state.open.contains_key(&session.id) {
+            state.bytes += more;
+            session.bytes.fetch_add(more, Ordering::Relaxed);
+        }
+        may_keep
     }
 
     /// Looks through the sessions once in a while, so that there is no thread for it.
@@ -306,7 +361,9 @@ impl Sessions {
         let idle = state
             .open
             .extract_if(|_, session| session.is_idle(self.idle));
-        idle.map(|(_, session)| session).collect()
+        let idle: Vec<_> = idle.map(|(_, session)| session).collect();
+        idle.iter().for_each(|session| state.release(session));
+        idle
     }
 
     fn end_idle(&self, idle: &[Arc<Session>]) {
@@ -352,7 +409,12 @@ impl Sessions {
     }
 
     pub(super) fn remove(&self, session: &Session) {
-        let removed = self.state.lock().open.remove(&session.id);
+        let mut state = self.state.lock();
+        let removed = state.open.remove(&session.id);
+        if let Some(session) = &removed {
+            state.release(session);
+        }
+        drop(state);
         drop(removed);
     }
 
@@ -371,6 +433,7 @@ impl Sessions {
         let mut state = self.state.lock();
         state.closed = true;
         let all = std::mem::take(&mut state.open);
+        all.values().for_each(|session| state.release(session));
         drop(state);
         all.values().for_each(|session| session.end(None));
     }

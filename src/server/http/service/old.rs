@@ -3,11 +3,12 @@
 //! Spec: Transports, "HTTP with SSE" (2024-11-05).
 
 use super::super::expiring::bounded;
-use super::super::refusal::{Refusal, refuse_malformed};
-use super::{Handled, Served};
-use crate::jsonrpc::Parsed;
+use super::super::refusal::{Refusal, refuse_malformed, refuse_request};
+use super::{Handled, Served, check_opening};
+use crate::jsonrpc::{Message, Parsed};
 use crate::protocol::Origin;
 use crate::protocol::principal::Principal;
+use crate::schema::method;
 use crate::transport::http::event::write_typed;
 use crate::transport::http::{HttpRequest, ResponseHead, ResponseWriter};
 
@@ -28,7 +29,8 @@ impl Served {
             };
             return Err((refusal, response));
         }
-        let session = match self.open_session(request, principal.clone(), true) {
+        // What the client says of itself it says later.
+        let session = match self.open_session(request, principal.clone(), true, 0) {
             Ok(session) => session,
             Err(refusal) => return Err((refusal, response)),
         };
@@ -72,6 +74,17 @@ impl Served {
             self.server.limits.max_depth,
         ) {
             Parsed::Single(Ok(message)) => {
+                if let Message::Request(opening) = &message
+                    && opening.method() == method::INITIALIZE
+                    && session.revision().is_none()
+                {
+                    if let Err(error) = check_opening(opening) {
+                        return Err((refuse_request(opening, &error), response));
+                    }
+                    if !self.sessions.keep(&session, opening.params().len()) {
+                        return Err((self.no_room(request), response));
+                    }
+                }
                 _ = response.respond(&ResponseHead::new(202), b"");
                 let origin = Origin {
                     principal,
