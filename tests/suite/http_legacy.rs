@@ -82,6 +82,9 @@ fn requests_without_a_session_are_told_what_to_do() {
     let mut fields = session.fields();
     fields.push(("MCP-Protocol-Version", "nope"));
     assert_eq!(status(&fields), 400);
+    for message in [&ready, &response, &json!([ready])] {
+        assert_eq!(web.post(&fields, message).status(), 400, "{message}");
+    }
     let again = initialize(9, ProtocolVersion::V2025_11_25, json!({}));
     assert_eq!(session.post(&again).status(), 400);
     assert_eq!(session.delete().status(), 200);

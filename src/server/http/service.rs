@@ -252,12 +252,19 @@ impl Served {
             Parsed::Single(Ok(Message::Request(message))) => {
                 self.serve_request(request, message, session, principal, response)
             }
+            // A modern notification means nothing here, whatever its fields say (AMB-06).
+            Parsed::Single(Ok(_)) if session.is_some() && names_no_revision(request) => {
+                Err((unknown_version(request), response))
+            }
             Parsed::Single(Ok(message)) => {
                 self.take(request, message, session, principal, response)
             }
             Parsed::Single(Err(malformed)) => {
                 self.trouble_with(&malformed, request);
                 Err((refuse_malformed(&malformed), response))
+            }
+            Parsed::Batch(_) if session.is_some() && names_no_revision(request) => {
+                Err((unknown_version(request), response))
             }
             Parsed::Batch(members) => self.serve_batch(members, session, principal, response),
         }
@@ -544,7 +551,7 @@ impl Served {
         request: &HttpRequest<'_>,
         principal: Option<&str>,
     ) -> std::result::Result<Arc<Session>, Refusal> {
-        if let Version::Other = header_version(request) {
+        if names_no_revision(request) {
             return Err(unknown_version(request));
         }
         self.session_of(request, principal)?.ok_or_else(no_session)
@@ -698,6 +705,11 @@ fn header_version(request: &HttpRequest<'_>) -> Version {
         Some(revision) => Version::Legacy(*revision),
         None => Version::Other,
     }
+}
+
+/// Whether the field is there, and names no revision that has sessions.
+fn names_no_revision(request: &HttpRequest<'_>) -> bool {
+    matches!(header_version(request), Version::Other)
 }
 
 fn path_of<'a>(request: &HttpRequest<'a>) -> &'a str {
