@@ -224,6 +224,52 @@ pub(crate) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
     deserializer.deserialize_any(Count)
 }
 
+/// A number without a fraction, however it is written: to JSON Schema, and so to peers, `100.0` is an integer too.
+pub(super) struct Whole;
+
+impl Form<u64> for Whole {
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+        let number = whole(deserializer)?;
+        number.ok_or_else(|| de::Error::invalid_type(de::Unexpected::Unit, &"a whole number"))
+    }
+}
+
+impl Form<Option<u64>> for Whole {
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+        whole(deserializer)
+    }
+}
+
+fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    struct WholeOrNull;
+
+    impl de::Visitor<'_> for WholeOrNull {
+        type Value = Option<u64>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a whole number")
+        }
+
+        fn visit_u64<E: de::Error>(self, value: u64) -> Result<Self::Value, E> {
+            Ok(Some(value))
+        }
+
+        fn visit_f64<E: de::Error>(self, value: f64) -> Result<Self::Value, E> {
+            if value.fract() == 0.0 && (0.0..=MAX_INTEGER as f64).contains(&value) {
+                Ok(Some(value as u64))
+            } else {
+                Err(E::invalid_value(de::Unexpected::Float(value), &self))
+            }
+        }
+
+        fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+    }
+
+    deserializer.deserialize_any(WholeOrNull)
+}
+
 /// The largest whole number that every reader of JSON can hold exactly (RFC 8259, section 6).
 pub(crate) const MAX_INTEGER: u64 = (1 << 53) - 1;
 

@@ -7,7 +7,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::json::{Extra, JsonSchema, Number};
+use super::json::{Extra, JsonSchema, Number, Whole};
 use crate::error::{Excerpt, Result};
 
 /// The schema of a form: its fields, in their order.
@@ -310,9 +310,9 @@ field_schema! {
     required {}
     optional {
         /// How many characters it has at least.
-        min_length = "minLength": u64;
+        min_length = "minLength": u64, as Whole;
         /// How many characters it has at most.
-        max_length = "maxLength": u64;
+        max_length = "maxLength": u64, as Whole;
         /// What kind of text it is.
         format: StringFormat;
     }
@@ -371,9 +371,9 @@ field_schema! {
     }
     optional {
         /// How many are chosen at least.
-        min_items = "minItems": u64;
+        min_items = "minItems": u64, as Whole;
         /// How many are chosen at most.
-        max_items = "maxItems": u64;
+        max_items = "maxItems": u64, as Whole;
     }
 }
 
@@ -387,9 +387,9 @@ field_schema! {
     }
     optional {
         /// How many are chosen at least.
-        min_items = "minItems": u64;
+        min_items = "minItems": u64, as Whole;
         /// How many are chosen at most.
-        max_items = "maxItems": u64;
+        max_items = "maxItems": u64, as Whole;
     }
 }
 

@@ -7,7 +7,7 @@
 use serde_json::value::RawValue;
 
 use super::annotations::Role;
-use super::json::{Extra, Number};
+use super::json::{Extra, Number, Whole};
 use super::meta::{MetaObject, RequestMetaObject};
 use super::sampling_content::{SamplingContent, SamplingMessageContentBlock};
 use super::task::TaskMetadata;
@@ -190,7 +190,7 @@ members!(CreateMessageRequestParams {
     system_prompt = "systemPrompt",
     include_context = "includeContext",
     temperature as Number,
-    max_tokens = "maxTokens",
+    max_tokens = "maxTokens" as Whole,
     stop_sequences = "stopSequences",
     metadata,
     tools,

@@ -1,7 +1,9 @@
 //! What a user filled in, held against the form that was shown.
 
 use mcplink::ErrorKind;
-use mcplink::schema::{ElicitAction, ElicitRequestParams, ElicitResult, JsonSchema};
+use mcplink::schema::{
+    CreateMessageRequestParams, ElicitAction, ElicitRequestParams, ElicitResult, JsonSchema,
+};
 use serde_json::{Value, json};
 
 /// Why content does not fit a form; empty when it does.
@@ -193,4 +195,29 @@ fn content_comes_with_acceptance_and_with_nothing_else() {
     let nested = json!({ "type": "object", "properties": { "a": { "type": "object" } } });
     let answer = ElicitResult::accept(&json!({ "a": {} })).unwrap();
     assert!(said(&nested, &answer).contains("not one of a form"));
+}
+
+// To JSON Schema `3.0` is an integer.
+#[test]
+fn bounds_may_be_written_with_a_point() {
+    let text = json!({ "type": "string", "minLength": 2.0, "maxLength": 3e0 });
+    let several = json!({ "type": "array", "items": { "type": "string", "enum": ["a"] }, "minItems": 1.0, "maxItems": null });
+    let form = json!({ "a": text, "b": several });
+    let check = |content: Value| complaint(form.clone(), json!([]), &content);
+    assert_eq!(check(json!({ "a": "ab", "b": ["a"] })), "");
+    assert!(check(json!({ "a": "abcd" })).contains("at most 3 characters"));
+    assert!(check(json!({ "b": [] })).contains("at least 1 choices"));
+    for odd in [json!(1.5), json!(-1), json!(-1.0), json!(1e300), json!("1")] {
+        let form = json!({ "a": { "type": "string", "minLength": odd } });
+        let said = complaint(form, json!([]), &json!({ "a": "ab" }));
+        assert!(said.contains("a whole number"), "{odd}: {said}");
+    }
+    let params = |max_tokens: Value| {
+        let params = json!({ "messages": [], "maxTokens": max_tokens });
+        serde_json::from_str::<CreateMessageRequestParams>(&params.to_string())
+    };
+    assert_eq!(params(json!(100.0)).unwrap().max_tokens, 100);
+    for odd in [json!(0.5), json!(-1), json!(null), json!("1")] {
+        assert!(params(odd).is_err());
+    }
 }
