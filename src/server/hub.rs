@@ -115,9 +115,10 @@ impl Wanted {
         self.uris.as_ref().is_some_and(|uris| uris.contains(uri))
     }
 
-    /// How many resources are named.
-    fn count(&self) -> usize {
-        self.uris.as_ref().map_or(0, |uris| uris.len())
+    /// What the resources that are named count.
+    fn weight(&self) -> usize {
+        let uris = self.uris.iter().flat_map(|uris| uris.iter());
+        uris.map(|uri| weight_of(uri)).sum()
     }
 
     fn add(&mut self, uri: String) {
@@ -142,6 +143,11 @@ impl Wanted {
         }
         wanted
     }
+}
+
+/// What a resource counts against the limit: its address is kept, and may be as long as a message.
+fn weight_of(uri: &str) -> usize {
+    1 + uri.len() / 1024
 }
 
 /// All connections on which somebody can be told.
@@ -227,8 +233,8 @@ impl Stream {
 impl State {
     /// What counts against the limit.
     fn weight(&self) -> usize {
-        let streams = self.streams.iter().map(|stream| 1 + stream.wanted.count());
-        streams.sum::<usize>() + self.legacy.count()
+        let streams = self.streams.iter().map(|stream| 1 + stream.wanted.weight());
+        streams.sum::<usize>() + self.legacy.weight()
     }
 
     fn take_cancelled(&mut self) -> Vec<Stream> {
@@ -419,7 +425,7 @@ impl Link {
         let mut backlog = None;
         let mut state = self.audience.0.lock();
         let cancelled = state.take_cancelled();
-        if state.gone || state.weight() + 1 + wanted.count() > max {
+        if state.gone || state.weight() + 1 + wanted.weight() > max {
             drop(state);
             drop(cancelled);
             return send::<()>(Err(too_many(max)), responder);
@@ -472,7 +478,8 @@ impl Link {
         }
         let max = responder.core().limits().max_subscriptions;
         let mut state = self.audience.0.lock();
-        if state.weight() < max || state.legacy.names(&params.uri) {
+        let is_named = state.legacy.names(&params.uri);
+        if is_named || state.weight() + weight_of(&params.uri) <= max {
             state.legacy.add(params.uri);
             Ok(EmptyResult::default())
         } else {

@@ -252,8 +252,8 @@ pub struct Limits {
     /// How many notifications may wait for the one thread that hands them out in order. Defaults to 1 024. The next one is dropped and
     /// counted.
     pub max_notifications: usize,
-    /// How many streams of change notifications and resources subscribed to one client may have, each counted as one. They do not count
-    /// as requests in hand. Defaults to 1 024. The next one is refused.
+    /// How many streams of change notifications and resources subscribed to one client may have, each counted as one, and a resource once
+    /// more for each KiB of its address. They do not count as requests in hand. Defaults to 1 024. The next one is refused.
     pub max_subscriptions: usize,
     /// How many change notifications may wait for one subscriber that does not read. Defaults to 1 024. The next one ends the
     /// subscription, or a legacy client's connection: it would never learn what it missed.

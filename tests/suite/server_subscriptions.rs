@@ -426,6 +426,37 @@ fn streams_take_no_place_of_calls_and_have_a_limit_of_their_own() {
     legacy.error("resources/subscribe", json!({ "uri": "a:4" }));
 }
 
+// Promise 6: addresses are kept, and may be as long as a message.
+#[test]
+fn a_long_address_takes_the_place_of_several() {
+    let limits = limits(|limits| limits.max_subscriptions = 6);
+    let server = builder().limits(limits).build().unwrap();
+    let [short, long, longer] = [1000, 2000, 8000].map(|len| format!("a:{}", "x".repeat(len)));
+    let mut client = Raw::open(&server, ProtocolVersion::LATEST);
+    let of = |uris: &[&str]| json!({ "resourceSubscriptions": uris });
+    let refused = |client: &mut Raw, uris: &[&str]| {
+        let refusal = client.error("subscriptions/listen", json!({ "notifications": of(uris) }));
+        assert!(
+            refusal["message"]
+                .as_str()
+                .unwrap()
+                .contains("max_subscriptions"),
+            "{refusal}"
+        );
+    };
+    refused(&mut client, &[&longer]);
+    listen(&mut client, json!("a"), of(&[&short, &long]));
+    refused(&mut client, &[&long]);
+    listen(&mut client, json!("b"), of(&["a:1"]));
+    let mut legacy = Raw::open(&server, ProtocolVersion::LATEST_LEGACY);
+    legacy.error("resources/subscribe", json!({ "uri": longer }));
+    for uri in [&long, &long, &short] {
+        legacy.result("resources/subscribe", json!({ "uri": uri }));
+    }
+    legacy.result("resources/subscribe", json!({ "uri": format!("{long}y") }));
+    legacy.error("resources/subscribe", json!({ "uri": format!("{long}z") }));
+}
+
 #[test]
 fn who_does_not_read_is_ended_and_delays_nobody() {
     let server = builder()
