@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::json::{Count, Extra};
 use super::meta::{RequestMetaObject, ResultMetaObject};
-use super::object::OrDefault;
+use super::object::{OrDefault, OrNull};
 use super::result::{ResultType, fit_result_type};
 use super::tagged::{self, Tagged};
 use super::version::{FitTo, ProtocolVersion, keep_since};
@@ -209,7 +209,7 @@ pub struct Completion {
     pub extra: Extra,
 }
 
-members!(Completion { values, total as Count, has_more = "hasMore", ..extra });
+members!(Completion { values as OrNull, total as Count, has_more = "hasMore", ..extra });
 
 impl Completion {
     /// How many values a completion can hold.

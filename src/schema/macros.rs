@@ -148,7 +148,7 @@ macro_rules! list_result {
 
         members!($name {
             result_type = "resultType",
-            $field $(= $wire)?,
+            $field $(= $wire)? as $crate::schema::object::OrNull,
             next_cursor = "nextCursor",
             ttl_ms = "ttlMs" as $crate::schema::json::Count,
             cache_scope = "cacheScope",

@@ -208,6 +208,28 @@ impl<T: Member + Default> Form<T> for OrDefault {
     }
 }
 
+/// A list of a result. What is written in Go has `null` for one in which there is nothing, unless its author thought of that.
+pub(super) struct OrNull;
+
+impl<T: Serialize + for<'a> Deserialize<'a>> Form<Vec<T>> for OrNull {
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+        Option::<Vec<T>>::deserialize(deserializer).map(Option::unwrap_or_default)
+    }
+}
+
+/// The same for a list that need not be there.
+pub(super) struct OrNothing;
+
+impl<T: Serialize + for<'a> Deserialize<'a>> Form<Vec<T>> for OrNothing {
+    fn absent() -> Option<Vec<T>> {
+        Some(Vec::new())
+    }
+
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+        <OrNull as Form<Vec<T>>>::read(deserializer)
+    }
+}
+
 /// The name of a member, not copied when it stands in the text.
 pub(super) struct Name<'de>(pub(super) Cow<'de, str>);
 

@@ -10,6 +10,7 @@ use super::icon::Icon;
 use super::input::InputResponses;
 use super::json::Extra;
 use super::meta::{MetaObject, RequestMetaObject, ResultMetaObject};
+use super::object::OrNull;
 use super::result::{ResultType, fit_result_type};
 use super::version::{FitTo, ProtocolVersion, keep_since};
 
@@ -261,7 +262,7 @@ pub struct GetPromptResult {
     pub extra: Extra,
 }
 
-members!(GetPromptResult { result_type = "resultType", description, messages, meta = "_meta", ..extra });
+members!(GetPromptResult { result_type = "resultType", description, messages as OrNull, meta = "_meta", ..extra });
 
 impl GetPromptResult {
     /// Gives messages.

@@ -10,6 +10,7 @@ use super::icon::Icon;
 use super::input::InputResponses;
 use super::json::{Count, Extra};
 use super::meta::{MetaObject, NotificationMetaObject, RequestMetaObject, ResultMetaObject};
+use super::object::OrNull;
 use super::result::{CacheScope, ResultType, fit_result_type};
 use super::version::{FitTo, ProtocolVersion, keep_since};
 use crate::error::Result;
@@ -493,7 +494,7 @@ pub struct ReadResourceResult {
 
 members!(ReadResourceResult {
     result_type = "resultType",
-    contents,
+    contents as OrNull,
     ttl_ms = "ttlMs" as Count,
     cache_scope = "cacheScope",
     meta = "_meta",

@@ -9,6 +9,7 @@ use std::path::{Component, Path};
 
 use super::json::Extra;
 use super::meta::{MetaObject, RequestMetaObject};
+use super::object::OrNull;
 use super::url::{Url, unescaped};
 use super::version::{FitTo, ProtocolVersion, keep_since};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
@@ -162,7 +163,7 @@ pub struct ListRootsResult {
     pub extra: Extra,
 }
 
-members!(ListRootsResult { roots, meta = "_meta", ..extra });
+members!(ListRootsResult { roots as OrNull, meta = "_meta", ..extra });
 
 impl ListRootsResult {
     /// Names the client's roots.

@@ -6,6 +6,7 @@
 
 use super::json::{Count, CountOrNull, Extra};
 use super::meta::{NotificationMetaObject, RequestMetaObject, ResultMetaObject};
+use super::object::OrNull;
 
 open_enum! {
     /// How far a task is. 2025-11-25 only.
@@ -203,7 +204,7 @@ pub struct ListTasksResult {
     pub extra: Extra,
 }
 
-members!(ListTasksResult { tasks, next_cursor = "nextCursor", meta = "_meta", ..extra });
+members!(ListTasksResult { tasks as OrNull, next_cursor = "nextCursor", meta = "_meta", ..extra });
 
 #[cfg(test)]
 mod tests {

@@ -11,7 +11,7 @@ use super::icon::Icon;
 use super::input::InputResponses;
 use super::json::{Extra, JsonSchema, Present, is_object, raw, read_raw};
 use super::meta::{MetaObject, RequestMetaObject, ResultMetaObject};
-use super::object::OrDefault;
+use super::object::OrNothing;
 use super::result::{ResultType, fit_result_type};
 use super::task::TaskMetadata;
 use super::version::{FitTo, ProtocolVersion, keep_since};
@@ -349,7 +349,7 @@ pub struct CallToolResult {
 
 members!(CallToolResult {
     result_type = "resultType",
-    content as OrDefault,
+    content as OrNothing,
     structured_content = "structuredContent" as Present,
     is_error = "isError",
     meta = "_meta",

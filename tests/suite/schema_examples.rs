@@ -337,3 +337,36 @@ fn a_result_with_the_members_of_another_is_still_read_as_its_own() {
         }
     }
 }
+
+// What is written in Go has null for a list in which there is nothing.
+#[test]
+fn a_list_of_a_result_may_be_null() {
+    fn check<T: DeserializeOwned + Serialize>(result: Value, list: &str) {
+        let null = result.to_string();
+        let read: T = serde_json::from_str(&null).expect(&null);
+        let read = serde_json::to_value(&read).unwrap();
+        assert_eq!(read.pointer(list), Some(&json!([])), "{null}");
+        let other = null.replace("null", "{}");
+        assert!(serde_json::from_str::<T>(&other).is_err(), "{other}");
+        let missing = null.replacen('"', "\"x-", 1);
+        let may_be_missing = list == "/content";
+        let read = serde_json::from_str::<T>(&missing);
+        assert_eq!(read.is_ok(), may_be_missing, "{missing}");
+    }
+    check::<ListToolsResult>(json!({ "tools": null }), "/tools");
+    check::<ListPromptsResult>(json!({ "prompts": null }), "/prompts");
+    check::<ListResourcesResult>(json!({ "resources": null }), "/resources");
+    check::<ListResourceTemplatesResult>(
+        json!({ "resourceTemplates": null }),
+        "/resourceTemplates",
+    );
+    check::<ListTasksResult>(json!({ "tasks": null }), "/tasks");
+    check::<ListRootsResult>(json!({ "roots": null }), "/roots");
+    check::<CallToolResult>(json!({ "content": null }), "/content");
+    check::<GetPromptResult>(json!({ "messages": null }), "/messages");
+    check::<ReadResourceResult>(json!({ "contents": null }), "/contents");
+    check::<CompleteResult>(
+        json!({ "completion": { "values": null } }),
+        "/completion/values",
+    );
+}
