@@ -86,6 +86,22 @@ fn host_that_ignores_sigchld() {
     assert!(is_reaped(&pid));
 }
 
+#[cfg(target_env = "gnu")]
+#[test]
+fn an_odd_variable_that_was_handed_down_keeps_no_child_from_starting() {
+    run_alone("transport::guest::host_with_an_odd_variable");
+}
+
+#[cfg(target_env = "gnu")]
+#[test]
+#[ignore = "changes the process: run by the test above"]
+fn host_with_an_odd_variable() {
+    // SAFETY: the text lives for ever, and no other thread looks at the environment now.
+    assert_eq!(unsafe { libc::putenv(c"=X:=y".as_ptr().cast_mut()) }, 0);
+    let mut halves = open(Child::new("/usr/bin/env").env("LAST", "z"));
+    while receive(&mut halves) != "=X:=y" {}
+}
+
 #[test]
 fn a_child_of_a_thread_that_blocks_all_signals_can_be_terminated() {
     let spawning = thread::spawn(|| {

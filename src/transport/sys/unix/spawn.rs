@@ -141,7 +141,8 @@ fn through_shell(path: &mut CString, words: &mut Vec<CString>, directory: CStrin
 
 fn c_environment(env: &[(OsString, OsString)]) -> Result<Vec<CString>> {
     let entry = |(name, value): &(OsString, OsString)| {
-        if name.is_empty() || name.as_bytes().contains(&b'=') {
+        // The first character may be one: what began with it when it was handed down to us has such a name.
+        if name.is_empty() || name.as_bytes()[1..].contains(&b'=') {
             let text = format!(
                 "'{}' is no name for an environment variable",
                 name.display()
