@@ -183,7 +183,8 @@ pub unsafe extern "C" fn mcplink_http_options_add_host(
     })
 }
 
-/// Adds a web site whose pages may call the server. Without any, pages of the server's own host may.
+/// Adds a web site whose pages may call the server. Without any, pages of the server's own host may, if that is one of those that were added
+/// with mcplink_http_options_add_host, an address or this machine: any other name its owner could have lead here.
 ///
 /// options: the settings.
 /// origin: scheme, host, and port where it is not the usual one, for example "https://example.com".
