@@ -19,6 +19,7 @@ use super::text::missing;
 use super::user::{Inside, is_inside};
 use crate::error::{Error, ErrorKind};
 use crate::sync::{Condvar, Mutex};
+use crate::transport::sys::origin::Origin;
 use crate::transport::{Stack, Threads};
 
 /// What a handle begins with when it lives, and after it was freed.
@@ -45,16 +46,16 @@ pub(super) trait Handled: Send + Sync + 'static {
 
 /// The process that something belongs to. In a fork of it, what it would need is not there: threads above all.
 #[derive(Debug)]
-pub(super) struct Process(u32);
+pub(super) struct Process(Origin);
 
 impl Process {
     pub(super) fn this() -> Self {
-        Self(std::process::id())
+        Self(Origin::here())
     }
 
     /// Whether this process is a fork of the one that something belongs to. A signal handler may ask.
     pub(super) fn is_foreign(&self) -> bool {
-        self.0 != std::process::id()
+        !self.0.is_here()
     }
 
     pub(super) fn check(&self) -> Outcome<()> {

@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::framing::{Input, LineReceiver, LineSender, Output, Piece, closed_here, failure};
-use super::sys::process::Origin;
+use super::sys::origin::Origin;
 use super::sys::{fd, read, write};
 use super::{Control, Halves, Limits, Transport};
 use crate::error::{Error, ErrorKind, Result};

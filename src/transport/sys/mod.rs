@@ -18,4 +18,4 @@ mod unix;
 #[cfg(all(unix, feature = "http-server"))]
 pub(crate) use unix::tcp;
 #[cfg(unix)]
-pub(crate) use unix::{clock, fd, process, random, read, spawn, standard, thread, write};
+pub(crate) use unix::{clock, fd, origin, process, random, read, spawn, standard, thread, write};

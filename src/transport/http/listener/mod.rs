@@ -58,7 +58,7 @@ use super::Service;
 use crate::error::{Error, Result};
 use crate::sync::Mutex;
 use crate::transport::Stack;
-use crate::transport::sys::process::Origin;
+use crate::transport::sys::origin::Origin;
 use crate::transport::sys::tcp::{self, Registered};
 
 /// How long a shutdown waits for threads that are still in the service after the deadline.

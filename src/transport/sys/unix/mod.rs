@@ -2,6 +2,7 @@
 
 pub(crate) mod clock;
 pub(crate) mod fd;
+pub(crate) mod origin;
 pub(crate) mod process;
 pub(crate) mod random;
 pub(crate) mod read;

@@ -15,6 +15,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::origin::Origin;
 use super::{fd, signal};
 use crate::transport::lock;
 
@@ -29,21 +30,6 @@ pub(crate) struct Process {
     origin: Origin,
     /// How it ended. `Some` once it has been reaped: from then on the number means nothing. Guards every signal.
     exit: Mutex<Option<Exit>>,
-}
-
-/// The process in which something was made. In a fork of it, the thing is only memory and descriptors: its threads are not there, and
-/// the peer still belongs to the other process.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Origin(u32);
-
-impl Origin {
-    pub(crate) fn here() -> Self {
-        Self(std::process::id())
-    }
-
-    pub(crate) fn is_here(self) -> bool {
-        self.0 == std::process::id()
-    }
 }
 
 /// How a process ended.
