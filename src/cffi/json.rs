@@ -2,15 +2,16 @@
 
 use std::ffi::c_char;
 use std::fmt;
+use std::ops::Deref;
 use std::sync::OnceLock;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 use super::entry::{Outcome, free, get, giving, value};
 use super::error::mcplink_error_t;
 use super::status::mcplink_status_t;
-use super::text::{Text, mcplink_str_t, name, payload};
+use super::text::{Kept, Text, Texts, mcplink_str_t, name, payload};
 use crate::error::{Error, ErrorKind, Result};
 
 /// A JSON value: a document of the caller's, or a node in one.
@@ -29,13 +30,22 @@ enum Content {
     Signed(i64),
     Unsigned(u64),
     Float(f64),
-    String(Text),
-    Array(Vec<mcplink_json_t>),
+    String(Kept),
+    Array(Box<[mcplink_json_t]>),
     /// As they came; of members with the same name the last one counts.
-    Object(Vec<(Text, mcplink_json_t)>),
+    Object(Box<[(Kept, mcplink_json_t)]>),
 }
 
 use mcplink_json_t as Node;
+
+/// A document of ours: its uppermost node, and the texts of all of them.
+// The node comes first, so that a pointer to a document is one to it as well.
+#[repr(C)]
+pub(super) struct Document {
+    root: Node,
+    /// Let go of after the nodes.
+    _texts: Texts,
+}
 
 /// What a JSON value is.
 #[repr(i32)]
@@ -57,15 +67,41 @@ pub enum mcplink_json_type_t {
     MCPLINK_JSON_OBJECT = 6,
 }
 
-impl Node {
-    /// Reads a document.
+impl Document {
     pub(super) fn parse(text: &str) -> Result<Self> {
-        serde_json::from_str(text).map_err(|error| {
+        // Each string is shorter than it is written, with its quotes, by one byte at least.
+        let mut reading = Reading {
+            texts: Texts::with_room(text.len()),
+            items: Vec::new(),
+            // As many as an ordinary result has, so that there is no need to move them.
+            members: Vec::with_capacity(16),
+        };
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        let root = reading.deserialize(&mut deserializer);
+        let root = root.and_then(|root| deserializer.end().map(|()| root));
+        let root = root.map_err(|error| {
             let text = format!("this is not JSON: {error}");
             Error::new(ErrorKind::Invalid, text)
-        })
+        })?;
+        let _texts = reading.texts;
+        Ok(Self { root, _texts })
     }
 
+    /// As the host gets one that is its own to free.
+    pub(super) fn into_raw(self) -> *mut mcplink_json_t {
+        Box::into_raw(Box::new(self)).cast()
+    }
+}
+
+impl Deref for Document {
+    type Target = Node;
+
+    fn deref(&self) -> &Node {
+        &self.root
+    }
+}
+
+impl Node {
     fn new(content: Content) -> Self {
         Self {
             content,
@@ -105,11 +141,15 @@ impl Node {
         Some(node)
     }
 
-    pub(super) fn as_str(&self) -> Option<&str> {
+    pub(super) fn string(&self) -> Option<&Kept> {
         match &self.content {
-            Content::String(text) => Some(text.as_str()),
+            Content::String(text) => Some(text),
             _ => None,
         }
+    }
+
+    pub(super) fn as_str(&self) -> Option<&str> {
+        self.string().map(Kept::as_str)
     }
 
     pub(super) fn is_true(&self) -> bool {
@@ -130,7 +170,7 @@ impl Node {
 
     pub(super) fn len(&self) -> usize {
         match &self.content {
-            Content::String(text) => text.view().len,
+            Content::String(text) => text.as_str().len(),
             Content::Array(items) => items.len(),
             Content::Object(members) => members.len(),
             _ => 0,
@@ -144,15 +184,22 @@ fn index(step: &str) -> Option<usize> {
     step.parse().ok().filter(|_| plain)
 }
 
-impl<'de> Deserialize<'de> for Node {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Reader).map(Self::new)
+/// A document while it is read. What is in an array or object is collected at the end of the lists, and moved when all of it is there.
+struct Reading {
+    texts: Texts,
+    items: Vec<Node>,
+    members: Vec<(Kept, Node)>,
+}
+
+impl<'de> DeserializeSeed<'de> for &mut Reading {
+    type Value = Node;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
+        deserializer.deserialize_any(self).map(Node::new)
     }
 }
 
-struct Reader;
-
-impl<'de> Visitor<'de> for Reader {
+impl<'de> Visitor<'de> for &mut Reading {
     type Value = Content;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -180,27 +227,47 @@ impl<'de> Visitor<'de> for Reader {
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Content, E> {
-        Ok(Content::String(value.into()))
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Content, E> {
-        Ok(Content::String(value.into()))
+        Ok(Content::String(self.texts.keep(value)))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Content, A::Error> {
-        let mut items = Vec::new();
-        while let Some(item) = seq.next_element()? {
-            items.push(item);
+        let start = self.items.len();
+        while let Some(item) = seq.next_element_seed(&mut *self)? {
+            self.items.push(item);
         }
-        Ok(Content::Array(items))
+        Ok(Content::Array(self.items.drain(start..).collect()))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Content, A::Error> {
-        let mut members = Vec::new();
-        while let Some((name, node)) = map.next_entry::<String, Node>()? {
-            members.push((name.into(), node));
+        let start = self.members.len();
+        while let Some(name) = map.next_key_seed(Name(&mut self.texts))? {
+            let node = map.next_value_seed(&mut *self)?;
+            self.members.push((name, node));
         }
-        Ok(Content::Object(members))
+        Ok(Content::Object(self.members.drain(start..).collect()))
+    }
+}
+
+/// The name of a member.
+struct Name<'a>(&'a mut Texts);
+
+impl<'de> DeserializeSeed<'de> for Name<'_> {
+    type Value = Kept;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Kept, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Name<'_> {
+    type Value = Kept;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Kept, E> {
+        Ok(self.0.keep(name))
     }
 }
 
@@ -243,8 +310,8 @@ pub unsafe extern "C" fn mcplink_json_parse(
     // SAFETY: the header says that both are NULL or can be written to, and that the text has its length.
     unsafe {
         giving(out, err, || {
-            let document = Node::parse(payload(text, len, "text")?)?;
-            Ok(Box::into_raw(Box::new(document)))
+            let document = Document::parse(payload(text, len, "text")?)?;
+            Ok(document.into_raw())
         })
     }
 }
@@ -255,8 +322,8 @@ pub unsafe extern "C" fn mcplink_json_parse(
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_free(document: *mut mcplink_json_t) {
-    // SAFETY: the header says that it is a document of ours, freed once.
-    unsafe { free(document) }
+    // SAFETY: the header says that it is a document of ours, freed once; as such it was made.
+    unsafe { free(document.cast::<Document>()) }
 }
 
 /// What a value is.
@@ -379,10 +446,8 @@ pub unsafe extern "C" fn mcplink_json_pointer(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_str(node: *const mcplink_json_t) -> mcplink_str_t {
     // SAFETY: the header says that it is a node of ours.
-    match unsafe { get(node) }.map(|node| &node.content) {
-        Some(Content::String(text)) => text.view(),
-        _ => mcplink_str_t::EMPTY,
-    }
+    let string = unsafe { get(node) }.and_then(Node::string);
+    string.map_or(mcplink_str_t::EMPTY, Kept::view)
 }
 
 /// The value of an integer.
@@ -492,8 +557,8 @@ pub(super) unsafe fn optional_json<'a>(
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Node {
-        Node::parse(text).expect("JSON")
+    fn parse(text: &str) -> Document {
+        Document::parse(text).expect("JSON")
     }
 
     #[test]
@@ -512,6 +577,19 @@ mod tests {
     }
 
     #[test]
+    fn there_is_room_for_every_text() {
+        for text in [
+            r#""""#,
+            r#""abc""#,
+            r#"["","",{"":""}]"#,
+            r#"{"é":"\u0000","b":["c","d"]}"#,
+        ] {
+            let node = parse(text);
+            assert_eq!(node.text().as_str(), text);
+        }
+    }
+
+    #[test]
     fn the_last_member_of_a_name_counts() {
         let node = parse(r#"{"a":1,"a":"x"}"#);
         assert_eq!(node.member("a").and_then(Node::as_str), Some("x"));
@@ -522,7 +600,7 @@ mod tests {
         // SAFETY: nodes and a place to write to.
         let read = |text: &str| unsafe {
             let mut out = 7;
-            let is = mcplink_json_i64(&parse(text), &mut out);
+            let is = mcplink_json_i64(&*parse(text), &mut out);
             (is, out)
         };
         assert_eq!(read("9007199254740993"), (true, 9007199254740993));
@@ -537,10 +615,10 @@ mod tests {
     #[test]
     fn deep_documents_are_refused() {
         let deep = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
-        assert!(Node::parse(&deep(127)).is_ok());
-        assert!(Node::parse(&deep(200)).is_err());
-        assert!(Node::parse("{").is_err());
-        assert!(Node::parse("1 2").is_err());
-        assert!(Node::parse("").is_err());
+        assert!(Document::parse(&deep(127)).is_ok());
+        assert!(Document::parse(&deep(200)).is_err());
+        assert!(Document::parse("{").is_err());
+        assert!(Document::parse("1 2").is_err());
+        assert!(Document::parse("").is_err());
     }
 }

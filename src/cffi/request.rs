@@ -7,7 +7,7 @@ use std::time::UNIX_EPOCH;
 use serde::Serialize;
 
 use super::entry::{get, value};
-use super::json::{mcplink_json_t, shown};
+use super::json::{Document, mcplink_json_t, shown};
 use super::served::Call;
 use super::text::{Text, mcplink_str_t, name, view_or_empty};
 use crate::error::Error;
@@ -23,10 +23,10 @@ pub struct mcplink_request_t {
     typed: Text,
     /// As it came.
     params: Box<str>,
-    tree: OnceLock<Option<mcplink_json_t>>,
+    tree: OnceLock<Option<Document>>,
     /// Of a resource: the variables in its address.
     variables: Option<Box<str>>,
-    variables_tree: OnceLock<Option<mcplink_json_t>>,
+    variables_tree: OnceLock<Option<Document>>,
     /// Where in the params the arguments are.
     arguments: Option<&'static [&'static str]>,
     session: u64,
@@ -35,8 +35,8 @@ pub struct mcplink_request_t {
     scopes: OnceLock<Text>,
     terms: Option<Arc<Terms>>,
     revision: OnceLock<Text>,
-    client_info: OnceLock<Option<mcplink_json_t>>,
-    capabilities: OnceLock<Option<mcplink_json_t>>,
+    client_info: OnceLock<Option<Document>>,
+    capabilities: OnceLock<Option<Document>>,
 }
 
 impl mcplink_request_t {
@@ -101,7 +101,7 @@ impl mcplink_request_t {
     /// they would seem to be left out.
     pub(super) fn fault(&self) -> Option<Error> {
         self.arguments?;
-        match mcplink_json_t::parse(&self.params) {
+        match Document::parse(&self.params) {
             Ok(tree) => {
                 // Nobody else has looked yet.
                 _ = self.tree.set(Some(tree));
@@ -149,12 +149,12 @@ impl mcplink_request_t {
 
 /// A tree that is made when somebody looks at it.
 fn parsed(
-    tree: &OnceLock<Option<mcplink_json_t>>,
+    tree: &OnceLock<Option<Document>>,
     text: impl FnOnce() -> Option<String>,
 ) -> Option<&mcplink_json_t> {
     // What came in a message is JSON; if it can't be shown, there is none.
-    tree.get_or_init(|| mcplink_json_t::parse(&text()?).ok())
-        .as_ref()
+    tree.get_or_init(|| Document::parse(&text()?).ok())
+        .as_deref()
 }
 
 fn written(value: &impl Serialize) -> Option<String> {

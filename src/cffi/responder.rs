@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use super::entry::{Outcome, ffi, get, keep, let_go, need, plain, value};
 use super::error::{Failure, mcplink_error_t};
 use super::handle::Process;
-use super::json::{json_payload, mcplink_json_t, optional_json, shown};
+use super::json::{Document, json_payload, mcplink_json_t, optional_json, shown};
 use super::queue::Kind;
 use super::request::mcplink_request_t;
 use super::served::{Answer, Call, Question};
@@ -55,7 +55,7 @@ struct Slot {
 struct Shown {
     key: String,
     json: String,
-    node: Box<mcplink_json_t>,
+    node: Box<Document>,
 }
 
 impl mcplink_responder_t {
@@ -180,7 +180,7 @@ impl mcplink_responder_t {
         if let Some(known) = all.iter().find(|it| it.key == key && it.json == json) {
             return Ok(shown(Some(&known.node)));
         }
-        let node = Box::new(mcplink_json_t::parse(json)?);
+        let node = Box::new(Document::parse(json)?);
         let pointer = shown(Some(&node));
         all.push(Shown {
             key: key.to_owned(),

@@ -1,23 +1,33 @@
 //! What a call came to.
 
 use std::ffi::c_void;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::entry::{free, get, value};
-use super::json::{mcplink_json_t, shown};
+use super::entry::{get, let_go, value};
+use super::json::{Document, mcplink_json_t, shown};
 use super::status::mcplink_status;
-use super::text::{Text, mcplink_str_t, view_or_empty};
+use super::text::{Kept, Text, mcplink_str_t, view_of};
 use crate::error::{Error, ErrorKind, Result};
+use crate::jsonrpc::RawResult;
 use crate::schema::method;
 
 /// What a call came to: the result of a request. The caller's to free.
 ///
 /// It does not change, so that many threads may read it at once; what its functions show is valid as long as it.
-#[derive(Clone)]
-pub struct mcplink_result_t(Arc<Body>);
+pub struct mcplink_result_t {
+    raw: Raw,
+    is_tool_error: bool,
+    /// Made when it is asked for.
+    tree: OnceLock<Option<Document>>,
+    /// All texts, made when they are asked for and there are several.
+    text: OnceLock<Text>,
+    /// Of each content block, as far as it was asked for.
+    bytes: OnceLock<Vec<Decoded>>,
+}
 
 /// What a content block is.
 #[repr(i32)]
@@ -43,29 +53,54 @@ pub enum mcplink_content_kind {
 
 use mcplink_content_kind as Kind;
 
-struct Body {
-    raw: Text,
-    is_tool_error: bool,
-    /// Made when it is asked for.
-    tree: OnceLock<Option<mcplink_json_t>>,
-    text: OnceLock<Text>,
-    /// Of each content block, as far as it was asked for.
-    bytes: OnceLock<Vec<Decoded>>,
-}
-
 /// The bytes of a content block, if it has any that can be read.
 type Decoded = OnceLock<Option<Box<[u8]>>>;
 
+/// A result in the message that brought it, a NUL behind it.
+struct Raw {
+    message: String,
+    span: Range<usize>,
+}
+
+impl Raw {
+    fn as_str(&self) -> &str {
+        &self.message[self.span.clone()]
+    }
+
+    fn view(&self) -> mcplink_str_t {
+        view_of(&self.message[self.span.start..])
+    }
+}
+
+impl From<RawResult> for Raw {
+    fn from(result: RawResult) -> Self {
+        let (mut message, span) = result.into_parts();
+        // What comes behind the result is not needed any more.
+        message.truncate(span.end);
+        message.push('\0');
+        Self { message, span }
+    }
+}
+
 impl mcplink_result_t {
-    /// The result of a request, as JSON.
-    pub(super) fn new(raw: impl Into<Text>) -> Self {
-        Self(Arc::new(Body {
-            raw: raw.into(),
-            is_tool_error: false,
-            tree: OnceLock::new(),
+    /// The result of a request.
+    pub(super) fn new(raw: RawResult) -> Arc<Self> {
+        Self::with(raw.into(), OnceLock::new(), false)
+    }
+
+    /// The result of a request of ours that has nothing to give back.
+    pub(super) fn empty() -> Arc<Self> {
+        Self::new(RawResult::alone("{}"))
+    }
+
+    fn with(raw: Raw, tree: OnceLock<Option<Document>>, is_tool_error: bool) -> Arc<Self> {
+        Arc::new(Self {
+            raw,
+            is_tool_error,
+            tree,
             text: OnceLock::new(),
             bytes: OnceLock::new(),
-        }))
+        })
     }
 
     /// The same, read at once.
@@ -73,31 +108,19 @@ impl mcplink_result_t {
     /// # Errors
     ///
     /// [`ErrorKind::Protocol`] when no text or number can be made of something in it, such as half of a character. It would seem to be empty.
-    pub(super) fn read(method: &str, raw: impl Into<Text>) -> Result<Self> {
-        let result = Self::new(raw);
-        let tree = mcplink_json_t::parse(result.0.raw.as_str()).map_err(|error| {
+    pub(super) fn read(method: &str, raw: RawResult) -> Result<Arc<Self>> {
+        let raw = Raw::from(raw);
+        let tree = Document::parse(raw.as_str()).map_err(|error| {
             let text = format!("the result of {method} can't be read: {error}");
             Error::new(ErrorKind::Protocol, text).sent(true)
         })?;
-        // Nobody else has looked yet.
-        _ = result.0.tree.set(Some(tree));
-        Ok(result)
-    }
-
-    /// The result of a tool, which may have failed.
-    pub(super) fn of_tool(raw: &str) -> Result<Self> {
-        let mut result = Self::read(method::TOOLS_CALL, raw)?;
-        let failed = result
-            .member("isError")
-            .is_some_and(mcplink_json_t::is_true);
-        if failed && let Some(body) = Arc::get_mut(&mut result.0) {
-            body.is_tool_error = true;
-        }
-        Ok(result)
+        let is_tool_error = method == method::TOOLS_CALL
+            && tree.member("isError").is_some_and(mcplink_json_t::is_true);
+        Ok(Self::with(raw, Some(tree).into(), is_tool_error))
     }
 
     pub(super) fn status(&self) -> mcplink_status {
-        if self.0.is_tool_error {
+        if self.is_tool_error {
             mcplink_status::MCPLINK_TOOL_ERROR
         } else {
             mcplink_status::MCPLINK_OK
@@ -105,11 +128,11 @@ impl mcplink_result_t {
     }
 
     fn tree(&self) -> Option<&mcplink_json_t> {
-        let tree = self.0.tree.get_or_init(|| {
+        let tree = self.tree.get_or_init(|| {
             // Of any request: what came over a connection is JSON; if it can't be shown, there is none.
-            mcplink_json_t::parse(self.0.raw.as_str()).ok()
+            Document::parse(self.raw.as_str()).ok()
         });
-        tree.as_ref()
+        tree.as_deref()
     }
 
     fn member(&self, key: &str) -> Option<&mcplink_json_t> {
@@ -141,25 +164,28 @@ impl mcplink_result_t {
         }
     }
 
-    fn text(&self) -> &Text {
-        self.0.text.get_or_init(|| {
-            let mut all = String::new();
-            let mut is_first = true;
-            for block in (0..self.content_count()).filter_map(|index| self.content(index)) {
-                let text = block.member("text").and_then(mcplink_json_t::as_str);
-                if let Some(text) = text {
-                    if !std::mem::take(&mut is_first) {
-                        all.push('\n');
-                    }
-                    all.push_str(text);
-                }
+    fn texts(&self) -> impl Iterator<Item = &Kept> {
+        let blocks = (0..self.content_count()).filter_map(|index| self.content(index));
+        blocks.filter_map(|block| block.member("text")?.string())
+    }
+
+    fn text(&self) -> mcplink_str_t {
+        let mut texts = self.texts();
+        match (texts.next(), texts.next()) {
+            (None, _) => mcplink_str_t::EMPTY,
+            (Some(only), None) => only.view(),
+            _ => {
+                let joined = self.text.get_or_init(|| {
+                    let all: Vec<&str> = self.texts().map(Kept::as_str).collect();
+                    all.join("\n").into()
+                });
+                joined.view()
             }
-            all.into()
-        })
+        }
     }
 
     fn bytes(&self, index: usize) -> Option<&[u8]> {
-        let all = self.0.bytes.get_or_init(|| {
+        let all = self.bytes.get_or_init(|| {
             let count = self.content_count();
             (0..count).map(|_| OnceLock::new()).collect()
         });
@@ -203,7 +229,7 @@ fn kind_of(block: Option<&mcplink_json_t>) -> Kind {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_free(result: *mut mcplink_result_t) {
     // SAFETY: the header says that it is a result of ours, freed once.
-    unsafe { free(result) }
+    unsafe { let_go(result) }
 }
 
 /// The result as a JSON value.
@@ -230,7 +256,7 @@ pub unsafe extern "C" fn mcplink_result_json(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_raw(result: *const mcplink_result_t) -> mcplink_str_t {
     // SAFETY: the header says that it is a result of ours.
-    view_or_empty(unsafe { get(result) }.map(|result| &result.0.raw))
+    unsafe { get(result) }.map_or(mcplink_str_t::EMPTY, |result| result.raw.view())
 }
 
 /// The text of all content blocks that are text, a newline between two of them.
@@ -242,7 +268,7 @@ pub unsafe extern "C" fn mcplink_result_raw(result: *const mcplink_result_t) -> 
 pub unsafe extern "C" fn mcplink_result_text(result: *const mcplink_result_t) -> mcplink_str_t {
     value(mcplink_str_t::EMPTY, || {
         // SAFETY: the header says that it is a result of ours.
-        view_or_empty(unsafe { get(result) }.map(mcplink_result_t::text))
+        unsafe { get(result) }.map_or(mcplink_str_t::EMPTY, mcplink_result_t::text)
     })
 }
 
@@ -254,7 +280,7 @@ pub unsafe extern "C" fn mcplink_result_text(result: *const mcplink_result_t) ->
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_is_tool_error(result: *const mcplink_result_t) -> bool {
     // SAFETY: the header says that it is a result of ours.
-    unsafe { get(result) }.is_some_and(|result| result.0.is_tool_error)
+    unsafe { get(result) }.is_some_and(|result| result.is_tool_error)
 }
 
 /// What a tool answered beside its content: the member "structuredContent".

@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, c_char};
 use std::fmt;
+use std::ptr::NonNull;
 use std::{slice, str};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -29,18 +30,15 @@ impl mcplink_str_t {
 
 /// Text of ours that C can look at: what is shown ends in NUL.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Text(Box<[u8]>);
+pub(super) struct Text(Box<str>);
 
 impl Text {
     pub(super) fn view(&self) -> mcplink_str_t {
-        mcplink_str_t {
-            ptr: self.0.as_ptr().cast(),
-            len: self.0.len() - 1,
-        }
+        view_of(&self.0)
     }
 
     pub(super) fn as_str(&self) -> &str {
-        str::from_utf8(&self.0[..self.0.len() - 1]).expect("it was made of text")
+        &self.0[..self.0.len() - 1]
     }
 
     /// The text as C knows texts: up to its first NUL.
@@ -50,26 +48,82 @@ impl Text {
 }
 
 impl From<String> for Text {
-    fn from(text: String) -> Self {
-        let mut bytes = text.into_bytes();
-        bytes.reserve_exact(1);
-        bytes.push(0);
-        Self(bytes.into_boxed_slice())
+    fn from(mut text: String) -> Self {
+        text.reserve_exact(1);
+        text.push('\0');
+        Self(text.into_boxed_str())
     }
 }
 
 impl From<&str> for Text {
     fn from(text: &str) -> Self {
-        let mut bytes = Vec::with_capacity(text.len() + 1);
-        bytes.extend_from_slice(text.as_bytes());
-        bytes.push(0);
-        Self(bytes.into_boxed_slice())
+        let mut all = String::with_capacity(text.len() + 1);
+        all.push_str(text);
+        all.push('\0');
+        Self(all.into_boxed_str())
     }
 }
 
 impl fmt::Debug for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.as_str().fmt(f)
+    }
+}
+
+/// Texts that live and end together, one behind the other.
+///
+/// **Invariant:** there are never more of them than there was room for at the start, so that none moves.
+pub(super) struct Texts(String);
+
+/// One of [`Texts`], which live as long as whatever has it, with the NUL behind it.
+pub(super) struct Kept(NonNull<str>);
+
+// SAFETY: it is text that nobody changes.
+unsafe impl Send for Kept {}
+// SAFETY: as above.
+unsafe impl Sync for Kept {}
+
+impl Texts {
+    /// Room for so many bytes, of which a text takes one more than it has.
+    pub(super) fn with_room(room: usize) -> Self {
+        Self(String::with_capacity(room))
+    }
+
+    /// # Panics
+    ///
+    /// There is no room for it.
+    pub(super) fn keep(&mut self, text: &str) -> Kept {
+        let start = self.0.len();
+        let end = start + text.len();
+        assert!(end < self.0.capacity(), "there is room");
+        self.0.push_str(text);
+        self.0.push('\0');
+        Kept(NonNull::from(&self.0[start..]))
+    }
+}
+
+impl Kept {
+    fn all(&self) -> &str {
+        // SAFETY: the texts live, did not move, and are only read.
+        unsafe { self.0.as_ref() }
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        let all = self.all();
+        &all[..all.len() - 1]
+    }
+
+    pub(super) fn view(&self) -> mcplink_str_t {
+        view_of(self.all())
+    }
+}
+
+/// A view of text that ends in NUL.
+pub(super) fn view_of(text: &str) -> mcplink_str_t {
+    debug_assert!(text.ends_with('\0'), "text without a NUL");
+    mcplink_str_t {
+        ptr: text.as_ptr().cast(),
+        len: text.len() - 1,
     }
 }
 

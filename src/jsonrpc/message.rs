@@ -492,6 +492,12 @@ impl RawResult {
         &self.text[self.span.clone()]
     }
 
+    /// The message that it is part of, and where it stands there.
+    #[cfg(feature = "cffi")]
+    pub(crate) fn into_parts(self) -> (String, Range<usize>) {
+        (self.text, self.span)
+    }
+
     /// A result that came by another way than as that of a response.
     pub(crate) fn alone(text: impl Into<String>) -> Self {
         let text = text.into();

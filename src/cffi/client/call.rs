@@ -61,7 +61,7 @@ struct Started {
 
 #[derive(Default)]
 struct State {
-    outcome: Option<Arc<Outcome<mcplink_result_t>>>,
+    outcome: Option<Arc<Outcome<Arc<mcplink_result_t>>>>,
     handle: Weak<mcplink_call_t>,
     is_freed: bool,
 }
@@ -94,7 +94,7 @@ impl Started {
     fn end(
         self: &Arc<Self>,
         shared: &Shared,
-        outcome: Outcome<mcplink_result_t>,
+        outcome: Outcome<Arc<mcplink_result_t>>,
         done: Option<Arc<Hook<DoneFn>>>,
     ) {
         let outcome = Arc::new(outcome);
@@ -111,7 +111,10 @@ impl Started {
     }
 
     /// Waits for the outcome; `None` when it is not there in time.
-    fn wait(&self, deadline: Option<Instant>) -> Outcome<Option<Arc<Outcome<mcplink_result_t>>>> {
+    fn wait(
+        &self,
+        deadline: Option<Instant>,
+    ) -> Outcome<Option<Arc<Outcome<Arc<mcplink_result_t>>>>> {
         let over = |state: &State| state.outcome.is_some() || state.is_freed;
         // Whoever runs the callbacks of the client answers its server meanwhile.
         let home = self
@@ -141,7 +144,7 @@ fn tell(
     number: u64,
     done: &Hook<DoneFn>,
     handle: Option<&Arc<mcplink_call_t>>,
-    outcome: &Outcome<mcplink_result_t>,
+    outcome: &Outcome<Arc<mcplink_result_t>>,
 ) {
     let call = handle.map_or(std::ptr::null_mut(), |handle| {
         Arc::as_ptr(handle).cast_mut()
@@ -152,7 +155,7 @@ fn tell(
             let status = result.status().code();
             // SAFETY: the header says what it is given.
             call_back(number, || unsafe {
-                (done.callback)(user, call, status, result, std::ptr::null());
+                (done.callback)(user, call, status, Arc::as_ptr(result), std::ptr::null());
             });
         }
         Err(failure) => {
@@ -305,7 +308,7 @@ pub unsafe extern "C" fn mcplink_call_wait(
                 Err(failure) => Err(failure.clone()),
                 Ok(result) => {
                     if !out.is_null() {
-                        out.write(Box::into_raw(Box::new(result.clone())));
+                        out.write(Arc::into_raw(Arc::clone(result)).cast_mut());
                     }
                     Ok(result.status())
                 }

@@ -28,12 +28,12 @@ pub(super) struct Request {
     pub(super) work: Work,
 }
 
-type Work = Box<dyn FnOnce(&Client, CallOptions<'_>) -> Result<mcplink_result_t> + Send>;
+type Work = Box<dyn FnOnce(&Client, CallOptions<'_>) -> Result<Arc<mcplink_result_t>> + Send>;
 
 impl Request {
     pub(super) fn new(
         method: &str,
-        work: impl FnOnce(&Client, CallOptions<'_>) -> Result<mcplink_result_t> + Send + 'static,
+        work: impl FnOnce(&Client, CallOptions<'_>) -> Result<Arc<mcplink_result_t>> + Send + 'static,
     ) -> Self {
         Self {
             method: method.to_owned(),
@@ -74,7 +74,7 @@ pub(super) unsafe fn call(
             let result = run(&client, copied(options), request()?)?;
             let status = result.status();
             if let Out::To(out) = out {
-                out.write(Box::into_raw(Box::new(result)));
+                out.write(Arc::into_raw(result).cast_mut());
             }
             Ok(status)
         })
@@ -86,7 +86,7 @@ pub(super) fn run(
     entered: &Entered<mcplink_client_t>,
     options: mcplink_call_options_t,
     request: Request,
-) -> Outcome<mcplink_result_t> {
+) -> Outcome<Arc<mcplink_result_t>> {
     let client = entered.client()?.clone();
     let shared = &entered.shared;
     let Request { method, work } = request;
@@ -111,7 +111,7 @@ fn elsewhere(
     client: Client,
     options: mcplink_call_options_t,
     work: Work,
-) -> Outcome<mcplink_result_t> {
+) -> Outcome<Arc<mcplink_result_t>> {
     let slot = Arc::new(Mutex::new(None));
     let (filled, shared) = (Arc::clone(&slot), Arc::clone(&entered.shared));
     entered.callers.start(move || {

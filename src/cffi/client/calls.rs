@@ -35,7 +35,7 @@ unsafe fn tool(tool: *const c_char, arguments: *const c_char, len: usize) -> Out
     let (tool, arguments) = (tool.to_owned(), arguments.map(RawValue::to_owned));
     Ok(Request::new(method::TOOLS_CALL, move |client, options| {
         let result = client.call_tool_raw(&tool, &arguments, options)?;
-        mcplink_result_t::of_tool(result.as_str())
+        mcplink_result_t::read(method::TOOLS_CALL, result)
     }))
 }
 
@@ -49,7 +49,7 @@ unsafe fn resource(uri: *const c_char) -> Outcome<Request> {
         method::RESOURCES_READ,
         move |client, options| {
             let result = client.read_resource_raw(&uri, options)?;
-            mcplink_result_t::read(method::RESOURCES_READ, result.as_str())
+            mcplink_result_t::read(method::RESOURCES_READ, result)
         },
     ))
 }
@@ -71,7 +71,7 @@ unsafe fn prompt(prompt: *const c_char, arguments: *const c_char, len: usize) ->
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect();
         let result = client.get_prompt_raw(&prompt, &arguments, options)?;
-        mcplink_result_t::read(method::PROMPTS_GET, result.as_str())
+        mcplink_result_t::read(method::PROMPTS_GET, result)
     }))
 }
 
@@ -125,7 +125,7 @@ unsafe fn completion(
         method::COMPLETION_COMPLETE,
         move |client, options| {
             let result = client.complete_raw(params, options)?;
-            mcplink_result_t::read(method::COMPLETION_COMPLETE, result.as_str())
+            mcplink_result_t::read(method::COMPLETION_COMPLETE, result)
         },
     ))
 }
@@ -133,7 +133,7 @@ unsafe fn completion(
 fn ping() -> Outcome<Request> {
     Ok(Request::new(method::PING, |client, options| {
         client.ping(options)?;
-        Ok(mcplink_result_t::new("{}"))
+        Ok(mcplink_result_t::empty())
     }))
 }
 
@@ -151,7 +151,7 @@ unsafe fn any(method: *const c_char, params: *const c_char, len: usize) -> Outco
     let (own, params) = (method.to_owned(), params.map(RawValue::to_owned));
     Ok(Request::new(method, move |client, options| -> Result<_> {
         let result = client.request(&own, &params, options)?;
-        Ok(mcplink_result_t::new(result.as_str()))
+        Ok(mcplink_result_t::new(result))
     }))
 }
 

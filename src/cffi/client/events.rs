@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::hooks::{EventFn, LineFn};
 use super::{Phase, Shared};
-use crate::cffi::json::mcplink_json_t;
+use crate::cffi::json::{Document, shown};
 use crate::cffi::log;
 use crate::cffi::queue::Kind;
 use crate::cffi::status::mcplink_status;
@@ -74,8 +74,8 @@ impl Shared {
         let number = self.number;
         self.stage.post(kind, move || {
             // What is not JSON is not told: only a server that is not one says such a thing.
-            let params = params.and_then(|params| mcplink_json_t::parse(&params).ok());
-            let node = params.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+            let params = params.and_then(|params| Document::parse(&params).ok());
+            let node = shown(params.as_deref());
             // SAFETY: the header says what it is given.
             call_back(number, || unsafe {
                 (hook.callback)(hook.user.ptr(), event as i32, node);

@@ -10,7 +10,7 @@ use super::{mcplink_client_t, mcplink_connection_state};
 use crate::cffi::entry::{Outcome, giving, value};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::enter;
-use crate::cffi::json::mcplink_json_t;
+use crate::cffi::json::{Document, mcplink_json_t};
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{Text, mcplink_str_t, name, view_or_empty};
 use crate::client::{Client, Era};
@@ -125,7 +125,7 @@ unsafe fn document(
         giving(out, err, || {
             let client = enter(client, "client")?;
             let shown = show(&client)?.to_string();
-            Ok(Box::into_raw(Box::new(mcplink_json_t::parse(&shown)?)))
+            Ok(Document::parse(&shown)?.into_raw())
         })
     }
 }

@@ -15,6 +15,7 @@ use crate::cffi::status::mcplink_status_t;
 use crate::cffi::user::mcplink_destroy_fn;
 use crate::client::Client;
 use crate::error::{Error, ErrorKind, Result};
+use crate::jsonrpc::RawResult;
 use crate::protocol::CallOptions;
 use crate::schema::method;
 
@@ -30,7 +31,8 @@ fn list<T: Serialize + 'static>(
             let text = format!("the list can't be written as JSON: {error}");
             Error::new(ErrorKind::Protocol, text)
         })?;
-        mcplink_result_t::read(method, format!("{{\"{member}\":{items}}}"))
+        let list = RawResult::alone(format!("{{\"{member}\":{items}}}"));
+        mcplink_result_t::read(method, list)
     }))
 }
 

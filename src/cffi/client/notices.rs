@@ -16,6 +16,7 @@ use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::name;
 use crate::client::{Client, Event};
 use crate::error::Result;
+use crate::jsonrpc::RawResult;
 use crate::protocol::CallOptions;
 use crate::schema::{SubscriptionFilter, method};
 
@@ -98,7 +99,7 @@ pub unsafe extern "C" fn mcplink_client_set_log_level(
                 method::LOGGING_SET_LEVEL,
                 move |client, options| {
                     client.set_log_level_with(level, options)?;
-                    Ok(mcplink_result_t::new("{}"))
+                    Ok(mcplink_result_t::empty())
                 },
             ))
         })
@@ -161,7 +162,7 @@ fn listen(
     filter: SubscriptionFilter,
     options: CallOptions<'_>,
     shared: &Weak<Shared>,
-) -> Result<mcplink_result_t> {
+) -> Result<Arc<mcplink_result_t>> {
     let mut standing = None;
     if !filter.is_empty() {
         standing = Some(client.subscribe_with(filter, options, teller(shared))?);
@@ -173,7 +174,7 @@ fn listen(
         let former = std::mem::replace(&mut shared.subscriptions.lock().standing, standing);
         drop(former);
     }
-    Ok(mcplink_result_t::new(granted))
+    Ok(mcplink_result_t::new(RawResult::alone(granted)))
 }
 
 /// Hands on what changes.
@@ -219,8 +220,8 @@ fn subscribe(
     uri: String,
     options: CallOptions<'_>,
     shared: &Weak<Shared>,
-) -> Result<mcplink_result_t> {
-    let done = Ok(mcplink_result_t::new("{}"));
+) -> Result<Arc<mcplink_result_t>> {
+    let done = Ok(mcplink_result_t::empty());
     let Some(here) = shared.upgrade() else {
         return done;
     };

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::settings::mcplink_server_options_t;
 use crate::cffi::entry::{need_mut, plain};
-use crate::cffi::json::mcplink_json_t;
+use crate::cffi::json::{Document, mcplink_json_t, shown};
 use crate::cffi::queue::Kind;
 use crate::cffi::stage::Stage;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
@@ -86,8 +86,8 @@ fn post(
     let hook = Arc::clone(hook);
     stage.post(kind, move || {
         // It is text of ours.
-        let params = mcplink_json_t::parse(&params.to_string()).ok();
-        let node = params.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        let params = Document::parse(&params.to_string()).ok();
+        let node = shown(params.as_deref());
         // SAFETY: the header says what it is given.
         call_back(owner, || unsafe {
             (hook.callback)(hook.user.ptr(), number as i32, node);

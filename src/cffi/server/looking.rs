@@ -11,7 +11,7 @@ use crate::cffi::dump::Dumped;
 use crate::cffi::entry::{giving, plain};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::enter;
-use crate::cffi::json::{json_payload, mcplink_json_t};
+use crate::cffi::json::{Document, json_payload, mcplink_json_t};
 use crate::cffi::responder::level_of;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::optional;
@@ -100,8 +100,7 @@ pub unsafe extern "C" fn mcplink_server_stats(
         giving(stats, err, || {
             let server = enter(server, "server")?;
             let all: Vec<Value> = server.serving.all().iter().map(Served::stats).collect();
-            let document = mcplink_json_t::parse(&Value::from(all).to_string())?;
-            Ok(Box::into_raw(Box::new(document)))
+            Ok(Document::parse(&Value::from(all).to_string())?.into_raw())
         })
     }
 }
@@ -125,7 +124,7 @@ pub unsafe extern "C" fn mcplink_server_activity(
         giving(activity, err, || {
             let server = enter(server, "server")?;
             let text = Value::from(server.serving.dump()).to_string();
-            Ok(Box::into_raw(Box::new(mcplink_json_t::parse(&text)?)))
+            Ok(Document::parse(&text)?.into_raw())
         })
     }
 }
