@@ -466,14 +466,15 @@ impl Call<'_> {
                 match found {
                     Found::Outcome(outcome) => return Some(outcome),
                     Found::Progress(progress) => {
+                        let told = on_progress.as_mut().map(|callback| {
+                            patience.is_busy.store(true, Ordering::SeqCst);
+                            callback(progress);
+                        });
                         let now = about_now();
                         if seen.replace(now) != Some(now) {
                             patience.deadline.lock().extend(now);
                         }
-                        if let Some(callback) = on_progress {
-                            patience.is_busy.store(true, Ordering::SeqCst);
-                            callback(progress);
-                            patience.deadline.lock().extend(about_now());
+                        if told.is_some() {
                             patience.is_busy.store(false, Ordering::SeqCst);
                         }
                     }

@@ -27,10 +27,24 @@ static VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 static METHOD: HeaderName = HeaderName::from_static("mcp-method");
 static NAME: HeaderName = HeaderName::from_static("mcp-name");
 /// What may come after the response of a stream, and how long that may take, for the connection to be used again.
-const REST: (u64, Duration) = (64 << 10, Duration::from_millis(50));
+const REST: (usize, Duration) = (64 << 10, Duration::from_millis(50));
 const MAX_REDIRECTS: usize = 5;
 /// There is room for so many header fields: those of the library, and a few more.
 const FIELDS: usize = 12;
+
+/// Whether a body ends after so many bytes, which nobody wants.
+fn ends_within(most: usize, body: &mut impl Read, buffer: &mut [u8]) -> bool {
+    let mut len = 0;
+    while len < most {
+        match body.read(buffer) {
+            Ok(0) => return true,
+            Ok(more) => len += more,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(_) => return false,
+        }
+    }
+    false
+}
 
 fn add_field(fields: &mut HeaderMap, name: &str, value: &str) -> Result<()> {
     let refuse = |error: &dyn fmt::Display| {
@@ -268,7 +282,7 @@ impl Wire {
     }
 
     /// Reads what follows a response, so that the connection can be used again.
-    pub(super) fn finish(&self, lane: Lane, mut body: BodyReader<'static>, ticket: &Ticket) {
+    pub(super) fn finish(&self, mut lane: Lane, mut body: BodyReader<'static>, ticket: &Ticket) {
         if !ticket.release() || self.ends_late.load(Ordering::Relaxed) {
             return;
         }
@@ -279,11 +293,12 @@ impl Wire {
         if !rest.engage(lane.brake()) {
             return;
         }
-        let read = std::io::copy(&mut (&mut body).take(REST.0), &mut std::io::sink());
+        let ends = ends_within(REST.0, &mut body, &mut lane.buffer);
         let pulled = !rest.release();
-        match read {
-            Ok(len) if len < REST.0 && !pulled => self.lanes.put(lane),
-            _ => self.ends_late.store(pulled, Ordering::Relaxed),
+        if ends && !pulled {
+            self.lanes.put(lane);
+        } else {
+            self.ends_late.store(pulled, Ordering::Relaxed);
         }
     }
 
