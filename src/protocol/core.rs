@@ -12,6 +12,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use self::carrying::Posting;
@@ -126,6 +127,8 @@ struct Life {
     ended: Option<Error>,
     closing: bool,
     closed: bool,
+    /// Who closes.
+    closer: Option<ThreadId>,
     closed_by_own_thread: bool,
 }
 

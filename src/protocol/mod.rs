@@ -142,14 +142,14 @@ impl Connection {
     }
 
     /// Waits until the peer has gone or the connection was closed elsewhere, gives requests in hand their time, closes, and returns what
-    /// ended it.
+    /// ended it. Returns at once on a thread that is closing it, which is where a transport of your own is told to close.
     pub fn wait(&self) -> Error {
         self.0.0.wait_and_close()
     }
 
     /// Closes the connection; idempotent. When this returns, every call has returned or is about to with
     /// [`ErrorKind::Closed`], and every thread of the connection has ended, except one whose handler does not
-    /// return, and the thread that closes.
+    /// return, and the thread that closes. Where a transport of your own is told to close it returns at once, and what called that goes on.
     pub fn close(&self) {
         self.0.0.close(Ending::InOrder);
     }

@@ -232,3 +232,51 @@ fn its_sender_may_look_at_the_connection_while_it_is_dropped() {
         drop(there);
     }
 }
+
+/// A way out that closes its connection, and waits for the end of it, when it is told to close.
+#[derive(Debug)]
+struct Eager {
+    inner: Ends,
+    closes: Arc<OnceLock<Connection>>,
+}
+
+impl Control for Eager {
+    fn peer(&self) -> String {
+        self.inner.peer()
+    }
+
+    fn close(&self) {
+        if let Some(connection) = self.closes.get() {
+            connection.close();
+            assert_eq!(connection.wait().kind(), ErrorKind::Closed);
+        }
+        self.inner.close();
+    }
+}
+
+#[derive(Debug)]
+struct EagerChannel(Channel, Arc<OnceLock<Connection>>);
+
+impl Transport for EagerChannel {
+    fn open(self: Box<Self>, limits: &Limits) -> Result<Halves> {
+        let Self(channel, closes) = *self;
+        let inner = Ends {
+            peer: channel.outgoing.clone(),
+            own: channel.own.clone(),
+        };
+        let mut halves = Box::new(channel).open(limits)?;
+        halves.control = Arc::new(Eager { inner, closes });
+        Ok(halves)
+    }
+}
+
+#[test]
+fn it_may_close_its_connection_while_that_closes_it() {
+    let (here, _there) = pair();
+    let closes: Arc<OnceLock<Connection>> = Arc::default();
+    let connection = Connection::asking()
+        .open(EagerChannel(here, Arc::clone(&closes)))
+        .unwrap();
+    closes.set(connection.clone()).unwrap();
+    within(Duration::from_secs(5), move || connection.close());
+}

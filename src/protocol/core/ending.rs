@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use super::super::log::LogLevel;
@@ -109,6 +110,9 @@ impl Core {
     pub(in crate::protocol) fn wait_and_close(self: &Arc<Self>) -> Error {
         let mut life = self.life.lock();
         while life.ended.is_none() {
+            if life.is_closed_here() {
+                return Error::new(ErrorKind::Closed, "this thread closes the connection");
+            }
             life = self.life_changed.wait(life);
         }
         drop(life);
@@ -129,6 +133,10 @@ impl Core {
         let own_thread = usize::from(CREW_OF.get() == self.address());
         let patience = self.settings.drain.saturating_add(Duration::from_secs(8));
         let mut life = self.life.lock();
+        if life.is_closed_here() {
+            // The transport, which was told to close, has called somebody who closes too.
+            return;
+        }
         if life.closing {
             // Somebody is at it. A thread that this somebody waits for must not wait in turn.
             let until = after(patience);
@@ -149,6 +157,7 @@ impl Core {
             return;
         }
         life.closing = true;
+        life.closer = Some(thread::current().id());
         life.closed_by_own_thread = own_thread > 0;
         drop(life);
         self.life_changed.notify_all();
@@ -190,5 +199,12 @@ impl Core {
         }
         self.life.lock().closed = true;
         self.life_changed.notify_all();
+    }
+}
+
+impl Life {
+    /// Whether this thread is closing the connection, further up: whatever it waited for here would wait for itself.
+    fn is_closed_here(&self) -> bool {
+        !self.closed && self.closer == Some(thread::current().id())
     }
 }
