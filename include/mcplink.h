@@ -1953,7 +1953,9 @@ MCPLINK_API mcplink_status_t mcplink_transport_set_send(mcplink_transport_t *tra
  * Sets what is told that the connection has ended on this side: nothing more is sent, and nothing read.
  *
  * transport: the transport.
- * callback: called once, by the thread that ends the connection, or by mcplink_transport_free. NULL for none.
+ * callback: called once, by the thread that ends the connection, or by mcplink_transport_free; perhaps while mcplink_send_fn runs on
+ * another thread, which should return then. It may free the session or client, the server and the transport. What all functions of the
+ * transport use is ended with destroy. NULL for none.
  * Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_transport_set_close(mcplink_transport_t *transport, mcplink_transport_fn callback);
@@ -3388,8 +3390,8 @@ mcplink_status_t mcplink_client_start(const mcplink_client_options_t *options,
  * timeout_ms: for how long to wait at most, in milliseconds; MCPLINK_FOREVER for no end of its own: closing has its own, see
  * mcplink_client_options_set_close_ms.
  * err: receives what went wrong; NULL is fine.
- * Returns: MCPLINK_OK, when it was closed before too; MCPLINK_E_TIMEOUT when it is still being closed, which goes on. Threads: any, in callbacks
- * too. Blocks: for that long. Since 0.1.
+ * Returns: MCPLINK_OK, when it was closed before too; MCPLINK_E_TIMEOUT when it is still being closed, which goes on, and at once in the function
+ * that its transport is told of the end with. Threads: any, in callbacks too. Blocks: for that long. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_close(mcplink_client_t *client,
@@ -4914,7 +4916,8 @@ mcplink_status_t mcplink_server_new_with(const mcplink_server_options_t *options
 
 /**
  * Frees a server: ends all that it serves, as mcplink_server_stop does, and waits for that. After it no callback of the server runs. Called
- * in one of its own callbacks it returns at once, and the rest happens when the callback has returned.
+ * in one of its own callbacks, or in one of a transport that ends with a session of it, it returns at once, and the rest happens when the
+ * callback has returned.
  *
  * In a fork of the process that made it this does nothing: its memory and its descriptors, which are close-on-exec, stay until the process ends
  * or becomes another program. See MCPLINK_E_FORKED.
@@ -5238,7 +5241,8 @@ mcplink_status_t mcplink_server_attach(mcplink_server_t *server,
 MCPLINK_API mcplink_status_t mcplink_session_wait(mcplink_session_t *session, mcplink_error_t **err);
 
 /**
- * Closes a session: its calls are cancelled, and the transport ends.
+ * Closes a session: its calls are cancelled, and the transport ends. In the function that its transport is told of that with this and
+ * mcplink_session_wait return at once, and what called the function goes on.
  *
  * session: the session.
  * Returns: MCPLINK_OK, also when it is closed already. Threads: any. Blocks: a few seconds at most, for handlers that don't return. Since 0.1.

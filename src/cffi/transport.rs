@@ -318,7 +318,9 @@ pub unsafe extern "C" fn mcplink_transport_set_send(
 /// Sets what is told that the connection has ended on this side: nothing more is sent, and nothing read.
 ///
 /// transport: the transport.
-/// callback: called once, by the thread that ends the connection, or by mcplink_transport_free. NULL for none.
+/// callback: called once, by the thread that ends the connection, or by mcplink_transport_free; perhaps while mcplink_send_fn runs on
+/// another thread, which should return then. It may free the session or client, the server and the transport. What all functions of the
+/// transport use is ended with destroy. NULL for none.
 /// Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

@@ -230,8 +230,10 @@ impl Shared {
             });
             closer.thread = Some(thread?);
         }
+        let is_here = closer.thread.as_ref().is_some_and(is_this);
         while !closer.is_done {
-            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            // Called back by the transport, which is told to close, it would wait for itself.
+            if is_here || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 let text = "the client is still being closed: it goes on, wait with another call of mcplink_client_close";
                 return Err(Error::new(ErrorKind::Timeout, text).into());
             }
@@ -239,4 +241,8 @@ impl Shared {
         }
         Ok(())
     }
+}
+
+fn is_this(thread: &JoinHandle<()>) -> bool {
+    thread.thread().id() == std::thread::current().id()
 }

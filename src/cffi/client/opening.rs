@@ -153,8 +153,8 @@ pub unsafe extern "C" fn mcplink_client_start(
 /// timeout_ms: for how long to wait at most, in milliseconds; MCPLINK_FOREVER for no end of its own: closing has its own, see
 /// mcplink_client_options_set_close_ms.
 /// err: receives what went wrong; NULL is fine.
-/// Returns: MCPLINK_OK, when it was closed before too; MCPLINK_E_TIMEOUT when it is still being closed, which goes on. Threads: any, in callbacks
-/// too. Blocks: for that long. Since 0.1.
+/// Returns: MCPLINK_OK, when it was closed before too; MCPLINK_E_TIMEOUT when it is still being closed, which goes on, and at once in the function
+/// that its transport is told of the end with. Threads: any, in callbacks too. Blocks: for that long. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_close(

@@ -53,7 +53,7 @@ impl mcplink_server_t {
         let stage = Arc::new(stage);
         let handlers = Arc::new(Handlers::default());
         let server = options.build(gate.number(), &stage, &handlers, &threads)?;
-        let serving = Arc::new(Serving::new(threads));
+        let serving = Arc::new(Serving::new(gate.number(), threads));
         let shown = Arc::downgrade(&serving);
         dump::show(shown);
         Ok(hand_out(Self {
@@ -121,7 +121,8 @@ pub unsafe extern "C" fn mcplink_server_new_with(
 }
 
 /// Frees a server: ends all that it serves, as mcplink_server_stop does, and waits for that. After it no callback of the server runs. Called
-/// in one of its own callbacks it returns at once, and the rest happens when the callback has returned.
+/// in one of its own callbacks, or in one of a transport that ends with a session of it, it returns at once, and the rest happens when the
+/// callback has returned.
 ///
 /// In a fork of the process that made it this does nothing: its memory and its descriptors, which are close-on-exec, stay until the process ends
 /// or becomes another program. See MCPLINK_E_FORKED.

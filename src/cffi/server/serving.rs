@@ -1,13 +1,14 @@
 //! What a server serves at the moment, and how all of it ends.
 //!
 //! **Threads.** While something is served, one thread waits until somebody wants it stopped: whoever does may be a signal handler, which can only
-//! set a flag and ring a bell. The last thing that is served no more ends the thread.
+//! set a flag and ring a bell. The last thing that is served no more ends the thread; after a stop the end of the server joins it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
+use crate::cffi::user::Inside;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::Connection;
 use crate::sync::{Condvar, Mutex};
@@ -57,7 +58,7 @@ pub(super) enum Served {
 }
 
 impl Served {
-    pub(super) fn close(&self) {
+    fn close(&self) {
         match self {
             Self::Session(line) => line.close(),
             #[cfg(feature = "http-server")]
@@ -70,6 +71,8 @@ impl Served {
 
 /// All that a server serves.
 pub(super) struct Serving {
+    /// Of the server.
+    number: u64,
     threads: Threads,
     /// Set once; nothing is served any more.
     stopped: AtomicBool,
@@ -97,8 +100,10 @@ enum Watcher {
 }
 
 impl Serving {
-    pub(super) fn new(threads: Threads) -> Self {
+    /// Of the server with this number.
+    pub(super) fn new(number: u64, threads: Threads) -> Self {
         Self {
+            number,
             threads,
             stopped: AtomicBool::new(false),
             ended: AtomicBool::new(false),
@@ -120,7 +125,7 @@ impl Serving {
     pub(super) fn enter(self: &Arc<Self>, served: Served) -> Result<u64> {
         let entered = self.try_enter(&served);
         if entered.is_err() {
-            served.close();
+            self.close(&served);
         }
         entered
     }
@@ -159,7 +164,8 @@ impl Serving {
         drop(state);
         // What it holds may end here, which takes its time.
         drop(gone);
-        if is_last {
+        // After a stop the thread ends by itself, and may wait for this one.
+        if is_last && !self.is_stopped() {
             self.dismiss(|state| state.served.is_empty());
         }
     }
@@ -177,7 +183,7 @@ impl Serving {
     }
 
     /// Ends all, here.
-    pub(super) fn end(&self) {
+    pub(super) fn end(self: &Arc<Self>) {
         self.ended.store(true, Ordering::SeqCst);
         self.stopped.store(true, Ordering::SeqCst);
         self.close_all();
@@ -193,19 +199,31 @@ impl Serving {
         self.state.lock().served.values().cloned().collect()
     }
 
-    fn close_all(&self) {
+    /// Closes something that is served.
+    fn close(&self, served: &Served) {
+        let _inside = self.inside();
+        served.close();
+    }
+
+    /// While it lives, the end of the server waits for this thread: whatever is called back here, such as the function that is told of the end of
+    /// a transport, must not wait for that end.
+    pub(super) fn inside(&self) -> Inside {
+        Inside::of(self.number)
+    }
+
+    fn close_all(self: &Arc<Self>) {
         let all = self.all();
         for some in all.chunks(ENDING_AT_ONCE) {
             let threads = some.iter().skip(1).map(|served| {
-                let elsewhere = served.clone();
+                let (this, elsewhere) = (Arc::clone(self), served.clone());
                 let threads = &self.threads;
-                let thread = threads.start("close", Stack::Large, move || elsewhere.close());
+                let thread = threads.start("close", Stack::Large, move || this.close(&elsewhere));
                 // Without a thread to be had it is closed here.
-                thread.map_err(|_| served.close())
+                thread.map_err(|_| self.close(served))
             });
             let threads: Vec<_> = threads.collect();
             if let Some(first) = some.first() {
-                first.close();
+                self.close(first);
             }
             for thread in threads.into_iter().flatten() {
                 // Closing contains the panics of those it ends.
@@ -232,10 +250,8 @@ impl Serving {
             return;
         };
         bell.fire();
-        if watcher.thread().id() != std::thread::current().id() {
-            // It contains the panics of those it ends.
-            _ = watcher.join();
-        }
+        // It contains the panics of those it ends.
+        _ = watcher.join();
         let mut state = self.state.lock();
         state.watcher = Watcher::None;
         // Whoever serves next looks at the flag, so that no wish to stop gets lost with the bell.
@@ -244,7 +260,7 @@ impl Serving {
     }
 
     /// The work of the thread.
-    fn watch(&self) {
+    fn watch(self: &Arc<Self>) {
         let Some(bell) = self.bell.get() else {
             return;
         };

@@ -33,6 +33,7 @@ impl Handled for mcplink_session_t {
     }
 
     fn close(&self) {
+        let _inside = self.serving.inside();
         self.line.close();
         self.serving.leave(self.number);
     }
@@ -277,6 +278,7 @@ pub unsafe extern "C" fn mcplink_session_wait(
     unsafe {
         ffi(err, || {
             let session = enter(session, "session")?;
+            let _inside = session.serving.inside();
             let error = session.line.wait();
             session.serving.leave(session.number);
             match error.filter(|error| error.kind() != ErrorKind::Closed) {
@@ -287,7 +289,8 @@ pub unsafe extern "C" fn mcplink_session_wait(
     }
 }
 
-/// Closes a session: its calls are cancelled, and the transport ends.
+/// Closes a session: its calls are cancelled, and the transport ends. In the function that its transport is told of that with this and
+/// mcplink_session_wait return at once, and what called the function goes on.
 ///
 /// session: the session.
 /// Returns: MCPLINK_OK, also when it is closed already. Threads: any. Blocks: a few seconds at most, for handlers that don't return. Since 0.1.

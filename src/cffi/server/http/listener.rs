@@ -29,6 +29,7 @@ impl Handled for mcplink_listener_t {
     }
 
     fn close(&self) {
+        let _inside = self.serving.inside();
         self.listener.close();
         self.serving.leave(self.number);
     }

@@ -31,6 +31,7 @@ impl Handled for mcplink_http_t {
     }
 
     fn close(&self) {
+        let _inside = self.serving.inside();
         self.service.close();
         self.serving.leave(self.number);
     }
