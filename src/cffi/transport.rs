@@ -1,12 +1,12 @@
 //! A way to the peer that the host has itself: it brings the bytes that come, and takes those that go.
 //!
-//! **Invariant:** the callbacks of the host run outside of every lock, and are counted; freeing waits for those that run.
+//! **Invariant:** the callbacks of the host run outside of every lock. Each is counted in the same step that finds that it may run; freeing sets
+//! that none may, and waits for those that are counted.
 
 use std::collections::VecDeque;
 use std::ffi::{c_char, c_void};
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::entry::{Outcome, plain, value};
 use super::error::Failure;
@@ -15,7 +15,7 @@ use super::status::{mcplink_status, mcplink_status_t};
 use super::text::{bytes, optional};
 use super::user::{UserData, call_back, mcplink_destroy_fn};
 use crate::error::{Error, ErrorKind};
-use crate::sync::{Condvar, Mutex};
+use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::transport::Stream;
 
 /// How much may be fed and not be read yet.
@@ -46,18 +46,18 @@ pub type mcplink_transport_fn = Option<unsafe extern "C-unwind" fn(user: *mut c_
 /// What the handle and the connection share.
 struct Pipe {
     number: u64,
-    user: Mutex<Option<Arc<UserData>>>,
     state: Mutex<State>,
     /// Something was fed, or it ended.
     fed: Condvar,
-    /// Callbacks that run at the moment.
-    running: AtomicUsize,
     /// A callback has returned.
     returned: Condvar,
 }
 
-#[derive(Default)]
 struct State {
+    /// Gone when the transport is.
+    user: Option<UserData>,
+    /// Callbacks that run at the moment.
+    running: usize,
     send: mcplink_send_fn,
     close: mcplink_transport_fn,
     room: mcplink_transport_fn,
@@ -72,18 +72,43 @@ struct State {
 }
 
 impl Pipe {
-    /// Runs a callback of the host, unless it can't have any any more.
-    fn call<R>(&self, callback: impl FnOnce(*mut c_void) -> R) -> Option<R> {
-        let user = self.user.lock().clone()?;
-        self.running.fetch_add(1, Ordering::SeqCst);
-        let result = if self.state.lock().is_freed {
-            None
-        } else {
-            call_back(self.number, || callback(user.ptr()))
+    /// Of the handle with this number.
+    fn new(number: u64, user: UserData) -> Arc<Self> {
+        let state = State {
+            user: Some(user),
+            running: 0,
+            send: None,
+            close: None,
+            room: None,
+            bytes: VecDeque::new(),
+            refused: false,
+            end: None,
+            is_used: false,
+            is_closed: false,
+            is_freed: false,
         };
-        drop(user);
-        self.running.fetch_sub(1, Ordering::SeqCst);
-        let _state = self.state.lock();
+        Arc::new(Self {
+            number,
+            state: Mutex::new(state),
+            fed: Condvar::new(),
+            returned: Condvar::new(),
+        })
+    }
+
+    /// Runs a callback of the host, if it has it and may be called yet. Whoever has the lock knows which one, and lets go of it here.
+    fn call<F, R>(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        callback: Option<F>,
+        run: impl FnOnce(F, *mut c_void) -> R,
+    ) -> Option<R> {
+        let callback = callback.filter(|_| !state.is_freed)?;
+        let user = state.user.as_ref()?.ptr();
+        state.running += 1;
+        drop(state);
+        let result = call_back(self.number, || run(callback, user));
+        let mut state = self.state.lock();
+        state.running -= 1;
         self.returned.notify_all();
         result
     }
@@ -145,24 +170,18 @@ impl Pipe {
         if told {
             state.refused = false;
         }
-        drop(state);
-        if let Some(callback) = callback {
-            // SAFETY: the header says what it is given.
-            self.call(|user| unsafe { callback(user) });
-        }
+        // SAFETY: the header says what it is given.
+        self.call(state, callback, |callback, user| unsafe { callback(user) });
         Ok(count)
     }
 
     fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         let state = self.state.lock();
         let callback = state.send.filter(|_| !state.is_closed);
-        drop(state);
-        let Some(callback) = callback else {
-            return Err(io::ErrorKind::BrokenPipe.into());
-        };
         // SAFETY: the header says what it is given.
-        let status =
-            self.call(|user| unsafe { callback(user, bytes.as_ptr().cast(), bytes.len()) });
+        let status = self.call(state, callback, |callback, user| unsafe {
+            callback(user, bytes.as_ptr().cast(), bytes.len())
+        });
         match status {
             Some(status) if status == mcplink_status::MCPLINK_OK.code() => Ok(bytes.len()),
             Some(status) => {
@@ -181,11 +200,8 @@ impl Pipe {
         }
         let callback = state.close;
         self.fed.notify_all();
-        drop(state);
-        if let Some(callback) = callback {
-            // SAFETY: the header says what it is given.
-            self.call(|user| unsafe { callback(user) });
-        }
+        // SAFETY: the header says what it is given.
+        self.call(state, callback, |callback, user| unsafe { callback(user) });
     }
 
     /// The host lets go of it: no callback begins after this.
@@ -198,11 +214,12 @@ impl Pipe {
     fn leave(&self) {
         self.abandon();
         let mut state = self.state.lock();
-        while self.running.load(Ordering::SeqCst) > 0 {
+        while state.running > 0 {
             state = self.returned.wait(state);
         }
+        let user = state.user.take();
         drop(state);
-        let user = self.user.lock().take();
+        // The host's `destroy` runs without a lock of ours.
         drop(user);
     }
 }
@@ -285,18 +302,8 @@ pub unsafe extern "C" fn mcplink_transport_new(
     let user = UserData::new(user, destroy);
     value(std::ptr::null_mut(), || {
         let gate = Gate::new();
-        let pipe = Pipe {
-            number: gate.number(),
-            user: Mutex::new(Some(Arc::new(user))),
-            state: Mutex::default(),
-            fed: Condvar::new(),
-            running: AtomicUsize::new(0),
-            returned: Condvar::new(),
-        };
-        hand_out(mcplink_transport_t {
-            gate,
-            pipe: Arc::new(pipe),
-        })
+        let pipe = Pipe::new(gate.number(), user);
+        hand_out(mcplink_transport_t { gate, pipe })
     })
 }
 
@@ -428,4 +435,95 @@ unsafe fn changing(
 unsafe fn fed<'a>(ptr: *const c_char, len: usize) -> Outcome<&'a [u8]> {
     // SAFETY: the caller promises the same.
     Ok(unsafe { bytes(ptr, len, "bytes") }?)
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+    use loom::thread;
+
+    use super::*;
+
+    /// What the host sees.
+    #[derive(Default)]
+    struct Host {
+        freed: AtomicBool,
+        /// Something of it was called behind that.
+        late: AtomicBool,
+        closes: AtomicUsize,
+        destroys: AtomicUsize,
+    }
+
+    impl Host {
+        /// # Safety
+        ///
+        /// `user` is a host that lives.
+        unsafe fn seen<'a>(user: *mut c_void) -> &'a Self {
+            // SAFETY: the caller says so.
+            let host = unsafe { &*user.cast::<Self>() };
+            let is_late = host.freed.load(Ordering::SeqCst);
+            host.late.fetch_or(is_late, Ordering::SeqCst);
+            host
+        }
+    }
+
+    unsafe extern "C-unwind" fn send(
+        user: *mut c_void,
+        _: *const c_char,
+        _: usize,
+    ) -> mcplink_status_t {
+        // SAFETY: the host outlives the model's threads.
+        unsafe { Host::seen(user) };
+        mcplink_status::MCPLINK_OK.code()
+    }
+
+    unsafe extern "C-unwind" fn close(user: *mut c_void) {
+        // SAFETY: as above.
+        let host = unsafe { Host::seen(user) };
+        host.closes.fetch_add(1, Ordering::SeqCst);
+    }
+
+    unsafe extern "C-unwind" fn destroy(user: *mut c_void) {
+        // SAFETY: as above.
+        let host = unsafe { Host::seen(user) };
+        host.destroys.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Frees a transport while another thread does something with it.
+    fn race(meanwhile: fn(&Pipe)) {
+        loom::model(move || {
+            let host = Box::new(Host::default());
+            let user = std::ptr::from_ref(&*host).cast_mut().cast();
+            let pipe = Pipe::new(1, UserData::new(user, Some(destroy)));
+            pipe.state.lock().send = Some(send);
+            pipe.state.lock().close = Some(close);
+            let other = {
+                let pipe = Arc::clone(&pipe);
+                thread::spawn(move || meanwhile(&pipe))
+            };
+            pipe.leave();
+            host.freed.store(true, Ordering::SeqCst);
+            assert_eq!(host.closes.load(Ordering::SeqCst), 1, "told of the end");
+            assert_eq!(host.destroys.load(Ordering::SeqCst), 1, "and ended");
+            other.join().expect("no panic");
+            drop(pipe);
+            assert!(
+                !host.late.load(Ordering::SeqCst),
+                "nothing is called behind"
+            );
+            assert_eq!(host.closes.load(Ordering::SeqCst), 1);
+            assert_eq!(host.destroys.load(Ordering::SeqCst), 1);
+        });
+    }
+
+    #[test]
+    fn loom_a_transport_is_freed_while_it_sends() {
+        race(|pipe| _ = pipe.write(b"x"));
+    }
+
+    #[test]
+    fn loom_a_transport_is_freed_while_it_is_closed() {
+        race(Pipe::close);
+    }
 }
