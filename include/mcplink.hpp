@@ -58,6 +58,9 @@ template <auto Free> struct freed_by {
 };
 template <class T, auto Free> using owner = std::unique_ptr<T, freed_by<Free>>;
 
+/* Numbers, and enumerations that are used as such. */
+template <class T> using if_index = std::enable_if_t<std::is_convertible_v<T, std::size_t> && (std::is_integral_v<T> || std::is_enum_v<T>), bool>;
+
 /* The destroy function of a callable. */
 template <class F> void destroy(void *user) noexcept { delete static_cast<F *>(user); }
 
@@ -228,8 +231,16 @@ public:
     explicit json_view(const mcplink_json_t *node) noexcept : node_(node) {}
 
     json_view operator[](const char *key) const noexcept { return json_view(mcplink_json_get(node_, key)); }
-    json_view operator[](std::size_t index) const noexcept { return json_view(mcplink_json_at(node_, index)); }
-    json_view operator[](int index) const noexcept { return index < 0 ? json_view() : (*this)[static_cast<std::size_t>(index)]; }
+    /* Of any type, and a plain 0 is no null pointer here. What no array can have is not there. */
+    template <class Index, detail::if_index<Index> = true> json_view operator[](Index index) const noexcept
+    {
+        if constexpr (std::is_enum_v<Index>) {
+            return (*this)[static_cast<std::underlying_type_t<Index>>(index)];
+        } else {
+            const auto at = static_cast<std::size_t>(index);
+            return static_cast<Index>(at) == index ? json_view(mcplink_json_at(node_, at)) : json_view();
+        }
+    }
     json_view pointer(const char *path) const noexcept { return json_view(mcplink_json_pointer(node_, path)); }
     std::string_view key(std::size_t index) const noexcept { return detail::view(mcplink_json_key_at(node_, index)); }
     std::size_t size() const noexcept { return mcplink_json_len(node_); }
@@ -260,7 +271,7 @@ public:
         return detail::made<json, mcplink_json_t>([&](auto out, auto err) { return mcplink_json_parse(text.data(), text.size(), out, err); });
     }
     json_view view() const noexcept { return json_view(owned_.get()); }
-    json_view operator[](const char *key) const noexcept { return view()[key]; }
+    template <class Key> json_view operator[](Key key) const noexcept { return view()[key]; }
 
 private:
     detail::owner<mcplink_json_t, mcplink_json_free> owned_;

@@ -2,11 +2,15 @@
 #include <mcplink.hpp>
 
 #include <cstdio>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <string>
 #include <sys/socket.h>
 #include <thread>
+#include <type_traits>
 #include <unistd.h>
 
 #define CHECK(condition)                                                                       \
@@ -47,6 +51,39 @@ static void json_works()
         CHECK(copy.error().message() == thrown.error().message());
     }
 #endif
+}
+
+/* Whatever type the number has: a constant, a counter, what another library gives. */
+template <class Index> static void indexed_by()
+{
+    auto parsed = mcplink::json::parse(R"(["zero","one"])");
+    CHECK(parsed);
+    const auto array = parsed->view();
+    const auto zero = Index{}, one = static_cast<Index>(1);
+    CHECK(array[zero].str() == "zero" && array[one].str() == "one" && (*parsed)[one].str() == "one");
+    CHECK(array["one"].is_missing() && mcplink::json_view()[one].is_missing());
+    if constexpr (sizeof(Index) > 1) CHECK(array[static_cast<Index>(256)].is_missing());
+    if constexpr (sizeof(Index) > 4) CHECK(array[static_cast<Index>(0x100000000)].is_missing());
+    if constexpr (std::is_signed_v<Index>) CHECK(array[static_cast<Index>(-1)].is_missing());
+    CHECK(array[std::numeric_limits<Index>::max()].is_missing() == (sizeof(Index) > 1 || !std::is_same_v<Index, bool>));
+}
+
+template <class... Indices> static void indexed_by_each() { (indexed_by<Indices>(), ...); }
+
+enum place { FIRST, SECOND, NOWHERE = -1 };
+
+static void indices_work()
+{
+    auto parsed = mcplink::json::parse(R"(["zero","one"])");
+    CHECK(parsed);
+    const auto array = parsed->view();
+    indexed_by_each<bool, char, signed char, unsigned char, short, unsigned short, int, unsigned, long, unsigned long, long long, unsigned long long,
+                    std::size_t, std::ptrdiff_t, std::int8_t, std::int64_t, std::uint64_t>();
+    CHECK(array[0].str() == "zero" && array[0U].str() == "zero" && array[0L].str() == "zero" && array[std::size_t{0}].str() == "zero");
+    CHECK((*parsed)[0].str() == "zero" && (*parsed)[1U].str() == "one");
+    CHECK(array[FIRST].str() == "zero" && array[SECOND].str() == "one" && array[NOWHERE].is_missing());
+    for (std::size_t at = 0; at < array.size(); at++) CHECK(!array[at].is_missing());
+    CHECK(array[nullptr].is_missing());
 }
 
 /* Counts how many handlers live. */
@@ -199,6 +236,7 @@ static void logs_in()
 int main()
 {
     json_works();
+    indices_work();
     tells_what_was_refused();
     logs_in();
     talks();
