@@ -128,10 +128,16 @@ mod header {
 #endif
 
 /* As the length of text: measure it, it ends in NUL. */
-#define MCPLINK_NUL ((size_t)-1)
+#define MCPLINK_NUL SIZE_MAX
 
 /* As a time in milliseconds: no end. */
-#define MCPLINK_FOREVER ((uint32_t)-1)"#;
+#define MCPLINK_FOREVER UINT32_MAX
+
+/* In C an enumeration may share its name with the type that its values are passed as; in C++ there is the enumeration alone. */
+#if defined(__GNUC__) && !defined(__cplusplus)
+#  pragma GCC diagnostic push
+#  pragma GCC diagnostic ignored "-Wc++-compat"
+#endif"#;
 
     pub(crate) fn write() {
         println!("cargo::rerun-if-changed=src/cffi");

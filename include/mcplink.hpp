@@ -362,9 +362,9 @@ public:
     json_view recall(const char *key) const noexcept { return json_view(mcplink_responder_recall(raw_, key)); }
     template <class F> result<void> on_cancel(F callback)
     {
-        auto user = std::make_unique<F>(std::move(callback));
+        auto owned = std::make_unique<F>(std::move(callback));
         auto run = [](void *user) noexcept { (*static_cast<F *>(user))(); };
-        return detail::told(mcplink_responder_on_cancel(raw_, run, user.release(), detail::destroy<F>));
+        return detail::told(mcplink_responder_on_cancel(raw_, run, owned.release(), detail::destroy<F>));
     }
 
     result<void> text(std::string_view text) { return detail::told(mcplink_responder_text(raw_, text.data(), text.size())); }
@@ -433,8 +433,8 @@ template <class F> void handler_trampoline(void *user, const mcplink_request_t *
 /* Passes a callable to a C function that takes callback, user and destroy. */
 template <class F, class Register> mcplink_status_t with_handler(F handler, Register enlist)
 {
-    auto user = std::make_unique<F>(std::move(handler));
-    return enlist(handler_trampoline<F>, static_cast<void *>(user.release()), destroy<F>);
+    auto owned = std::make_unique<F>(std::move(handler));
+    return enlist(handler_trampoline<F>, static_cast<void *>(owned.release()), destroy<F>);
 }
 
 } // namespace detail
@@ -462,8 +462,8 @@ public:
     void wakeup() noexcept { mcplink_pump_wakeup(get()); }
     template <class F> void set_notify(F callback)
     {
-        auto user = std::make_unique<F>(std::move(callback));
-        mcplink_pump_set_notify(get(), [](void *user) noexcept { (*static_cast<F *>(user))(); }, user.release(), detail::destroy<F>);
+        auto owned = std::make_unique<F>(std::move(callback));
+        mcplink_pump_set_notify(get(), [](void *user) noexcept { (*static_cast<F *>(user))(); }, owned.release(), detail::destroy<F>);
     }
     mcplink_pump_t *get() const noexcept { return owned_.get(); }
 
@@ -501,11 +501,11 @@ public:
     /* callback(double progress, double total, std::string_view message) */
     template <class F> call_options &on_progress(F callback)
     {
-        auto user = std::make_unique<F>(std::move(callback));
+        auto owned = std::make_unique<F>(std::move(callback));
         auto run = [](void *user, double progress, double total, mcplink_str_t message) noexcept {
             (*static_cast<F *>(user))(progress, total, detail::view(message));
         };
-        return mcplink_call_options_on_progress(get(), run, user.release(), detail::destroy<F>), *this;
+        return mcplink_call_options_on_progress(get(), run, owned.release(), detail::destroy<F>), *this;
     }
     mcplink_call_options_t *get() const noexcept { return owned_.get(); }
 
@@ -524,9 +524,9 @@ public:
     bool is_over() const noexcept { return mcplink_login_is_over(raw_); }
     template <class F> result<void> on_over(F callback)
     {
-        auto user = std::make_unique<F>(std::move(callback));
+        auto owned = std::make_unique<F>(std::move(callback));
         auto run = [](void *user) noexcept { (*static_cast<F *>(user))(); };
-        return detail::told(mcplink_login_on_over(raw_, run, user.release(), detail::destroy<F>));
+        return detail::told(mcplink_login_on_over(raw_, run, owned.release(), detail::destroy<F>));
     }
     /* Any URL that a browser came to: the answer is told from others, which are MCPLINK_E_INVALID. */
     result<void> answer(std::string_view url) { return detail::told(mcplink_login_answer(raw_, url.data(), url.size())); }
@@ -575,7 +575,7 @@ public:
     /* callback(login &): a way of the host's own to show a page and see where it leads. What it throws gives the login up. */
     template <class F> oauth &visitor(const char *redirect_uri, F callback)
     {
-        auto user = std::make_unique<F>(std::move(callback));
+        auto owned = std::make_unique<F>(std::move(callback));
         auto run = [](void *user, mcplink_login_t *raw) noexcept {
             login asked(raw);
 #ifdef MCPLINK_EXCEPTIONS
@@ -588,7 +588,7 @@ public:
             (*static_cast<F *>(user))(asked);
 #endif
         };
-        return note(mcplink_oauth_set_visitor(get(), redirect_uri, run, user.release(), detail::destroy<F>), "oauth::visitor was refused");
+        return note(mcplink_oauth_set_visitor(get(), redirect_uri, run, owned.release(), detail::destroy<F>), "oauth::visitor was refused");
     }
     result<void> forget(const char *url)
     {
@@ -647,11 +647,11 @@ public:
     /* callback(std::int32_t event, json_view params) */
     template <class F> client_options &on_event(F callback)
     {
-        auto user = std::make_unique<F>(std::move(callback));
+        auto owned = std::make_unique<F>(std::move(callback));
         auto run = [](void *user, std::int32_t event, const mcplink_json_t *params) noexcept {
             (*static_cast<F *>(user))(event, json_view(params));
         };
-        return note(mcplink_client_options_on_event(get(), run, user.release(), detail::destroy<F>), "client_options::on_event was refused");
+        return note(mcplink_client_options_on_event(get(), run, owned.release(), detail::destroy<F>), "client_options::on_event was refused");
     }
     template <class F> client_options &on_elicit(F handler)
     {
@@ -727,12 +727,12 @@ public:
        for MCPLINK_OK and MCPLINK_TOOL_ERROR, else with an error, both good until it returns. To own the outcome, wait() for it. */
     template <class F> result<call> call_tool_start(const char *name, std::string_view arguments, F done, const call_options *options = nullptr)
     {
-        auto user = std::make_unique<F>(std::move(done));
+        auto owned = std::make_unique<F>(std::move(done));
         auto run = [](void *user, mcplink_call_t *, mcplink_status_t status, const mcplink_result_t *result, const mcplink_error_t *err) noexcept {
             (*static_cast<F *>(user))(status, result, err);
         };
         return detail::made<call, mcplink_call_t>([&](auto out, auto err) {
-            return mcplink_client_call_tool_start(get(), name, arguments.data(), arguments.size(), raw(options), run, user.release(),
+            return mcplink_client_call_tool_start(get(), name, arguments.data(), arguments.size(), raw(options), run, owned.release(),
                                                   detail::destroy<F>, out, err);
         });
     }

@@ -155,8 +155,8 @@ static void talks()
             auto early = started->wait(1ms);
             CHECK(!early && early.error().status() == MCPLINK_PENDING && early.error().message() == "MCPLINK_PENDING");
             held.trigger();
-            auto there = started->wait(1min);
-            CHECK(there && there->text() == "held" && started->is_done());
+            auto late = started->wait(1min);
+            CHECK(late && late->text() == "held" && started->is_done());
             mcplink::cancel token;
             token.trigger();
             mcplink::call_options cancelled;
