@@ -5755,19 +5755,23 @@ MCPLINK_API mcplink_str_t mcplink_listener_url(const mcplink_listener_t *listene
 MCPLINK_API size_t mcplink_listener_sessions(const mcplink_listener_t *listener);
 
 /**
- * Closes a listener: nothing more is accepted, calls in hand may finish for as long as the server's drain time says, sessions end.
+ * Closes a listener: nothing more is accepted, calls in hand may finish for as long as the server's drain time says, sessions end. A handler
+ * that calls it is in hand too, and is waited for: better have it free the listener, or stop the server.
  *
  * listener: the listener.
  * Returns: MCPLINK_OK, also when it is closed already. Threads: any. Blocks: for that time and a few seconds at most. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_listener_close(mcplink_listener_t *listener);
+MCPLINK_API
+mcplink_status_t mcplink_listener_close(mcplink_listener_t *listener);
 
 /**
- * Frees a listener, and closes it before.
+ * Frees a listener, and closes it before. Called in a callback of the server it returns at once, and the rest happens beside it: a handler that
+ * does so can still answer.
  *
  * listener: NULL is fine. Threads: any. Blocks: as mcplink_listener_close. Since 0.1.
  */
-MCPLINK_API void mcplink_listener_free(mcplink_listener_t *listener);
+MCPLINK_API
+void mcplink_listener_free(mcplink_listener_t *listener);
 
 /**
  * The status of a response.

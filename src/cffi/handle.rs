@@ -37,6 +37,11 @@ pub(super) trait Handled: Send + Sync + 'static {
         Threads::default()
     }
 
+    /// Whether this thread runs something that the end of the handle waits for.
+    fn is_inside(&self) -> bool {
+        is_inside(self.gate().number)
+    }
+
     /// The part of closing that waits for nothing: what is freed within a callback of its own has ended for who comes out of that callback.
     fn begin_close(&self) {}
 
@@ -213,7 +218,7 @@ pub(super) unsafe fn free_handle<T: Handled>(handle: *mut T) {
         shared.gate().wait_until_empty();
     };
     value((), || {
-        if is_inside(shared.gate().number) {
+        if shared.is_inside() {
             shared.begin_close();
             let elsewhere = Arc::clone(&shared);
             // Without a thread to be had, it ends with the last of those who are inside.

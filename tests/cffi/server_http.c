@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <time.h>
 
 static int destroyed;
 static void ended(void *user) { destroyed += *(int *)user; }
@@ -291,6 +292,29 @@ static void frees_within(mcplink_server_t *server)
     CHECK(response.done == 1 && response.complete);
 }
 
+/* A listener that is freed by a handler of its own, which can still answer: it is not waited for where it waits. */
+static mcplink_listener_t *used_listener;
+
+static void free_listener(void *user, const mcplink_request_t *req, mcplink_responder_t *resp)
+{
+    (void)user;
+    (void)req;
+    mcplink_listener_free(used_listener);
+    mcplink_responder_text(resp, "freed", MCPLINK_NUL);
+}
+
+static void frees_its_listener(mcplink_server_t *server)
+{
+    mcplink_error_t *err = NULL;
+    struct timespec begun, ended;
+    CHECK_STATUS(mcplink_server_listen_http(server, NULL, "0", &used_listener, &err), MCPLINK_OK, err);
+    clock_gettime(CLOCK_MONOTONIC, &begun);
+    CHECK(strstr(post(mcplink_listener_port(used_listener), "/mcp", "", "free_listener"), "freed") != NULL);
+    clock_gettime(CLOCK_MONOTONIC, &ended);
+    /* Calls in hand get five seconds. */
+    CHECK(ended.tv_sec - begun.tv_sec < 4);
+}
+
 /* All of it where the host dispatches: who asks, the handler, the response. */
 static void pumps(void)
 {
@@ -364,9 +388,11 @@ int main(void)
     add_tool(server, "greet", greet, NULL, NULL);
     add_tool(server, "keep", keep, NULL, NULL);
     add_tool(server, "free_exchange", free_exchange, NULL, NULL);
+    add_tool(server, "free_listener", free_listener, NULL, NULL);
     listens(server);
     mounts(server);
     frees_within(server);
+    frees_its_listener(server);
     pumps();
     takes_null(server);
     /* A listener may be left to the server. */

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
-use crate::cffi::user::Inside;
+use crate::cffi::user::{Inside, is_inside};
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::Connection;
 use crate::sync::{Condvar, Mutex};
@@ -209,6 +209,11 @@ impl Serving {
     /// a transport, must not wait for that end.
     pub(super) fn inside(&self) -> Inside {
         Inside::of(self.number)
+    }
+
+    /// Whether this thread is in a callback of the server, or closes something that it serves.
+    pub(super) fn is_inside(&self) -> bool {
+        is_inside(self.number)
     }
 
     fn close_all(self: &Arc<Self>) {

@@ -11,6 +11,7 @@ use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::{Gate, Handled, enter, free_handle, hand_out};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{self, Text, mcplink_str_t, view_or_empty};
+use crate::cffi::user::is_inside;
 use crate::server::http::HttpServer;
 
 /// A server that listens for HTTP clients.
@@ -26,6 +27,11 @@ pub struct mcplink_listener_t {
 impl Handled for mcplink_listener_t {
     fn gate(&self) -> &Gate {
         &self.gate
+    }
+
+    /// A handler runs for a call in hand, and those may finish.
+    fn is_inside(&self) -> bool {
+        self.serving.is_inside() || is_inside(self.gate.number())
     }
 
     fn close(&self) {
@@ -118,7 +124,8 @@ pub unsafe extern "C" fn mcplink_listener_sessions(listener: *const mcplink_list
     })
 }
 
-/// Closes a listener: nothing more is accepted, calls in hand may finish for as long as the server's drain time says, sessions end.
+/// Closes a listener: nothing more is accepted, calls in hand may finish for as long as the server's drain time says, sessions end. A handler
+/// that calls it is in hand too, and is waited for: better have it free the listener, or stop the server.
 ///
 /// listener: the listener.
 /// Returns: MCPLINK_OK, also when it is closed already. Threads: any. Blocks: for that time and a few seconds at most. Since 0.1.
@@ -135,7 +142,8 @@ pub unsafe extern "C" fn mcplink_listener_close(
     })
 }
 
-/// Frees a listener, and closes it before.
+/// Frees a listener, and closes it before. Called in a callback of the server it returns at once, and the rest happens beside it: a handler that
+/// does so can still answer.
 ///
 /// listener: NULL is fine. Threads: any. Blocks: as mcplink_listener_close. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
