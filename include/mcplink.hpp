@@ -132,6 +132,7 @@ public:
     /* Only when there is a value. */
     T &operator*() & noexcept { return *std::get_if<0>(&content_); }
     const T &operator*() const & noexcept { return *std::get_if<0>(&content_); }
+    T &&operator*() && noexcept { return std::move(*std::get_if<0>(&content_)); }
     T *operator->() noexcept { return std::get_if<0>(&content_); }
     const T *operator->() const noexcept { return std::get_if<0>(&content_); }
     /* Only when there is none. */
@@ -144,6 +145,11 @@ public:
         return std::move(**this);
     }
     T &value() &
+    {
+        if (!has_value()) throw exception(this->error());
+        return **this;
+    }
+    const T &value() const &
     {
         if (!has_value()) throw exception(this->error());
         return **this;

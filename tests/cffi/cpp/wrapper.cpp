@@ -32,6 +32,10 @@ static void json_works()
     CHECK(!list[1].i64() && (*parsed)["yes"].boolean() && (*parsed)["no"]["deeper"].str().empty());
     auto moved = std::move(parsed);
     CHECK((*moved)["yes"].text() == "true");
+    const auto constant = mcplink::json::parse("7");
+    CHECK((*constant).view().i64() == 7);
+    mcplink::json owned = *mcplink::json::parse("8");
+    CHECK(owned.view().i64() == 8);
 
     auto broken = mcplink::json::parse("{");
     CHECK(!broken && broken.error().status() == MCPLINK_E_INVALID && broken.error().message().find("not JSON") != std::string_view::npos);
@@ -42,6 +46,7 @@ static void json_works()
     writer.reset();
     CHECK(!writer.end().finish());
 #ifdef MCPLINK_EXCEPTIONS
+    CHECK(constant.value().view().i64() == 7);
     try {
         mcplink::json::parse("nul").value();
         CHECK(false);
