@@ -725,7 +725,7 @@ enum mcplink_server_event
  {
     /**
      * A client has said who it is: {"session":1,"transport":"stream","peer":"...","revision":"2025-11-25","client":{"name":"...","version":"..."},
-     * "principal":"..."}. The transport is "stream" or "http"; client and principal only where they are known. See mcplink_request_session.
+     * "principal":"..."}. The transport is "stream" or "http"; client and principal only where they are known. See mcplink_session_number.
      */
     MCPLINK_SERVER_SESSION_BEGAN = 1,
     /**
@@ -1990,13 +1990,15 @@ mcplink_status_t mcplink_transport_feed(mcplink_transport_t *transport,
                                         size_t len);
 
 /**
- * Says that nothing more comes from the peer. What was fed before is still read.
+ * Says that nothing more comes from the peer. What was fed before is still read; then a client fails the calls that wait, and a session has ended.
  *
  * transport: the transport.
  * reason: what went wrong, for the error of calls that wait; NULL when the peer has just closed the connection.
  * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_transport_feed_end(mcplink_transport_t *transport, const char *reason);
+MCPLINK_API
+mcplink_status_t mcplink_transport_feed_end(mcplink_transport_t *transport,
+                                            const char *reason);
 
 /**
  * Frees a transport, and ends its connection. No function of it runs after this. Called within one of them it returns at once, none of the
@@ -2057,13 +2059,14 @@ MCPLINK_API mcplink_str_t mcplink_request_typed(const mcplink_request_t *request
 MCPLINK_API mcplink_str_t mcplink_request_method(const mcplink_request_t *request);
 
 /**
- * A number that tells the connection that a request came on from all others of the server. Over HTTP, all clients of revisions since
- * 2026-07-28 share one.
+ * A number that tells the connection that a request came on from all others of the server, see mcplink_session_number. Over HTTP, all clients of
+ * revisions since 2026-07-28 share one.
  *
  * request: NULL for 0.
  * Returns: at least 1 on a server, 0 on a client. Threads: any. Since 0.1.
  */
-MCPLINK_API uint64_t mcplink_request_session(const mcplink_request_t *request);
+MCPLINK_API
+uint64_t mcplink_request_session(const mcplink_request_t *request);
 
 /**
  * On whose behalf the client acts: over HTTP, what the host's check of the request said; elsewhere what the session was made with.
@@ -5221,6 +5224,10 @@ mcplink_status_t mcplink_server_serve_fds_start(mcplink_server_t *server,
 /**
  * Serves a client over a transport of the host's own, without waiting.
  *
+ * When the client has gone, see mcplink_transport_feed_end, answers to calls in hand may still be sent for as long as the drain time of the server
+ * says, until the host closes or frees the session. MCPLINK_SERVER_SESSION_ENDED and mcplink_session_is_closed tell that it has gone;
+ * mcplink_session_wait waits for it and closes.
+ *
  * server: the server.
  * transport: the transport, with a send function. It serves one session, stays the caller's, and is freed after the session.
  * principal: on whose behalf the client acts, which the host has made sure of; NULL when nobody knows.
@@ -5263,6 +5270,15 @@ mcplink_status_t mcplink_session_close(mcplink_session_t *session);
  * Returns: true if so. Threads: any. Blocks: no. Since 0.1.
  */
 MCPLINK_API bool mcplink_session_is_closed(const mcplink_session_t *session);
+
+/**
+ * A number that tells the session from all others of the server: requests have it too, see mcplink_request_session, and events, as "session".
+ *
+ * session: NULL for 0.
+ * Returns: at least 1. Threads: any. Since 0.1.
+ */
+MCPLINK_API
+uint64_t mcplink_session_number(const mcplink_session_t *session);
 
 /**
  * On whose behalf the client acts.

@@ -244,8 +244,8 @@ pub unsafe extern "C" fn mcplink_request_method(
     view_or_empty(unsafe { get(request) }.map(|request| &request.method))
 }
 
-/// A number that tells the connection that a request came on from all others of the server. Over HTTP, all clients of revisions since
-/// 2026-07-28 share one.
+/// A number that tells the connection that a request came on from all others of the server, see mcplink_session_number. Over HTTP, all clients of
+/// revisions since 2026-07-28 share one.
 ///
 /// request: NULL for 0.
 /// Returns: at least 1 on a server, 0 on a client. Threads: any. Since 0.1.

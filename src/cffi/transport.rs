@@ -376,7 +376,7 @@ pub unsafe extern "C" fn mcplink_transport_feed(
     })
 }
 
-/// Says that nothing more comes from the peer. What was fed before is still read.
+/// Says that nothing more comes from the peer. What was fed before is still read; then a client fails the calls that wait, and a session has ended.
 ///
 /// transport: the transport.
 /// reason: what went wrong, for the error of calls that wait; NULL when the peer has just closed the connection.

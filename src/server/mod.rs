@@ -446,6 +446,13 @@ impl Server {
         self.open_link(Some(principal.into()), transport)
     }
 
+    /// The number of a connection that this server was [opened](Self::open) with, which its calls ([`Context::connection`]) and what is told of
+    /// its session ([`ServerBuilder::on_session`]) have too. `None` for another connection.
+    pub fn number_of(&self, connection: &Connection) -> Option<u64> {
+        let link = connection.peer().core().local::<Link>()?;
+        Arc::ptr_eq(&link.server, &self.0).then_some(link.number)
+    }
+
     fn open_link(
         &self,
         principal: Option<Principal>,

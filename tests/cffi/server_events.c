@@ -109,6 +109,7 @@ static void told_of_a_conversation(mcplink_pump_t *pump)
     other = talk_begin(server);
     talk_open(&other, "{}");
     NEXT(pump, MCPLINK_SERVER_SESSION_BEGAN, "\"session\":2");
+    CHECK(mcplink_session_number(talk.session) == 1 && mcplink_session_number(other.session) == 2 && mcplink_session_number(NULL) == 0);
 
     /* The client leaves. */
     close(talk.fd);

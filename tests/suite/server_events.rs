@@ -96,6 +96,9 @@ fn a_connection_that_is_closed_here_ends_without_a_reason() {
     let _client = client(ProtocolVersion::LATEST, here);
     let session = began(&told);
     assert!(session.principal.is_none());
+    assert_eq!(server.number_of(&connection), Some(session.connection));
+    let another = Server::builder("another", "1").build().unwrap();
+    assert_eq!(another.number_of(&connection), None);
     connection.close();
     // Before closing returns.
     match told.try_recv().unwrap() {

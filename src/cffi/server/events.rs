@@ -22,7 +22,7 @@ use crate::server::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_server_event {
     /// A client has said who it is: {"session":1,"transport":"stream","peer":"...","revision":"2025-11-25","client":{"name":"...","version":"..."},
-    /// "principal":"..."}. The transport is "stream" or "http"; client and principal only where they are known. See mcplink_request_session.
+    /// "principal":"..."}. The transport is "stream" or "http"; client and principal only where they are known. See mcplink_session_number.
     MCPLINK_SERVER_SESSION_BEGAN = 1,
     /// Nothing is served in it any more: the same, with "status":-3,"message":"..." unless it was closed here.
     MCPLINK_SERVER_SESSION_ENDED = 2,
@@ -96,7 +96,7 @@ fn post(
 }
 
 /// The number of a connection as C sees it, where 0 is none.
-fn session_number(connection: u64) -> u64 {
+pub(super) fn session_number(connection: u64) -> u64 {
     connection + 1
 }
 

@@ -4,6 +4,7 @@ use std::ffi::{c_char, c_int};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
+use super::events::session_number;
 use super::mcplink_server_t;
 use super::serving::{Line, Served, Serving};
 use crate::cffi::entry::{Outcome, ffi, giving, plain, value};
@@ -25,6 +26,8 @@ pub struct mcplink_session_t {
     serving: Arc<Serving>,
     /// Among all that the server serves.
     number: u64,
+    /// As C sees it in requests and events.
+    shown: u64,
 }
 
 impl Handled for mcplink_session_t {
@@ -100,7 +103,9 @@ impl mcplink_server_t {
         transport: impl Transport + 'static,
     ) -> Outcome<*mut mcplink_session_t> {
         self.check_open()?;
-        let line = Line::new(self.open(principal, transport)?);
+        let connection = self.open(principal, transport)?;
+        let shown = self.server.number_of(&connection).map_or(0, session_number);
+        let line = Line::new(connection);
         let served = Served::Session(Arc::clone(&line));
         let number = self.serving.enter(served)?;
         Ok(hand_out(mcplink_session_t {
@@ -109,6 +114,7 @@ impl mcplink_server_t {
             principal: principal.map(Text::from),
             serving: Arc::clone(&self.serving),
             number,
+            shown,
         }))
     }
 
@@ -234,6 +240,10 @@ pub unsafe extern "C" fn mcplink_server_serve_fds_start(
 
 /// Serves a client over a transport of the host's own, without waiting.
 ///
+/// When the client has gone, see mcplink_transport_feed_end, answers to calls in hand may still be sent for as long as the drain time of the server
+/// says, until the host closes or frees the session. MCPLINK_SERVER_SESSION_ENDED and mcplink_session_is_closed tell that it has gone;
+/// mcplink_session_wait waits for it and closes.
+///
 /// server: the server.
 /// transport: the transport, with a send function. It serves one session, stays the caller's, and is freed after the session.
 /// principal: on whose behalf the client acts, which the host has made sure of; NULL when nobody knows.
@@ -320,6 +330,17 @@ pub unsafe extern "C" fn mcplink_session_is_closed(session: *const mcplink_sessi
         let line = session.ok().and_then(|session| session.line.connection());
         line.is_none_or(|line| line.peer().is_closed())
     })
+}
+
+/// A number that tells the session from all others of the server: requests have it too, see mcplink_request_session, and events, as "session".
+///
+/// session: NULL for 0.
+/// Returns: at least 1. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_session_number(session: *const mcplink_session_t) -> u64 {
+    // SAFETY: the header says that it is NULL or a session of ours, which lives; the number never changes.
+    unsafe { session.as_ref() }.map_or(0, |session| session.shown)
 }
 
 /// On whose behalf the client acts.
