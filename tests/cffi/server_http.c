@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <time.h>
 
 static int destroyed;
@@ -315,6 +316,54 @@ static void frees_its_listener(mcplink_server_t *server)
     CHECK(ended.tv_sec - begun.tv_sec < 4);
 }
 
+/* A listener that one thread closes while another one frees the server: the ends of all sessions are told by then, and nothing is behind that. */
+enum { SESSIONS = 20, RACES = 20 };
+static atomic_int sessions_ended, server_gone;
+
+static void on_session(void *user, int32_t event, const mcplink_json_t *params)
+{
+    (void)user;
+    (void)params;
+    CHECK(!server_gone);
+    sessions_ended += event == MCPLINK_SERVER_SESSION_ENDED;
+}
+
+static void *close_listener(void *user)
+{
+    CHECK(mcplink_listener_close(user) == MCPLINK_OK);
+    return NULL;
+}
+
+static void closed_and_freed_at_once(void)
+{
+    mcplink_error_t *err = NULL;
+    mcplink_server_options_t *options = mcplink_server_options_new("ends", "1");
+    int race, i;
+    CHECK(mcplink_server_options_on_session(options, on_session, NULL, NULL) == MCPLINK_OK);
+    for (race = 0; race < RACES; race++) {
+        mcplink_client_options_t *o = mcplink_client_options_new();
+        mcplink_client_t *clients[SESSIONS];
+        mcplink_server_t *server = NULL;
+        mcplink_listener_t *listener = NULL;
+        pthread_t closer;
+        sessions_ended = server_gone = 0;
+        CHECK_STATUS(mcplink_server_new_with(options, &server, &err), MCPLINK_OK, err);
+        CHECK_STATUS(mcplink_server_listen_http(server, NULL, "0", &listener, &err), MCPLINK_OK, err);
+        CHECK(mcplink_client_options_set_url(o, mcplink_listener_url(listener).ptr) == MCPLINK_OK);
+        CHECK(mcplink_client_options_set_revisions(o, "2025-06-18") == MCPLINK_OK);
+        for (i = 0; i < SESSIONS; i++) CHECK_STATUS(mcplink_client_open(o, &clients[i], &err), MCPLINK_OK, err);
+        mcplink_client_options_free(o);
+        CHECK(pthread_create(&closer, NULL, close_listener, listener) == 0);
+        mcplink_server_free(server);
+        CHECK(sessions_ended == SESSIONS);
+        server_gone = 1;
+        CHECK(pthread_join(closer, NULL) == 0);
+        mcplink_listener_free(listener);
+        for (i = 0; i < SESSIONS; i++) mcplink_client_free(clients[i]);
+    }
+    mcplink_server_options_free(options);
+}
+
 /* All of it where the host dispatches: who asks, the handler, the response. */
 static void pumps(void)
 {
@@ -393,6 +442,7 @@ int main(void)
     mounts(server);
     frees_within(server);
     frees_its_listener(server);
+    closed_and_freed_at_once();
     pumps();
     takes_null(server);
     /* A listener may be left to the server. */

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use crate::cffi::user::{Inside, is_inside};
 use crate::error::{Error, ErrorKind, Result};
@@ -15,6 +16,8 @@ use crate::sync::{Condvar, Mutex};
 use crate::transport::sys::fd::Wake;
 use crate::transport::{Stack, Threads};
 
+/// How long the end of the server waits for others who close what it has closed already.
+const LAST: Duration = Duration::from_secs(5);
 /// So many threads at most end what is served side by side.
 const ENDING_AT_ONCE: usize = 64;
 
@@ -88,7 +91,23 @@ pub(super) struct Serving {
 struct State {
     served: HashMap<u64, Served>,
     next: u64,
+    /// How many threads close something.
+    closers: usize,
     watcher: Watcher,
+}
+
+/// A thread that closes something that is served.
+pub(super) struct Closer<'a> {
+    serving: &'a Serving,
+    _inside: Inside,
+}
+
+impl Drop for Closer<'_> {
+    fn drop(&mut self) {
+        let mut state = self.serving.state.lock();
+        state.closers -= 1;
+        self.serving.changed.notify_all();
+    }
 }
 
 #[derive(Default)]
@@ -187,6 +206,7 @@ impl Serving {
         self.ended.store(true, Ordering::SeqCst);
         self.stopped.store(true, Ordering::SeqCst);
         self.close_all();
+        self.wait_for_closers();
         self.dismiss(|_| true);
     }
 
@@ -207,8 +227,21 @@ impl Serving {
 
     /// While it lives, the end of the server waits for this thread: whatever is called back here, such as the function that is told of the end of
     /// a transport, must not wait for that end.
-    pub(super) fn inside(&self) -> Inside {
-        Inside::of(self.number)
+    pub(super) fn inside(&self) -> Closer<'_> {
+        self.state.lock().closers += 1;
+        Closer {
+            serving: self,
+            _inside: Inside::of(self.number),
+        }
+    }
+
+    /// Waits for those who close something beside the end of the server: what they have to tell is told before it.
+    fn wait_for_closers(&self) {
+        let until = Instant::now() + LAST;
+        let mut state = self.state.lock();
+        while state.closers > 0 && Instant::now() < until {
+            state = self.changed.wait_until(state, Some(until));
+        }
     }
 
     /// Whether this thread is in a callback of the server, or closes something that it serves.
