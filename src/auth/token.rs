@@ -102,15 +102,15 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    /// Whether it is no word about what was asked, but about the server that was: it has no time, or is broken. Many have a code of their own
-    /// for that.
-    fn is_of_the_moment(&self) -> bool {
-        matches!(self.status, 408 | 429 | 500..) && !is_about_the_request(&self.code)
+    /// Whether it is a word about what was asked. Else it is about the server that was, which has no time, is broken or has moved, or comes
+    /// from another one on the way there. Many have a code of their own for that.
+    fn is_about_the_request(&self) -> bool {
+        is_about_a_request(&self.code) || matches!(self.status, 200..=299 | 400 | 401)
     }
 }
 
 /// Whether a code says what is wrong with a request for a token (OAuth 2.1, section 3.2.4; RFC 8707, section 2; RFC 9449, sections 5 and 8).
-fn is_about_the_request(code: &str) -> bool {
+fn is_about_a_request(code: &str) -> bool {
     let others = [
         "access_denied",
         "unauthorized_client",
@@ -247,14 +247,18 @@ impl Errand<'_> {
                 nonces.note(endpoint, next);
             }
             let has_new_nonce = next_nonce.is_some() && next_nonce != nonce.as_deref();
-            if answer.is_success() {
-                return Ok(answer.json("the answer to the token request", endpoint)?);
-            }
             let basic: Vec<&str> = fields.iter().map(|(_, value)| value.as_str()).collect();
             let refusal = refusal(&answer, "gives no token", endpoint, |text| {
                 form.redact(text, &basic)
             });
-            if refusal.is_of_the_moment() {
+            if answer.is_success() {
+                match answer.json("the answer to the token request", endpoint) {
+                    // Some say no with a status that means yes.
+                    Err(_) if !refusal.code.is_empty() => {}
+                    read => return Ok(read?),
+                }
+            }
+            if !refusal.is_about_the_request() {
                 return Err(Failure::Other(refusal.error));
             }
             let wants_nonce = refusal.code == "use_dpop_nonce" && has_new_nonce;
@@ -347,6 +351,7 @@ impl TokenResponse {
         });
         let lifetime = lifetime.map(|span| span.max(0.0) as u64);
         let now = now_seconds();
+        let refresh = self.refresh_token;
         let mut all = requested.clone();
         all.extend(self.scope.as_deref().map(scopes).unwrap_or_default());
         Tokens {
@@ -355,7 +360,7 @@ impl TokenResponse {
             client_id: client_id.to_owned(),
             resource_metadata: found.resource_metadata.clone(),
             access: self.access_token,
-            refresh: self.refresh_token,
+            refresh: refresh.filter(|token| !token.reveal().is_empty()),
             is_bound: dpop.is_some(),
             key: dpop.and_then(Dpop::kept).cloned(),
             expires_at: lifetime.map(|span| now.saturating_add(span)),

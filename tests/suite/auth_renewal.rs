@@ -1,0 +1,141 @@
+//! What becomes of a refresh token: kept while it may be good, used by whoever has the newest, and spent only when it is worthless.
+
+use std::sync::Arc;
+
+use mcplink::ErrorKind;
+use mcplink::auth::{MemoryStore, Store};
+use serde_json::{Value, json};
+
+use crate::authworld::World;
+use crate::stub::call;
+
+fn grants(world: &World) -> Vec<String> {
+    let tokens = world.record().tokens;
+    let grants = tokens.iter().map(|form| form["grant_type"].clone());
+    grants.collect()
+}
+
+/// Has refreshes answered with this, and nothing else.
+fn answer_refreshes(world: &World, status: &'static str, body: &'static str) {
+    world.set(|rules| {
+        rules.on_token = Some(Arc::new(move |form, out| {
+            let is_refresh = form["grant_type"] == "refresh_token";
+            if is_refresh {
+                out.respond(status, &[("content-type", "application/json")], body);
+            }
+            is_refresh
+        }));
+    });
+}
+
+fn kept(store: &MemoryStore, world: &World) -> Value {
+    let name = format!("tokens {}", world.mcp.url());
+    let kept = store.load(&name).unwrap().unwrap();
+    serde_json::from_str(kept.reveal()).unwrap()
+}
+
+const NO_WORD: [(&str, &str); 7] = [
+    ("302 Found", ""),
+    ("307 Temporary Redirect", ""),
+    ("403 Forbidden", "<html>Blocked</html>"),
+    ("403 Forbidden", r#"{"error":"Forbidden"}"#),
+    ("404 Not Found", ""),
+    ("404 Not Found", r#"{"error":"not_found"}"#),
+    ("418 I'm a teapot", r#"{"error":{"code":418}}"#),
+];
+
+// RFC 6749, section 5.2
+#[test]
+fn what_comes_from_others_than_the_authorization_server_costs_no_refresh_token() {
+    for (status, body) in NO_WORD {
+        let world = World::start();
+        let client = world.connect(world.login()).unwrap();
+        world.revoke_tokens();
+        answer_refreshes(&world, status, body);
+        for _ in 0..2 {
+            let error = call(&client, "x").unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Auth, "{error}");
+            assert!(error.to_string().contains(&status[..3]), "{error}");
+        }
+        world.set(|rules| rules.on_token = None);
+        assert_eq!(call(&client, "x").unwrap(), "done");
+        let refresh = "refresh_token";
+        assert_eq!(
+            grants(&world),
+            ["authorization_code", refresh, refresh, refresh],
+            "{status} {body}"
+        );
+        assert_eq!(world.record().authorizations.len(), 1);
+    }
+}
+
+#[test]
+fn tokens_that_expire_keep_their_refresh_token_through_such_answers() {
+    for (status, body) in NO_WORD {
+        let world = World::with(|rules| rules.token = json!({ "expires_in": 0 }));
+        let store = Arc::new(MemoryStore::new());
+        let builder = world.login().store(Arc::clone(&store));
+        let client = world.connect(builder).unwrap();
+        answer_refreshes(&world, status, body);
+        // The server has another clock.
+        assert_eq!(call(&client, "x").unwrap(), "done", "{status} {body}");
+        let refresh = kept(&store, &world)["refresh"].clone();
+        assert!(refresh.is_string(), "{status} {body}: {refresh}");
+    }
+}
+
+#[test]
+fn what_an_authorization_server_says_of_a_refresh_token_counts_with_any_status() {
+    for (status, body) in [
+        ("400 Bad Request", r#"{"error":"invalid_grant"}"#),
+        ("400 Bad Request", r#"{"error":"refresh_token_expired"}"#),
+        ("401 Unauthorized", r#"{"error":"invalid_client"}"#),
+        ("403 Forbidden", r#"{"error":"invalid_grant"}"#),
+        ("403 Forbidden", r#"{"error":"unauthorized_client"}"#),
+        // Some say everything with a status that means success.
+        ("200 OK", r#"{"error":"bad_refresh_token"}"#),
+    ] {
+        let world = World::start();
+        let client = world.connect(world.login()).unwrap();
+        world.revoke_tokens();
+        answer_refreshes(&world, status, body);
+        assert_eq!(call(&client, "x").unwrap(), "done", "{status} {body}");
+        let (code, refresh) = ("authorization_code", "refresh_token");
+        assert_eq!(grants(&world), [code, refresh, code], "{status} {body}");
+    }
+}
+
+#[test]
+fn a_refusal_that_looks_like_success_says_why() {
+    let world = World::with(|rules| {
+        rules.on_token = Some(Arc::new(|_, out| {
+            let body =
+                json!({ "error": "bad_verification_code", "error_description": "it is old" });
+            out.json(&body);
+            true
+        }));
+    });
+    let error = world.connect(world.login()).unwrap_err();
+    let said = error.to_string();
+    assert!(said.contains("bad_verification_code: it is old"), "{said}");
+}
+
+#[test]
+fn an_empty_refresh_token_is_none() {
+    let world = World::start();
+    let client = world.connect(world.login()).unwrap();
+    world.set(|rules| rules.token = json!({ "refresh_token": "" }));
+    let state = Arc::clone(&world.state);
+    world.set(|rules| {
+        rules.on_token = Some(Arc::new(move |form, out| {
+            assert_eq!(form["grant_type"], "refresh_token");
+            assert!(form["refresh_token"].starts_with("refresh-"));
+            state.give(out, &std::collections::BTreeSet::new());
+            true
+        }));
+    });
+    for _ in 0..2 {
+        world.revoke_tokens();
+        assert_eq!(call(&client, "x").unwrap(), "done");
+    }
+}
