@@ -62,10 +62,10 @@ impl Job {
 
     fn work(&self, errand: &Errand<'_>, name: &str, waiting: &Waiting) -> Result<()> {
         let _locked = self.settings.store.lock(name, waiting)?;
-        let held = self.site.state().tokens.clone();
-        if self.adopt_others(held.as_deref(), name)? {
+        if self.adopts_others(name)? && self.has_enough() {
             return Ok(());
         }
+        let held = self.site.state().tokens.clone();
         match (&self.need, held.as_deref()) {
             (Need::Fresher, Some(held)) => self.freshen(errand, name, held),
             (Need::Fresher, None) => Ok(()),
@@ -88,24 +88,29 @@ impl Job {
         }
     }
 
-    /// Another process may have come before: takes what it got.
-    fn adopt_others(&self, held: Option<&Tokens>, name: &str) -> Result<bool> {
-        let Some(kept) = self.settings.kept(name)? else {
+    /// Another process may have come before: takes what it got, which has the place of what is held, however long it is good.
+    fn adopts_others(&self, name: &str) -> Result<bool> {
+        let kept = self.settings.kept(name)?;
+        let Some(kept) = kept.filter(|kept| self.site.is_news(kept)) else {
             return Ok(false);
         };
-        let is_other = held.is_none_or(|held| held.access != kept.access);
-        let is_enough = match &self.need {
+        self.site.adopt(kept, true);
+        Ok(true)
+    }
+
+    /// Whether the tokens that are held are what is needed.
+    fn has_enough(&self) -> bool {
+        let Some(held) = self.site.state().tokens.clone() else {
+            return false;
+        };
+        let allows = match &self.need {
             Need::More(demand, _) => demand
                 .scopes
                 .as_ref()
-                .is_some_and(|scopes| scopes.is_subset(&kept.scopes)),
+                .is_some_and(|scopes| scopes.is_subset(&held.scopes)),
             _ => true,
         };
-        let is_good = is_other && is_enough && !kept.is_stale();
-        if is_good {
-            self.site.adopt(kept, true);
-        }
-        Ok(is_good)
+        allows && !held.is_stale()
     }
 
     /// Refreshes tokens that expire. When that is refused the old ones are used to their end, and the server's refusal says how to go on.
@@ -152,7 +157,7 @@ impl Job {
                 }
                 errand.log(&format!("tokens can't be refreshed: {}", refusal.error));
                 // Where the store can't be locked another process may just have used the same one.
-                self.adopt_others(Some(held), name)
+                self.adopts_others(name)
             }
             Err(Failure::Other(error)) => Err(error),
         }
@@ -204,8 +209,9 @@ impl Job {
     }
 
     fn keep(&self, errand: &Errand<'_>, name: &str, tokens: &Tokens) {
-        if let Err(error) = self.settings.store.save(name, &tokens.write()) {
-            errand.log(&format!("tokens are kept in memory only: {error}"));
+        match self.settings.store.save(name, &tokens.write()) {
+            Ok(()) => self.site.note_stored(tokens),
+            Err(error) => errand.log(&format!("tokens are kept in memory only: {error}")),
         }
     }
 

@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::fetch::nobody_waits;
+use super::secret::Secret;
 use super::token::Tokens;
 use super::url::Url;
 use crate::error::{Error, ErrorKind, Result};
@@ -55,6 +56,8 @@ pub(super) struct State {
     pub(super) logins: u64,
     /// The store was asked.
     pub(super) was_loaded: bool,
+    /// The access token that was in the store when it was last seen: with another one, another process has been there.
+    stored: Option<Secret>,
     /// These tokens come from a login or a grant, not from a refresh or the store, and the server has not taken them yet.
     pub(super) is_untried: bool,
     /// Refreshed, and the server has not taken them yet.
@@ -145,9 +148,25 @@ impl Site {
     /// Takes new tokens into use.
     pub(super) fn adopt(&self, tokens: Tokens, is_from_store: bool) {
         let mut state = self.state();
+        if is_from_store {
+            state.stored = Some(tokens.access.clone());
+        }
         state.take(tokens);
         state.logins += 1;
         state.is_untried = !is_from_store;
+    }
+
+    /// These are in the store now.
+    pub(super) fn note_stored(&self, tokens: &Tokens) {
+        self.state().stored = Some(tokens.access.clone());
+    }
+
+    /// Whether tokens that are in the store are those of another process, which got them after what is held here. What is held here may not
+    /// have found its way into the store.
+    pub(super) fn is_news(&self, kept: &Tokens) -> bool {
+        let state = self.state();
+        let held = state.tokens.as_ref().map(|held| &held.access);
+        held != Some(&kept.access) && state.stored.as_ref() != Some(&kept.access)
     }
 
     /// Takes tokens into use in the place of those that they were made of; false when these were forgotten meanwhile.

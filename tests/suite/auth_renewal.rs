@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcplink::ErrorKind;
-use mcplink::auth::{MemoryStore, Store};
+use mcplink::auth::{MemoryStore, Secret, Store};
 use serde_json::{Value, json};
 
 use crate::authworld::World;
@@ -138,4 +138,76 @@ fn an_empty_refresh_token_is_none() {
         world.revoke_tokens();
         assert_eq!(call(&client, "x").unwrap(), "done");
     }
+}
+
+// OAuth 2.1, section 4.3.1: one that is used again may cost all tokens of its login.
+#[test]
+fn a_refresh_token_that_another_process_has_used_is_not_used_again() {
+    for expiring in [false, true] {
+        let world = World::start();
+        let store = Arc::new(MemoryStore::new());
+        if expiring {
+            world.set(|rules| rules.token = json!({ "expires_in": 0 }));
+        }
+        let open = || {
+            let builder = world.login().store(Arc::clone(&store));
+            world.connect(builder).unwrap()
+        };
+        let (one, other) = (open(), open());
+        world.revoke_tokens();
+        // What the other gets has expired by the time the first one looks.
+        world.set(|rules| rules.token = json!({ "expires_in": 0 }));
+        assert_eq!(call(&other, "x").unwrap(), "done");
+        let newest = kept(&store, &world)["refresh"].clone();
+        let before = world.record().tokens.len();
+        world.revoke_tokens();
+        assert_eq!(call(&one, "x").unwrap(), "done");
+        let record = world.record();
+        assert_eq!(record.authorizations.len(), 1, "expiring: {expiring}");
+        let used = &record.tokens[before];
+        assert_eq!(used["refresh_token"], newest.as_str().unwrap());
+    }
+}
+
+/// Keeps nothing from some time on.
+struct Full {
+    inner: MemoryStore,
+    is_full: std::sync::atomic::AtomicBool,
+}
+
+impl Store for Full {
+    fn load(&self, name: &str) -> mcplink::Result<Option<Secret>> {
+        self.inner.load(name)
+    }
+
+    fn save(&self, name: &str, content: &Secret) -> mcplink::Result<()> {
+        if self.is_full.load(std::sync::atomic::Ordering::SeqCst) {
+            return Err(mcplink::Error::new(ErrorKind::Io, "there is no room"));
+        }
+        self.inner.save(name, content)
+    }
+
+    fn remove(&self, name: &str) -> mcplink::Result<()> {
+        self.inner.remove(name)
+    }
+}
+
+#[test]
+fn what_could_not_be_kept_is_not_given_up_for_what_was_kept_before() {
+    let world = World::start();
+    let store = Arc::new(Full {
+        inner: MemoryStore::new(),
+        is_full: false.into(),
+    });
+    let builder = world.login().store(Arc::clone(&store));
+    let client = world.connect(builder).unwrap();
+    store
+        .is_full
+        .store(true, std::sync::atomic::Ordering::SeqCst);
+    for _ in 0..3 {
+        world.revoke_tokens();
+        assert_eq!(call(&client, "x").unwrap(), "done");
+    }
+    let (code, refresh) = ("authorization_code", "refresh_token");
+    assert_eq!(grants(&world), [code, refresh, refresh, refresh]);
 }
