@@ -280,6 +280,7 @@ impl OAuthBuilder {
             log,
             nonces: Nonces::default(),
             first_issuers: std::sync::Mutex::default(),
+            registering: std::sync::Mutex::default(),
         }))
     }
 }

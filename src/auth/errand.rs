@@ -70,6 +70,8 @@ pub(super) struct Settings {
     pub(super) nonces: Nonces,
     /// The issuer to which clients of no fixed one belong, by server.
     pub(super) first_issuers: Mutex<HashMap<String, String>>,
+    /// Held while what is kept of registrations is changed.
+    pub(super) registering: Mutex<()>,
 }
 
 impl Settings {

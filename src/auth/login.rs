@@ -269,7 +269,7 @@ impl Attempt<'_> {
             Err(Failure::Refused(refusal)) => {
                 if refusal.code == "invalid_client" {
                     // Whatever is kept of the client is no good; next time it is registered anew.
-                    errand.forget_registration(found.issuer())?;
+                    errand.forget_registration(found.issuer(), &self.identity.client_id)?;
                 }
                 Err(refusal.error)
             }

@@ -10,15 +10,19 @@ use super::discovery::Discovered;
 use super::dpop::now_seconds;
 use super::errand::Errand;
 use super::fetch::Patience;
+use super::lock;
 use super::metadata::ServerMetadata;
 use super::secret::{Secret, revealed_option};
 use super::token::refusal;
 use super::url::Url;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
+/// So many registrations with one authorization server are kept.
+const MAX_KEPT: usize = 16;
+
 /// What a registration came to, kept for this authorization server alone.
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct Registration {
+struct Registration {
     client_id: String,
     #[serde(with = "revealed_option", default)]
     client_secret: Option<Secret>,
@@ -49,27 +53,62 @@ impl Registration {
     }
 }
 
+/// All that are kept for one authorization server, the last one first: tokens may be another one's than that.
+#[derive(Default, Serialize, Deserialize)]
+struct Registrations {
+    clients: Vec<Registration>,
+}
+
 fn name_of(issuer: &str) -> String {
     format!("client {issuer}")
 }
 
 impl Errand<'_> {
-    /// The registration with an issuer that is kept, if it is still good.
-    fn kept_registration(&self, issuer: &str) -> Result<Option<Registration>> {
+    /// The registrations with an issuer that are kept and still good.
+    fn kept_registrations(&self, issuer: &str) -> Result<Vec<Registration>> {
         let kept = self.settings.store.load(&name_of(issuer))?;
-        let registration = kept.and_then(|kept| serde_json::from_str(kept.reveal()).ok());
-        Ok(registration.filter(Registration::is_good))
+        let kept = kept.and_then(|kept| serde_json::from_str(kept.reveal()).ok());
+        let Registrations { mut clients } = kept.unwrap_or_default();
+        clients.retain(Registration::is_good);
+        Ok(clients)
     }
 
-    /// Where codes were sent to before, as the registration that is kept has it.
+    /// Changes what is kept, while no other thread does.
+    fn change_registrations(
+        &self,
+        issuer: &str,
+        change: impl FnOnce(&mut Vec<Registration>),
+    ) -> Result<()> {
+        let (name, store) = (name_of(issuer), &self.settings.store);
+        let _held = lock(&self.settings.registering);
+        let mut clients = self.kept_registrations(issuer)?;
+        change(&mut clients);
+        if clients.is_empty() {
+            return store.remove(&name);
+        }
+        let kept = serde_json::to_string(&Registrations { clients });
+        store.save(
+            &name,
+            &Secret::new(kept.expect("registrations are plain data")),
+        )
+    }
+
+    /// Where codes were sent to before, as the last registration that is kept has it.
     pub(super) fn last_redirect(&self, found: &Discovered) -> Result<Option<String>> {
-        let kept = self.kept_registration(found.issuer())?;
-        Ok(kept.and_then(|kept| kept.redirect_uris.into_iter().next()))
+        let kept = self.kept_registrations(found.issuer())?;
+        let last = kept.into_iter().next();
+        Ok(last.and_then(|last| last.redirect_uris.into_iter().next()))
     }
 
-    /// An authorization server knows the client no more, or not well enough.
-    pub(super) fn forget_registration(&self, issuer: &str) -> Result<()> {
-        self.settings.store.remove(&name_of(issuer))
+    /// An authorization server knows a client no more, or not well enough.
+    pub(super) fn forget_registration(&self, issuer: &str, client_id: &str) -> Result<()> {
+        let kept = self.kept_registrations(issuer)?;
+        if kept.iter().all(|kept| kept.client_id != client_id) {
+            return Ok(());
+        }
+        self.change_registrations(issuer, |clients| {
+            clients.retain(|kept| kept.client_id != client_id);
+        })
     }
 
     fn document(&self, metadata: &ServerMetadata) -> Option<&str> {
@@ -94,9 +133,12 @@ impl Errand<'_> {
             );
             return Err(Error::new(ErrorKind::Auth, text));
         };
-        if let Some(kept) = self.kept_registration(found.issuer())?
-            && kept.redirect_uris.iter().any(|uri| uri == redirect.text())
-        {
+        let is_meant = |uri: &String| uri == redirect.text();
+        let kept = self.kept_registrations(found.issuer())?;
+        let kept = kept
+            .iter()
+            .find(|kept| kept.redirect_uris.iter().any(is_meant));
+        if let Some(kept) = kept {
             return Ok(kept.identity());
         }
         let endpoint = Url::read_secure("the registration_endpoint", endpoint)?;
@@ -116,10 +158,9 @@ impl Errand<'_> {
         if self.settings.document.as_deref() == Some(client_id) {
             return Ok(Some(Identity::public(client_id)));
         }
-        let kept = self.kept_registration(found.issuer())?;
-        Ok(kept
-            .filter(|kept| kept.client_id == client_id)
-            .map(|kept| kept.identity()))
+        let kept = self.kept_registrations(found.issuer())?;
+        let kept = kept.iter().find(|kept| kept.client_id == client_id);
+        Ok(kept.map(Registration::identity))
     }
 
     fn register(&self, found: &Discovered, endpoint: &Url, redirect: &Url) -> Result<Registration> {
@@ -166,9 +207,11 @@ impl Errand<'_> {
         let mut registration: Registration = answer.json("the registration", endpoint)?;
         // Codes are sent to where this was asked for, whatever else the answer lists.
         registration.redirect_uris = vec![redirect.text().to_owned()];
-        let text = serde_json::to_string(&registration).expect("a registration is plain data");
-        let kept = Secret::new(text);
-        let saved = self.settings.store.save(&name_of(found.issuer()), &kept);
+        let saved = self.change_registrations(found.issuer(), |clients| {
+            clients.retain(|kept| kept.client_id != registration.client_id);
+            clients.insert(0, registration.clone());
+            clients.truncate(MAX_KEPT);
+        });
         if let Err(error) = saved {
             self.log(&format!("a registration is not kept: {error}"));
         }

@@ -153,7 +153,7 @@ impl Job {
             }
             Err(Failure::Refused(refusal)) => {
                 if refusal.code == "invalid_client" {
-                    errand.forget_registration(found.issuer())?;
+                    errand.forget_registration(found.issuer(), &held.client_id)?;
                 }
                 errand.log(&format!("tokens can't be refreshed: {}", refusal.error));
                 // Where the store can't be locked another process may just have used the same one.

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use mcplink::ErrorKind;
-use mcplink::auth::{MemoryStore, Secret, Store};
+use mcplink::auth::{Login, MemoryStore, OAuth, OAuthBuilder, Secret, Store, Visitor};
 use serde_json::{Value, json};
 
-use crate::authworld::World;
-use crate::stub::call;
+use crate::authworld::{World, follow};
+use crate::stub::{asker, call};
 
 fn grants(world: &World) -> Vec<String> {
     let tokens = world.record().tokens;
@@ -210,4 +210,46 @@ fn what_could_not_be_kept_is_not_given_up_for_what_was_kept_before() {
     }
     let (code, refresh) = ("authorization_code", "refresh_token");
     assert_eq!(grants(&world), [code, refresh, refresh, refresh]);
+}
+
+fn login_to(redirect: &str, store: &Arc<MemoryStore>) -> OAuthBuilder {
+    let visitor = Visitor::new(redirect, |login: &Login<'_>| {
+        Ok(Secret::new(follow(login.url())))
+    });
+    OAuth::login(visitor).store(Arc::clone(store))
+}
+
+#[test]
+fn a_registration_for_another_place_costs_earlier_tokens_nothing() {
+    let world = World::start();
+    let store = Arc::new(MemoryStore::new());
+    let one = world
+        .connect(login_to("http://127.0.0.1:33418/callback", &store))
+        .unwrap();
+    // Another server of the same authorization server, while the port was taken.
+    let place = format!("{}?tenant=1", world.mcp.url());
+    let open_other = || {
+        let oauth = login_to("http://127.0.0.1:33419/callback", &store);
+        let http = mcplink::transport::http::Http::new(&place).unwrap();
+        asker().connect(http.authorizer(oauth.build().unwrap()))
+    };
+    let other = open_other().unwrap();
+    assert_eq!(world.record().registrations.len(), 2);
+    world.revoke_tokens();
+    for client in [&one, &other] {
+        assert_eq!(call(client, "x").unwrap(), "done");
+    }
+    let record = world.record();
+    assert_eq!(record.authorizations.len(), 2);
+    let ids: Vec<&str> = record.tokens[2..]
+        .iter()
+        .map(|form| &*form["client_id"])
+        .collect();
+    assert_ne!(ids[0], ids[1]);
+    // And who logs in again at either place is known there.
+    world.revoke_all();
+    for client in [&one, &other] {
+        assert_eq!(call(client, "x").unwrap(), "done");
+    }
+    assert_eq!(world.record().registrations.len(), 2);
 }
