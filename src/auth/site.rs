@@ -150,6 +150,9 @@ impl Site {
         let mut state = self.state();
         if is_from_store {
             state.stored = Some(tokens.access.clone());
+        } else if state.is_untried && state.tokens.is_some() {
+            // The login before was in vain: once, however many calls were refused with its tokens.
+            state.vain.spend();
         }
         state.take(tokens);
         state.logins += 1;
@@ -216,10 +219,7 @@ impl Site {
 
     /// Whether one more login may be tried, with a server that refused the tokens of the ones before.
     pub(super) fn may_log_in(&self) -> bool {
-        let vain = &mut self.state().vain;
-        let may = vain.has_left(MAX_VAIN);
-        vain.spend();
-        may
+        self.state().vain.has_left(MAX_VAIN)
     }
 
     /// Whether more scopes may be asked for, for this operation.

@@ -23,6 +23,8 @@ mod auth_login;
 #[cfg(feature = "auth")]
 mod auth_machine;
 #[cfg(feature = "auth")]
+mod auth_parallel;
+#[cfg(feature = "auth")]
 mod auth_renewal;
 #[cfg(feature = "auth")]
 mod auth_secrets;
