@@ -114,13 +114,14 @@ impl OAuth {
     fn run(&self, site: &Arc<Site>, number: u64, need: Need, waiting: &Waiting) -> Result<()> {
         site.url.check_secure("the server")?;
         let ends_at = Instant::now() + self.0.settings.login_timeout.min(DAY);
+        let aim = need.aim();
         let job = Job {
             settings: Arc::clone(&self.0.settings),
             site: Arc::clone(site),
             need,
             ends_at,
         };
-        site.run(number, waiting, ends_at, move |waiting, on_person| {
+        site.run(number, &aim, waiting, ends_at, move |waiting, on_person| {
             job.run(waiting, on_person)
         })
     }
@@ -197,15 +198,21 @@ impl OAuth {
         if !demand.is_for_more() {
             return Ok(Next::GiveUp);
         }
-        if site.state().number != number {
-            return Ok(Next::Again);
-        }
         let operation = operation(request.body);
-        if !site.may_step_up(&operation) {
-            return Ok(Next::GiveUp);
+        loop {
+            let state = site.state();
+            let (current, tokens) = (state.number, state.tokens.clone());
+            drop(state);
+            // What others have got meanwhile is tried only if it can be enough: attempts are few.
+            if current != number && tokens.is_none_or(|tokens| tokens.may_allow(&demand)) {
+                return Ok(Next::Again);
+            }
+            if !site.may_step_up(&operation) {
+                return Ok(Next::GiveUp);
+            }
+            let need = Need::More(demand.clone(), operation.clone());
+            self.run(site, current, need, waiting)?;
         }
-        self.run(site, number, Need::More(demand, operation), waiting)?;
-        Ok(Next::Again)
     }
 }
 

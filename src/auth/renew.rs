@@ -11,7 +11,7 @@ use super::dpop::Dpop;
 use super::errand::{Errand, Settings, Wish};
 use super::metadata::ServerMetadata;
 use super::oauth::name_of;
-use super::site::Site;
+use super::site::{Aim, Site};
 use super::token::{Failure, Tokens};
 use crate::error::{Error, ErrorKind, Excerpt, Result, Span};
 use crate::transport::http::Waiting;
@@ -24,6 +24,15 @@ pub(super) enum Need {
     Others(Demand),
     /// The server wants more scopes than these have, for an operation.
     More(Demand, String),
+}
+
+impl Need {
+    pub(super) fn aim(&self) -> Aim {
+        match self {
+            Self::Fresher | Self::Others(_) => Aim::Others,
+            Self::More(demand, _) => Aim::More(demand.scopes.clone()),
+        }
+    }
 }
 
 /// One authorization.
@@ -104,10 +113,7 @@ impl Job {
             return false;
         };
         let allows = match &self.need {
-            Need::More(demand, _) => demand
-                .scopes
-                .as_ref()
-                .is_some_and(|scopes| scopes.is_subset(&held.scopes)),
+            Need::More(demand, _) => demand.scopes.is_some() && held.may_allow(demand),
             _ => true,
         };
         allows && !held.is_stale()

@@ -7,13 +7,15 @@
 //!                              join the flow, or start one ─▶ wait ─▶ tokens, or why there are none
 //! ```
 //!
+//! A flow is joined by those that need what it is for. Others wait for its end, since there is one at a time, and go on by themselves.
+//!
 //! **Threads.** `mcplink-login`, one for a flow: started by the first call that needs it. It is told to end when the last call that waits
 //! has gone; a request for tokens on its way is still brought to its end, so that none are lost. Nobody joins it: each step has a deadline,
 //! and what can't be ended is the host's own code.
 //!
 //! **Locks:** a site's state before a flow's; both are held for moments, never over user code, files or the network.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -70,6 +72,11 @@ pub(super) struct State {
 }
 
 impl State {
+    fn is_on(&self, flow: &Flow) -> bool {
+        let on = self.flow.as_ref();
+        on.is_some_and(|on| std::ptr::eq(&**on, flow))
+    }
+
     fn take(&mut self, tokens: Tokens) {
         self.tokens = Some(Arc::new(tokens));
         self.number += 1;
@@ -118,8 +125,29 @@ impl Budget {
     }
 }
 
+/// What an authorization is for: calls that need the same wait for one.
+#[derive(Clone, Debug)]
+pub(super) enum Aim {
+    /// Other tokens than there are.
+    Others,
+    /// More scopes: these, if the server said which.
+    More(Option<BTreeSet<String>>),
+}
+
+impl Aim {
+    /// Whether what comes of it is what `other` wants.
+    fn serves(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::More(Some(own)), Self::More(Some(other))) => other.is_subset(own),
+            (Self::Others, Self::Others) | (Self::More(None), Self::More(None)) => true,
+            _ => false,
+        }
+    }
+}
+
 /// An authorization on its way.
 struct Flow {
+    aim: Aim,
     ticket: Arc<Ticket>,
     progress: Mutex<FlowState>,
 }
@@ -239,8 +267,8 @@ impl Site {
         budget.spend();
     }
 
-    /// Waits for the flow that is on its way, or starts one with `work`, which ends at `ends_at` at the latest, unless the tokens are newer
-    /// than `number` already. `work` is given what ends it, and what tells that a person is asked.
+    /// Waits for the flow that is on its way for the same, or starts one with `work`, which ends at `ends_at` at the latest, unless the
+    /// tokens are newer than `number` already. `work` is given what ends it, and what tells that a person is asked.
     ///
     /// # Errors
     ///
@@ -248,6 +276,7 @@ impl Site {
     pub(super) fn run(
         self: &Arc<Self>,
         number: u64,
+        aim: &Aim,
         waiting: &Waiting,
         ends_at: Instant,
         work: impl FnOnce(Waiting, &dyn Fn(bool)) -> Result<()> + Send + 'static,
@@ -277,9 +306,16 @@ impl Site {
                     drop(self.changed.wait_until(state, deadline));
                     continue;
                 }
+                (Some(flow), again) if !flow.aim.serves(aim) => {
+                    // What becomes of it is another operation's affair.
+                    work = again;
+                    drop(state);
+                    self.outlast(&flow, waiting, &woken)?;
+                    continue;
+                }
                 (Some(flow), _) => flow,
                 (None, Some(work)) => {
-                    let flow = self.start(ends_at, waiting.threads(), work)?;
+                    let flow = self.start(aim, ends_at, waiting.threads(), work)?;
                     state.flow = Some(Arc::clone(&flow));
                     flow
                 }
@@ -295,11 +331,13 @@ impl Site {
 
     fn start(
         self: &Arc<Self>,
+        aim: &Aim,
         ends_at: Instant,
         threads: &Threads,
         work: impl FnOnce(Waiting, &dyn Fn(bool)) -> Result<()> + Send + 'static,
     ) -> Result<Arc<Flow>> {
         let flow = Arc::new(Flow {
+            aim: aim.clone(),
             ticket: Ticket::until(Some(ends_at)),
             progress: Mutex::default(),
         });
@@ -319,11 +357,7 @@ impl Site {
             });
             let mut state = site.state();
             own.progress.lock().outcome = Some(outcome);
-            if state
-                .flow
-                .as_ref()
-                .is_some_and(|flow| Arc::ptr_eq(flow, &own))
-            {
+            if state.is_on(&own) {
                 state.flow = None;
             }
             site.changed.notify_all();
@@ -331,34 +365,45 @@ impl Site {
         Ok(flow)
     }
 
+    /// Waits for what a flow comes to.
     fn wait(&self, flow: &Flow, waiting: &Waiting, woken: &AtomicBool) -> Result<()> {
+        let outcome = self.watch(flow, waiting, woken, |_, progress| progress.outcome.clone());
+        outcome.unwrap_or_else(|| {
+            self.leave(flow);
+            Err(nobody_waits())
+        })
+    }
+
+    /// Waits until a flow is on its way no more, whatever it comes to.
+    fn outlast(&self, flow: &Flow, waiting: &Waiting, woken: &AtomicBool) -> Result<()> {
+        let over = self.watch(flow, waiting, woken, |state, _| {
+            (!state.is_on(flow)).then_some(())
+        });
+        over.ok_or_else(nobody_waits)
+    }
+
+    /// Waits until there is what is looked for; in vain when `waiting` is over first.
+    fn watch<T>(
+        &self,
+        flow: &Flow,
+        waiting: &Waiting,
+        woken: &AtomicBool,
+        look: impl Fn(&State, &FlowState) -> Option<T>,
+    ) -> Option<T> {
         loop {
             let asks_person = flow.progress.lock().asks_person;
             waiting.while_person_is_asked(asks_person);
             let deadline = waiting.deadline();
-            let mut state = self.state();
-            let mut progress = flow.progress.lock();
-            if let Some(outcome) = progress.outcome.clone() {
+            let state = self.state();
+            let progress = flow.progress.lock();
+            if let Some(found) = look(&state, &progress) {
                 drop(progress);
                 drop(state);
                 waiting.while_person_is_asked(false);
-                return outcome;
+                return Some(found);
             }
             if woken.load(Ordering::SeqCst) {
-                progress.waiting -= 1;
-                let is_last = progress.waiting == 0;
-                progress.is_ending |= is_last;
-                // The host shows a page to a person, and may take its time to end that: nothing else is on its way then.
-                let is_let_go = is_last && progress.asks_person;
-                drop(progress);
-                if is_let_go {
-                    state.flow = None;
-                }
-                drop(state);
-                if is_last {
-                    flow.ticket.end();
-                }
-                return Err(nobody_waits());
+                return None;
             }
             // That it is otherwise by now was told before anybody waited for it.
             let is_news = progress.asks_person != asks_person;
@@ -366,6 +411,26 @@ impl Site {
             if !is_news {
                 drop(self.changed.wait_until(state, deadline));
             }
+        }
+    }
+
+    /// One call less waits for what a flow comes to.
+    fn leave(&self, flow: &Flow) {
+        let mut state = self.state();
+        let mut progress = flow.progress.lock();
+        progress.waiting -= 1;
+        let is_last = progress.waiting == 0;
+        progress.is_ending |= is_last;
+        // The host shows a page to a person, and may take its time to end that: nothing else is on its way then.
+        let is_let_go = is_last && progress.asks_person;
+        drop(progress);
+        if is_let_go && state.is_on(flow) {
+            state.flow = None;
+            self.changed.notify_all();
+        }
+        drop(state);
+        if is_last {
+            flow.ticket.end();
         }
     }
 }
@@ -406,7 +471,7 @@ mod tests {
         let url = Url::read("the server", "https://h/mcp").expect("a URL");
         let site = Arc::new(Site::new(url));
         let ends_at = Instant::now() + 3 * LONG;
-        let outcome = site.run(0, &waiting, ends_at, move |_, on_person| {
+        let outcome = site.run(0, &Aim::Others, &waiting, ends_at, move |_, on_person| {
             going.recv_timeout(LONG).expect("the call goes on");
             on_person(true);
             asked.send(()).expect("the call listens");

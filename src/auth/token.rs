@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use zeroize::Zeroizing;
 
-use super::challenge::scopes;
+use super::challenge::{Demand, scopes};
 use super::client::Identity;
 use super::discovery::Discovered;
 use super::dpop::{Dpop, now_seconds};
@@ -70,6 +70,12 @@ impl Tokens {
             .renews_at
             .or_else(|| self.expires_at.map(|at| at.saturating_sub(MARGIN)));
         renews_at.is_some_and(|at| at <= now_seconds())
+    }
+
+    /// Whether the scopes that the server wants were asked for, as far as it says which.
+    pub(super) fn may_allow(&self, demand: &Demand) -> bool {
+        let wanted = demand.scopes.as_ref();
+        wanted.is_none_or(|wanted| wanted.is_subset(&self.scopes))
     }
 
     pub(super) fn has_expired(&self) -> bool {

@@ -4,11 +4,76 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 
 use mcplink::auth::{Login, OAuth, Secret, Visitor};
+use mcplink::{Error, ErrorKind};
 use serde_json::json;
 
 use crate::authworld::{REDIRECT, World, follow};
 use crate::common::wait_until;
 use crate::stub::call;
+
+fn asks_for(login: &Login<'_>, scope: &str) -> bool {
+    login.scopes().any(|own| own == scope)
+}
+
+// M-AUTH-C-58
+#[test]
+fn operations_get_their_scopes_however_many_others_need_some() {
+    const TOOLS: [&str; 12] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
+    let world = Arc::new(World::with(|rules| {
+        let needs = TOOLS.map(|tool| (tool.to_owned(), tool.to_owned()));
+        rules.needs = needs.into();
+    }));
+    let (own, logins) = (Arc::clone(&world), AtomicUsize::new(0));
+    let oauth = OAuth::login(Visitor::new(REDIRECT, move |login: &Login<'_>| {
+        if logins.fetch_add(1, Ordering::SeqCst) == 1 {
+            wait_until("all are refused", || {
+                own.mcp.seen_asking("tools/call").len() == TOOLS.len()
+            });
+        }
+        Ok(Secret::new(follow(login.url())))
+    }));
+    let client = world.connect(oauth).unwrap();
+    std::thread::scope(|scope| {
+        let calls = TOOLS.map(|tool| scope.spawn(|| call(&client, tool)));
+        for call in calls {
+            assert_eq!(call.join().unwrap().unwrap(), "done");
+        }
+    });
+    let logins = world.record().authorizations.len();
+    assert!(logins <= 1 + TOOLS.len(), "{logins} logins");
+    // Each was sent again once it could succeed, and not before.
+    let sent = world.mcp.seen_asking("tools/call").len();
+    assert_eq!(sent, 2 * TOOLS.len());
+}
+
+#[test]
+fn scopes_that_another_operation_is_refused_are_not_held_against_this_one() {
+    let world = Arc::new(World::with(|rules| {
+        rules.needs.insert("write".to_owned(), "write".to_owned());
+        rules.needs.insert("admin".to_owned(), "admin".to_owned());
+    }));
+    let own = Arc::clone(&world);
+    let oauth = OAuth::login(Visitor::new(REDIRECT, move |login: &Login<'_>| {
+        if asks_for(login, "admin") {
+            wait_until("both are refused", || {
+                own.mcp.seen_asking("tools/call").len() == 2
+            });
+            return Err(Error::new(ErrorKind::State, "the window was closed"));
+        }
+        Ok(Secret::new(follow(login.url())))
+    }));
+    let client = world.connect(oauth).unwrap();
+    std::thread::scope(|scope| {
+        let admin = scope.spawn(|| call(&client, "admin"));
+        wait_until("it is refused", || {
+            world.mcp.seen_asking("tools/call").len() == 1
+        });
+        let write = scope.spawn(|| call(&client, "write"));
+        let error = admin.join().unwrap().unwrap_err();
+        assert!(error.to_string().contains("window was closed"), "{error}");
+        assert_eq!(write.join().unwrap().unwrap(), "done");
+    });
+}
 
 #[test]
 fn calls_whose_token_is_refused_count_as_one_login() {
