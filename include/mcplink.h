@@ -5592,6 +5592,15 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_set_keys_url(mcplink_resour
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_keys(mcplink_resource_server_t *server, const char *json, size_t len);
 
 /**
+ * Fetches the issuer's metadata and keys through a proxy. Defaults to none, whatever the environment says.
+ *
+ * server: the description.
+ * url: as for mcplink_client_options_set_proxy, "environment" too; NULL for none.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_resource_server_set_proxy(mcplink_resource_server_t *server, const char *url);
+
+/**
  * Has a function of the host's check tokens, of any kind.
  *
  * server: the description.

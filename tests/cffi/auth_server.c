@@ -78,6 +78,7 @@ static void signed_tokens(void)
     CHECK(mcplink_resource_server_set_keys(tokens, "{", 1) == MCPLINK_E_INVALID);
     CHECK(mcplink_resource_server_set_keys_url(tokens, "https://login.example/keys") == MCPLINK_OK);
     CHECK(mcplink_resource_server_set_keys(tokens, keys, MCPLINK_NUL) == MCPLINK_OK);
+    CHECK(mcplink_resource_server_set_proxy(tokens, "environment") == MCPLINK_OK && mcplink_resource_server_set_proxy(tokens, NULL) == MCPLINK_OK);
     CHECK(mcplink_resource_server_set_required_scopes(tokens, "files:read") == MCPLINK_OK);
     CHECK(mcplink_resource_server_set_scopes_supported(tokens, "files:read files:write") == MCPLINK_OK);
     CHECK(mcplink_resource_server_add_implied(tokens, "files:read", "files:list files:stat") == MCPLINK_OK);

@@ -1,5 +1,7 @@
 //! Servers that check signed tokens by themselves, with the keys of an issuer that is played here.
 
+use std::net::SocketAddr;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
@@ -22,6 +24,8 @@ use ring::signature::{
 use serde_json::{Value, json};
 
 use crate::listening::service;
+use crate::proxied::socks_proxy;
+use crate::stub::{Stub, asker};
 use crate::web::{Web, field};
 
 const RESOURCE: &str = "https://files.example/mcp";
@@ -639,4 +643,68 @@ fn keys_are_found_by_whichever_metadata_names_them() {
         let token = signer.token(&header, &claims(json!({"iss": issuer})));
         JwtVerifier::new(issuer).verify(&token).unwrap();
     }
+}
+
+#[test]
+fn keys_are_fetched_through_the_proxy_that_is_set() {
+    const METADATA: &str = r#"{"issuer":"http://{own}","jwks_uri":"http://{own}/keys"}"#;
+    let signer = Signer::p256();
+    let places = &[
+        ("/.well-known/oauth-authorization-server", METADATA),
+        ("/keys", "{keys}"),
+    ];
+    let listener = issuer(places, key_set(&[signer.jwk("k")]));
+    let issuer = format!("http://{}", listener.local_addr());
+    let (proxy, asked) = socks_proxy("socks5h", |host, port| {
+        SocketAddr::new(host.parse().unwrap(), port)
+    });
+    let header = json!({"alg": "ES256", "kid": "k"});
+    let token = signer.token(&header, &claims(json!({"iss": issuer})));
+    let verifier = JwtVerifier::new(issuer).proxy(&proxy).unwrap();
+    verifier.verify(&token).unwrap();
+    let ports: Vec<u16> = asked.try_iter().map(|(_, port)| port).collect();
+    assert_eq!(ports, [listener.local_addr().port(); 2]);
+    let error = JwtVerifier::new(ISSUER).proxy("nonsense://").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+}
+
+#[test]
+#[ignore = "needs an environment of its own: run by the test below"]
+fn with_a_proxy_in_the_environment() {
+    let signer = Signer::p256();
+    let listener = issuer(&[("/keys", "{keys}")], key_set(&[signer.jwk("k")]));
+    let url = format!("http://{}/keys", listener.local_addr());
+    let header = json!({"alg": "ES256", "kid": "k"});
+    let token = signer.token(&header, &claims(json!({})));
+    let verifier = || JwtVerifier::with_jwks_url(ISSUER, &*url);
+    verifier().verify(&token).unwrap();
+    let asking = verifier().proxy_from_environment();
+    let told = refusal(asking.verify(&token));
+    assert!(told.contains("Unavailable"), "{told}");
+    // As clients do.
+    let server = Stub::modern(|_, _| {});
+    server.connect().close();
+    let http = server.http().proxy_from_environment();
+    asker().connect(http).unwrap_err();
+}
+
+#[test]
+fn a_proxy_in_the_environment_counts_for_those_that_ask_for_it() {
+    let mut test = Command::new(std::env::current_exe().unwrap());
+    test.args([
+        "--exact",
+        "auth_jwt::with_a_proxy_in_the_environment",
+        "--ignored",
+    ]);
+    for name in ["ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"] {
+        test.env_remove(name).env_remove(name.to_ascii_lowercase());
+    }
+    // Nobody listens there.
+    let ended = test.env("ALL_PROXY", "socks5h://127.0.0.1:1").output();
+    let ended = ended.unwrap();
+    let said = String::from_utf8_lossy(&ended.stdout);
+    assert!(
+        ended.status.success() && said.contains("1 passed"),
+        "{said}"
+    );
 }

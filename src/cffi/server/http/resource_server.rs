@@ -29,6 +29,8 @@ pub struct mcplink_resource_server_t {
     /// The first one's keys sign tokens, unless there is another check.
     issuers: Vec<String>,
     check: Checked,
+    /// To the issuer's keys.
+    proxy: Option<String>,
     required: String,
     supported: String,
     implied: Vec<(String, String)>,
@@ -68,6 +70,7 @@ impl mcplink_resource_server_t {
             resource,
             issuers,
             check,
+            proxy,
             required,
             supported,
             implied,
@@ -78,16 +81,16 @@ impl mcplink_resource_server_t {
             dpop,
             nonces,
         } = self;
-        let issuer = &issuers[0];
+        let (issuer, proxy) = (&issuers[0], proxy.as_deref());
         let mut made = match check {
             Checked::Host(hook) => {
                 let check = Check::new(hook, server);
                 let verifier = move |token: &str| check.verify(token);
                 ResourceServer::new(resource, issuers.iter(), verifier)?
             }
-            Checked::Discovered => signed(resource, issuers, Keys::Discovered(issuer))?,
-            Checked::At(url) => signed(resource, issuers, Keys::At(issuer, url))?,
-            Checked::With(keys) => signed(resource, issuers, Keys::With(issuer, keys))?,
+            Checked::Discovered => signed(resource, issuers, proxy, Keys::Discovered(issuer))?,
+            Checked::At(url) => signed(resource, issuers, proxy, Keys::At(issuer, url))?,
+            Checked::With(keys) => signed(resource, issuers, proxy, Keys::With(issuer, keys))?,
         };
         made = made
             .required_scopes([required])
@@ -121,10 +124,15 @@ enum Keys<'a> {
 
 /// For tokens that are JWTs.
 #[cfg(feature = "jwt")]
-fn signed(resource: &str, issuers: &[String], keys: Keys<'_>) -> Result<ResourceServer> {
+fn signed(
+    resource: &str,
+    issuers: &[String],
+    proxy: Option<&str>,
+    keys: Keys<'_>,
+) -> Result<ResourceServer> {
     use crate::server::http::JwtVerifier;
 
-    let verifier = match keys {
+    let mut verifier = match keys {
         Keys::Discovered(issuer) => JwtVerifier::new(issuer),
         Keys::At(issuer, url) => JwtVerifier::with_jwks_url(issuer, url),
         Keys::With(issuer, keys) => {
@@ -132,11 +140,16 @@ fn signed(resource: &str, issuers: &[String], keys: Keys<'_>) -> Result<Resource
             JwtVerifier::with_keys(issuer, move || Ok(keys.clone()))
         }
     };
+    verifier = match proxy {
+        None => verifier,
+        Some("environment") => verifier.proxy_from_environment(),
+        Some(url) => verifier.proxy(url)?,
+    };
     ResourceServer::new(resource, issuers.iter(), verifier)
 }
 
 #[cfg(not(feature = "jwt"))]
-fn signed(_: &str, _: &[String], _: Keys<'_>) -> Result<ResourceServer> {
+fn signed(_: &str, _: &[String], _: Option<&str>, _: Keys<'_>) -> Result<ResourceServer> {
     let text = "this library was built without signed tokens (feature 'jwt'): check tokens with mcplink_resource_server_set_verifier";
     Err(Error::new(ErrorKind::Unsupported, text))
 }
@@ -209,6 +222,7 @@ pub unsafe extern "C" fn mcplink_resource_server_new(
             resource: resource.to_owned(),
             issuers: vec![issuer.to_owned()],
             check: Checked::Discovered,
+            proxy: None,
             required: String::new(),
             supported: String::new(),
             implied: Vec::new(),
@@ -281,6 +295,26 @@ pub unsafe extern "C" fn mcplink_resource_server_set_keys(
         set(server, |server| {
             let keys = json_payload(json, len, "json")?;
             server.check = Checked::With(keys.get().to_owned());
+            Ok(())
+        })
+    }
+}
+
+/// Fetches the issuer's metadata and keys through a proxy. Defaults to none, whatever the environment says.
+///
+/// server: the description.
+/// url: as for mcplink_client_options_set_proxy, "environment" too; NULL for none.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_set_proxy(
+    server: *mut mcplink_resource_server_t,
+    url: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are a description of ours and text that ends in NUL.
+    unsafe {
+        set(server, |server| {
+            server.proxy = optional(url, "url")?.map(str::to_owned);
             Ok(())
         })
     }

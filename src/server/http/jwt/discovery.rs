@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::time::Duration;
 
 use serde::Deserialize;
-use ureq::Agent;
+use ureq::{Agent, Proxy};
 
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::schema::url::Url;
@@ -23,12 +23,12 @@ struct Metadata {
 
 /// The key set of an issuer whose metadata says where it is. One of the places may have a page for people, or metadata without keys, which
 /// RFC 8414 lets be left out.
-pub(super) fn discover(issuer: &str) -> Result<String> {
+pub(super) fn discover(issuer: &str, proxy: Option<&Proxy>) -> Result<String> {
     // What is there says more of what is wrong than that nothing is.
     let (mut missing, mut useless) = (None, None);
     for place in places(issuer) {
-        match fetch(&place).map(|text| key_place(issuer, &place, &text)) {
-            Ok(Ok(keys)) => return fetch(&keys),
+        match fetch(&place, proxy).map(|text| key_place(issuer, &place, &text)) {
+            Ok(Ok(keys)) => return fetch(&keys, proxy),
             Ok(Err(error)) => useless = useless.or(Some(error)),
             Err(error) => missing = Some(error),
         }
@@ -74,7 +74,7 @@ fn places(issuer: &str) -> Vec<String> {
 }
 
 /// Fetches a document, over HTTPS or on this machine. Redirects are not followed.
-pub(super) fn fetch(place: &str) -> Result<String> {
+pub(super) fn fetch(place: &str, proxy: Option<&Proxy>) -> Result<String> {
     let failed = |kind, why: &dyn std::fmt::Display| {
         Error::new(kind, format!("'{}' can't be had: {why}", Excerpt(place)))
     };
@@ -87,6 +87,8 @@ pub(super) fn fetch(place: &str) -> Result<String> {
     let config = Agent::config_builder()
         .max_redirects(0)
         .max_redirects_will_error(true)
+        // What the environment names is asked by hosts that want it.
+        .proxy(proxy.cloned())
         .timeout_global(Some(TIMEOUT))
         .user_agent(concat!(
             env!("CARGO_PKG_NAME"),

@@ -6,6 +6,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ureq::Proxy;
+
 use super::jwk::{Key, read_keys};
 use crate::error::Result;
 use crate::sync::{Condvar, Mutex};
@@ -15,11 +17,12 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// So long keys are used when no newer ones can be had: their issuer may have taken one back since.
 const TOO_OLD: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Gives the text of a key set.
-pub(super) type Source = Box<dyn Fn() -> Result<String> + Send + Sync>;
+/// Gives the text of a key set, which may come through a proxy.
+pub(super) type Source = Box<dyn Fn(Option<&Proxy>) -> Result<String> + Send + Sync>;
 
 pub(super) struct Keys {
     source: Source,
+    pub(super) proxy: Option<Proxy>,
     pub(super) max_age: Duration,
     /// So often keys are fetched at most, whatever tokens name.
     pub(super) min_interval: Duration,
@@ -51,6 +54,7 @@ impl Keys {
     pub(super) fn new(source: Source) -> Self {
         Self {
             source,
+            proxy: None,
             max_age: Duration::from_secs(60 * 60),
             min_interval: Duration::from_secs(10),
             state: Mutex::default(),
@@ -113,7 +117,7 @@ impl Keys {
     fn fetch(&self) {
         // The source may be the host's, and panic.
         let over = Over(self);
-        let came = (self.source)().and_then(|text| read_keys(&text));
+        let came = (self.source)(self.proxy.as_ref()).and_then(|text| read_keys(&text));
         let mut state = self.state.lock();
         match came {
             Ok(keys) => {

@@ -18,6 +18,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use ureq::Proxy;
 
 pub use self::dpop::Dpop;
 use self::jwk::Key;
@@ -25,7 +26,7 @@ use self::keys::{Found, Keys, Source};
 use self::known::{Good, Known, mark};
 use super::denied::Denied;
 use super::verifier::{Grant, LEEWAY, TokenVerifier, has_passed};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::principal::{Principal, scope_set};
 use crate::schema::JsonObject;
 
@@ -110,13 +111,15 @@ impl JwtVerifier {
     pub fn new(issuer: impl Into<String>) -> Self {
         let issuer = issuer.into();
         let own = issuer.clone();
-        Self::with_keys(issuer, move || discovery::discover(&own))
+        let source = move |proxy: Option<&Proxy>| discovery::discover(&own, proxy);
+        Self::with(issuer, Box::new(source))
     }
 
     /// Takes tokens of this issuer, whose keys are at this address: `https`, except on this machine.
     pub fn with_jwks_url(issuer: impl Into<String>, url: impl Into<String>) -> Self {
         let url = url.into();
-        Self::with_keys(issuer, move || discovery::fetch(&url))
+        let source = move |proxy: Option<&Proxy>| discovery::fetch(&url, proxy);
+        Self::with(issuer.into(), Box::new(source))
     }
 
     /// Takes tokens of this issuer; `source` gives the text of its key set (RFC 7517), and is asked for it again and again: for keys from a
@@ -125,12 +128,36 @@ impl JwtVerifier {
         issuer: impl Into<String>,
         source: impl Fn() -> Result<String> + Send + Sync + 'static,
     ) -> Self {
-        let source: Source = Box::new(source);
+        Self::with(issuer.into(), Box::new(move |_| source()))
+    }
+
+    fn with(issuer: String, source: Source) -> Self {
         Self {
-            issuer: issuer.into(),
+            issuer,
             keys: Keys::new(source),
             known: Known::default(),
         }
+    }
+
+    /// Fetches metadata and keys through a proxy: `http://`, `https://`, `socks4://`, `socks4a://`, `socks5://` or `socks5h://` with host and
+    /// port. Defaults to none, whatever the environment says.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] when it can't be read.
+    pub fn proxy(mut self, url: &str) -> Result<Self> {
+        let proxy = Proxy::new(url).map_err(|_| {
+            let text = "the URL of the proxy can't be read (JwtVerifier::proxy)";
+            Error::new(ErrorKind::Invalid, text)
+        })?;
+        self.keys.proxy = Some(proxy);
+        Ok(self)
+    }
+
+    /// Fetches them through the proxy that the environment names, if it does (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`).
+    pub fn proxy_from_environment(mut self) -> Self {
+        self.keys.proxy = Proxy::try_from_env();
+        self
     }
 
     /// After how long the keys are fetched again. Defaults to 1 h.
