@@ -152,12 +152,19 @@ impl Errand<'_> {
             return Err(Error::new(ErrorKind::Auth, text));
         }
         let places = server_places(&own);
+        // Some hosts have the metadata of one issuer under the names of all.
+        let mut foreign = None;
         for place in &places {
             let url = Url::read_secure(WHAT, place)?;
             if let Found::Document(found) = self.look::<ServerMetadata>(WHAT, &url, &[])? {
-                found.check_issuer(issuer)?;
-                return Ok(found);
+                match found.check_issuer(issuer) {
+                    Ok(()) => return Ok(found),
+                    Err(error) => _ = foreign.get_or_insert(error),
+                }
             }
+        }
+        if let Some(error) = foreign {
+            return Err(error);
         }
         let text = format!(
             "the authorization server '{}' has no metadata: there is none at {}",

@@ -88,7 +88,7 @@ fn the_authorization_server_is_looked_for_in_order() {
             });
             own.set(|rules| {
                 rules.resource = json!({ "authorization_servers": [issuer] });
-                rules.places = Some((only, document));
+                rules.places = vec![(only, document)];
             });
             own.connect(own.login()).unwrap();
             assert_eq!(own.paths()[..=number], places[..=number]);
@@ -108,6 +108,32 @@ fn metadata_of_another_issuer_is_not_used() {
         |rules| rules.metadata = json!({ "issuer": null }),
         "another issuer",
     );
+}
+
+// M-ASD-C-13
+#[test]
+fn metadata_of_another_issuer_hides_none_that_is_elsewhere() {
+    let world = World::start();
+    let (own, issuer) = (world.issuer(), format!("{}/p", world.issuer()));
+    let document = |issuer: &str| {
+        json!({
+            "issuer": issuer, "authorization_endpoint": format!("{own}/authorize"),
+            "token_endpoint": format!("{own}/token"),
+            "registration_endpoint": format!("{own}/register"),
+            "code_challenge_methods_supported": ["S256"],
+        })
+    };
+    let first = "/.well-known/oauth-authorization-server/p".to_owned();
+    let last = "/p/.well-known/openid-configuration".to_owned();
+    world.set(|rules| {
+        rules.resource = json!({ "authorization_servers": [issuer] });
+        rules.places = vec![(first.clone(), document(own)), (last, document(&issuer))];
+    });
+    world.connect(world.login()).unwrap();
+    // When it is all that there is, it is told.
+    world.set(|rules| rules.places = vec![(first, document(own))]);
+    let error = world.connect(world.login()).unwrap_err();
+    assert!(error.to_string().contains("another issuer"), "{error}");
 }
 
 // M-ASD-C-15, M-AUTH-C-27, AMB-40

@@ -63,8 +63,8 @@ pub(crate) struct Rules {
     pub(crate) on_token: Option<Arc<TokenHook>>,
     /// Answers registrations with this status.
     pub(crate) registration: (&'static str, Value),
-    /// Where the metadata of the authorization server is, if not at the usual place, and what it is.
-    pub(crate) places: Option<(String, Value)>,
+    /// Where metadata of authorization servers is, if not at the usual place, and what it is.
+    pub(crate) places: Vec<(String, Value)>,
     /// Where the metadata of the server is said to have gone.
     pub(crate) resource_redirect: Option<String>,
     /// And that of the authorization server.
@@ -96,7 +96,7 @@ impl Default for Rules {
             token: json!({}),
             on_token: None,
             registration: ("201 Created", json!({})),
-            places: None,
+            places: Vec::new(),
             resource_redirect: None,
             metadata_redirect: None,
             resource_body: None,
@@ -391,13 +391,12 @@ impl State {
 
     fn serve_issuer(&self, seen: &Seen, out: &mut Out) {
         let rules = lock(&self.rules);
-        if let Some((place, document)) = &rules.places {
-            if path(seen) == place {
-                return out.json(document);
-            }
-            if path(seen).contains("/.well-known") {
-                return out.respond("404 Not Found", &[], "");
-            }
+        let mut places = rules.places.iter();
+        if let Some((_, document)) = places.find(|(place, _)| path(seen) == place) {
+            return out.json(document);
+        }
+        if !rules.places.is_empty() && path(seen).contains("/.well-known") {
+            return out.respond("404 Not Found", &[], "");
         }
         if let Some(target) = &rules.metadata_redirect
             && path(seen).contains("/.well-known")
