@@ -137,7 +137,7 @@ impl<'a> Reader<'a> {
         let mut reader = Reader { rest };
         let value = match rest.strip_prefix('"') {
             Some(quoted) => reader.quoted(quoted).ok_or(Unfinished)?,
-            None => reader.take(is_token).to_owned(),
+            None => reader.take(is_bare).to_owned(),
         };
         self.rest = reader.rest;
         Ok(Some(value))
@@ -173,6 +173,11 @@ impl<'a> Reader<'a> {
 
 fn is_token(c: char) -> bool {
     c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c)
+}
+
+/// Addresses and scopes belong into quotes, but not all servers put them there.
+fn is_bare(c: char) -> bool {
+    !matches!(c, ' ' | '\t' | ',' | '"')
 }
 
 #[cfg(test)]
@@ -227,6 +232,17 @@ mod tests {
         check("=x, Bearer", &[]);
         check("a=b, Bearer x=y", &[("bearer", &[("x", "y")])]);
         check("Bearer scope=", &[("bearer", &[])]);
+        check(
+            "Bearer resource_metadata=https://h/x?a=b, scope=files:read, error=x",
+            &[(
+                "bearer",
+                &[
+                    ("resource_metadata", "https://h/x?a=b"),
+                    ("scope", "files:read"),
+                    ("error", "x"),
+                ],
+            )],
+        );
     }
 
     #[test]

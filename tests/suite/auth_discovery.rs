@@ -407,6 +407,19 @@ fn a_challenge_counts_in_whatever_language_it_gives_its_reason() {
     assert_eq!(call(&client, "x").unwrap(), "done");
 }
 
+#[test]
+fn a_challenge_counts_without_the_quotes_that_belong_there() {
+    let world = World::start();
+    let origin = format!("http://{}", world.mcp.address());
+    world.set(|rules| {
+        rules.resource_place = "/elsewhere";
+        rules.says_place = false;
+        rules.challenge = format!(", scope=files:read, resource_metadata={origin}/elsewhere");
+    });
+    world.connect(world.login()).unwrap();
+    assert_eq!(world.record().authorizations[0]["scope"], "files:read");
+}
+
 // M-ASEC-B-06, E-EMA-B-13
 #[test]
 fn no_token_goes_over_the_net_in_the_clear() {
