@@ -210,7 +210,7 @@ impl Attempt<'_> {
     fn read(&self, answer: &Secret) -> Result<Secret> {
         let refuse =
             |why: &str| Error::new(ErrorKind::Auth, format!("the answer to the login {why}"));
-        let url = Url::read("the redirect", answer.reveal()).map_err(|_| refuse("is no URL"))?;
+        let url = read_answer(answer.reveal()).map_err(|_| refuse("is no URL"))?;
         let query = url.query().unwrap_or_default();
         if one(query, "state").as_deref() != Some(&*self.state) {
             return Err(refuse(
@@ -279,11 +279,17 @@ impl Attempt<'_> {
 }
 
 fn is_answer(url: &str, redirect: &Url, state: &str) -> bool {
-    let Ok(url) = Url::read("the redirect", url) else {
+    let Ok(url) = read_answer(url) else {
         return false;
     };
     let is_there = url.is_same_origin(redirect) && url.path() == redirect.path();
     is_there && one(url.query().unwrap_or_default(), "state").as_deref() == Some(state)
+}
+
+/// Where a login led. A fragment is the browser's own affair, and some authorization servers leave one ("#", "#_=_").
+fn read_answer(url: &str) -> Result<Url> {
+    let url = url.split('#').next().unwrap_or_default();
+    Url::read("the redirect", url)
 }
 
 /// The value of a parameter that is there once.

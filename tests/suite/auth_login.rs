@@ -679,6 +679,20 @@ fn the_answer_can_be_told_from_other_urls_on_any_thread() {
 
 // The code of a login that was refused can be told apart without reading the text.
 #[test]
+fn a_fragment_behind_the_answer_says_nothing() {
+    for fragment in ["#", "#_=_", "#state=another"] {
+        let world = World::start();
+        let oauth = OAuth::login(Visitor::new(REDIRECT, move |login: &Login<'_>| {
+            let answer = format!("{}{fragment}", follow(login.url()));
+            assert!(login.is_answer(&answer), "{answer}");
+            Ok(Secret::new(answer))
+        }));
+        let client = world.connect(oauth).unwrap();
+        assert_eq!(call(&client, "x").unwrap(), "done");
+    }
+}
+
+#[test]
 fn a_refused_login_has_the_code_of_oauth() {
     let world = World::with(|rules| {
         let refused = Some("access_denied".to_owned());
