@@ -221,7 +221,7 @@ impl Authorizer for OAuth {
         let site = self.site(request.server)?;
         let (mut tokens, mut number) = self.tokens(&site)?;
         let is_due = tokens.as_ref().is_some_and(|tokens| {
-            let can_wait = || !tokens.has_expired() && site.rests();
+            let can_wait = || !tokens.has_expired() && (site.rests() || site.asks_person());
             tokens.is_stale() && tokens.refresh.is_some() && !can_wait()
         });
         if is_due && !request.is_last {

@@ -245,6 +245,13 @@ impl Site {
         until.is_some_and(|until| Instant::now() < until)
     }
 
+    /// Whether a person is being asked, for whatever call.
+    pub(super) fn asks_person(&self) -> bool {
+        let state = self.state();
+        let flow = state.flow.as_ref();
+        flow.is_some_and(|flow| flow.progress.lock().asks_person)
+    }
+
     /// Whether one more login may be tried, with a server that refused the tokens of the ones before.
     pub(super) fn may_log_in(&self) -> bool {
         self.state().vain.has_left(MAX_VAIN)

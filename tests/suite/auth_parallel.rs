@@ -1,14 +1,15 @@
 //! Operations at the same time that need different things of an authorization server, and what one of them costs the others.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, mpsc};
+use std::time::SystemTime;
 
-use mcplink::auth::{Login, OAuth, Secret, Visitor};
+use mcplink::auth::{Login, MemoryStore, OAuth, Secret, Store, Visitor};
 use mcplink::{Error, ErrorKind};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::authworld::{REDIRECT, World, follow};
-use crate::common::wait_until;
+use crate::common::{LONG, wait_until};
 use crate::stub::call;
 
 fn asks_for(login: &Login<'_>, scope: &str) -> bool {
@@ -128,4 +129,55 @@ fn one_operation_asks_a_person_once_though_it_sends_several_requests() {
     let error = world.connect(world.login()).unwrap_err();
     assert!(error.to_string().contains("just now"), "{error}");
     assert_eq!(world.record().authorizations.len(), 1);
+}
+
+/// What is kept, with other members.
+fn change_kept(store: &MemoryStore, world: &World, changes: Value) {
+    let name = format!("tokens {}", world.mcp.url());
+    let kept = store.load(&name).unwrap().unwrap();
+    let mut kept: Value = serde_json::from_str(kept.reveal()).unwrap();
+    for (member, value) in changes.as_object().unwrap() {
+        kept[member] = value.clone();
+    }
+    store.save(&name, &Secret::new(kept.to_string())).unwrap();
+}
+
+fn seconds() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.unwrap().as_secs()
+}
+
+#[test]
+fn tokens_that_are_still_good_wait_for_no_login_of_others() {
+    let world = World::with(|rules| {
+        rules.needs.insert("write".to_owned(), "write".to_owned());
+    });
+    let store = Arc::new(MemoryStore::new());
+    let builder = world.login().store(Arc::clone(&store));
+    world.connect(builder).unwrap();
+    // As in the next process, whose tokens are to be renewed in a moment.
+    let due = seconds() + 2;
+    let changes = json!({ "renews_at": due, "expires_at": due + 600 });
+    change_kept(&store, &world, changes);
+    let (asked, is_asked) = mpsc::channel();
+    let oauth = OAuth::login(Visitor::new(REDIRECT, move |login: &Login<'_>| {
+        let (go, going) = mpsc::channel();
+        asked.send(go).unwrap();
+        going.recv_timeout(3 * LONG).unwrap();
+        Ok(Secret::new(follow(login.url())))
+    }));
+    let client = world.connect(oauth.store(Arc::clone(&store))).unwrap();
+    let (done, is_done) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let write = scope.spawn(|| call(&client, "write"));
+        let go: mpsc::Sender<()> = is_asked.recv_timeout(LONG).unwrap();
+        scope.spawn(|| {
+            wait_until("the tokens are due", || seconds() > due);
+            done.send(call(&client, "x")).unwrap();
+        });
+        let came = is_done.recv_timeout(LONG);
+        go.send(()).unwrap();
+        assert_eq!(came.unwrap().unwrap(), "done");
+        assert_eq!(write.join().unwrap().unwrap(), "done");
+    });
 }
