@@ -70,14 +70,14 @@ impl Job {
     }
 
     fn work(&self, errand: &Errand<'_>, name: &str, waiting: &Waiting) -> Result<()> {
-        let _locked = self.settings.store.lock(name, waiting)?;
+        let locked = self.settings.store.lock(name, waiting)?;
         if self.adopts_others(name)? && self.has_enough() {
             return Ok(());
         }
         let held = self.site.state().tokens.clone();
-        match (&self.need, held.as_deref()) {
-            (Need::Fresher, Some(held)) => self.freshen(errand, name, held),
-            (Need::Fresher, None) => Ok(()),
+        let (found, demand) = match (&self.need, held.as_deref()) {
+            (Need::Fresher, Some(held)) => return self.freshen(errand, name, held),
+            (Need::Fresher, None) => return Ok(()),
             (Need::Others(demand), held) => {
                 let found = errand.discover(demand)?;
                 let was_refreshed = self.site.state().is_refreshed;
@@ -87,14 +87,21 @@ impl Job {
                 {
                     return Ok(());
                 }
-                self.obtain(errand, name, &found, demand, held)
+                (found, demand)
             }
-            (Need::More(demand, operation), held) => {
+            (Need::More(demand, operation), _) => {
                 self.site.note_step_up(operation);
-                let found = errand.discover(demand)?;
-                self.obtain(errand, name, &found, demand, held)
+                (errand.discover(demand)?, demand)
             }
+        };
+        // It takes as long as a person does, in which others renew what they have: only logins wait for each other.
+        drop(locked);
+        let login = format!("login for {name}");
+        let _locked = self.settings.store.lock(&login, waiting)?;
+        if self.adopts_others(name)? && self.has_enough() {
+            return Ok(());
         }
+        self.obtain(errand, name, &found, demand)
     }
 
     /// Another process may have come before: takes what it got, which has the place of what is held, however long it is good.
@@ -154,7 +161,10 @@ impl Job {
         let dpop = self.key_of(held)?;
         match errand.refresh(found, &identity, held, refresh, dpop.as_ref()) {
             Ok(next) => {
-                self.replace(errand, name, held, next, true)?;
+                // A login that was done meanwhile allows as much and more.
+                if !self.adopts_others(name)? {
+                    self.replace(errand, name, held, next, true)?;
+                }
                 Ok(true)
             }
             Err(Failure::Refused(refusal)) => {
@@ -176,10 +186,10 @@ impl Job {
         name: &str,
         found: &Discovered,
         demand: &Demand,
-        held: Option<&Tokens>,
     ) -> Result<()> {
+        let held = self.site.state().tokens.clone();
         // What another authorization server granted is none of this one's business.
-        let held = held.filter(|held| held.issuer == found.issuer());
+        let held = held.as_deref().filter(|held| held.issuer == found.issuer());
         let before = held.map_or_else(BTreeSet::new, |held| held.scopes.clone());
         let grant = &self.settings.grant;
         let offline = self.settings.asks_offline && grant.is_for_a_person();

@@ -1,12 +1,14 @@
 //! What becomes of a refresh token: kept while it may be good, used by whoever has the newest, and spent only when it is worthless.
 
-use std::sync::Arc;
+use std::sync::{Arc, Barrier, mpsc};
 
 use mcplink::ErrorKind;
 use mcplink::auth::{Login, MemoryStore, OAuth, OAuthBuilder, Secret, Store, Visitor};
 use serde_json::{Value, json};
 
+use crate::auth_tokens::{Folder, slow_person};
 use crate::authworld::{World, follow};
+use crate::common::LONG;
 use crate::stub::{asker, call};
 
 fn grants(world: &World) -> Vec<String> {
@@ -252,4 +254,50 @@ fn a_registration_for_another_place_costs_earlier_tokens_nothing() {
         assert_eq!(call(client, "x").unwrap(), "done");
     }
     assert_eq!(world.record().registrations.len(), 2);
+}
+
+#[test]
+fn a_login_keeps_no_other_process_from_renewing_its_tokens() {
+    let world = World::with(|rules| {
+        rules.needs.insert("write".to_owned(), "write".to_owned());
+    });
+    let folder = Folder::new("login");
+    let other = world.connect(world.login().store(folder.store())).unwrap();
+    let (visitor, is_asked) = slow_person();
+    let oauth = OAuth::login(visitor).store(folder.store());
+    let one = world.connect(oauth).unwrap();
+    let (done, is_done) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let write = scope.spawn(|| call(&one, "write"));
+        let go = is_asked.recv_timeout(LONG).unwrap();
+        world.revoke_tokens();
+        scope.spawn(|| done.send(call(&other, "x")));
+        let came = is_done.recv_timeout(LONG);
+        go.send(()).unwrap();
+        assert_eq!(came.unwrap().unwrap(), "done");
+        assert_eq!(write.join().unwrap().unwrap(), "done");
+    });
+    let (code, refresh) = ("authorization_code", "refresh_token");
+    assert_eq!(grants(&world), [code, refresh, code]);
+}
+
+#[test]
+fn processes_that_need_a_login_at_once_share_it() {
+    let world = World::start();
+    let folder = Folder::new("shared-login");
+    let clients = [(); 3].map(|()| {
+        let oauth = world.login().store(folder.store());
+        world.connect(oauth).unwrap()
+    });
+    world.revoke_all();
+    let barrier = Barrier::new(clients.len());
+    std::thread::scope(|scope| {
+        for client in &clients {
+            scope.spawn(|| {
+                barrier.wait();
+                assert_eq!(call(client, "x").unwrap(), "done");
+            });
+        }
+    });
+    assert_eq!(world.record().authorizations.len(), 2);
 }

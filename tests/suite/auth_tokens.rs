@@ -16,17 +16,17 @@ use crate::common::LONG;
 use crate::stub::{call, call_with};
 
 /// A folder of one test's own, removed at its end.
-struct Folder(PathBuf);
+pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let name = format!("mcplink-{name}-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
         _ = std::fs::remove_dir_all(&path);
         Self(path)
     }
 
-    fn store(&self) -> FileStore {
+    pub(crate) fn store(&self) -> FileStore {
         FileStore::new(self.0.clone()).unwrap()
     }
 
@@ -153,7 +153,7 @@ fn calls_of_many_threads_share_one_renewal() {
 }
 
 /// A person who logs in when the test says so; the other end is told when one is asked.
-fn slow_person() -> (Visitor, mpsc::Receiver<mpsc::Sender<()>>) {
+pub(crate) fn slow_person() -> (Visitor, mpsc::Receiver<mpsc::Sender<()>>) {
     let (asked, is_asked) = mpsc::channel();
     let visitor = Visitor::new(REDIRECT, move |login: &Login<'_>| {
         let (go, going) = mpsc::channel::<()>();
