@@ -86,11 +86,7 @@ impl Errand<'_> {
         if clients.is_empty() {
             return store.remove(&name);
         }
-        let kept = serde_json::to_string(&Registrations { clients });
-        store.save(
-            &name,
-            &Secret::new(kept.expect("registrations are plain data")),
-        )
+        store.save(&name, &Secret::of_json(&Registrations { clients }))
     }
 
     /// Where codes were sent to before, as the last registration that is kept has it.

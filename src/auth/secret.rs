@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::Serialize;
 use zeroize::Zeroizing;
 
 /// A secret: a token, a password, a key. It is shown nowhere, not by `Debug` either, and wiped from memory when it is dropped.
@@ -22,6 +23,14 @@ impl Secret {
     /// Keeps a secret. Whoever has another copy of it sees to that one.
     pub fn new(text: impl Into<String>) -> Self {
         Self(Zeroizing::new(text.into()))
+    }
+
+    /// Plain data with secrets in it, as JSON.
+    pub(super) fn of_json(data: &impl Serialize) -> Self {
+        // Large enough for most, so that no copies are left behind while it grows.
+        let mut text = Vec::with_capacity(16 << 10);
+        serde_json::to_writer(&mut text, data).expect("plain data is JSON");
+        Self::new(String::from_utf8(text).expect("JSON is UTF-8"))
     }
 
     /// The secret itself, for where it has to go.

@@ -58,10 +58,7 @@ impl Tokens {
     }
 
     pub(super) fn write(&self) -> Secret {
-        // Large enough for most, so that no copies are left behind while it grows.
-        let mut text = Vec::with_capacity(16 << 10);
-        serde_json::to_writer(&mut text, self).expect("tokens are plain data");
-        Secret::new(String::from_utf8(text).expect("JSON is UTF-8"))
+        Secret::of_json(self)
     }
 
     /// It expires soon, or has.
