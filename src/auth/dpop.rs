@@ -78,21 +78,22 @@ impl Dpop {
     }
 }
 
-/// What servers want to see in the next proof, by origin.
+/// What is wanted in the next proof: by servers, which go by their origin, and by token endpoints, which may have the same one and go by
+/// their address.
 #[derive(Default)]
 pub(super) struct Nonces(Mutex<HashMap<String, String>>);
 
 impl Nonces {
-    pub(super) fn of(&self, url: &Url) -> Option<String> {
-        lock(&self.0).get(&url.origin()).cloned()
+    pub(super) fn of(&self, place: &str) -> Option<String> {
+        lock(&self.0).get(place).cloned()
     }
 
-    pub(super) fn note(&self, url: &Url, nonce: &str) {
+    pub(super) fn note(&self, place: String, nonce: &str) {
         let mut nonces = lock(&self.0);
         if nonces.len() >= MAX_NONCES {
             nonces.clear();
         }
-        nonces.insert(url.origin(), nonce.to_owned());
+        nonces.insert(place, nonce.to_owned());
     }
 }
 

@@ -137,7 +137,7 @@ impl OAuth {
             return Credentials::bearer(tokens.access.reveal());
         }
         let url = Url::read("the server", request.url)?;
-        let nonce = self.0.settings.nonces.of(&url);
+        let nonce = self.0.settings.nonces.of(&url.origin());
         let dpop = self.key_of(tokens)?;
         let proof = dpop.proof(request.method, &url, Some(&tokens.access), nonce.as_deref())?;
         Credentials::none()
@@ -289,7 +289,7 @@ impl OAuth {
         let (Some(nonce), Ok(url)) = (nonce, Url::read("the server", request.url)) else {
             return false;
         };
-        self.0.settings.nonces.note(&url, nonce);
+        self.0.settings.nonces.note(url.origin(), nonce);
         true
     }
 }

@@ -223,14 +223,14 @@ impl Errand<'_> {
         dpop: Option<&Dpop>,
     ) -> Result<TokenResponse, Failure> {
         let what = "the token";
+        let nonces = &self.settings.nonces;
+        let mut nonce = nonces.of(endpoint.text());
         let mut tries_left = 2;
         loop {
             tries_left -= 1;
             let mut form = make()?;
             let mut fields = Vec::new();
             authenticate(&mut form, &mut fields)?;
-            let nonces = &self.settings.nonces;
-            let nonce = nonces.of(endpoint);
             if let Some(dpop) = dpop {
                 let proof = dpop.proof("POST", endpoint, None, nonce.as_deref())?;
                 fields.push(("dpop", Zeroizing::new(proof.reveal().to_owned())));
@@ -245,11 +245,10 @@ impl Errand<'_> {
                 text.as_bytes(),
                 Patience::ToTheEnd,
             )?;
-            let next_nonce = answer.field("dpop-nonce");
-            if let Some(next) = next_nonce {
-                nonces.note(endpoint, next);
+            let next = answer.field("dpop-nonce").map(str::to_owned);
+            if let Some(next) = &next {
+                nonces.note(endpoint.text().to_owned(), next);
             }
-            let has_new_nonce = next_nonce.is_some() && next_nonce != nonce.as_deref();
             let basic: Vec<&str> = fields.iter().map(|(_, value)| value.as_str()).collect();
             let refusal = refusal(&answer, "gives no token", endpoint, |text| {
                 form.redact(text, &basic)
@@ -264,10 +263,15 @@ impl Errand<'_> {
             if !refusal.is_about_the_request() {
                 return Err(Failure::Other(refusal.error));
             }
-            let wants_nonce = refusal.code == "use_dpop_nonce" && has_new_nonce;
-            if !(wants_nonce && dpop.is_some() && tries_left > 0) {
+            if refusal.code != "use_dpop_nonce" {
                 return Err(Failure::Refused(refusal));
             }
+            // That says nothing of what was asked.
+            let has_new = next.is_some() && next != nonce;
+            if !(has_new && dpop.is_some() && tries_left > 0) {
+                return Err(Failure::Other(refusal.error));
+            }
+            nonce = next;
         }
     }
 

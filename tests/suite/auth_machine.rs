@@ -547,6 +547,27 @@ fn a_nonce_of_the_authorization_server_is_used_whoever_learnt_it_first() {
     });
 }
 
+// E-DPOP-C-06
+#[test]
+fn nonces_of_a_server_and_of_its_own_authorization_server_are_kept_apart() {
+    let world = World::with(|rules| {
+        rules.says_place = false;
+        rules.resource_place = "/nowhere";
+        rules.is_old = Some(true);
+        rules.dpop = Some(("as-nonce", "mcp-nonce"));
+        rules.token = json!({ "token_type": "DPoP" });
+    });
+    let oauth = world.login().dpop(DpopUse::Always);
+    let client = world.connect(oauth).unwrap();
+    assert_eq!(call(&client, "x").unwrap(), "done");
+    assert_eq!(world.record().tokens.len(), 2, "the nonce is learnt");
+    world.revoke_tokens();
+    assert_eq!(call(&client, "x").unwrap(), "done");
+    let tokens = world.record().tokens;
+    assert_eq!(tokens.len(), 3);
+    assert_eq!(tokens[2]["grant_type"], "refresh_token");
+}
+
 // E-DPOP-X-24
 #[test]
 fn tokens_that_were_kept_unbound_are_not_used_where_all_are_to_be_bound() {

@@ -36,7 +36,7 @@ fn kept(store: &MemoryStore, world: &World) -> Value {
     serde_json::from_str(kept.reveal()).unwrap()
 }
 
-const NO_WORD: [(&str, &str); 7] = [
+const NO_WORD: [(&str, &str); 8] = [
     ("302 Found", ""),
     ("307 Temporary Redirect", ""),
     ("403 Forbidden", "<html>Blocked</html>"),
@@ -44,6 +44,7 @@ const NO_WORD: [(&str, &str); 7] = [
     ("404 Not Found", ""),
     ("404 Not Found", r#"{"error":"not_found"}"#),
     ("418 I'm a teapot", r#"{"error":{"code":418}}"#),
+    ("400 Bad Request", r#"{"error":"use_dpop_nonce"}"#),
 ];
 
 // RFC 6749, section 5.2
