@@ -167,6 +167,12 @@ impl Job {
                 }
                 Ok(true)
             }
+            // Not the way in which authorization servers say it, so it is kept for another try while there is time.
+            Err(Failure::Refused(refusal))
+                if refusal.code.is_empty() && matches!(self.need, Need::Fresher) =>
+            {
+                Err(refusal.error)
+            }
             Err(Failure::Refused(refusal)) => {
                 if refusal.code == "invalid_client" {
                     errand.forget_registration(found.issuer(), &held.client_id)?;

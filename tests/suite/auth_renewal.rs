@@ -74,7 +74,11 @@ fn what_comes_from_others_than_the_authorization_server_costs_no_refresh_token()
 
 #[test]
 fn tokens_that_expire_keep_their_refresh_token_through_such_answers() {
-    for (status, body) in NO_WORD {
+    let others = [
+        ("400 Bad Request", ""),
+        ("401 Unauthorized", "<html>Who?</html>"),
+    ];
+    for (status, body) in NO_WORD.into_iter().chain(others) {
         let world = World::with(|rules| rules.token = json!({ "expires_in": 0 }));
         let store = Arc::new(MemoryStore::new());
         let builder = world.login().store(Arc::clone(&store));
