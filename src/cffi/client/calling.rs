@@ -3,6 +3,7 @@
 //! A call of the thread that runs the client's callbacks is made by another thread when the server may ask something meanwhile: this one
 //! answers, and waits.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -24,19 +25,20 @@ use crate::sync::Mutex;
 
 /// A call as it is to be made.
 pub(super) struct Request {
-    pub(super) method: String,
+    pub(super) method: Cow<'static, str>,
     pub(super) work: Work,
 }
 
-type Work = Box<dyn FnOnce(&Client, CallOptions<'_>) -> Result<Arc<mcplink_result_t>> + Send>;
+pub(super) type Work =
+    Box<dyn FnOnce(&Client, CallOptions<'_>) -> Result<Arc<mcplink_result_t>> + Send>;
 
 impl Request {
     pub(super) fn new(
-        method: &str,
+        method: &'static str,
         work: impl FnOnce(&Client, CallOptions<'_>) -> Result<Arc<mcplink_result_t>> + Send + 'static,
     ) -> Self {
         Self {
-            method: method.to_owned(),
+            method: Cow::Borrowed(method),
             work: Box::new(work),
         }
     }

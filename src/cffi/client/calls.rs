@@ -1,5 +1,6 @@
 //! The calls of a client, each in a form that waits and one that does not.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_void};
 
@@ -7,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::call::{mcplink_call_t, mcplink_done_fn, start};
 use super::call_options::mcplink_call_options_t;
-use super::calling::{Out, Request, call};
+use super::calling::{Out, Request, Work, call};
 use super::mcplink_client_t;
 use super::options::invalid;
 use crate::cffi::entry::Outcome;
@@ -18,7 +19,6 @@ use crate::cffi::server::mcplink_completion_of;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::name;
 use crate::cffi::user::mcplink_destroy_fn;
-use crate::error::Result;
 use crate::schema::{CompleteRequestParams, CompletionReference, method};
 
 /// # Safety
@@ -149,10 +149,14 @@ unsafe fn any(method: *const c_char, params: *const c_char, len: usize) -> Outco
         )
     };
     let (own, params) = (method.to_owned(), params.map(RawValue::to_owned));
-    Ok(Request::new(method, move |client, options| -> Result<_> {
+    let work: Work = Box::new(move |client, options| {
         let result = client.request(&own, &params, options)?;
         Ok(mcplink_result_t::new(result))
-    }))
+    });
+    Ok(Request {
+        method: Cow::Owned(method.to_owned()),
+        work,
+    })
 }
 
 /// Calls a tool, and waits for its result.
