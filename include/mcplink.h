@@ -351,7 +351,7 @@ enum mcplink_http_limit
      */
     MCPLINK_HTTP_LIMIT_HEAD_MS = 10,
     /**
-     * How long a body may take beside what its length allows, in milliseconds: 10000. A slower one is answered with status 408.
+     * How long a body may come slower than it has to, or not at all, in milliseconds: 10000. Then it is answered with status 408.
      */
     MCPLINK_HTTP_LIMIT_BODY_MS = 11,
     /**

@@ -355,13 +355,58 @@ fn slow_heads_and_bodies_are_ended() {
         client.expect_end();
     }
     assert!(started.elapsed() >= Duration::from_millis(200));
-    // Who is fast enough gets the time for it: 600 bytes earn 600 ms.
+}
+
+#[test]
+fn a_body_that_is_fast_enough_may_take_its_time() {
+    let listener = listen_with(
+        limits(|limits| {
+            limits.body_timeout = Duration::from_millis(500);
+            limits.min_body_rate = 1000;
+        }),
+        service(|request, response| say(&request, response)),
+    );
+    let started = Instant::now();
     let mut client = Client::to(&listener);
-    client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 601\r\n\r\n");
-    client.send("x".repeat(600));
-    std::thread::sleep(Duration::from_millis(400));
-    client.send("x");
+    client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n");
+    for _ in 0..5 {
+        client.send("x".repeat(200));
+        std::thread::sleep(Duration::from_millis(150));
+    }
     assert_eq!(client.receive().status, 200);
+    assert!(started.elapsed() >= Duration::from_millis(750));
+}
+
+/// However fast it came before: what it earned would last for hours.
+#[test]
+fn a_body_that_stalls_or_dwindles_is_ended() {
+    let listener = listen_with(
+        limits(|limits| {
+            limits.body_timeout = Duration::from_millis(200);
+            limits.min_body_rate = 100;
+        }),
+        service(|request, response| say(&request, response)),
+    );
+    let most = "x".repeat(1 << 20);
+    let known = format!("Content-Length: {}\r\n\r\n{most}", most.len() + 10_000);
+    let chunked = format!("Transfer-Encoding: chunked\r\n\r\n100000\r\n{most}\r\n2000\r\n");
+    for body in [known, chunked] {
+        let mut stalling = Client::to(&listener);
+        stalling.send(format!("POST / HTTP/1.1\r\nHost: x\r\n{body}"));
+        assert_eq!(stalling.receive().status, 408);
+        stalling.expect_end();
+        let mut dwindling = Client::to(&listener);
+        dwindling.send(format!("POST / HTTP/1.1\r\nHost: x\r\n{body}"));
+        let mut stream = dwindling.stream.try_clone().unwrap();
+        let dwindle = std::thread::spawn(move || {
+            while std::io::Write::write_all(&mut stream, b"x").is_ok() {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        });
+        assert_eq!(dwindling.receive().status, 408);
+        drop(dwindling);
+        dwindle.join().unwrap();
+    }
 }
 
 /// A byte at a time, quicker than a worker lets go: neither the worker nor the time is the client's.

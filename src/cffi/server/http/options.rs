@@ -332,7 +332,7 @@ pub enum mcplink_http_limit {
     MCPLINK_HTTP_LIMIT_STREAM_BYTES = 9,
     /// How long a head may take, in milliseconds: 10000. A slower one is answered with status 408.
     MCPLINK_HTTP_LIMIT_HEAD_MS = 10,
-    /// How long a body may take beside what its length allows, in milliseconds: 10000. A slower one is answered with status 408.
+    /// How long a body may come slower than it has to, or not at all, in milliseconds: 10000. Then it is answered with status 408.
     MCPLINK_HTTP_LIMIT_BODY_MS = 11,
     /// How fast a body has to come, in bytes a second: 1024.
     MCPLINK_HTTP_LIMIT_BODY_RATE = 12,

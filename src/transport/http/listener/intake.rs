@@ -24,8 +24,10 @@ pub(super) struct Intake {
     used: usize,
     chunks: Chunks,
     body: Vec<u8>,
-    /// When it was first noticed that something is missing, of the head or of the body.
-    since: Option<Instant>,
+    /// Until when what is missing has to be there, of the head or of the body, from when that was first noticed.
+    until: Option<Instant>,
+    /// How much of the body has earned time already.
+    counted: usize,
 }
 
 /// What comes next.
@@ -54,7 +56,7 @@ impl Intake {
             if self.take_body(limits)? {
                 return Ok(Next::Request);
             }
-            self.since = None;
+            self.until = None;
             // Who has sent some of the body does not wait (RFC 9110, section 10.1.1).
             let waits = self.body.is_empty() && self.used == self.bytes.len();
             let asks = self.head.as_ref().is_some_and(|head| head.expects_continue);
@@ -141,19 +143,19 @@ impl Intake {
         }
     }
 
-    /// Until when the rest of the request has to be there, `None` for never; `now` counts if nothing was missing before.
+    /// Until when the rest of the request has to be there, `None` for never; `now` is when something of it came last.
     pub(super) fn deadline(&mut self, now: Instant, limits: &HttpLimits) -> Option<Instant> {
-        let since = *self.since.get_or_insert(now);
-        let span = if self.head.is_some() {
-            let rate = limits.min_body_rate.max(1);
-            let earned = self.body.len() as f64 / rate as f64;
-            limits
-                .body_timeout
-                .saturating_add(Duration::from_secs_f64(earned))
-        } else {
-            limits.head_timeout
-        };
-        since.checked_add(span)
+        if self.head.is_none() {
+            self.until = self.until.or_else(|| now.checked_add(limits.head_timeout));
+            return self.until;
+        }
+        // However much comes at once, it earns no more than that: who was quick may not be silent for hours.
+        let most = now.checked_add(limits.body_timeout)?;
+        let came = self.body.len() - std::mem::replace(&mut self.counted, self.body.len());
+        let earned = Duration::from_secs_f64(came as f64 / limits.min_body_rate.max(1) as f64);
+        let until = self.until.and_then(|until| until.checked_add(earned));
+        self.until = Some(until.map_or(most, |until| until.min(most)));
+        self.until
     }
 
     /// What a request that took too long is refused with.
@@ -176,7 +178,8 @@ impl Intake {
     /// Forgets the request, which was served, and keeps what came behind it.
     pub(super) fn forget(&mut self) {
         self.bytes.drain(..self.used);
-        (self.scanned, self.used, self.head, self.since) = (0, 0, None, None);
+        (self.scanned, self.used, self.counted) = (0, 0, 0);
+        (self.head, self.until) = (None, None);
         self.chunks = Chunks::default();
     }
 

@@ -27,8 +27,8 @@ pub struct HttpLimits {
     pub max_stream_bytes: usize,
     /// How long a head may take from its first byte. Defaults to 10 s. A slower one is answered with 408.
     pub head_timeout: Duration,
-    /// How long a body may take, beside the time that [`min_body_rate`](Self::min_body_rate) gives it for what has come. Defaults to
-    /// 10 s. A slower one is answered with 408.
+    /// How long a body may come slower than [`min_body_rate`](Self::min_body_rate), or not at all. Defaults to 10 s. One that does so for
+    /// longer is answered with 408, however fast it came before.
     pub body_timeout: Duration,
     /// How fast a body has to come, in bytes a second. Defaults to 1 024; zero is taken for one.
     pub min_body_rate: usize,
