@@ -409,6 +409,46 @@ fn a_body_that_stalls_or_dwindles_is_ended() {
     }
 }
 
+/// It is not the client's fault that nobody had time to read what it had sent.
+#[test]
+fn a_request_that_came_in_time_is_served_however_long_it_waits() {
+    let (listener, gate, _kept) = listen_to_all(limits(|limits| {
+        limits.head_timeout = Duration::from_secs(1);
+        limits.body_timeout = Duration::from_secs(1);
+        limits.max_workers = 1;
+    }));
+    let mut clients = [
+        "GET / HTTP/1.1\r\nHo",
+        "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\r\nst: ",
+    ]
+    .map(|begin| {
+        let mut client = Client::to(&listener);
+        client.send(begin);
+        client
+    });
+    let mut blocking = Client::to(&listener);
+    blocking.get("/block");
+    gate.wait_for(1);
+    for client in &mut clients {
+        client.send("st: x\r\n\r\n");
+    }
+    wait_until(|| listener.stats().waiting == clients.len(), &listener);
+    let since = Instant::now();
+    wait_until(|| since.elapsed() > Duration::from_secs(2), &listener);
+    gate.open();
+    for client in &mut clients {
+        assert_eq!(client.receive().status, 200);
+    }
+}
+
+fn wait_until(mut condition: impl FnMut() -> bool, listener: &HttpListener) {
+    let deadline = Instant::now() + LONG;
+    while !condition() {
+        assert!(Instant::now() < deadline, "{:?}", listener.stats());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// A byte at a time, quicker than a worker lets go: neither the worker nor the time is the client's.
 #[test]
 fn a_trickle_holds_nobody_up() {

@@ -88,6 +88,8 @@ impl Worker<'_> {
     }
 
     fn converse(&mut self, conn: &Arc<Conn>) {
+        // What a client sent in time may have waited long for this thread.
+        let mut is_fresh = true;
         loop {
             match self.intake.next(&self.shared.limits) {
                 Ok(Next::Request) => {
@@ -105,7 +107,7 @@ impl Worker<'_> {
                 }
                 Ok(Next::Continue) if !conn.say_continue() => return conn.close(),
                 Ok(Next::Continue | Next::More) => {
-                    if !self.read(conn) {
+                    if !self.read(conn, std::mem::take(&mut is_fresh)) {
                         return;
                     }
                 }
@@ -160,9 +162,9 @@ impl Worker<'_> {
     }
 
     /// Returns whether there is more to look at; otherwise the connection has been passed on.
-    fn read(&mut self, conn: &Arc<Conn>) -> bool {
+    fn read(&mut self, conn: &Arc<Conn>, is_fresh: bool) -> bool {
         let (shared, intake) = (self.shared, &mut self.intake);
-        if !intake.is_empty() {
+        if !intake.is_empty() && !is_fresh {
             let now = Instant::now();
             let deadline = intake.deadline(now, &shared.limits);
             if deadline.is_some_and(|at| at <= now) {
