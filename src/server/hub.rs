@@ -237,6 +237,11 @@ impl State {
         streams.sum::<usize>() + self.legacy.weight()
     }
 
+    /// The same with one stream more.
+    fn weight_with(&self, wanted: &Wanted) -> usize {
+        self.weight() + 1 + wanted.weight()
+    }
+
     fn take_cancelled(&mut self) -> Vec<Stream> {
         let cancelled = |stream: &mut Stream| stream.responder.is_cancelled();
         self.streams.extract_if(.., cancelled).collect()
@@ -393,6 +398,11 @@ impl Link {
         self.admit(&access)?;
         let mut granted = self.server.grant(params.notifications);
         let mut wanted = Wanted::of(&granted);
+        let max = responder.core().limits().max_subscriptions;
+        // Guards are asked about no more than there is room for.
+        if self.audience.0.lock().weight_with(&wanted) > max {
+            return Err(too_many(max));
+        }
         if let Some(uris) = &mut granted.resource_subscriptions
             && !(self.server.guards.is_empty() && self.server.requirements.is_empty())
         {
@@ -425,7 +435,7 @@ impl Link {
         let mut backlog = None;
         let mut state = self.audience.0.lock();
         let cancelled = state.take_cancelled();
-        if state.gone || state.weight() + 1 + wanted.weight() > max {
+        if state.gone || state.weight_with(&wanted) > max {
             drop(state);
             drop(cancelled);
             return send::<()>(Err(too_many(max)), responder);

@@ -1,12 +1,12 @@
 //! Changes, told to clients of both eras.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use mcplink::schema::*;
-use mcplink::server::{Context, List, ResourceRead, Server, ServerBuilder};
+use mcplink::server::{Access, Context, List, ResourceRead, Server, ServerBuilder};
 use mcplink::transport::Limits;
 use serde_json::{Value, json};
 
@@ -455,6 +455,31 @@ fn a_long_address_takes_the_place_of_several() {
     }
     legacy.result("resources/subscribe", json!({ "uri": format!("{long}y") }));
     legacy.error("resources/subscribe", json!({ "uri": format!("{long}z") }));
+}
+
+#[test]
+fn guards_are_asked_about_no_more_addresses_than_there_is_room_for() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let server = builder()
+        .limits(limits(|limits| limits.max_subscriptions = 4))
+        .guard(move |access: &Access<'_>| {
+            count.fetch_add(usize::from(access.primitive().is_some()), Ordering::SeqCst);
+            Ok(())
+        })
+        .build()
+        .unwrap();
+    let mut client = Raw::open(&server, ProtocolVersion::LATEST);
+    let of = |count: usize| {
+        let uris: Vec<String> = (0..count).map(|n| format!("a:{n}")).collect();
+        json!({ "resourceSubscriptions": uris })
+    };
+    client.error("subscriptions/listen", json!({ "notifications": of(1000) }));
+    assert_eq!(asked.load(Ordering::SeqCst), 0);
+    listen(&mut client, json!("a"), of(2));
+    assert_eq!(asked.load(Ordering::SeqCst), 2);
+    client.error("subscriptions/listen", json!({ "notifications": of(1) }));
+    assert_eq!(asked.load(Ordering::SeqCst), 2);
 }
 
 #[test]
