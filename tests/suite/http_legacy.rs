@@ -437,6 +437,17 @@ fn batches_are_answered_together_in_the_one_revision_that_has_them() {
     assert_eq!(session.post(&json!([note, note])).status(), 202);
     let response = json!({"jsonrpc": "2.0", "id": 9, "result": {}});
     assert_eq!(session.post(&json!([request(1), response])).status(), 400);
+    // L-HTTP-S-11: what can't be read is not accepted, unless it stands beside something that can.
+    let bad = json!({"jsonrpc": "2.0", "method": "notifications/x", "params": []});
+    let no_response = json!({"jsonrpc": "2.0", "result": {}});
+    for batch in [json!([bad]), json!([bad, bad]), json!([no_response])] {
+        let answer = session.post(&batch);
+        assert_eq!(answer.status(), 400, "{batch}");
+        assert!(answer.message()["error"]["code"].is_i64(), "{batch}");
+    }
+    assert_eq!(session.post(&json!([bad, note])).status(), 202);
+    let answer = session.post(&json!([bad, request(3)]));
+    assert_eq!(answer.message()[0]["id"], 3);
     assert_eq!(session.post(&json!([])).status(), 400);
     let newer = web.session(ProtocolVersion::V2025_11_25);
     assert_eq!(newer.post(&json!([request(1)])).status(), 400);

@@ -25,7 +25,7 @@ use super::reply::{self, Reply};
 use super::session::{MAX_OPENING, Session, Sessions};
 use super::stream::RequestStream;
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result, RpcError};
-use crate::jsonrpc::{Malformed, Message, Parsed, Request};
+use crate::jsonrpc::{Form, Malformed, Message, Parsed, Request};
 use crate::protocol::principal::Principal;
 use crate::protocol::trouble::Trouble;
 use crate::protocol::{Connection, LogLevel, Origin, Outlet, tell};
@@ -266,7 +266,9 @@ impl Served {
             Parsed::Batch(_) if session.is_some() && names_no_revision(request) => {
                 Err((unknown_version(request), response))
             }
-            Parsed::Batch(members) => self.serve_batch(members, session, principal, response),
+            Parsed::Batch(members) => {
+                self.serve_batch(request, members, session, principal, response)
+            }
         }
     }
 
@@ -458,6 +460,7 @@ impl Served {
 
     fn serve_batch(
         &self,
+        http: &HttpRequest<'_>,
         members: Vec<std::result::Result<Message, Malformed>>,
         session: Option<Arc<Session>>,
         principal: Option<Principal>,
@@ -477,9 +480,21 @@ impl Served {
             let text = "requests and responses don't go into one batch";
             return Err((Refusal::text(400, text), response));
         }
-        let answered = members
-            .iter()
-            .any(|member| !matches!(member, Ok(Message::Notification(_) | Message::Response(_))));
+        // What asks for nothing and can't be read is not accepted, as when it comes alone.
+        let is_refused = |member: &std::result::Result<Message, Malformed>| {
+            let form = member.as_ref().err().map(|malformed| malformed.form);
+            matches!(form, Some(Form::Notification | Form::Response))
+        };
+        if let Some(Err(malformed)) = members.first()
+            && members.iter().all(is_refused)
+        {
+            self.trouble_with(malformed, http);
+            return Err((refuse_malformed(malformed), response));
+        }
+        let answered = members.iter().any(|member| match member {
+            Ok(message) => matches!(message, Message::Request(_)),
+            Err(malformed) => malformed.form != Form::Notification,
+        });
         let mut origin = Origin {
             principal,
             ..Origin::default()
