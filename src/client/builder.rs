@@ -18,6 +18,7 @@ use crate::jsonrpc::{Notification, Request};
 use crate::protocol::{
     CancelToken, Handlers, KeepAlive, LogHook, LogLevel, LogRecord, Peer, Responder,
 };
+use crate::schema::tree;
 use crate::schema::{
     ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams,
     ElicitRequestURLParams, ElicitResult, Implementation, JsonObject,
@@ -288,7 +289,7 @@ impl ClientBuilder {
         handler: impl Fn(&LoggingMessageNotificationParams) + Send + Sync + 'static,
     ) -> Self {
         self.on_notification(method::NOTIFICATIONS_MESSAGE, move |peer, notification| {
-            match serde_json::from_str(notification.params()) {
+            match tree::read(notification.params()) {
                 Ok(params) => handler(&params),
                 Err(error) => peer.core().log_as("client", LogLevel::Warning, || {
                     format!("a log message of '{}' can't be read: {error}", peer.name())

@@ -33,6 +33,7 @@ use super::ServerDescription;
 use super::envelope::Envelope;
 use crate::jsonrpc::RawResult;
 use crate::protocol::{Handlers, Stats};
+use crate::schema::tree;
 use crate::schema::{CacheHint, JsonObject, ResourceUpdatedNotificationParams, meta_key, method};
 use crate::sync::Mutex;
 use crate::transport::Limits;
@@ -183,7 +184,7 @@ impl ClientCache {
             move |_, notification| {
                 // One that names no resource says nothing.
                 if let Ok(params) =
-                    serde_json::from_str::<ResourceUpdatedNotificationParams>(notification.params())
+                    tree::read::<ResourceUpdatedNotificationParams>(notification.params())
                 {
                     this.changed(Some(&Topic::Resource(params.uri)));
                 }

@@ -13,6 +13,7 @@ use super::{Client, Inner, harmless};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::RawResult;
 use crate::protocol::CallOptions;
+use crate::schema::tree;
 use crate::schema::{
     CallToolRequestParams, CallToolResult, CompleteRequestParams, CompleteResult, EmptyResult,
     FitTo, GetPromptRequestParams, GetPromptResult, ListPromptsResult, ListResourceTemplatesResult,
@@ -636,7 +637,7 @@ impl Client {
     }
 
     pub(super) fn decode<R: DeserializeOwned>(&self, method: &str, text: &str) -> Result<R> {
-        serde_json::from_str(text).map_err(|error| {
+        tree::read(text).map_err(|error| {
             let text = format!(
                 "the result of {method} of '{}' can't be read: {error}",
                 self.server_name()

@@ -24,6 +24,7 @@ use super::session::Reopening;
 use super::{ClientBuilder, ServerDescription};
 use crate::error::{Error, ErrorCode, ErrorKind, Result};
 use crate::protocol::{CallOptions, CancelToken, Connection, Peer};
+use crate::schema::tree;
 use crate::schema::{
     DiscoverResult, EmptyResult, FitTo, InitializeRequestParams, InitializeResult, JsonObject,
     NotificationParams, ProtocolVersion, method,
@@ -420,7 +421,7 @@ pub(super) fn initialize(
     }
     options.set_manner(Manner::OpensSession);
     let answer = peer.request(method::INITIALIZE, params, options)?;
-    serde_json::from_str(&answer).map_err(|error| {
+    tree::read(&answer).map_err(|error| {
         let text = format!("the answer to initialize can't be read: {error}");
         Error::new(ErrorKind::Protocol, text).sent(true)
     })

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use crate::error::{Error, ErrorCode, ErrorKind, RpcError};
+use crate::schema::tree;
 use crate::schema::{DiscoverResult, ProtocolVersion};
 use crate::sync::Mutex;
 
@@ -145,7 +146,7 @@ pub(super) fn is_a_refusal(error: &Error) -> bool {
 }
 
 fn judge_result(result: &str, ours: &[ProtocolVersion]) -> Verdict {
-    let discovered = match serde_json::from_str::<DiscoverResult>(result) {
+    let discovered = match tree::read::<DiscoverResult>(result) {
         Ok(discovered) => discovered,
         Err(error) => {
             let text = format!("the answer to server/discover is none: {error}");

@@ -15,6 +15,7 @@ use super::open_pages::OpenPages;
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result, RpcError, without_position};
 use crate::jsonrpc::Request;
 use crate::protocol::{CancelToken, Handlers, LogLevel, Peer, Responder};
+use crate::schema::tree;
 use crate::schema::{
     ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams,
     ElicitRequestParams, ElicitRequestURLParams, ElicitResult, ElicitSchema, ElicitationMode,
@@ -318,14 +319,14 @@ impl InputHandlers {
 }
 
 fn read_elicit(params: &str) -> serde_json::Result<Box<Answering>> {
-    let params: ElicitRequestParams = serde_json::from_str(params)?;
+    let params: ElicitRequestParams = tree::read(params)?;
     Ok(Box::new(move |this, asking| {
         respond(this.elicit(&params, asking)?, asking)
     }))
 }
 
 fn read_sample(params: &str) -> serde_json::Result<Box<Answering>> {
-    let params: CreateMessageRequestParams = serde_json::from_str(params)?;
+    let params: CreateMessageRequestParams = tree::read(params)?;
     Ok(Box::new(move |this, asking| {
         respond(this.sample(&params, asking)?, asking)
     }))

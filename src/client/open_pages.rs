@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::protocol::{Handlers, LogLevel};
+use crate::schema::tree;
 use crate::schema::{ElicitationCompleteNotificationParams, method};
 use crate::sync::Mutex;
 
@@ -61,7 +62,7 @@ impl OpenPages {
         let pages = self.clone();
         let name = method::NOTIFICATIONS_ELICITATION_COMPLETE;
         handlers.notification(name, move |peer, notification| {
-            let params = serde_json::from_str(notification.params());
+            let params = tree::read(notification.params());
             match params {
                 Ok(ElicitationCompleteNotificationParams { elicitation_id, .. }) => {
                     if pages.remove(&elicitation_id) {

@@ -14,6 +14,7 @@ use super::link::Generation;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::RawResult;
 use crate::protocol::CallOptions;
+use crate::schema::tree;
 use crate::schema::{ResultType, demanded_pages, method};
 
 /// After so many rounds of questions a server gets no more answers.
@@ -185,7 +186,7 @@ impl Client {
             ResultType::Complete => over(false),
             ResultType::Task if method == method::TOOLS_CALL && self.takes_tasks() => over(true),
             ResultType::InputRequired if may_ask(method) => {
-                let asked = serde_json::from_str::<Asked>(result).map_err(|error| {
+                let asked = tree::read::<Asked>(result).map_err(|error| {
                     broken(format!(
                         "{}: the questions can't be read: {error}",
                         self.during(method)

@@ -28,6 +28,7 @@ use super::subscription::Event;
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::Notification;
 use crate::protocol::{CancelToken, Handlers, Peer, StartedCall};
+use crate::schema::tree;
 use crate::schema::{
     JsonObject, NotificationMetaObject, ServerCapabilities, SubscribeRequestParams,
     SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams,
@@ -304,7 +305,7 @@ impl Subscriptions {
     /// Runs on the reading thread.
     fn acknowledged(&self, notification: &Notification, number: u64) {
         let params: SubscriptionsAcknowledgedNotificationParams =
-            match serde_json::from_str(notification.params()) {
+            match tree::read(notification.params()) {
                 Ok(params) => params,
                 Err(_) => return,
             };
@@ -328,7 +329,7 @@ impl Subscriptions {
             #[serde(rename = "_meta", default)]
             meta: Option<NotificationMetaObject>,
         }
-        let params: Params = serde_json::from_str(notification.params()).unwrap_or_default();
+        let params: Params = tree::read(notification.params()).unwrap_or_default();
         let event = match (notification.method(), params.uri) {
             (method::NOTIFICATIONS_TOOLS_LIST_CHANGED, _) => Event::ToolsChanged,
             (method::NOTIFICATIONS_PROMPTS_LIST_CHANGED, _) => Event::PromptsChanged,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::json::{Extra, Number};
 use super::object::Form;
+use super::tree::Tree;
 use super::version::{FitTo, ProtocolVersion, keep_since};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
@@ -87,8 +88,8 @@ impl Form<Option<Vec<Role>>> for KnownRoles {
     fn read<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> std::result::Result<Option<Vec<Role>>, D::Error> {
-        let roles = Option::<Vec<serde_json::Value>>::deserialize(deserializer)?;
-        let known = |role: &serde_json::Value| Role::deserialize(role).ok();
+        let roles = Option::<Vec<Tree>>::deserialize(deserializer)?;
+        let known = |Tree(role): &Tree| Role::deserialize(role).ok();
         Ok(roles.map(|roles| roles.iter().filter_map(known).collect()))
     }
 }

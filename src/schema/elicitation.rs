@@ -11,6 +11,7 @@ use super::json::{Extra, JsonSchema, raw, read_raw};
 use super::meta::{MetaObject, RequestMetaObject};
 use super::primitive::ElicitSchema;
 use super::task::TaskMetadata;
+use super::tree::Tree;
 use super::version::{FitTo, ProtocolVersion, keep_since};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
@@ -294,7 +295,7 @@ impl ElicitResult {
     ///
     /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) with the first field that is none of these.
     pub fn check(&self) -> Result<()> {
-        let Some(content) = self.read::<Value>()?.filter(|_| self.is_accepted()) else {
+        let Some(Tree(content)) = self.read()?.filter(|_| self.is_accepted()) else {
             return Ok(());
         };
         let invalid = |text: String| Err(Error::new(ErrorKind::Invalid, text));

@@ -5,6 +5,7 @@
 use serde_json::Value;
 
 use super::elicitation::ElicitRequestURLParams;
+use super::tree::{self, Tree};
 use super::url::Url;
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result, RpcError};
 
@@ -124,7 +125,7 @@ impl URLElicitationRequiredError {
         if error.code != ErrorCode::URL_ELICITATION_REQUIRED {
             return None;
         }
-        let data: Self = serde_json::from_str(error.data.as_ref()?.get()).ok()?;
+        let data: Self = tree::read(error.data.as_ref()?.get()).ok()?;
         Self::new(data.elicitations).ok()
     }
 }
@@ -134,7 +135,7 @@ pub(crate) fn demanded_pages(error: &RpcError) -> Option<Vec<String>> {
     if error.code != ErrorCode::URL_ELICITATION_REQUIRED {
         return None;
     }
-    let data: Value = serde_json::from_str(error.data.as_ref()?.get()).ok()?;
+    let Tree(data) = tree::read(error.data.as_ref()?.get()).ok()?;
     let pages = data.get("elicitations")?.as_array()?;
     let id = |page: &Value| {
         let text = |name: &str| page.get(name).and_then(Value::as_str);

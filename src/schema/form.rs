@@ -11,10 +11,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::elicitation::{ElicitRequestFormParams, ElicitResult};
-use super::json::JsonObject;
+use super::json::read_raw;
 use super::primitive::{
     ElicitSchema, EnumOption, NumberSchema, PrimitiveSchemaDefinition, StringFormat, StringSchema,
 };
+use super::tree::Tree;
 use crate::error::{Error, ErrorKind, Excerpt, Quote, Result};
 
 impl ElicitRequestFormParams {
@@ -59,8 +60,10 @@ impl ElicitSchema {
     ///
     /// [`ErrorKind::Invalid`] with the field, what was expected and what came.
     pub fn check_content(&self, content: &RawValue) -> Result<()> {
-        let content: JsonObject = serde_json::from_str(content.get())
-            .map_err(|_| invalid("expected an object with a member for each field"))?;
+        let Tree(content) = read_raw("elicited content", content)?;
+        let Value::Object(content) = content else {
+            return Err(invalid("expected an object with a member for each field"));
+        };
         for name in &self.required {
             if !content.contains_key(name) {
                 return Err(invalid(format!("field '{}' is missing", Excerpt(name))));

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::object::Form;
+use super::tree;
 use crate::error::{Error, ErrorKind, Result};
 
 /// A JSON object of any content, `JSONObject` of the specification.
@@ -124,7 +125,7 @@ pub(super) fn raw(what: &str, value: &(impl Serialize + ?Sized)) -> Result<Box<R
 
 /// Reads raw JSON as a type of the caller's choice.
 pub(super) fn read_raw<T: DeserializeOwned>(what: &str, raw: &RawValue) -> Result<T> {
-    serde_json::from_str(raw.get()).map_err(|error| {
+    tree::read(raw.get()).map_err(|error| {
         Error::new(
             ErrorKind::Invalid,
             format!("{what} is not what was asked for: {error}"),

@@ -54,6 +54,7 @@ mod task;
 mod task_extension;
 mod tool;
 mod trace_context;
+pub(crate) mod tree;
 pub(crate) mod url;
 mod version;
 

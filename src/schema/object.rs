@@ -15,6 +15,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
 use super::json::Extra;
+use super::tree;
 use crate::jsonrpc::RequestId;
 
 /// Implements `Serialize` and `Deserialize` of a struct: its fields in the order in which they are written, with their names on the wire
@@ -151,15 +152,51 @@ pub(super) trait Member: Serialize + for<'a> Deserialize<'a> {
     fn is_absent(&self) -> bool {
         false
     }
+
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::deserialize(deserializer)
+    }
 }
 
-impl<T: Serialize + for<'a> Deserialize<'a>> Member for Option<T> {
+impl<T: Member> Member for Option<T> {
     fn absent() -> Option<Self> {
         Some(None)
     }
 
     fn is_absent(&self) -> bool {
         self.is_none()
+    }
+
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_option(Perhaps(PhantomData))
+    }
+}
+
+struct Perhaps<T>(PhantomData<T>);
+
+impl<'de, T: Member> Visitor<'de> for Perhaps<T> {
+    type Value = Option<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("option")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_none<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        T::read(deserializer).map(Some)
+    }
+}
+
+impl Member for Extra {
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        tree::read_object(deserializer)
     }
 }
 
@@ -170,7 +207,7 @@ macro_rules! required {
     };
 }
 
-required!(bool, u64, f64, String, Box<RawValue>, Extra, RequestId);
+required!(bool, u64, f64, String, Box<RawValue>, RequestId);
 
 impl<T: Serialize + for<'a> Deserialize<'a>> Member for Vec<T> {}
 impl<T: Serialize + for<'a> Deserialize<'a>> Member for BTreeMap<String, T> {}
@@ -186,7 +223,7 @@ pub(super) trait Form<T: Member> {
     }
 
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
-        T::deserialize(deserializer)
+        T::read(deserializer)
     }
 
     fn write<S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
@@ -294,9 +331,7 @@ pub(super) fn keep<'de, A: MapAccess<'de>>(
     name: Cow<'de, str>,
     members: &mut A,
 ) -> Result<(), A::Error> {
-    let value = members.next_value()?;
-    extra.insert(name.into_owned(), value);
-    Ok(())
+    tree::add(extra, name.into_owned(), members)
 }
 
 /// What was read to the place of a member.

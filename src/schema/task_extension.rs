@@ -47,6 +47,8 @@ pub struct DetailedTask {
     pub meta: Option<ResultMetaObject>,
 }
 
+required!(RpcError);
+
 members!(DetailedTask {
     result_type = "resultType",
     task_id = "taskId",

@@ -21,6 +21,7 @@ use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result, RpcError};
 use crate::jsonrpc::Request;
 use crate::protocol::LogLevel;
 use crate::schema::json::millis;
+use crate::schema::tree::{self, Tree};
 use crate::schema::{
     CallToolResult, ClientCapabilities, CreateMessageRequestParams, CreateMessageResult,
     ElicitRequestParams, ElicitResult, FitTo, InputRequest, InputRequests, InputRequiredResult,
@@ -160,7 +161,7 @@ impl Asker {
     /// What a state is good for: this server, principal, method, target and these arguments, however they are written.
     fn binding(&self, context: &Context) -> Vec<u8> {
         let text = self.arguments(context.request());
-        let arguments = serde_json::from_str::<serde_json::Value>(text).map_err(|_| text);
+        let arguments = tree::read(text).map(|Tree(value)| value).map_err(|_| text);
         let parts = (
             &context.server().info.name,
             context.method(),

@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use crate::error::{ErrorCode, RpcError};
 use crate::jsonrpc::members::Members;
+use crate::schema::tree;
 use crate::schema::{
     ClientCapabilities, Implementation, InitializeRequestParams, LoggingLevel, ProgressToken,
     ProtocolVersion, RequestMetaObject,
@@ -162,7 +163,7 @@ impl Conversation {
             return Ok(Ok((meta, Arc::clone(&known.terms))));
         }
         drop(latest);
-        let mut meta: RequestMetaObject = serde_json::from_str(text)?;
+        let mut meta: RequestMetaObject = tree::read(text)?;
         let is_modern = is_modern(Some(&meta));
         let terms = self.terms(Some(&mut meta), served);
         let meta = Arc::new(meta);

@@ -28,6 +28,7 @@ use crate::jsonrpc::Request;
 use crate::jsonrpc::members::read_beside;
 use crate::protocol::principal::Principal;
 use crate::protocol::{Handlers, LogLevel, Peer, Responder};
+use crate::schema::tree;
 use crate::schema::{
     DiscoverResult, EmptyResult, FitTo, InitializeRequestParams, InitializeResult, InputResponses,
     JsonObject, PaginatedRequestParams, PromptsCapability, ProtocolVersion, RequestMetaObject,
@@ -227,7 +228,7 @@ pub(super) fn send<T: Serialize>(answer: Result<T, RpcError>, responder: Respond
 }
 
 pub(super) fn read<T: DeserializeOwned>(request: &Request) -> Result<T, RpcError> {
-    serde_json::from_str(request.params()).map_err(|error| unfit(request, &error))
+    tree::read(request.params()).map_err(|error| unfit(request, &error))
 }
 
 fn unfit(request: &Request, error: &serde_json::Error) -> RpcError {

@@ -16,6 +16,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::RawResult;
 use crate::protocol::{LogLevel, OnTrigger};
 use crate::schema::json::from_bytes;
+use crate::schema::tree;
 use crate::schema::{
     ElicitRequestParams, FitTo, InputRequest, InputRequests, InputResponse, JsonObject,
     ProtocolVersion, RelatedTaskMetadata, TraceContext, meta_key, method,
@@ -149,7 +150,7 @@ fn read_response(question: &InputRequest, result: &str) -> Result<InputResponse>
         );
         Error::new(ErrorKind::Protocol, text).sent(true)
     };
-    let response = serde_json::from_str(result).map_err(|error| broken(&error))?;
+    let response = tree::read(result).map_err(|error| broken(&error))?;
     let kind = Asked::of(question).ok_or_else(|| broken(&"nobody knows the question"))?;
     check_answer(kind, &response).map_err(|error| broken(&error))?;
     Ok(response)

@@ -232,6 +232,10 @@ pub trait Control: Send + Sync + fmt::Debug {
 pub struct Limits {
     /// Longest message that is accepted, in bytes. Defaults to 16 MiB. A longer one is dropped: a request is answered with an error, a
     /// response fails its call with [`ErrorKind::Limit`](crate::ErrorKind::Limit), and the connection lives on.
+    ///
+    /// What is kept of a message as JSON trees, `_meta` and members that its type doesn't name, may take up to 64 MiB and four times its
+    /// length of memory. Beyond that it can't be read: a request gets *invalid params*, and a call fails with
+    /// [`ErrorKind::Protocol`](crate::ErrorKind::Protocol). Arguments, structured results and all that is given raw are no such trees.
     pub max_message_bytes: usize,
     /// How deep arrays and objects may be nested in a message. Defaults to 128. A deeper message is answered with an error.
     pub max_depth: usize,

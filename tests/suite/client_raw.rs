@@ -271,3 +271,34 @@ fn what_can_not_be_read_is_not_kept_by_who_reads_it() {
     });
     server.end();
 }
+
+// Promise 6: what is kept of a message as a tree is bounded.
+#[test]
+fn results_with_too_many_parts_are_refused_but_come_raw() {
+    for revision in BOTH {
+        let (transport, server) = script(move |server| {
+            open(server, revision);
+            let many = vec!["{\"\":0}"; 150_000].join(",");
+            let inside = format!("\"resultType\":\"complete\",\"_meta\":{{\"x\":[{many}]}}");
+            let text = format!("{{\"content\":[],{inside}}}");
+            for _ in 0..2 {
+                answer(server, "tools/call", &text);
+            }
+            answer(server, "tools/list", &format!("{{\"tools\":[],{inside}}}"));
+            server.expect_end();
+        });
+        let client = connect(asker(), transport).unwrap();
+        in_time(move || {
+            let error = client.call_tool("t", &json!({})).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Protocol, "{error}");
+            let text = error.to_string();
+            assert!(text.contains("too many parts: more than 64 MiB"), "{text}");
+            let raw = client.call_tool_raw("t", &json!({}), CallOptions::new());
+            assert!(raw.unwrap().len() > 1_000_000);
+            let error = client.list_tools().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Protocol, "{error}");
+            client.close();
+        });
+        server.end();
+    }
+}

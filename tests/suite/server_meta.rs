@@ -304,3 +304,64 @@ fn an_id_in_use_is_refused_without_disturbing_its_first_request() {
     assert_eq!(answer["result"]["content"][0]["text"], "done");
     client.expect_silence();
 }
+
+/// A member in which there is nothing but objects with one member each, which take a hundred times their text.
+fn many_objects(len: usize) -> String {
+    let count = len / 7;
+    format!("\"x\":[{}]", vec!["{\"\":0}"; count].join(","))
+}
+
+// Promise 6: what is kept of a message as a tree is bounded.
+#[test]
+fn members_with_too_many_parts_are_refused() {
+    let mut client = ScriptedClient::of(&server());
+    let meta = modern_meta().to_string();
+    let meta = meta.strip_prefix('{').unwrap();
+    let many = many_objects(1 << 20);
+    for (id, inside) in [
+        format!("\"_meta\":{{{many},{meta}"),
+        format!(
+            "\"_meta\":{{{}",
+            meta.replacen(
+                "Capabilities\":{",
+                &format!("Capabilities\":{{\"experimental\":{{{many}}},"),
+                1
+            )
+            .replacen(",}", "}", 1)
+        ),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let params = format!("{{{inside},\"name\":\"greet\",\"arguments\":{{\"name\":\"you\"}}}}");
+        for method in ["tools/call", "tools/list"] {
+            let text = format!(
+                "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\",\"params\":{params}}}"
+            );
+            let (answer, code) = client.refused(&text);
+            assert_eq!(code, -32602, "{answer}");
+            let message = answer["error"]["message"].as_str().unwrap();
+            assert!(
+                message.contains("too many parts: more than 64 MiB"),
+                "{message}"
+            );
+        }
+    }
+}
+
+#[test]
+fn members_with_tens_of_thousands_of_parts_are_not() {
+    let mut client = ScriptedClient::of(&server());
+    let objects: Value = serde_json::from_str(&format!("{{{}}}", many_objects(600 << 10))).unwrap();
+    let mut meta = modern_meta();
+    meta["x"] = objects["x"].clone();
+    let params = json!({ "name": "greet", "arguments": { "name": "you" }, "_meta": meta });
+    let answer = client.ask("tools/call", params);
+    assert!(answer["result"].is_object(), "{answer}");
+    // What is no tree is not counted.
+    let params = json!({ "name": "greet", "arguments": { "name": "you", "x": objects["x"] } });
+    let mut params = modern(params);
+    params["y"] = objects["x"].clone();
+    let answer = client.ask("tools/call", params);
+    assert!(answer["result"].is_object(), "{answer}");
+}

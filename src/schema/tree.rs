@@ -1,0 +1,269 @@
+//! JSON trees, which are kept of members that no type names, and what they may cost.
+//!
+//! A tree takes up to a hundred times the memory of its text: `{"":0}` is one object, with room for several members. A peer could so have
+//! gigabytes used for one message. What is read with [`read`] may take a few times its text in trees, and a good deal more than anybody
+//! has a use for; then it is an error.
+
+use std::cell::Cell;
+use std::fmt;
+use std::iter::once;
+
+use serde::de::value::MapDeserializer;
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+use super::json::JsonObject;
+
+/// What the trees of any text may take, in bytes, and how much more for each byte of the text.
+const ALWAYS: usize = 64 << 20;
+const FOR_EACH: usize = 4;
+/// Trees of such a text can't take more than that.
+const HARMLESS: usize = 512 << 10;
+
+/// About what the parts of a tree take, with what is lost beside them in memory.
+const VALUE: usize = size_of::<Value>();
+const ARRAY: usize = 4 * VALUE;
+const OBJECT: usize = 512;
+const MEMBER: usize = 128;
+const STRING: usize = 16;
+
+/// How numbers come where the crate is built to keep all of their digits.
+const NUMBER: &str = "$serde_json::private::Number";
+
+thread_local! {
+    /// What trees may still take; all there is where nothing is read that may be harmful.
+    static LEFT: Cell<usize> = const { Cell::new(usize::MAX) };
+}
+
+/// Reads what a peer has sent.
+pub(crate) fn read<'a, T: Deserialize<'a>>(text: &'a str) -> serde_json::Result<T> {
+    bounded(text.len(), || serde_json::from_str(text))
+}
+
+/// The same for what reads a text that is so long.
+pub(crate) fn bounded<T>(len: usize, read: impl FnOnce() -> T) -> T {
+    struct Outer(usize);
+
+    impl Drop for Outer {
+        fn drop(&mut self) {
+            LEFT.set(self.0);
+        }
+    }
+
+    let bound = ALWAYS.saturating_add(len.saturating_mul(FOR_EACH));
+    let _outer = (len > HARMLESS).then(|| Outer(LEFT.replace(bound)));
+    read()
+}
+
+fn is_bounded() -> bool {
+    LEFT.get() < usize::MAX
+}
+
+fn take<E: Error>(bytes: usize) -> Result<(), E> {
+    let left = LEFT.get().checked_sub(bytes).ok_or_else(|| {
+        E::custom(format_args!(
+            "_meta and unknown members have too many parts: more than {} MiB and {FOR_EACH} times the text",
+            ALWAYS >> 20
+        ))
+    })?;
+    LEFT.set(left);
+    Ok(())
+}
+
+/// What one member more of an object takes that has so many.
+fn take_member<E: Error>(count: usize, name: &str) -> Result<(), E> {
+    let object = if count == 0 { OBJECT } else { 0 };
+    take(object + MEMBER + STRING + name.len())
+}
+
+/// Reads the value of a member, and adds it to an object.
+pub(super) fn add<'de, A: MapAccess<'de>>(
+    object: &mut JsonObject,
+    name: String,
+    members: &mut A,
+) -> Result<(), A::Error> {
+    if is_bounded() {
+        take_member(object.len(), &name)?;
+    }
+    let Tree(value) = members.next_value()?;
+    object.insert(name, value);
+    Ok(())
+}
+
+/// An object with nothing but what is kept as a tree.
+pub(super) fn read_object<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<JsonObject, D::Error> {
+    if !is_bounded() {
+        return JsonObject::deserialize(deserializer);
+    }
+    struct Object;
+
+    impl<'de> Visitor<'de> for Object {
+        type Value = JsonObject;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a map")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<JsonObject, A::Error> {
+            let mut object = Map::new();
+            while let Some(name) = members.next_key()? {
+                add(&mut object, name, &mut members)?;
+            }
+            Ok(object)
+        }
+    }
+
+    deserializer.deserialize_map(Object)
+}
+
+/// A tree that is counted where that matters.
+pub(crate) struct Tree(pub(crate) Value);
+
+impl<'de> Deserialize<'de> for Tree {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if !is_bounded() {
+            return Value::deserialize(deserializer).map(Tree);
+        }
+        deserializer.deserialize_any(Counting).map(Tree)
+    }
+}
+
+/// Makes the same values as the crate does, of JSON.
+struct Counting;
+
+impl<'de> Visitor<'de> for Counting {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any valid JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Value, E> {
+        take(STRING + text.len())?;
+        Ok(Value::String(text.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Value, A::Error> {
+        let mut array = Vec::new();
+        while let Some(Tree(value)) = values.next_element()? {
+            take(if array.is_empty() { ARRAY } else { VALUE })?;
+            array.push(value);
+        }
+        Ok(Value::Array(array))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let mut object = Map::new();
+        while let Some(name) = members.next_key()? {
+            add(&mut object, name, &mut members)?;
+        }
+        if object.len() == 1
+            && let Some((name, Value::String(digits))) = object.iter().next()
+            && name == NUMBER
+        {
+            let member = once((name.as_str(), digits.as_str()));
+            return Value::deserialize(MapDeserializer::new(member));
+        }
+        Ok(Value::Object(object))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `part` again and again, in an array of that length.
+    fn array_of(part: &str, len: usize) -> String {
+        let count = len / (part.len() + 1);
+        format!("[{}]", vec![part; count].join(","))
+    }
+
+    const LONG: usize = HARMLESS + 1000;
+
+    #[test]
+    fn large_trees_are_read_as_small_ones_are() {
+        let parts = r#"null,true,-1,18446744073709551615,1.5,"é\n",[],{},[[1],{"a":{"b":[]},"a":2}],1e99,{"$serde_json::private::Number":"5"}"#;
+        let text = array_of(parts, LONG);
+        assert!(text.len() > HARMLESS);
+        let Tree(read) = super::read(&text).expect("JSON");
+        let expected: Value = serde_json::from_str(&text).expect("JSON");
+        assert!(read == expected);
+        let text = format!("{{\"a\":{text},\"b\":1}}");
+        let object = bounded(text.len(), || {
+            read_object(&mut serde_json::Deserializer::from_str(&text))
+        });
+        let expected: JsonObject = serde_json::from_str(&text).expect("JSON");
+        assert!(object.expect("JSON") == expected);
+        assert!(!is_bounded());
+    }
+
+    #[test]
+    fn trees_of_a_harmless_text_can_not_take_too_much() {
+        for part in [
+            "{\"\":0}",
+            "[0]",
+            "[[]]",
+            "\"\"",
+            "0",
+            "{\"\":{\"\":{\"\":[\"a\"]}}}",
+        ] {
+            let text = array_of(part, HARMLESS);
+            let tree = bounded(LONG, || serde_json::from_str::<Tree>(&text));
+            assert!(tree.is_ok(), "{part}");
+        }
+    }
+
+    #[test]
+    fn what_takes_too_much_is_refused() {
+        for (part, len) in [
+            ("{\"\":0}", 2 << 20),
+            ("[[0]]", 4 << 20),
+            ("\"a\"", 16 << 20),
+        ] {
+            let error = super::read::<Tree>(&array_of(part, len)).err().expect(part);
+            assert!(error.to_string().contains("too many parts"), "{error}");
+            assert!(!is_bounded());
+        }
+        // The same in one object, each member of which has a name of its own.
+        let members: Vec<String> = (0..1 << 20).map(|n| format!("\"{n:x}\":0")).collect();
+        let text = format!("{{{}}}", members.join(","));
+        assert!(super::read::<Tree>(&text).is_err());
+        assert!(bounded(text.len(), || {
+            read_object(&mut serde_json::Deserializer::from_str(&text)).is_err()
+        }));
+    }
+
+    #[test]
+    fn reasonable_ones_are_not() {
+        let table = r#"{"id":123456,"name":"some name","tags":["a","b"],"size":{"width":10.5}}"#;
+        for (part, len) in [
+            (table, 2 << 20),
+            ("1234567", 4 << 20),
+            ("\"some text here\"", 4 << 20),
+        ] {
+            assert!(super::read::<Tree>(&array_of(part, len)).is_ok(), "{part}");
+        }
+    }
+}
