@@ -314,11 +314,14 @@ impl RpcError {
 
     /// Whether its sender refused for want of room or time, and may not the next time.
     fn says_busy(&self) -> bool {
-        let data = self
-            .data
-            .as_ref()
-            .map(|data| serde_json::from_str::<Value>(data.get()));
-        data.is_some_and(|data| data.is_ok_and(|data| data["busy"] == true))
+        #[derive(Deserialize)]
+        struct Data<'a> {
+            #[serde(borrow)]
+            busy: &'a RawValue,
+        }
+        let Some(data) = &self.data else { return false };
+        let read = serde_json::from_str::<Data<'_>>(data.get());
+        data.get().starts_with('{') && read.is_ok_and(|data| data.busy.get() == "true")
     }
 
     /// Adds `data`.

@@ -6,7 +6,6 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::Client;
 use super::cache::Topic;
@@ -56,11 +55,8 @@ impl Mirrors {
         let (Some(mirrored), Some(arguments)) = (tools.get(tool), arguments) else {
             return Ok(());
         };
-        let Ok(Value::Object(arguments)) = serde_json::from_str(arguments) else {
-            return Ok(());
-        };
         for parameter in mirrored {
-            let text = match parameter.of(&arguments) {
+            let text = match parameter.of(arguments) {
                 Mirror::Absent => continue,
                 Mirror::Text(text) => text,
                 Mirror::Integer(integer) => integer.to_string(),

@@ -12,7 +12,7 @@ use super::super::conversation::unsupported_version;
 use crate::error::{ErrorCode, Excerpt, RpcError};
 use crate::jsonrpc::Request;
 use crate::jsonrpc::members::Members;
-use crate::schema::{JsonObject, ProtocolVersion, method};
+use crate::schema::{ProtocolVersion, method};
 use crate::transport::http::HttpRequest;
 use crate::transport::http::field::{self, Mirror, Mirrored};
 
@@ -133,13 +133,11 @@ fn compare_parameters(
     if mirrored.is_empty() {
         return Ok(());
     }
-    let arguments: JsonObject = arguments
-        .and_then(|arguments| serde_json::from_str(arguments).ok())
-        .unwrap_or_default();
+    let arguments = arguments.unwrap_or_default();
     for parameter in mirrored {
         let name = format!("{}{}", field::PARAM_PREFIX, parameter.field);
         let value = said(http, &name);
-        let expected = parameter.of(&arguments);
+        let expected = parameter.of(arguments);
         let agrees = match (&expected, &value) {
             (Mirror::Absent, None) => true,
             (_, Some(Some(value))) => expected.is_said_by(value),

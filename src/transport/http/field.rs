@@ -10,7 +10,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
+use crate::jsonrpc::members::Members;
 use crate::schema::json::MAX_INTEGER;
+use crate::schema::tree::{self, Tree};
 
 /// What stands before the name that a schema gives, in the name of the field.
 pub(crate) const PARAM_PREFIX: &str = "Mcp-Param-";
@@ -99,28 +101,35 @@ impl Mirrored {
         if !schema.contains(KEYWORD) && !schema.contains("\\u") {
             return Ok(Vec::new());
         }
-        let schema: Value = serde_json::from_str(schema).map_err(|error| error.to_string())?;
+        let Tree(schema) = tree::read(schema).map_err(|error| error.to_string())?;
         let mut all = Vec::new();
         collect(&schema, Some(&mut Vec::new()), &mut all)?;
         Ok(all)
     }
 
-    /// What this parameter has to say, given the arguments of a call.
-    pub(crate) fn of(&self, arguments: &Map<String, Value>) -> Mirror {
-        let mut path = self.path.iter();
-        let first = path.next().and_then(|name| arguments.get(name));
-        let found = path.fold(first, |value, name| value?.as_object()?.get(name));
-        match found {
-            None | Some(Value::Null) => Mirror::Absent,
-            Some(Value::String(text)) => Mirror::Text(text.clone()),
-            Some(Value::Bool(flag)) => Mirror::Text(flag.to_string()),
-            Some(Value::Number(number)) => match integer(number) {
+    /// What this parameter has to say, given the text of a call's arguments.
+    pub(crate) fn of(&self, arguments: &str) -> Mirror {
+        // Of members of one name the last one counts.
+        let found = self.path.iter().try_fold(arguments, |object, name| {
+            let members = Members::of(object).filter(|(key, _)| key == name);
+            members.map(|(_, value)| value).last()
+        });
+        let Some(text) = found else {
+            return Mirror::Absent;
+        };
+        if text.starts_with(['{', '[']) {
+            return Mirror::Impossible("it is neither a string nor an integer nor a boolean");
+        }
+        let no_integer = Mirror::Impossible("it is no integer within ±(2^53−1)");
+        match serde_json::from_str(text) {
+            Ok(Value::String(text)) => Mirror::Text(text),
+            Ok(Value::Bool(flag)) => Mirror::Text(flag.to_string()),
+            Ok(Value::Number(number)) => match integer(&number) {
                 Some(integer) if integer.unsigned_abs() <= MAX_INTEGER => Mirror::Integer(integer),
-                _ => Mirror::Impossible("it is no integer within ±(2^53−1)"),
+                _ => no_integer,
             },
-            Some(Value::Array(_) | Value::Object(_)) => {
-                Mirror::Impossible("it is neither a string nor an integer nor a boolean")
-            }
+            Ok(_) => Mirror::Absent,
+            Err(_) => no_integer,
         }
     }
 
@@ -398,7 +407,7 @@ mod tests {
         let schema = json!({"type": "object", "properties": {"a": {"type": "object", "properties": {
             "b": {"type": "integer", "x-mcp-header": "B"}}}}});
         let parameter = &Mirrored::in_schema(&schema.to_string()).expect("good")[0];
-        let of = |arguments: Value| parameter.of(arguments.as_object().expect("an object"));
+        let of = |arguments: Value| parameter.of(&arguments.to_string());
         for absent in [
             json!({}),
             json!({"a": {}}),
@@ -428,6 +437,9 @@ mod tests {
             let mirror = of(json!({"a": {"b": far}}));
             assert!(matches!(mirror, Mirror::Impossible(_)), "{far}: {mirror:?}");
         }
+        // Other arguments do not matter, and of two that have one name the last one counts.
+        let text = r#"{"a":{"b":"x"},"n":1e400,"s":"\ud800", "a" : {"c":[1,{}],"b" : 5 }}"#;
+        assert_eq!(parameter.of(text), Mirror::Integer(5));
         assert!(Mirror::Integer(42).is_said_by("42.0"));
         assert!(Mirror::Integer(42).is_said_by("42"));
         assert!(!Mirror::Integer(42).is_said_by("43"));
