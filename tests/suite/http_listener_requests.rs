@@ -409,6 +409,57 @@ fn a_body_that_stalls_or_dwindles_is_ended() {
     }
 }
 
+/// Promise 6: with all connections there may be, each with a large body of which a byte is missing, it would be many gigabytes.
+#[test]
+fn unfinished_bodies_are_bounded_together() {
+    let listener = listen_with(
+        limits(|limits| {
+            limits.max_workers = 2;
+            limits.max_body_bytes = 1 << 20;
+        }),
+        service(|request, response| say(&request, response)),
+    );
+    let begin = || {
+        let mut client = Client::to(&listener);
+        let head = format!(
+            "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n",
+            1 << 20
+        );
+        // A server that refuses may not read on.
+        _ = std::io::Write::write_all(&mut client.stream, head.as_bytes());
+        _ = std::io::Write::write_all(&mut client.stream, "x".repeat((1 << 20) - 1).as_bytes());
+        client
+    };
+    let mut unfinished: Vec<Client> = (0..10).map(|_| begin()).collect();
+    wait_until(|| listener.stats().refused >= 8, &listener);
+    // Small ones are served all the time.
+    Client::to(&listener).expect_service();
+    for client in &mut unfinished {
+        _ = std::io::Write::write_all(&mut client.stream, b"x");
+    }
+    let mut refused = 0;
+    for client in &mut unfinished {
+        let response = client.receive();
+        if response.status != 200 {
+            assert_eq!(response.status, 503);
+            assert!(response.body.contains("max_body_bytes"), "{response:?}");
+            client.expect_end();
+            refused += 1;
+        }
+    }
+    assert!((8..=10).contains(&refused), "{refused}");
+    drop(unfinished);
+    // All is given back, also of those that were refused or went away.
+    for _ in 0..5 {
+        let mut both = [begin(), begin()];
+        both[0].send("x");
+        assert_eq!(both[0].receive().status, 200);
+        let [_, gone] = both;
+        drop(gone);
+        wait_until(|| listener.stats().connections <= 1, &listener);
+    }
+}
+
 /// It is not the client's fault that nobody had time to read what it had sent.
 #[test]
 fn a_request_that_came_in_time_is_served_however_long_it_waits() {

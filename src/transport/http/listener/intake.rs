@@ -1,5 +1,7 @@
 //! What has come of a request so far.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::HttpLimits;
@@ -9,6 +11,9 @@ use crate::spare;
 
 /// How much is read at once.
 const ROOM: usize = 16 << 10;
+
+/// So much of an unfinished body counts for nothing: small requests are served whatever large ones there are.
+const SMALL: usize = 64 << 10;
 
 /// Collects the bytes of a connection until a request is whole. Bytes behind it, of the next one, stay.
 ///
@@ -28,6 +33,20 @@ pub(super) struct Intake {
     until: Option<Instant>,
     /// How much of the body has earned time already.
     counted: usize,
+    held: Option<Held>,
+}
+
+/// A share of the memory that all unfinished bodies may take.
+#[derive(Debug)]
+struct Held {
+    bytes: usize,
+    all: Arc<AtomicUsize>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
 }
 
 /// What comes next.
@@ -158,6 +177,30 @@ impl Intake {
         self.until
     }
 
+    /// Counts what has come of the body to `all` that have come of unfinished ones. Refused when they are more than all workers could have
+    /// in hand: there may be many more connections than those.
+    pub(super) fn hold(
+        &mut self,
+        all: &Arc<AtomicUsize>,
+        limits: &HttpLimits,
+    ) -> Result<(), Refusal> {
+        if self.body.len() <= SMALL {
+            return Ok(());
+        }
+        let held = self.held.get_or_insert_with(|| Held {
+            bytes: 0,
+            all: Arc::clone(all),
+        });
+        let more = self.body.len() - held.bytes;
+        let before = all.fetch_add(more, Ordering::Relaxed);
+        held.bytes += more;
+        if before + more > limits.max_workers.saturating_mul(limits.max_body_bytes) {
+            let text = "too many large requests come at once (max_workers, max_body_bytes): try again later";
+            return Err(Refusal::new(503, text));
+        }
+        Ok(())
+    }
+
     /// What a request that took too long is refused with.
     pub(super) fn lateness(&self) -> Refusal {
         let what = if self.head.is_some() { "body" } else { "head" };
@@ -170,6 +213,7 @@ impl Intake {
     /// The head of a whole request, the bytes that it refers to, and the body.
     pub(super) fn request(&mut self) -> Option<(&Head, &[u8], Vec<u8>)> {
         let body = std::mem::take(&mut self.body);
+        self.held = None;
         self.head
             .as_ref()
             .map(|head| (head, self.bytes.as_slice(), body))
@@ -179,7 +223,7 @@ impl Intake {
     pub(super) fn forget(&mut self) {
         self.bytes.drain(..self.used);
         (self.scanned, self.used, self.counted) = (0, 0, 0);
-        (self.head, self.until) = (None, None);
+        (self.head, self.until, self.held) = (None, None, None);
         self.chunks = Chunks::default();
     }
 

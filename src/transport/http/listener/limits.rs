@@ -20,7 +20,8 @@ pub struct HttpLimits {
     pub max_head_bytes: usize,
     /// How many header fields a request may have. Defaults to 64; more than 256 are never taken. More are answered with 431.
     pub max_fields: usize,
-    /// Longest body, in bytes and without its transfer coding. Defaults to 16 MiB. A longer one is answered with 413.
+    /// Longest body, in bytes and without its transfer coding. Defaults to 16 MiB. A longer one is answered with 413. Bodies that are not
+    /// whole yet may take so much for each of [`max_workers`](Self::max_workers) together; beyond that large ones are answered with 503.
     pub max_body_bytes: usize,
     /// How many bytes of a body that comes in pieces may wait for a client that does not read. Defaults to 256 KiB. One piece is always
     /// taken, whatever its size, and so is a whole response.

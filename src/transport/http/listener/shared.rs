@@ -33,6 +33,8 @@ pub(super) struct Shared {
     pub(super) rounds: Rounds,
     /// How many workers wait for one connection alone, in its read. It costs least, but they can't be woken for anything else.
     alone: AtomicUsize,
+    /// How many bytes have come of bodies that are not whole yet.
+    pub(super) unfinished: Arc<AtomicUsize>,
     /// All connections that are not over. No other lock is taken inside.
     table: Mutex<HashMap<usize, Arc<Conn>>>,
     /// What other threads have for the poller. No other lock is taken inside.
@@ -76,6 +78,7 @@ impl Shared {
             workers: Started::default(),
             rounds: Rounds::new(thread::available_parallelism().map_or(1, usize::from)),
             alone: AtomicUsize::new(0),
+            unfinished: Arc::default(),
             limits,
             poller,
             table: Mutex::default(),

@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use super::conn::{Conn, Turn};
 use super::crew::{Hands, Seat};
+use super::head::Refusal;
 use super::intake::{Intake, Next};
 use super::reply::Reply;
 use super::round::Round;
@@ -105,13 +106,13 @@ impl Worker<'_> {
                         return conn.stand_behind(&mut self.intake);
                     }
                 }
-                Ok(Next::Continue) if !conn.say_continue() => return conn.close(),
+                Ok(Next::Continue) if !conn.say_continue() => return self.close(conn),
                 Ok(Next::Continue | Next::More) => {
                     if !self.read(conn, std::mem::take(&mut is_fresh)) {
                         return;
                     }
                 }
-                Err(refusal) => return conn.refuse(&refusal),
+                Err(refusal) => return self.refuse(conn, &refusal),
             }
         }
     }
@@ -161,6 +162,17 @@ impl Worker<'_> {
         true
     }
 
+    fn refuse(&mut self, conn: &Conn, refusal: &Refusal) {
+        // It may be large, and this thread may wait for long.
+        self.intake.clear();
+        conn.refuse(refusal);
+    }
+
+    fn close(&mut self, conn: &Conn) {
+        self.intake.clear();
+        conn.close();
+    }
+
     /// Returns whether there is more to look at; otherwise the connection has been passed on.
     fn read(&mut self, conn: &Arc<Conn>, is_fresh: bool) -> bool {
         let (shared, intake) = (self.shared, &mut self.intake);
@@ -168,9 +180,14 @@ impl Worker<'_> {
             let now = Instant::now();
             let deadline = intake.deadline(now, &shared.limits);
             if deadline.is_some_and(|at| at <= now) {
-                conn.refuse(&intake.lateness());
+                let lateness = intake.lateness();
+                self.refuse(conn, &lateness);
                 return false;
             }
+        }
+        if let Err(refusal) = intake.hold(&shared.unfinished, &shared.limits) {
+            self.refuse(conn, &refusal);
+            return false;
         }
         let is_patient = !shared.crew.has_waiting() && !shared.is_closing();
         let begins = self.intake.is_empty();
@@ -187,7 +204,7 @@ impl Worker<'_> {
         match received {
             Ok(Some(count)) if count > 0 => return true,
             Ok(None) => conn.rest(&mut self.intake),
-            Ok(Some(_)) | Err(_) => conn.close(),
+            Ok(Some(_)) | Err(_) => self.close(conn),
         }
         false
     }
