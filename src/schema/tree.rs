@@ -207,9 +207,9 @@ mod tests {
         let parts = r#"null,true,-1,18446744073709551615,1.5,"é\n",[],{},[[1],{"a":{"b":[]},"a":2}],1e99,{"$serde_json::private::Number":"5"}"#;
         let text = array_of(parts, LONG);
         assert!(text.len() > HARMLESS);
-        let Tree(read) = super::read(&text).expect("JSON");
+        let Tree(found) = read(&text).expect("JSON");
         let expected: Value = serde_json::from_str(&text).expect("JSON");
-        assert!(read == expected);
+        assert!(found == expected);
         let text = format!("{{\"a\":{text},\"b\":1}}");
         let object = bounded(text.len(), || {
             read_object(&mut serde_json::Deserializer::from_str(&text))
@@ -242,14 +242,14 @@ mod tests {
             ("[[0]]", 4 << 20),
             ("\"a\"", 16 << 20),
         ] {
-            let error = super::read::<Tree>(&array_of(part, len)).err().expect(part);
+            let error = read::<Tree>(&array_of(part, len)).err().expect(part);
             assert!(error.to_string().contains("too many parts"), "{error}");
             assert!(!is_bounded());
         }
         // The same in one object, each member of which has a name of its own.
         let members: Vec<String> = (0..1 << 20).map(|n| format!("\"{n:x}\":0")).collect();
         let text = format!("{{{}}}", members.join(","));
-        assert!(super::read::<Tree>(&text).is_err());
+        assert!(read::<Tree>(&text).is_err());
         assert!(bounded(text.len(), || {
             read_object(&mut serde_json::Deserializer::from_str(&text)).is_err()
         }));
@@ -263,7 +263,7 @@ mod tests {
             ("1234567", 4 << 20),
             ("\"some text here\"", 4 << 20),
         ] {
-            assert!(super::read::<Tree>(&array_of(part, len)).is_ok(), "{part}");
+            assert!(read::<Tree>(&array_of(part, len)).is_ok(), "{part}");
         }
     }
 }
