@@ -7,6 +7,8 @@
 use std::error::Error;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -261,11 +263,21 @@ fn call(count: usize, message: &str) -> Result<(), Box<dyn Error>> {
 /// A client that calls a server that does next to nothing, over a socket.
 fn call_http(count: usize, answer: Vec<u8>) -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
-    let url = format!("http://{}/mcp", listener.local_addr()?);
-    let serving = thread::spawn(move || {
-        listener
-            .accept()
-            .and_then(|(client, _)| play(client, &answer))
+    let address = listener.local_addr()?;
+    let url = format!("http://{address}/mcp");
+    let is_over = Arc::new(AtomicBool::new(false));
+    let ends = Arc::clone(&is_over);
+    let serving = thread::spawn(move || -> io::Result<()> {
+        let mut next = described();
+        loop {
+            let (client, _) = listener.accept()?;
+            if ends.load(Ordering::SeqCst) {
+                return Ok(());
+            }
+            // On a busy machine the client gives a connection up whose stream doesn't end at once, and makes another one. What goes wrong
+            // here is a failure of its call.
+            _ = play(client, &mut next, &answer);
+        }
     });
     let client = Client::connect(Http::new(&url)?)?;
     let arguments = json!({ "message": "x".repeat(100) });
@@ -275,6 +287,8 @@ fn call_http(count: usize, answer: Vec<u8>) -> Result<(), Box<dyn Error>> {
         client.call_tool_with("echo", &arguments, options)?;
     }
     client.close();
+    is_over.store(true, Ordering::SeqCst);
+    drop(TcpStream::connect(address)?);
     assert!(
         told == 0 || told == 100 * count,
         "progress got lost: {told}"
@@ -282,22 +296,22 @@ fn call_http(count: usize, answer: Vec<u8>) -> Result<(), Box<dyn Error>> {
     Ok(serving.join().map_err(|_| "the server panicked")??)
 }
 
-/// Says what it is, and then the same to every request, with the request's id in the place of each `#`.
-fn play(client: TcpStream, answer: &[u8]) -> io::Result<()> {
+/// What the server is.
+fn described() -> Vec<u8> {
+    whole(
+        r#"{"jsonrpc":"2.0","id":#,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"serverInfo":{"name":"bare","version":"1"}}}"#,
+    )
+}
+
+/// Gives the next answer, and then the usual one to every request, with the request's id in the place of each `#`.
+fn play(client: TcpStream, next: &mut Vec<u8>, usual: &[u8]) -> io::Result<()> {
     client.set_nodelay(true)?;
     let (mut reader, mut writer) = (BufReader::new(client.try_clone()?), client);
-    let described = whole(
-        r#"{"jsonrpc":"2.0","id":#,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"serverInfo":{"name":"bare","version":"1"}}}"#,
-    );
-    let parts_of = |answer: &[u8]| -> Vec<Vec<u8>> {
-        let parts = answer.split(|byte| *byte == b'#');
-        parts.map(<[u8]>::to_vec).collect()
-    };
-    let (mut parts, usual) = (parts_of(&described), parts_of(answer));
     while let Some(id) = next_id(&mut reader)? {
         // Ids of one length make answers of one length.
+        let parts: Vec<&[u8]> = next.split(|byte| *byte == b'#').collect();
         writer.write_all(&parts.join(format!("{id:<ID$}").as_bytes()))?;
-        parts.clone_from(&usual);
+        usual.clone_into(next);
     }
     Ok(())
 }
