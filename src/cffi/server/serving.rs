@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::cffi::user::{Inside, is_inside};
+use crate::cffi::user::Inside;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::Connection;
 use crate::sync::{Condvar, Mutex};
@@ -245,8 +245,9 @@ impl Serving {
     }
 
     /// Whether this thread is in a callback of the server, or closes something that it serves.
+    #[cfg(feature = "http-server")]
     pub(super) fn is_inside(&self) -> bool {
-        is_inside(self.number)
+        crate::cffi::user::is_inside(self.number)
     }
 
     fn close_all(self: &Arc<Self>) {
