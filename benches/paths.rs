@@ -268,7 +268,7 @@ fn call_http(count: usize, answer: Vec<u8>) -> Result<(), Box<dyn Error>> {
     let is_over = Arc::new(AtomicBool::new(false));
     let ends = Arc::clone(&is_over);
     let serving = thread::spawn(move || -> io::Result<()> {
-        let mut next = described();
+        let (mut next, usual) = (parts_of(&described()), parts_of(&answer));
         loop {
             let (client, _) = listener.accept()?;
             if ends.load(Ordering::SeqCst) {
@@ -276,7 +276,7 @@ fn call_http(count: usize, answer: Vec<u8>) -> Result<(), Box<dyn Error>> {
             }
             // On a busy machine the client gives a connection up whose stream doesn't end at once, and makes another one. What goes wrong
             // here is a failure of its call.
-            _ = play(client, &mut next, &answer);
+            _ = play(client, &mut next, &usual);
         }
     });
     let client = Client::connect(Http::new(&url)?)?;
@@ -303,15 +303,20 @@ fn described() -> Vec<u8> {
     )
 }
 
-/// Gives the next answer, and then the usual one to every request, with the request's id in the place of each `#`.
-fn play(client: TcpStream, next: &mut Vec<u8>, usual: &[u8]) -> io::Result<()> {
+/// What stands around the places of the id.
+fn parts_of(answer: &[u8]) -> Vec<Vec<u8>> {
+    let parts = answer.split(|byte| *byte == b'#');
+    parts.map(<[u8]>::to_vec).collect()
+}
+
+/// Gives the next answer, and then the usual one to every request, with the request's id between the parts.
+fn play(client: TcpStream, next: &mut Vec<Vec<u8>>, usual: &Vec<Vec<u8>>) -> io::Result<()> {
     client.set_nodelay(true)?;
     let (mut reader, mut writer) = (BufReader::new(client.try_clone()?), client);
     while let Some(id) = next_id(&mut reader)? {
         // Ids of one length make answers of one length.
-        let parts: Vec<&[u8]> = next.split(|byte| *byte == b'#').collect();
-        writer.write_all(&parts.join(format!("{id:<ID$}").as_bytes()))?;
-        usual.clone_into(next);
+        writer.write_all(&next.join(format!("{id:<ID$}").as_bytes()))?;
+        next.clone_from(usual);
     }
     Ok(())
 }
