@@ -398,14 +398,19 @@ impl Link {
         self.admit(&access)?;
         let mut granted = self.server.grant(params.notifications);
         let mut wanted = Wanted::of(&granted);
-        let max = responder.core().limits().max_subscriptions;
-        // Guards are asked about no more than there is room for.
-        if self.audience.0.lock().weight_with(&wanted) > max {
-            return Err(too_many(max));
-        }
         if let Some(uris) = &mut granted.resource_subscriptions
             && !(self.server.guards.is_empty() && self.server.requirements.is_empty())
         {
+            // Guards are asked about no more than there is room for.
+            let max = responder.core().limits().max_subscriptions;
+            let mut state = self.audience.0.lock();
+            let cancelled = state.take_cancelled();
+            let has_room = state.weight_with(&wanted) <= max;
+            drop(state);
+            drop(cancelled);
+            if !has_room {
+                return Err(too_many(max));
+            }
             uris.retain(|uri| {
                 let resource = access.about(Primitive::Resource(uri));
                 let Err(error) = self.ask_guards(&resource) else {

@@ -480,6 +480,13 @@ fn guards_are_asked_about_no_more_addresses_than_there_is_room_for() {
     assert_eq!(asked.load(Ordering::SeqCst), 2);
     client.error("subscriptions/listen", json!({ "notifications": of(1) }));
     assert_eq!(asked.load(Ordering::SeqCst), 2);
+    // What was cancelled takes no room, also before anybody was told of it.
+    let mut last = json!("a");
+    for n in 0..200 {
+        client.notify("notifications/cancelled", json!({ "requestId": last }));
+        last = json!(n);
+        listen(&mut client, last.clone(), of(2));
+    }
 }
 
 #[test]
