@@ -121,6 +121,7 @@ impl Mirrored {
             return Mirror::Impossible("it is neither a string nor an integer nor a boolean");
         }
         let no_integer = Mirror::Impossible("it is no integer within ±(2^53−1)");
+        let no_text = Mirror::Impossible("it has half of a character in it");
         match serde_json::from_str(text) {
             Ok(Value::String(text)) => Mirror::Text(text),
             Ok(Value::Bool(flag)) => Mirror::Text(flag.to_string()),
@@ -129,6 +130,7 @@ impl Mirrored {
                 _ => no_integer,
             },
             Ok(_) => Mirror::Absent,
+            Err(_) if text.starts_with('"') => no_text,
             Err(_) => no_integer,
         }
     }
@@ -440,6 +442,12 @@ mod tests {
         // Other arguments do not matter, and of two that have one name the last one counts.
         let text = r#"{"a":{"b":"x"},"n":1e400,"s":"\ud800", "a" : {"c":[1,{}],"b" : 5 }}"#;
         assert_eq!(parameter.of(text), Mirror::Integer(5));
+        let of = |value: &str| parameter.of(&format!(r#"{{"a":{{"b":{value}}}}}"#));
+        assert_eq!(
+            of(r#""\ud800""#),
+            Mirror::Impossible("it has half of a character in it")
+        );
+        assert!(matches!(of("1e400"), Mirror::Impossible(why) if why.contains("integer")));
         assert!(Mirror::Integer(42).is_said_by("42.0"));
         assert!(Mirror::Integer(42).is_said_by("42"));
         assert!(!Mirror::Integer(42).is_said_by("43"));
