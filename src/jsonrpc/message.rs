@@ -7,6 +7,7 @@ use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::envelope::Envelope;
+use super::find::find;
 use super::id::RequestId;
 use super::members::{Members, Places};
 use super::skim::Skim;
@@ -332,7 +333,7 @@ fn read_method(text: &str, place: &Range<usize>) -> Option<Method> {
         return None;
     }
     // It is JSON, so nothing else can be special.
-    if text.as_bytes()[name.clone()].contains(&b'\\') {
+    if find(b'\\', &text.as_bytes()[name.clone()]).is_some() {
         let method: Option<Box<str>> = serde_json::from_str(written).ok();
         return method.map(Method::Decoded);
     }

@@ -104,7 +104,12 @@ impl EventReader {
                 piece = &piece[1..];
                 continue;
             }
-            let Some(end) = memchr::memchr2(b'\r', b'\n', piece) else {
+            // Every other line is empty.
+            let end = match piece[0] {
+                b'\r' | b'\n' => Some(0),
+                _ => memchr::memchr2(b'\r', b'\n', piece),
+            };
+            let Some(end) = end else {
                 self.keep(piece);
                 break;
             };
@@ -149,9 +154,13 @@ impl EventReader {
         if text.is_empty() {
             return self.end_event();
         }
-        let (field, value) = match memchr::memchr(b':', text) {
-            Some(at) => (&text[..at], &text[at + 1..]),
-            None => (text, &[][..]),
+        // Nearly all that comes is data.
+        let (field, value) = match text.strip_prefix(b"data:") {
+            Some(value) => (&b"data"[..], value),
+            None => match memchr::memchr(b':', text) {
+                Some(at) => (&text[..at], &text[at + 1..]),
+                None => (text, &[][..]),
+            },
         };
         self.field(field, value.strip_prefix(b" ").unwrap_or(value), whole);
         None
