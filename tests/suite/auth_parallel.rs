@@ -28,7 +28,7 @@ fn operations_get_their_scopes_however_many_others_need_some() {
     let oauth = OAuth::login(Visitor::new(REDIRECT, move |login: &Login<'_>| {
         if logins.fetch_add(1, Ordering::SeqCst) == 1 {
             wait_until("all are refused", || {
-                own.mcp.seen_asking("tools/call").len() == TOOLS.len()
+                own.mcp.seen_asking("tools/call").len() >= TOOLS.len()
             });
         }
         Ok(Secret::new(follow(login.url())))
@@ -56,8 +56,9 @@ fn scopes_that_another_operation_is_refused_are_not_held_against_this_one() {
     let own = Arc::clone(&world);
     let oauth = OAuth::login(Visitor::new(REDIRECT, move |login: &Login<'_>| {
         if asks_for(login, "admin") {
+            // The other one may have been sent again by then.
             wait_until("both are refused", || {
-                own.mcp.seen_asking("tools/call").len() == 2
+                own.mcp.seen_asking("tools/call").len() >= 2
             });
             return Err(Error::new(ErrorKind::State, "the window was closed"));
         }
@@ -84,7 +85,7 @@ fn calls_whose_token_is_refused_count_as_one_login() {
     let oauth = OAuth::login(Visitor::new(REDIRECT, move |login: &Login<'_>| {
         if logins.fetch_add(1, Ordering::SeqCst) == 2 {
             wait_until("all are refused", || {
-                own.mcp.seen_asking("tools/call").len() == 2 + CALLS
+                own.mcp.seen_asking("tools/call").len() >= 2 + CALLS
             });
         }
         Ok(Secret::new(follow(login.url())))
