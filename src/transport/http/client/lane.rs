@@ -1,23 +1,23 @@
 //! Lanes: each carries one exchange at a time, so that ending one ends nothing else.
 //!
-//! A lane is an HTTP agent with one kept connection. An exchange takes one from the free list; it goes back when the body was read to its
-//! end. To end an exchange from another thread its lane is shut down, which a blocked read notices at once, and the lane is forgotten.
+//! A lane is a kept connection. An exchange takes one from the free list; it goes back when the body was read to its end. To end an exchange
+//! from another thread its lane is shut down, which a blocked read notices at once, and the lane is forgotten.
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::io::{self, Read};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::io;
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
-use ureq::http::{HeaderValue, Method, Request, Response, Uri};
+use ureq::config::Config;
+use ureq::http::{HeaderValue, Method, Request, Response, Uri, header};
 #[cfg(feature = "tls")]
 use ureq::tls::TlsConfig;
-use ureq::unversioned::transport::{Connector, DefaultConnector};
-use ureq::{Agent, AsSendBody, Body, Proxy, SendBody};
+use ureq::unversioned::transport::ShutdownHandle;
+use ureq::{Agent, Error, Proxy};
 
-use super::gather::Gathering;
-use super::lookup::{Dialing, Later};
+use super::exchange::Line;
+use super::lookup::Dialing;
 #[cfg(feature = "tls")]
 use super::tls;
 use crate::transport::clock::about_now;
@@ -31,6 +31,8 @@ const IDLE: Duration = Duration::from_secs(4);
 const LOOKUP_FAILED: &str = "failed to lookup address information";
 /// Of each buffer of a connection.
 const BUFFER: usize = 16 << 10;
+/// Who we are, to servers and proxies.
+pub(super) const USER_AGENT: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
 
 /// How lanes reach the server.
 #[derive(Clone)]
@@ -43,45 +45,89 @@ pub(super) struct Route {
 
 /// Why a request has no response.
 pub(super) struct Failed {
-    pub(super) error: ureq::Error,
+    pub(super) error: Error,
     /// Whether the request can have had an effect.
     pub(super) sent: bool,
 }
 
 pub(super) struct Lanes {
-    /// The one that was used last stands last; and when that was.
-    free: Mutex<VecDeque<(Lane, Instant)>>,
-    route: Route,
-    connector: Arc<DefaultConnector>,
+    /// The one that was used last stands last; and when that was. Each is large, and handed on often.
+    free: Mutex<VecDeque<(Box<Lane>, Instant)>>,
+    connect_timeout: Duration,
+    dialing: Arc<Dialing>,
 }
 
 pub(super) struct Lane {
-    agent: Agent,
-    /// Whether something of the current request has left.
-    has_sent: Arc<AtomicBool>,
+    pub(super) line: Line,
+    brake: Arc<Brake>,
     pub(super) buffer: Vec<u8>,
+}
+
+/// What ends the exchange on a lane.
+///
+/// Once it was pulled, nobody gets a connection for the lane any more: both happens under the lock.
+#[derive(Default)]
+struct Brake(Mutex<Held>);
+
+#[derive(Default)]
+struct Held {
+    was_pulled: bool,
+    connection: Option<Weak<dyn ShutdownHandle>>,
+}
+
+impl Brake {
+    fn hold(&self, connection: Weak<dyn ShutdownHandle>) -> Result<(), Error> {
+        let mut held = lock(&self.0);
+        if held.was_pulled {
+            return Err(io::Error::from(io::ErrorKind::NotConnected).into());
+        }
+        held.connection = Some(connection);
+        Ok(())
+    }
+
+    fn pull(&self) {
+        let mut held = lock(&self.0);
+        held.was_pulled = true;
+        let connection = held.connection.take();
+        drop(held);
+        if let Some(connection) = connection.and_then(|connection| connection.upgrade()) {
+            connection.shutdown();
+        }
+    }
 }
 
 impl Lanes {
     pub(super) fn new(route: Route) -> Self {
+        let connect_timeout = route.connect_timeout;
         Self {
             free: Mutex::default(),
-            route,
-            connector: Arc::default(),
+            connect_timeout,
+            dialing: Arc::new(Dialing::new(route.config())),
         }
     }
 
-    pub(super) fn take(&self) -> Lane {
+    pub(super) fn take(&self) -> Box<Lane> {
         let last = lock(&self.free).pop_back();
-        last.map_or_else(|| self.build(), |(lane, _)| lane)
+        let Some((mut lane, since)) = last else {
+            return Box::new(Lane {
+                line: Line::default(),
+                brake: Arc::default(),
+                buffer: vec![0; BUFFER],
+            });
+        };
+        if about_now().saturating_duration_since(since) > IDLE {
+            lane.line.close();
+        }
+        lane
     }
 
     /// The last exchange was read to its end: another one may follow. What was not needed for long is let go of meanwhile.
-    pub(super) fn put(&self, lane: Lane) {
+    pub(super) fn put(&self, lane: Box<Lane>) {
         let now = about_now();
         let mut free = lock(&self.free);
         free.push_back((lane, now));
-        let is_old = |(_, since): &(Lane, Instant)| now.saturating_duration_since(*since) > IDLE;
+        let is_old =
+            |(_, since): &(Box<Lane>, Instant)| now.saturating_duration_since(*since) > IDLE;
         let has_surplus = free.len() > KEPT || free.front().is_some_and(is_old);
         let surplus = if has_surplus { free.pop_front() } else { None };
         drop(free);
@@ -93,106 +139,71 @@ impl Lanes {
         drop(free);
     }
 
-    fn build(&self) -> Lane {
-        let config = Agent::config_builder()
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .proxy(self.route.proxy.clone())
-            .no_delay(true)
-            .accept_encoding("")
-            .user_agent(concat!(
-                env!("CARGO_PKG_NAME"),
-                "/",
-                env!("CARGO_PKG_VERSION")
-            ))
-            .input_buffer_size(BUFFER)
-            .output_buffer_size(BUFFER)
-            .max_response_header_size(64 << 10)
-            .max_idle_connections(1)
-            .max_idle_connections_per_host(1)
-            .max_idle_age(IDLE)
-            .timeout_connect(Some(self.route.connect_timeout));
-        #[cfg(feature = "tls")]
-        let config = config.tls_config(self.route.tls.clone());
-        let has_sent = Arc::default();
-        let connector = Dialing::new(&self.connector).chain(Gathering {
-            has_sent: Arc::clone(&has_sent),
-            has_proxy: self.route.proxy.is_some(),
-        });
-        Lane {
-            agent: Agent::with_parts(config.build(), connector, Later),
-            has_sent,
-            buffer: vec![0; BUFFER],
-        }
-    }
-
     /// Sends a request on a lane and waits for the head of the response. Connecting may take until `deadline`, at most as long as is set.
     pub(super) fn run(
         &self,
-        lane: &Lane,
+        lane: &mut Lane,
         request: Request<&[u8]>,
         deadline: Option<Instant>,
-    ) -> Result<Response<Body>, Failed> {
+    ) -> Result<Response<()>, Failed> {
         let (mut head, text) = request.into_parts();
-        if head.method != Method::POST {
-            let done = self.carry(lane, Request::from_parts(head, ()), deadline);
-            return done.map_err(|error| Failed {
-                sent: !is_before_sending(&error),
-                error,
-            });
+        let is_post = head.method == Method::POST;
+        if is_post {
+            let len = HeaderValue::from(text.len());
+            head.headers.insert(header::CONTENT_LENGTH, len);
         }
-        head.headers
-            .insert("content-length", HeaderValue::from(text.len()));
-        let mut text = Text {
-            rest: text,
-            is_taken: false,
-        };
-        let body = SendBody::from_reader(&mut text);
-        lane.has_sent.store(false, Ordering::Relaxed);
-        let done = self.carry(lane, Request::from_parts(head, body), deadline);
+        let mut has_sent = false;
+        let connected = self.connect(lane, &head.uri, deadline);
+        let done = connected.and_then(|()| {
+            let request = Request::from_parts(head, ());
+            lane.line.ask(request, text, &mut has_sent)
+        });
         done.map_err(|error| Failed {
-            // Without its body a request is none.
-            sent: text.is_taken && lane.has_sent.load(Ordering::Relaxed) && !is_refused(&error),
+            sent: match is_post {
+                // Without its body a request is none.
+                true => has_sent && !is_refused(&error),
+                false => !is_before_sending(&error),
+            },
             error,
         })
     }
 
-    fn carry(
-        &self,
-        lane: &Lane,
-        request: Request<impl AsSendBody>,
-        deadline: Option<Instant>,
-    ) -> Result<Response<Body>, ureq::Error> {
+    /// Sees to it that a lane leads to the server.
+    fn connect(&self, lane: &mut Lane, uri: &Uri, deadline: Option<Instant>) -> Result<(), Error> {
+        if lane.line.is_open() {
+            return Ok(());
+        }
+        lane.line.close();
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         // A little later: whose time has passed then is clear.
-        let span = left.map(|left| left + Duration::from_millis(5));
-        let Some(span) = span.filter(|span| *span < self.route.connect_timeout) else {
-            return lane.agent.run(request);
-        };
-        let request = lane.agent.configure_request(request);
-        lane.agent.run(request.timeout_connect(Some(span)).build())
+        let left = left.map(|left| left + Duration::from_millis(5));
+        let span = left.map_or(self.connect_timeout, |left| left.min(self.connect_timeout));
+        let brake = Arc::clone(&lane.brake);
+        let hold = Arc::new(move |connection| brake.hold(connection));
+        lane.line.lead_by(self.dialing.dial(uri, span, hold)?);
+        Ok(())
     }
 }
 
-/// The body of a request, which is taken when there is a connection and the head has been sent.
-struct Text<'a> {
-    rest: &'a [u8],
-    is_taken: bool,
-}
-
-impl Read for Text<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.is_taken = true;
-        self.rest.read(buffer)
+impl Route {
+    fn config(self) -> Config {
+        let config = Agent::config_builder()
+            .proxy(self.proxy)
+            .no_delay(true)
+            .user_agent(USER_AGENT)
+            .input_buffer_size(BUFFER)
+            .output_buffer_size(BUFFER);
+        #[cfg(feature = "tls")]
+        let config = config.tls_config(self.tls);
+        config.build()
     }
 }
 
 impl Lane {
     /// What ends the exchange on this lane from another thread.
     pub(super) fn brake(&self) -> impl FnOnce() + Send + 'static {
-        let agent = self.agent.clone();
-        move || agent.shutdown()
+        let brake = Arc::clone(&self.brake);
+        move || brake.pull()
     }
 }
 
@@ -219,18 +230,18 @@ pub(super) fn is_same_origin(one: &Uri, other: &Uri) -> bool {
 }
 
 /// Whether the server refused the connection before it read anything.
-fn is_refused(error: &ureq::Error) -> bool {
+fn is_refused(error: &Error) -> bool {
     match error {
         #[cfg(feature = "tls")]
-        ureq::Error::Io(error) => matches!(tls::fault(error), Some(tls::Fault::Refused(_))),
+        Error::Io(error) => matches!(tls::fault(error), Some(tls::Fault::Refused(_))),
         _ => false,
     }
 }
 
 /// Whether a request without a body can't have been sent when this went wrong.
-fn is_before_sending(error: &ureq::Error) -> bool {
-    use std::io::ErrorKind as Io;
-    use ureq::{Error, Timeout};
+fn is_before_sending(error: &Error) -> bool {
+    use io::ErrorKind as Io;
+    use ureq::Timeout;
     match error {
         Error::HostNotFound
         | Error::ConnectionFailed

@@ -1,55 +1,75 @@
-//! Names are looked up when a connection is made.
-//!
-//! The agent asks its resolver for each request, also for one that goes by a connection that is kept. For a name that would be a question to the
-//! system each time, and a thread, since only so it can be given up. So the resolver knows nothing, and what connects asks.
+//! Making connections: looking up names, and getting through proxies.
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::time;
 
 use ureq::config::Config;
 use ureq::http::Uri;
+use ureq::http::uri::Scheme;
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::time::{Duration, Instant};
 use ureq::unversioned::transport::{
-    ConnectionDetails, Connector, DefaultConnector, NextTimeout, Transport,
+    ConnectionDetails, Connector as _, DefaultConnector, NextTimeout, ShutdownHandle, Transport,
 };
 use ureq::{Error, Timeout};
 
-/// The agent's resolver.
-#[derive(Debug)]
-pub(super) struct Later;
+/// What is told of a connection before anything travels by it: how it can be shut down.
+pub(super) type Hold = dyn Fn(Weak<dyn ShutdownHandle>) -> Result<(), Error> + Send + Sync;
 
-impl Resolver for Later {
-    fn resolve(&self, _: &Uri, _: &Config, _: NextTimeout) -> Result<ResolvedSocketAddrs, Error> {
-        Ok(self.empty())
-    }
-}
-
-/// Looks up whom to connect to, and connects. The first one of a chain.
-#[derive(Debug)]
+/// Looks up whom to connect to, and connects.
 pub(super) struct Dialing<R = DefaultResolver> {
+    config: Config,
     names: R,
-    /// For all lanes of a client: they share what they know for encryption, such as a session to go on with.
-    connector: Arc<DefaultConnector>,
+    /// For all connections: they share what they know for encryption, such as a session to go on with.
+    connector: DefaultConnector,
 }
 
 impl Dialing {
-    pub(super) fn new(connector: &Arc<DefaultConnector>) -> Self {
+    pub(super) fn new(config: Config) -> Self {
         Self {
+            config,
             names: DefaultResolver::default(),
-            connector: Arc::clone(connector),
+            connector: DefaultConnector::default(),
         }
     }
 }
 
-impl<R: Resolver> Connector for Dialing<R> {
-    type Out = Box<dyn Transport>;
+impl<R: Resolver> Dialing<R> {
+    /// Connects to a server, within so much time.
+    pub(super) fn dial(
+        self: &Arc<Self>,
+        uri: &Uri,
+        within: time::Duration,
+        hold: Arc<Hold>,
+    ) -> Result<Box<dyn Transport>, Error> {
+        // The way to a proxy.
+        let dialing = Arc::clone(self);
+        let run_connector =
+            Arc::new(move |details: &ConnectionDetails<'_>| dialing.connect(details));
+        let connection = self.connect(&ConnectionDetails {
+            uri,
+            addrs: self.names.empty(),
+            config: &self.config,
+            request_level: false,
+            resolver: &self.names,
+            now: Instant::now(),
+            timeout: NextTimeout {
+                after: within.into(),
+                reason: Timeout::Connect,
+                ..NextTimeout::default()
+            },
+            current_time: Arc::new(Instant::now),
+            run_connector,
+            register_shutdown: hold,
+        })?;
+        if uri.scheme() == Some(&Scheme::HTTPS) && !connection.is_tls() {
+            return Err(Error::TlsRequired);
+        }
+        Ok(connection)
+    }
 
-    fn connect(
-        &self,
-        details: &ConnectionDetails<'_>,
-        chained: Option<()>,
-    ) -> Result<Option<Self::Out>, Error> {
+    fn connect(&self, details: &ConnectionDetails<'_>) -> Result<Box<dyn Transport>, Error> {
         // Behind a proxy names are its business, mostly. The way to it is made by the same chain, once its own name was looked up.
         let is_ours = details
             .config
@@ -78,16 +98,15 @@ impl<R: Resolver> Connector for Dialing<R> {
             uri: details.uri,
             config: details.config,
             request_level: details.request_level,
-            resolver: &self.names,
+            resolver: details.resolver,
             current_time: details.current_time.clone(),
             run_connector: details.run_connector.clone(),
             register_shutdown: details.register_shutdown.clone(),
         };
-        self.connector.connect(&details, chained)
+        let connection = self.connector.connect(&details, None)?;
+        connection.ok_or(Error::ConnectionFailed)
     }
-}
 
-impl<R: Resolver> Dialing<R> {
     fn look_up(&self, details: &ConnectionDetails<'_>) -> Result<ResolvedSocketAddrs, Error> {
         let host = details.uri.host().unwrap_or_default();
         let is_name = host.trim_matches(['[', ']']).parse::<IpAddr>().is_err();
@@ -108,10 +127,8 @@ impl<R: Resolver> Dialing<R> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read, Write};
     use std::net::{SocketAddr, TcpListener};
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::time;
 
     use ureq::Agent;
 
@@ -140,54 +157,41 @@ mod tests {
         }
     }
 
-    /// An agent whose names lead to a server that answers `requests` of them on one connection, and how often it asks for one.
-    fn agent(requests: usize, hurries: bool) -> (Agent, Arc<AtomicUsize>, SocketAddr) {
+    /// Connects to a listener by this URL, whose name leads to it.
+    fn check(url: impl FnOnce(SocketAddr) -> String, hurries: bool) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("bound");
-        std::thread::spawn(move || {
-            let (mut stream, _) = listener.accept().expect("a client");
-            let mut buffer = [0; 4096];
-            for _ in 0..requests {
-                assert_ne!(stream.read(&mut buffer).expect("a request"), 0);
-                let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
-                stream.write_all(answer).expect("it listens");
-            }
-        });
         let asked = Arc::new(AtomicUsize::new(0));
-        let names = One {
-            address,
-            asked: Arc::clone(&asked),
-            hurries,
-        };
-        let dialing = Dialing {
-            names,
-            connector: Arc::default(),
-        };
-        let config = Agent::config_builder()
-            .proxy(None)
-            .timeout_connect(Some(time::Duration::from_secs(30)))
-            .build();
-        (Agent::with_parts(config, dialing, Later), asked, address)
+        let dialing = Arc::new(Dialing {
+            config: Agent::config_builder().proxy(None).build(),
+            names: One {
+                address,
+                asked: Arc::clone(&asked),
+                hurries,
+            },
+            connector: DefaultConnector::default(),
+        });
+        let uri = url(address).parse().expect("a URL");
+        let held = Arc::new(AtomicUsize::new(0));
+        let holds = Arc::clone(&held);
+        let hold = Arc::new(move |_| {
+            holds.fetch_add(1, Ordering::SeqCst);
+            Ok(())
+        });
+        let connection = dialing.dial(&uri, time::Duration::from_secs(30), hold);
+        assert!(connection.expect("connected").is_open());
+        listener.accept().expect("somebody came");
+        let times = |count: &AtomicUsize| count.load(Ordering::SeqCst);
+        assert_eq!((times(&asked), times(&held)), (1, 1));
     }
 
     #[test]
-    fn a_name_is_looked_up_once_for_a_connection() {
-        let (agent, asked, _) = agent(3, true);
-        for _ in 0..3 {
-            let answer = agent.get("http://some.where.test/").call();
-            let text = answer.expect("answered").body_mut().read_to_string();
-            assert_eq!(text.expect("a text"), "ok");
-        }
-        assert_eq!(asked.load(Ordering::SeqCst), 1);
+    fn a_name_is_looked_up_in_time() {
+        check(|_| "http://some.where.test/".to_owned(), true);
     }
 
     #[test]
     fn looking_up_an_address_takes_no_time() {
-        let (agent, asked, address) = agent(1, false);
-        agent
-            .get(format!("http://{address}/"))
-            .call()
-            .expect("answered");
-        assert_eq!(asked.load(Ordering::SeqCst), 1);
+        check(|address| format!("http://{address}/"), false);
     }
 }

@@ -10,6 +10,8 @@
 //!  refusal      what went wrong, in words
 //!  tls          whom to trust over HTTPS
 //!  lane         one HTTP connection for one exchange at a time
+//!  lookup       making connections
+//!  exchange     one request and its response by a connection
 //!  watch        one thread that ends exchanges whose time has come
 //! ```
 //!
@@ -19,7 +21,7 @@
 //! Spec: Transports, "Streamable HTTP" (2025-03-26 and later), "HTTP with SSE" (2024-11-05).
 
 mod credentials;
-mod gather;
+mod exchange;
 mod lane;
 mod lookup;
 mod refusal;

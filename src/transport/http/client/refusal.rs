@@ -3,7 +3,6 @@
 use std::io::{self, Read as _};
 use std::sync::Arc;
 
-use ureq::Body;
 use ureq::http::{HeaderMap, Response};
 
 use super::lane::{Failed, Lane};
@@ -24,20 +23,19 @@ impl Wire {
     /// What a response that is no success says, and its header fields.
     pub(super) fn refusal(
         &self,
-        lane: Lane,
+        mut lane: Box<Lane>,
         ticket: &Arc<Ticket>,
-        response: Response<Body>,
+        response: Response<()>,
         credentials: &Credentials,
     ) -> (Error, HeaderMap) {
-        let (head, body) = response.into_parts();
+        let (head, ()) = response.into_parts();
         let status = head.status.as_u16();
         let field = |name: &str| {
             let value = head.headers.get(name).and_then(|value| value.to_str().ok());
             value.map(|value| self.redact(value, credentials))
         };
         let mut text = Vec::new();
-        let mut reader = body.into_reader().take(MAX_REFUSAL);
-        let read = reader.read_to_end(&mut text);
+        let read = (&mut lane.line).take(MAX_REFUSAL).read_to_end(&mut text);
         if ticket.release() && read.is_ok() && (text.len() as u64) < MAX_REFUSAL {
             self.lanes.put(lane);
         }

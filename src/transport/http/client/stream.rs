@@ -1,6 +1,6 @@
 //! Event streams: up to the response of a call, beside all calls, and the one stream of the first transport.
 
-use std::io::Read;
+use std::io::Read as _;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -40,9 +40,10 @@ impl Wire {
         take: &mut dyn FnMut(Item) -> ControlFlow<()>,
     ) -> End {
         loop {
-            let piece = match answer.body.read(&mut answer.lane.buffer) {
+            let lane = &mut answer.lane;
+            let piece = match lane.line.read(&mut lane.buffer) {
                 Ok(0) => return End::Over(None),
-                Ok(len) => &answer.lane.buffer[..len],
+                Ok(len) => &lane.buffer[..len],
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
                 Err(error) => {
                     return End::Over(Some(self.broken_off(error, ticket, watched)));
@@ -80,7 +81,7 @@ impl Wire {
             });
             let why = match end {
                 End::Enough => {
-                    self.finish(answer.lane, answer.body, ticket);
+                    self.finish(answer.lane, ticket);
                     return Ok(Carried::Answered);
                 }
                 End::Over(why) => why,

@@ -1,7 +1,7 @@
 //! What is sent with which header fields, and what the answer means.
 
 use std::fmt;
-use std::io::Read;
+use std::io::Read as _;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,9 +10,8 @@ use std::time::{Duration, Instant};
 use ureq::http::{
     HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, header,
 };
-use ureq::{Body, BodyReader};
 
-use super::lane::{Lane, Lanes, Route, is_same_origin};
+use super::lane::{Lane, Lanes, Route, USER_AGENT, is_same_origin};
 use super::watch::{Watch, Watched};
 use super::{Http, shown};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
@@ -32,11 +31,11 @@ const MAX_REDIRECTS: usize = 5;
 /// There is room for so many header fields: those of the library, and a few more.
 const FIELDS: usize = 12;
 
-/// Whether a body ends after so many bytes, which nobody wants.
-fn ends_within(most: usize, body: &mut impl Read, buffer: &mut [u8]) -> bool {
+/// Whether the body of a response ends after so many bytes, which nobody wants.
+fn ends_within(most: usize, lane: &mut Lane) -> bool {
     let mut len = 0;
     while len < most {
-        match body.read(buffer) {
+        match lane.line.read(&mut lane.buffer) {
             Ok(0) => return true,
             Ok(more) => len += more,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
@@ -101,12 +100,11 @@ pub(super) struct Ask<'a> {
     pub(super) last_event_id: Option<&'a str>,
 }
 
-/// A response that says success, and the lane that it comes by.
+/// A response that says success, and the lane by which its body comes.
 pub(super) struct Answer {
-    pub(super) lane: Lane,
+    pub(super) lane: Box<Lane>,
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
-    pub(super) body: BodyReader<'static>,
 }
 
 impl Answer {
@@ -155,21 +153,20 @@ impl Wire {
                 Look::At(deadline) => Some(deadline),
                 Look::Over => return Err(self.nobody_waits()),
             };
-            let lane = self.lanes.take();
+            let mut lane = self.lanes.take();
             if !ticket.engage(lane.brake()) {
                 return Err(self.nobody_waits());
             }
-            let response = self.lanes.run(&lane, request, deadline);
+            let response = self.lanes.run(&mut lane, request, deadline);
             let response = response.map_err(|failed| self.failure(failed, ticket, watched))?;
             let status = response.status();
             if status.is_success() {
-                let (head, body) = response.into_parts();
+                let (head, ()) = response.into_parts();
                 self.was_accepted(ask, &uri, &head, &credentials);
                 return Ok(Answer {
                     lane,
                     status,
                     headers: head.headers,
-                    body: body.into_reader(),
                 });
             }
             match self.redirect(&uri, &response) {
@@ -222,6 +219,8 @@ impl Wire {
         for (name, value) in self.http.headers.iter().chain(&credentials.fields) {
             fields.append(name, value.clone());
         }
+        let agent = fields.entry(header::USER_AGENT);
+        agent.or_insert(HeaderValue::from_static(USER_AGENT));
         match ask.manner {
             Manner::OpensSession => {}
             Manner::InSession => {
@@ -246,7 +245,7 @@ impl Wire {
     }
 
     /// Where a redirect from an address leads, if it may be followed.
-    fn redirect(&self, from: &Uri, response: &Response<Body>) -> Option<Uri> {
+    fn redirect(&self, from: &Uri, response: &Response<()>) -> Option<Uri> {
         let keeps_method = matches!(response.status().as_u16(), 307 | 308);
         if !(self.http.follows && keeps_method) {
             return None;
@@ -282,7 +281,7 @@ impl Wire {
     }
 
     /// Reads what follows a response, so that the connection can be used again.
-    pub(super) fn finish(&self, mut lane: Lane, mut body: BodyReader<'static>, ticket: &Ticket) {
+    pub(super) fn finish(&self, mut lane: Box<Lane>, ticket: &Ticket) {
         if !ticket.release() || self.ends_late.load(Ordering::Relaxed) {
             return;
         }
@@ -293,7 +292,7 @@ impl Wire {
         if !rest.engage(lane.brake()) {
             return;
         }
-        let ends = ends_within(REST.0, &mut body, &mut lane.buffer);
+        let ends = ends_within(REST.0, &mut lane);
         let pulled = !rest.release();
         if ends && !pulled {
             self.lanes.put(lane);
@@ -310,10 +309,7 @@ impl Wire {
         watched: &Watched,
     ) -> Result<Option<Vec<u8>>> {
         let Answer {
-            lane,
-            mut body,
-            headers,
-            ..
+            mut lane, headers, ..
         } = answer;
         let length = headers.get(header::CONTENT_LENGTH).and_then(|value| {
             let text = value.to_str().ok()?;
@@ -321,7 +317,7 @@ impl Wire {
         });
         let max = self.max_message_bytes;
         let mut text = Vec::with_capacity(length.unwrap_or(1024).min(max.min(1 << 20)));
-        let read = (&mut body).take(max as u64 + 1).read_to_end(&mut text);
+        let read = (&mut lane.line).take(max as u64 + 1).read_to_end(&mut text);
         read.map_err(|error| self.broken_off(error, ticket, watched))?;
         if text.len() > max {
             return Ok(None);
@@ -374,7 +370,7 @@ impl Wire {
             last_event_id: None,
         };
         let answer = self.ask(&ask, ticket, watched)?;
-        self.finish(answer.lane, answer.body, ticket);
+        self.finish(answer.lane, ticket);
         Ok(())
     }
 

@@ -1,0 +1,439 @@
+//! One request and its response, by a connection that may carry others afterwards.
+//!
+//! What has to be said and what it means is `ureq-proto`'s, and how the bytes travel `ureq`'s. The head of a request leaves together with
+//! its body: sent by itself it would be a packet of its own, which wakes a server that can't do anything with it.
+
+use std::io;
+
+use ureq::Error;
+use ureq::http::{Request, Response};
+use ureq::unversioned::transport::{NextTimeout, Transport};
+use ureq_proto::BodyMode;
+use ureq_proto::client::state::{RecvBody, RecvResponse, SendRequest};
+use ureq_proto::client::{
+    Await100Result, Call, RecvBodyResult, RecvResponseResult, SendRequestResult,
+};
+
+/// So long may the head of a response be.
+const MAX_HEAD: usize = 64 << 10;
+
+/// A connection, if there is one, and what is to be read of the response by it.
+#[derive(Default)]
+pub(super) struct Line {
+    transport: Option<Box<dyn Transport>>,
+    response: Option<Call<RecvBody>>,
+}
+
+impl Line {
+    /// Takes a new connection.
+    pub(super) fn lead_by(&mut self, transport: Box<dyn Transport>) {
+        self.transport = Some(transport);
+    }
+
+    /// Lets the connection go.
+    pub(super) fn close(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Whether there is a connection, which the other side has not ended.
+    pub(super) fn is_open(&mut self) -> bool {
+        let transport = self.transport.as_mut();
+        transport.is_some_and(|transport| transport.is_open())
+    }
+
+    /// Sends a request and waits for the head of its response. The request has the length of `text` among its fields, if it has one.
+    /// `has_sent` is set when a part of `text` has left.
+    pub(super) fn ask(
+        &mut self,
+        request: Request<()>,
+        text: &[u8],
+        has_sent: &mut bool,
+    ) -> Result<Response<()>, Error> {
+        let call = Call::new(request)?.proceed();
+        let transport = self.transport.as_deref_mut();
+        let transport = transport.ok_or(Error::ConnectionFailed)?;
+        let call = send(transport, call, text, has_sent)?;
+        let (response, then) = await_head(transport, call)?;
+        match then {
+            RecvResponseResult::RecvBody(call) => self.response = Some(call),
+            RecvResponseResult::Redirect(call) => self.end(call.must_close_connection()),
+            RecvResponseResult::Cleanup(call) => self.end(call.must_close_connection()),
+        }
+        Ok(response)
+    }
+
+    fn read_body(&mut self, into: &mut [u8]) -> Result<usize, Error> {
+        let (mut has_come, mut has_ended) = (false, false);
+        loop {
+            let (Some(call), Some(transport)) = (&mut self.response, &mut self.transport) else {
+                return Ok(0);
+            };
+            let by_closing = call.body_mode() == BodyMode::CloseDelimited;
+            if call.can_proceed() && (!by_closing || has_ended) {
+                self.end_body(has_ended);
+                return Ok(0);
+            }
+            let buffers = transport.buffers();
+            if std::mem::take(&mut has_come) || buffers.can_use_input() {
+                let (used, read) = call.read(buffers.input(), into)?;
+                buffers.input_consume(used);
+                match (used, read) {
+                    (_, 1..) => return Ok(read),
+                    (1.., 0) => continue,
+                    (0, 0) => {}
+                }
+            }
+            if has_ended {
+                // Some servers leave out the last line of what they send in chunks.
+                if call.is_ended_chunked() {
+                    self.close();
+                    return Ok(0);
+                }
+                return Err(broken_off());
+            }
+            has_come = match transport.await_input(NextTimeout::default()) {
+                Ok(came) => came,
+                Err(Error::Io(error)) if is_end(&error) => false,
+                Err(error) => return Err(error),
+            };
+            has_ended = !has_come;
+        }
+    }
+
+    /// The body has been read.
+    fn end_body(&mut self, has_ended: bool) {
+        let must_close = match self.response.take().and_then(Call::<RecvBody>::proceed) {
+            Some(RecvBodyResult::Redirect(call)) => call.must_close_connection(),
+            Some(RecvBodyResult::Cleanup(call)) => call.must_close_connection(),
+            None => true,
+        };
+        self.end(must_close || has_ended);
+    }
+
+    /// The exchange is over. What came behind the response belongs to nothing.
+    fn end(&mut self, must_close: bool) {
+        let has_more = |transport: &mut Box<dyn Transport>| !transport.buffers().input().is_empty();
+        if must_close || self.transport.as_mut().is_some_and(has_more) {
+            self.close();
+        }
+    }
+}
+
+/// Reads the body of the response.
+impl io::Read for Line {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.read_body(into).map_err(|error| match error {
+            Error::Io(error) => error,
+            error => io::Error::other(error),
+        })
+    }
+}
+
+fn send(
+    transport: &mut dyn Transport,
+    mut call: Call<SendRequest>,
+    text: &[u8],
+    has_sent: &mut bool,
+) -> Result<Call<RecvResponse>, Error> {
+    let mut filled = 0;
+    loop {
+        filled += call.write(&mut transport.buffers().output()[filled..])?;
+        if call.can_proceed() {
+            break;
+        }
+        transport.transmit_output(filled, NextTimeout::default())?;
+        filled = 0;
+    }
+    let then = call.proceed()?.ok_or(Error::ConnectionFailed)?;
+    let mut call = match then {
+        SendRequestResult::SendBody(call) => call,
+        // Whoever asks for leave to send need not wait for it.
+        SendRequestResult::Await100(call) => match call.proceed()? {
+            Await100Result::SendBody(call) => call,
+            Await100Result::RecvResponse(call) => return Ok(call),
+        },
+        SendRequestResult::RecvResponse(call) => {
+            transport.transmit_output(filled, NextTimeout::default())?;
+            return Ok(call);
+        }
+    };
+    let mut rest = text;
+    loop {
+        let output = &mut transport.buffers().output()[filled..];
+        let (taken, written) = call.write(rest, output)?;
+        rest = &rest[taken..];
+        filled += written;
+        transport.transmit_output(filled, NextTimeout::default())?;
+        *has_sent |= taken > 0;
+        filled = 0;
+        if rest.is_empty() {
+            return call.proceed().ok_or(Error::ConnectionFailed);
+        }
+    }
+}
+
+fn await_head(
+    transport: &mut dyn Transport,
+    mut call: Call<RecvResponse>,
+) -> Result<(Response<()>, RecvResponseResult), Error> {
+    loop {
+        let came = transport.maybe_await_input(NextTimeout::default())?;
+        let buffers = transport.buffers();
+        let (used, response) = call.try_response(buffers.input(), false)?;
+        let read = buffers.input().len();
+        let head = if response.is_some() { used } else { read };
+        if head > MAX_HEAD {
+            return Err(Error::LargeResponseHeader(read, MAX_HEAD));
+        }
+        buffers.input_consume(used);
+        if let Some(response) = response {
+            let then = call.proceed().ok_or_else(broken_off)?;
+            return Ok((response, then));
+        }
+        if !came {
+            return Err(broken_off());
+        }
+    }
+}
+
+/// Whether the other side has ended the connection.
+fn is_end(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionReset, UnexpectedEof};
+    matches!(
+        error.kind(),
+        UnexpectedEof | ConnectionAborted | ConnectionReset
+    )
+}
+
+fn broken_off() -> Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, "Peer disconnected").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::io::Read as _;
+
+    use ureq::http::{HeaderValue, Method, header};
+    use ureq::unversioned::transport::{Buffers, LazyBuffers};
+
+    use super::*;
+
+    const BUFFER: usize = 16 << 10;
+
+    /// Notes what is sent, and brings what it is told to, a piece at a time.
+    #[derive(Debug)]
+    struct Script {
+        buffers: LazyBuffers,
+        sent: std::sync::mpsc::Sender<Vec<u8>>,
+        comes: VecDeque<&'static str>,
+        may_send: usize,
+    }
+
+    impl Transport for Script {
+        fn buffers(&mut self) -> &mut dyn Buffers {
+            &mut self.buffers
+        }
+
+        fn transmit_output(&mut self, amount: usize, _: NextTimeout) -> Result<(), Error> {
+            self.may_send = self.may_send.checked_sub(1).ok_or(Error::BodyStalled)?;
+            let sent = self.buffers.output()[..amount].to_vec();
+            self.sent.send(sent).expect("somebody looks");
+            Ok(())
+        }
+
+        fn await_input(&mut self, _: NextTimeout) -> Result<bool, Error> {
+            let piece = self.comes.pop_front().unwrap_or_default();
+            self.buffers.input_append_buf()[..piece.len()].copy_from_slice(piece.as_bytes());
+            self.buffers.input_appended(piece.len());
+            Ok(!piece.is_empty())
+        }
+
+        fn is_open(&mut self) -> bool {
+            true
+        }
+    }
+
+    type Sent = std::sync::mpsc::Receiver<Vec<u8>>;
+
+    fn line(comes: &[&'static str], may_send: usize) -> (Line, Sent) {
+        let (sent, seen) = std::sync::mpsc::channel();
+        let mut line = Line::default();
+        line.lead_by(Box::new(Script {
+            buffers: LazyBuffers::new(BUFFER, BUFFER),
+            sent,
+            comes: comes.iter().copied().collect(),
+            may_send,
+        }));
+        (line, seen)
+    }
+
+    fn post(len: usize) -> Request<()> {
+        let mut request = Request::new(());
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = "http://a.test/mcp".parse().expect("a URL");
+        let fields = request.headers_mut();
+        fields.insert(header::CONTENT_LENGTH, HeaderValue::from(len));
+        request
+    }
+
+    fn get() -> Request<()> {
+        let mut request = post(0);
+        *request.method_mut() = Method::GET;
+        request.headers_mut().clear();
+        request
+    }
+
+    fn sent(seen: &Sent) -> Vec<String> {
+        let pieces = seen.try_iter();
+        pieces
+            .map(|piece| String::from_utf8(piece).expect("text"))
+            .collect()
+    }
+
+    fn body(line: &mut Line) -> io::Result<String> {
+        let mut text = String::new();
+        line.read_to_string(&mut text).map(|_| text)
+    }
+
+    const SHORT: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+
+    #[test]
+    fn a_head_leaves_with_its_body_and_a_line_serves_again() {
+        let (mut line, seen) = line(&[SHORT, SHORT], usize::MAX);
+        for _ in 0..2 {
+            let mut has_sent = false;
+            let response = line.ask(post(4), b"body", &mut has_sent).expect("answered");
+            assert_eq!((response.status().as_u16(), has_sent), (200, true));
+            let [request] = &*sent(&seen) else {
+                panic!("it left in pieces")
+            };
+            assert!(request.starts_with("POST /mcp HTTP/1.1\r\n"), "{request}");
+            assert!(request.ends_with("\r\n\r\nbody"), "{request}");
+            assert_eq!(body(&mut line).expect("read"), "ok");
+            assert!(line.is_open());
+        }
+    }
+
+    #[test]
+    fn a_request_without_a_body_leaves_by_itself() {
+        let (mut line, seen) = line(&[SHORT], usize::MAX);
+        let mut has_sent = false;
+        line.ask(get(), b"", &mut has_sent).expect("answered");
+        let [request] = &*sent(&seen) else {
+            panic!("it left in pieces")
+        };
+        assert!(request.ends_with("\r\n\r\n"), "{request}");
+        assert!(!has_sent);
+    }
+
+    #[test]
+    fn what_is_larger_than_the_buffer_leaves_in_order() {
+        for len in [BUFFER - 200, BUFFER, 5 * BUFFER + 1] {
+            let (mut line, seen) = line(&[SHORT], usize::MAX);
+            let text: Vec<u8> = (0..len).map(|at| b'a' + (at % 26) as u8).collect();
+            let mut request = post(len);
+            let long = HeaderValue::from_str(&"h".repeat(BUFFER - 100)).expect("allowed");
+            let fields = request.headers_mut();
+            fields.insert("x-one", long.clone());
+            fields.insert("x-other", long);
+            let mut has_sent = false;
+            line.ask(request, &text, &mut has_sent).expect("answered");
+            let all = sent(&seen).concat();
+            let (_, sent) = all.split_once("\r\n\r\n").expect("a head");
+            assert!(sent.as_bytes() == text, "{len}");
+        }
+    }
+
+    #[test]
+    fn a_request_has_been_sent_when_a_part_of_its_body_has_left() {
+        let text = vec![b' '; 3 * BUFFER];
+        for (may_send, expected) in [(0, false), (1, true), (2, true)] {
+            let (mut line, _seen) = line(&[SHORT], may_send);
+            let mut has_sent = false;
+            let request = post(text.len());
+            let refused = line.ask(request, &text, &mut has_sent);
+            assert!(matches!(refused, Err(Error::BodyStalled)));
+            assert_eq!(has_sent, expected, "{may_send}");
+        }
+    }
+
+    /// What a response says, how it ends, and whether another exchange may follow.
+    fn check(comes: &[&'static str], expected: Result<&str, io::ErrorKind>, open: bool) {
+        let (mut line, _seen) = line(comes, usize::MAX);
+        let response = line.ask(get(), b"", &mut false);
+        let read = match response {
+            Ok(_) => body(&mut line).map_err(|error| error.kind()),
+            Err(Error::Io(error)) => Err(error.kind()),
+            Err(error) => panic!("{error}"),
+        };
+        assert_eq!(read.as_deref(), expected.as_ref().copied(), "{comes:?}");
+        assert_eq!(read.is_ok() && line.is_open(), open, "{comes:?}");
+    }
+
+    #[test]
+    fn bodies_end_where_they_say() {
+        use io::ErrorKind::UnexpectedEof;
+        check(&[SHORT], Ok("ok"), true);
+        check(
+            &[
+                "HTTP/1.1 200 OK\r\nconte",
+                "nt-length: 4\r\n\r\n",
+                "a",
+                "bcd",
+            ],
+            Ok("abcd"),
+            true,
+        );
+        check(&["HTTP/1.1 204 No Content\r\n\r\n"], Ok(""), true);
+        check(&["HTTP/1.1 100 Continue\r\n\r\n", SHORT], Ok("ok"), true);
+        check(
+            &["HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n", SHORT],
+            Ok("ok"),
+            true,
+        );
+        check(
+            &["HTTP/1.1 307 Away\r\nlocation: /x\r\ncontent-length: 1\r\n\r\nx"],
+            Ok("x"),
+            true,
+        );
+        const CHUNKS: &str = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+        check(
+            &[CHUNKS, "2\r\nab\r", "\n", "1", "\r\nc\r\n0\r\n\r\n"],
+            Ok("abc"),
+            true,
+        );
+        // Not used again.
+        check(
+            &["HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok"],
+            Ok("ok"),
+            false,
+        );
+        check(
+            &["HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok"],
+            Ok("ok"),
+            false,
+        );
+        check(
+            &["HTTP/1.1 200 OK\r\n\r\nall ", "of it"],
+            Ok("all of it"),
+            false,
+        );
+        check(
+            &["HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok and more"],
+            Ok("ok"),
+            false,
+        );
+        check(&[CHUNKS, "1\r\na\r\n0\r\n"], Ok("a"), false);
+        // Broken off.
+        check(&[], Err(UnexpectedEof), false);
+        check(&["HTTP/1.1 200 OK\r\nconte"], Err(UnexpectedEof), false);
+        check(
+            &["HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nok"],
+            Err(UnexpectedEof),
+            false,
+        );
+        check(&[CHUNKS, "2\r\na"], Err(UnexpectedEof), false);
+        check(&[CHUNKS, "2\r\nab\r\n"], Err(UnexpectedEof), false);
+    }
+}
