@@ -1,11 +1,11 @@
 //! Servers that check signed tokens by themselves, with the keys of an issuer that is played here.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -23,6 +23,7 @@ use ring::signature::{
 };
 use serde_json::{Value, json};
 
+use crate::common::{Gate, LONG};
 use crate::listening::service;
 use crate::proxied::socks_proxy;
 use crate::stub::{Stub, asker};
@@ -475,6 +476,88 @@ fn many_requests_at_once_fetch_the_keys_once() {
         thread.join().unwrap().unwrap();
     }
     assert_eq!(source.asked(), 1);
+}
+
+/// How long each of several requests at once takes, whose tokens name keys that are not there; and what they were told.
+fn made_up_at_once(
+    verifier: &Arc<JwtVerifier>,
+    signer: &Signer,
+) -> mpsc::Receiver<(Duration, String)> {
+    let (tell, told) = mpsc::channel();
+    for number in 0..8 {
+        let header = json!({"alg": "ES256", "kid": format!("made-up-{number}")});
+        let token = signer.token(&header, &claims(json!({})));
+        let (verifier, tell) = (Arc::clone(verifier), tell.clone());
+        thread::spawn(move || {
+            let began = Instant::now();
+            let said = refusal(verifier.verify(&token));
+            _ = tell.send((began.elapsed(), said));
+        });
+    }
+    told
+}
+
+#[test]
+fn keys_that_do_not_come_hold_up_one_request_only() {
+    let signer = Signer::p256();
+    let token = signer.token(&json!({"alg": "ES256", "kid": "k"}), &claims(json!({})));
+    let (keys, gate) = (key_set(&[signer.jwk("k")]), Gate::default());
+    let (asked, at_gate) = (Arc::new(AtomicUsize::new(0)), gate.clone());
+    let counter = Arc::clone(&asked);
+    let verifier = JwtVerifier::with_keys(ISSUER, move || {
+        if counter.fetch_add(1, Ordering::SeqCst) > 0 {
+            at_gate.pass();
+        }
+        Ok(keys.clone())
+    });
+    let verifier = Arc::new(verifier.min_interval(Duration::ZERO));
+    verifier.verify(&token).unwrap();
+    let told = made_up_at_once(&verifier, &signer);
+    // The one that fetches is at the gate still.
+    for _ in 0..7 {
+        let (_, said) = told.recv_timeout(Duration::from_secs(10)).unwrap();
+        assert!(
+            said.contains("Unavailable") && said.contains("not come yet"),
+            "{said}"
+        );
+        verifier.verify(&token).unwrap();
+    }
+    assert_eq!(asked.load(Ordering::SeqCst), 2);
+    // From now on nobody waits at all.
+    let late = signer.token(&json!({"alg": "ES256", "kid": "late"}), &claims(json!({})));
+    assert!(refusal(verifier.verify(&late)).contains("Unavailable"));
+    gate.open();
+    let (_, said) = told.recv_timeout(LONG).unwrap();
+    assert!(said.contains("none of the issuer's"), "{said}");
+}
+
+#[test]
+fn an_issuer_that_never_answers_is_left_alone_for_a_while() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let issuer = format!("http://{}/realm", silent.local_addr().unwrap());
+    let signer = Signer::p256();
+    let verifier = Arc::new(JwtVerifier::new(issuer));
+    let told = made_up_at_once(&verifier, &signer);
+    let mut spans = Vec::new();
+    for _ in 0..8 {
+        let (span, said) = told.recv_timeout(LONG).unwrap();
+        assert!(said.contains("Unavailable"), "{said}");
+        spans.push(span);
+    }
+    spans.sort();
+    assert!(spans[6] < Duration::from_secs(4), "{spans:?}");
+    // The first document is waited for, and there are three places.
+    assert!(spans[7] < Duration::from_secs(9), "{spans:?}");
+    let again = made_up_at_once(&verifier, &signer);
+    for _ in 0..8 {
+        let (_, said) = again.recv_timeout(LONG).unwrap();
+        assert!(
+            said.contains("Unavailable") && said.contains("timeout"),
+            "{said}"
+        );
+    }
+    silent.set_nonblocking(true).unwrap();
+    assert_eq!(silent.incoming().map_while(Result::ok).count(), 1);
 }
 
 #[test]

@@ -30,6 +30,8 @@ pub(super) fn discover(issuer: &str, proxy: Option<&Proxy>) -> Result<String> {
         match fetch(&place, proxy).map(|text| key_place(issuer, &place, &text)) {
             Ok(Ok(keys)) => return fetch(&keys, proxy),
             Ok(Err(error)) => useless = useless.or(Some(error)),
+            // All are of one host, which has no time: a request waits for this.
+            Err(error) if error.kind() == ErrorKind::Timeout => return Err(error),
             Err(error) => missing = Some(error),
         }
     }
@@ -100,7 +102,10 @@ pub(super) fn fetch(place: &str, proxy: Option<&Proxy>) -> Result<String> {
         .get(place)
         .header("Accept", "application/json")
         .call()
-        .map_err(|error| failed(ErrorKind::Io, &error))?;
+        .map_err(|error| match &error {
+            ureq::Error::Timeout(_) => failed(ErrorKind::Timeout, &error),
+            _ => failed(ErrorKind::Io, &error),
+        })?;
     let mut text = String::new();
     let mut body = answer.into_body().into_reader().take(MAX_BYTES + 1);
     body.read_to_string(&mut text)

@@ -41,8 +41,9 @@ const MAX_TOKEN: usize = 16 << 10;
 /// ([`ResourceServer::dpop`](super::ResourceServer::dpop)); those that are bound in another way are refused.
 ///
 /// The issuer's keys are fetched when they are first needed, again after an hour, and when a token names one that is not there, or names none
-/// and none fits; one request at a time waits for it, for at most 5 s a document. When they can't be had, those from before go on being used
-/// for a day.
+/// and none fits; one request at a time fetches them, for at most 5 s a document. Others that need them wait for a second at most, and are then
+/// answered with status 503; those whose key is there are served meanwhile. When they can't be had, those from before go on being used for a day,
+/// and the next try is after [`min_interval`](Self::min_interval).
 ///
 /// The signature of a token is checked when it comes first, and when the keys were fetched anew; its times with each request. For that the
 /// digests and claims of the last 512 tokens or more are remembered, at most 1 024, and no claims longer than 4 KiB.
