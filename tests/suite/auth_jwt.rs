@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, TcpListener};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier, Mutex, mpsc};
+use std::sync::{Arc, Barrier, Mutex, OnceLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -24,6 +24,7 @@ use ring::signature::{
 use serde_json::{Value, json};
 
 use crate::common::{Gate, LONG};
+use crate::front::{Front, OTHER_ROOT, ROOT, SERVER};
 use crate::listening::service;
 use crate::proxied::socks_proxy;
 use crate::stub::{Stub, asker};
@@ -725,6 +726,55 @@ fn keys_are_found_by_whichever_metadata_names_them() {
         let header = json!({"alg": "ES256", "kid": "k"});
         let token = signer.token(&header, &claims(json!({"iss": issuer})));
         JwtVerifier::new(issuer).verify(&token).unwrap();
+    }
+}
+
+#[test]
+fn keys_are_fetched_from_whom_a_named_authority_vouches_for() {
+    const METADATA: &str = r#"{"issuer":"{own}","jwks_uri":"{own}/keys"}"#;
+    let signer = Signer::p256();
+    let (keys, own) = (key_set(&[signer.jwk("k")]), Arc::new(OnceLock::new()));
+    let its: Arc<OnceLock<String>> = Arc::clone(&own);
+    let listener = HttpListener::bind(
+        "127.0.0.1:0",
+        service(move |request, mut response| {
+            let text = match request.target {
+                "/keys" => keys.clone(),
+                _ => METADATA.replace("{own}", its.get().unwrap()),
+            };
+            response
+                .respond(&ResponseHead::new(200), text.as_bytes())
+                .unwrap();
+        }),
+        HttpLimits::default(),
+    )
+    .unwrap();
+    let front = Front::new(SERVER, listener.local_addr());
+    let issuer = own.get_or_init(|| front.url().replace("/mcp", ""));
+    let header = json!({"alg": "ES256", "kid": "k"});
+    let token = signer.token(&header, &claims(json!({"iss": issuer})));
+    let by_metadata = || JwtVerifier::new(issuer);
+    let at_url = || JwtVerifier::with_jwks_url(issuer, format!("{issuer}/keys"));
+    for verifier in [by_metadata(), at_url()] {
+        let told = refusal(verifier.verify(&token));
+        assert!(
+            told.contains("Unavailable") && told.contains("JwtVerifier::root_certificates"),
+            "{told}"
+        );
+    }
+    let verifier = at_url().root_certificates(OTHER_ROOT).unwrap();
+    let told = refusal(verifier.verify(&token));
+    assert!(told.contains("JwtVerifier::root_certificates"), "{told}");
+    assert_eq!(front.handed_on(), 0);
+    for verifier in [by_metadata(), at_url()] {
+        let verifier = verifier.root_certificates(OTHER_ROOT).unwrap();
+        let verifier = verifier.root_certificates(ROOT).unwrap();
+        verifier.verify(&token).unwrap();
+    }
+    for broken in ["", "-----BEGIN CERTIFICATE-----\n!"] {
+        let error = by_metadata().root_certificates(broken).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert!(error.to_string().contains("PEM"), "{error}");
     }
 }
 

@@ -7,8 +7,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ureq::Proxy;
-
+use super::discovery::Way;
 use super::jwk::{Key, read_keys};
 use crate::error::Result;
 use crate::sync::{Condvar, Mutex};
@@ -18,12 +17,12 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// So long keys are used when no newer ones can be had: their issuer may have taken one back since.
 const TOO_OLD: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Gives the text of a key set, which may come through a proxy.
-pub(super) type Source = Box<dyn Fn(Option<&Proxy>) -> Result<String> + Send + Sync>;
+/// Gives the text of a key set, which may be fetched.
+pub(super) type Source = Box<dyn Fn(&Way) -> Result<String> + Send + Sync>;
 
 pub(super) struct Keys {
     source: Source,
-    pub(super) proxy: Option<Proxy>,
+    pub(super) way: Way,
     pub(super) max_age: Duration,
     /// So often keys are fetched at most, whatever tokens name.
     pub(super) min_interval: Duration,
@@ -56,7 +55,7 @@ impl Keys {
     pub(super) fn new(source: Source) -> Self {
         Self {
             source,
-            proxy: None,
+            way: Way::default(),
             max_age: Duration::from_secs(60 * 60),
             min_interval: Duration::from_secs(10),
             state: Mutex::default(),
@@ -119,7 +118,7 @@ impl Keys {
     fn fetch(&self) {
         // The source may be the host's, and panic.
         let over = Over(self);
-        let came = (self.source)(self.proxy.as_ref()).and_then(|text| read_keys(&text));
+        let came = (self.source)(&self.way).and_then(|text| read_keys(&text));
         let mut state = self.state.lock();
         match came {
             Ok(keys) => {
