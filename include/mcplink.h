@@ -2543,6 +2543,23 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_private_addresses(mcplink_oauth_t
 MCPLINK_API mcplink_status_t mcplink_oauth_set_proxy(mcplink_oauth_t *oauth, const char *url);
 
 /**
+ * Trusts the servers over HTTPS whose certificates these authorities issued, and no others: a company's own, for example. Mozilla's list without
+ * this. It counts for all that is asked for tokens: metadata, which the MCP server has too, and the tokens themselves. Where the authorization
+ * server is not the company's, the text needs the authorities of both, as the bundle of a system has them. What
+ * mcplink_client_options_set_root_certificates says counts for requests to the MCP server alone.
+ *
+ * oauth: the settings.
+ * pem, len: PEM text with all of them, one or more; other things in it are skipped. MCPLINK_NUL measures it. It is copied, and has the place of
+ * what was set before. NULL for Mozilla's list. That there is no certificate in it, or one that can't be read, is found out when a client is
+ * opened, with MCPLINK_E_INVALID; in a build without OAuth (feature auth) that fails with MCPLINK_E_UNSUPPORTED.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_oauth_set_root_certificates(mcplink_oauth_t *oauth,
+                                                     const char *pem,
+                                                     size_t len);
+
+/**
  * Sets what takes what there is to say about authorizations, instead of what mcplink_set_log was given. No secrets are in it.
  *
  * oauth: the settings.
@@ -3327,6 +3344,21 @@ mcplink_status_t mcplink_client_options_set_oauth(mcplink_client_options_t *opti
 MCPLINK_API
 mcplink_status_t mcplink_client_options_set_proxy(mcplink_client_options_t *options,
                                                   const char *url);
+
+/**
+ * Trusts the servers over HTTPS whose certificates these authorities issued, and no others: a company's own, for example. Mozilla's list without
+ * this. Authorization servers are often somebody else's: they are trusted by mcplink_oauth_set_root_certificates, not by this.
+ *
+ * options: the options.
+ * pem, len: PEM text with all of them, one or more; other things in it are skipped. MCPLINK_NUL measures it. It is copied, and has the place of
+ * what was set before. NULL for Mozilla's list. That there is no certificate in it, or one that can't be read, is found out when the client is
+ * opened, with MCPLINK_E_INVALID; in a build without HTTPS (feature tls) that fails with MCPLINK_E_UNSUPPORTED.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_root_certificates(mcplink_client_options_t *options,
+                                                              const char *pem,
+                                                              size_t len);
 
 /**
  * Follows redirects over HTTP to the same origin. Defaults to no. One to another origin is an error that names it, always.
@@ -5599,6 +5631,22 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_set_keys(mcplink_resource_s
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_proxy(mcplink_resource_server_t *server, const char *url);
+
+/**
+ * Trusts the servers over HTTPS whose certificates these authorities issued, and no others, where the issuer's metadata and keys are fetched.
+ * Mozilla's list without this.
+ *
+ * server: the description.
+ * pem, len: PEM text with all of them, one or more; other things in it are skipped. MCPLINK_NUL measures it. It is copied, and has the place of
+ * what was set before. NULL for Mozilla's list. That there is no certificate in it, or one that can't be read, is found out when something serves
+ * with it, with MCPLINK_E_INVALID; in a build that does not check tokens by itself (feature jwt) that fails with MCPLINK_E_UNSUPPORTED. It is not
+ * looked at where a function of the host's checks tokens.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_resource_server_set_root_certificates(mcplink_resource_server_t *server,
+                                                               const char *pem,
+                                                               size_t len);
 
 /**
  * Has a function of the host's check tokens, of any kind.

@@ -574,6 +574,11 @@ public:
     }
     oauth &client_credentials() noexcept { return note(mcplink_oauth_set_client_credentials(get()), "oauth::client_credentials was refused"); }
     oauth &scopes(const char *scopes) noexcept { return note(mcplink_oauth_set_scopes(get(), scopes), "oauth::scopes was refused"); }
+    /* The text of the certificates of a company's own authorities, as PEM, for authorization servers and the metadata of the server. */
+    oauth &root_certificates(std::string_view pem) noexcept
+    {
+        return note(mcplink_oauth_set_root_certificates(get(), pem.data() ? pem.data() : "", pem.size()), "oauth::root_certificates was refused");
+    }
     oauth &store_folder(const char *folder) noexcept
     {
         return note(mcplink_oauth_set_store_folder(get(), folder), "oauth::store_folder was refused");
@@ -629,6 +634,12 @@ public:
     {
         note(oauth.refused());
         return note(mcplink_client_options_set_oauth(get(), oauth.get()), "client_options::oauth_with was refused");
+    }
+    /* The text of the certificates of a company's own authorities, as PEM: whom to trust over HTTPS instead of Mozilla's list. */
+    client_options &root_certificates(std::string_view pem) noexcept
+    {
+        return note(mcplink_client_options_set_root_certificates(get(), pem.data() ? pem.data() : "", pem.size()),
+                    "client_options::root_certificates was refused");
     }
     client_options &env(const char *name, const char *value) noexcept
     {

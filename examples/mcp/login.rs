@@ -7,14 +7,21 @@ use mcplink::auth::{Browser, FileStore, Login, OAuth};
 use crate::failure::Failure;
 use crate::print::note;
 
-/// Logs in when the server wants it, and keeps the login for the next time.
-pub(crate) fn authorizer(folder: Option<&Path>) -> Result<OAuth, Failure> {
+/// Logs in when the server wants it, where these authorities vouch, and keeps the login for the next time.
+pub(crate) fn authorizer(
+    folder: Option<&Path>,
+    authorities: Option<&[u8]>,
+) -> Result<OAuth, Failure> {
     let folder = match folder {
         Some(folder) => folder.to_owned(),
         None => usual_folder()?,
     };
     let failed = |error: mcplink::Error| Failure::usage(error.to_string());
-    OAuth::login(Browser::new().show(show))
+    let mut oauth = OAuth::login(Browser::new().show(show));
+    if let Some(pem) = authorities {
+        oauth = oauth.root_certificates(pem);
+    }
+    oauth
         .client_name("mcp")
         .store(FileStore::new(folder).map_err(failed)?)
         .on_log(|line| note(&format!("mcp: {line}")))

@@ -93,12 +93,17 @@ fn server(options: &Options) -> Result<Box<dyn Transport>, Failure> {
         let http = Http::new(url).map_err(|error| Failure::usage(error.to_string()))?;
         let headers = options.headers.iter();
         let http = headers.fold(http, |http, (name, value)| http.header(name, value));
-        let http = match &options.authorities {
-            Some(file) => trusting(http, file)?,
+        let authorities = options.authorities.as_deref();
+        let authorities = authorities.map(read_authorities).transpose()?;
+        let http = match &authorities {
+            Some(pem) => trusting(http, pem)?,
             None => http,
         };
         return Ok(Box::new(match options.login {
-            true => http.authorizer(login::authorizer(options.tokens.as_deref())?),
+            true => http.authorizer(login::authorizer(
+                options.tokens.as_deref(),
+                authorities.as_deref(),
+            )?),
             false => http,
         }));
     }
@@ -111,16 +116,19 @@ fn server(options: &Options) -> Result<Box<dyn Transport>, Failure> {
     Ok(Box::new(Child::new(program).args(arguments)))
 }
 
-/// Trusts those that are named in a file.
+fn read_authorities(file: &Path) -> Result<Vec<u8>, Failure> {
+    std::fs::read(file)
+        .map_err(|error| Failure::usage(format!("--cacert {}: {error}", file.display())))
+}
+
+/// Trusts those that are named in a text.
 #[cfg(feature = "tls")]
-fn trusting(http: Http, file: &Path) -> Result<Http, Failure> {
-    let pem = std::fs::read(file)
-        .map_err(|error| Failure::usage(format!("--cacert {}: {error}", file.display())))?;
+fn trusting(http: Http, pem: &[u8]) -> Result<Http, Failure> {
     Ok(http.root_certificates(pem))
 }
 
 #[cfg(not(feature = "tls"))]
-fn trusting(_: Http, _: &Path) -> Result<Http, Failure> {
+fn trusting(_: Http, _: &[u8]) -> Result<Http, Failure> {
     Err(Failure::usage(
         "--cacert needs the feature 'tls'".to_owned(),
     ))

@@ -18,6 +18,7 @@ use super::oauth::OAuth;
 use super::secret::Secret;
 use super::store::{MemoryStore, Store};
 use crate::error::{Error, ErrorKind, Result};
+use crate::transport::http::tls::Roots;
 
 /// Whether tokens are bound to a key, so that whoever steals one can't use it (DPoP).
 ///
@@ -51,6 +52,7 @@ pub struct OAuthBuilder {
     login_timeout: Duration,
     everywhere: bool,
     proxy: Option<Proxy>,
+    roots: Roots,
     log: Option<LogHook>,
     fault: Option<Error>,
 }
@@ -116,6 +118,7 @@ impl OAuthBuilder {
             login_timeout: Duration::from_secs(300),
             everywhere: false,
             proxy: None,
+            roots: Roots::default(),
             log: None,
             fault: None,
         }
@@ -228,6 +231,24 @@ impl OAuthBuilder {
         self
     }
 
+    /// Trusts the servers whose certificates these authorities issued, and no others: instead of Mozilla's list, which is what is trusted
+    /// otherwise. Called again, it adds to them. `pem` is PEM text with one or more certificates; other things in it are skipped.
+    ///
+    /// They count for all that is asked here: for metadata, which the MCP server has too, and for tokens. What
+    /// [`Http::root_certificates`](crate::transport::http::Http::root_certificates) is told counts for requests to the MCP server alone, since
+    /// authorization servers are often somebody else's: where one is a company's and the other is not, name the authorities of both, as the
+    /// bundle of a system does (`/etc/ssl/certs/ca-certificates.crt`).
+    ///
+    /// One without a certificate, or with one that can't be read, fails [`build`](Self::build) with [`ErrorKind::Invalid`].
+    pub fn root_certificates(mut self, pem: impl AsRef<[u8]>) -> Self {
+        if let Err(why) = self.roots.trust(pem.as_ref()) {
+            self.refuse(&format!(
+                "the root certificates of the authorization {why} (OAuthBuilder::root_certificates)"
+            ));
+        }
+        self
+    }
+
     /// Takes lines about what is odd and no error, such as tokens that can't be kept. No secret is in them. It runs on the thread that gets
     /// tokens, and must not wait for the server.
     pub fn on_log(mut self, log: impl Fn(&str) + Send + Sync + 'static) -> Self {
@@ -256,6 +277,7 @@ impl OAuthBuilder {
             login_timeout,
             everywhere,
             proxy,
+            roots,
             log,
             fault,
         } = self;
@@ -277,6 +299,7 @@ impl OAuthBuilder {
             login_timeout,
             everywhere,
             proxy,
+            roots,
             log,
             nonces: Nonces::default(),
             first_issuers: std::sync::Mutex::default(),

@@ -18,6 +18,7 @@ use super::url::Url;
 use super::{DpopUse, lock};
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::http::Waiting;
+use crate::transport::http::tls::Roots;
 
 /// How tokens are come by.
 pub(super) trait Grant: Send + Sync {
@@ -66,6 +67,7 @@ pub(super) struct Settings {
     pub(super) login_timeout: Duration,
     pub(super) everywhere: bool,
     pub(super) proxy: Option<Proxy>,
+    pub(super) roots: Roots,
     pub(super) log: Option<LogHook>,
     pub(super) nonces: Nonces,
     /// The issuer to which clients of no fixed one belong, by server.
@@ -107,7 +109,7 @@ impl<'a> Errand<'a> {
         Self {
             settings,
             server,
-            fetcher: Fetcher::new(reach, proxy, timeout, waiting),
+            fetcher: Fetcher::new(reach, proxy, &settings.roots, timeout, waiting),
             ends_at,
             on_person,
         }

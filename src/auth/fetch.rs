@@ -13,7 +13,7 @@ use super::guard::{Guard, Reach};
 use super::url::Url;
 use crate::auth::lock;
 use crate::error::{Error, ErrorKind, Result, Span};
-use crate::transport::http::Waiting;
+use crate::transport::http::{Waiting, tls};
 
 /// So long a document of metadata, a registration or the answer of a token endpoint may be.
 const MAX_BODY: usize = 256 << 10;
@@ -70,6 +70,7 @@ impl Fetcher {
     pub(super) fn new(
         reach: Reach,
         proxy: Option<Proxy>,
+        roots: &tls::Roots,
         timeout: Duration,
         waiting: Waiting,
     ) -> Self {
@@ -85,6 +86,7 @@ impl Fetcher {
             .max_redirects(0)
             .max_redirects_will_error(false)
             .proxy(proxy)
+            .tls_config(roots.config())
             .accept_encoding("")
             .user_agent(concat!(
                 env!("CARGO_PKG_NAME"),
@@ -210,7 +212,14 @@ impl Fetcher {
                     format!("{what} did not come from '{shown}' within {span} (step_timeout)");
                 Error::new(ErrorKind::Timeout, text)
             }
-            ureq::Error::Io(error) => Error::io(format_args!("{what} of '{shown}'"), error),
+            ureq::Error::Io(error) => {
+                let untrusted = tls::untrusted(&error, "OAuthBuilder::root_certificates");
+                let error = Error::io(format_args!("{what} of '{shown}'"), error);
+                match untrusted {
+                    Some(why) => error.remark(&why),
+                    None => error,
+                }
+            }
             error => {
                 let text = format!("{what} can't be had from '{shown}': {error}");
                 Error::new(ErrorKind::Io, text)

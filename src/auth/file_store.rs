@@ -2,6 +2,12 @@
 //!
 //! One file a name, which is the hash of the name; replaced as a whole, so that nobody reads half of one; and one that is locked while what
 //! the other holds is renewed, so that processes that share a refresh token take turns.
+//!
+//! ```text
+//!  {hash}.json            what is kept
+//!  {hash}.{random}.new    what is being written; locked by the one who writes, so it is told from what one left behind that was killed
+//!  {hash}.lock            locked while what is kept is renewed
+//! ```
 
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -18,6 +24,8 @@ use crate::transport::http::Waiting;
 
 /// How long to wait before another look at a lock.
 const PAUSE: Duration = Duration::from_millis(50);
+/// So often a file is written anew that was taken for a leftover.
+const MAX_TRIES: usize = 3;
 /// Nothing that is kept is longer.
 const MAX_BYTES: u64 = 1 << 20;
 
@@ -31,7 +39,7 @@ pub struct FileStore {
 }
 
 impl FileStore {
-    /// Uses a folder, which is made if it is not there, with mode 0700.
+    /// Uses a folder, which is made if it is not there, with mode 0700. What processes left there half written that were killed is removed.
     ///
     /// # Errors
     ///
@@ -53,7 +61,33 @@ impl FileStore {
             );
             return Err(Error::new(ErrorKind::Invalid, text));
         }
-        Ok(Self { folder })
+        let store = Self { folder };
+        // What can't be removed is in nobody's way.
+        _ = store.sweep("");
+        Ok(store)
+    }
+
+    /// Removes what was left behind half written, in files whose names begin so: there are secrets in it.
+    fn sweep(&self, beginning: &str) -> io::Result<()> {
+        for entry in fs::read_dir(&self.folder)? {
+            let name = entry?.file_name();
+            let name = name.to_str().unwrap_or_default();
+            if name.starts_with(beginning) && name.ends_with(".new") {
+                remove_leftover(&self.folder.join(name))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a new file, and puts it in the place of what is kept.
+    fn replace(&self, name: &str, path: &Path, content: &Secret) -> Result<io::Result<()>> {
+        let new = self.path(name, &format!("{}.new", random::text()?));
+        let replaced = write(&new, content).and_then(|_locked| fs::rename(&new, path));
+        if replaced.is_err() {
+            // It may not even be there.
+            _ = fs::remove_file(&new);
+        }
+        Ok(replaced)
     }
 
     fn path(&self, name: &str, ending: &str) -> PathBuf {
@@ -74,13 +108,17 @@ impl Store for FileStore {
 
     fn save(&self, name: &str, content: &Secret) -> Result<()> {
         let path = self.path(name, "json");
-        let new = self.path(name, &format!("{}.new", random::text()?));
-        let saved = write(&new, content).and_then(|()| fs::rename(&new, &path));
-        saved.map_err(|error| {
-            // It may not even be there.
-            _ = fs::remove_file(&new);
-            failed("nothing can be kept", &path, error)
-        })
+        let mut saved = self.replace(name, &path, content)?;
+        for _ in 1..MAX_TRIES {
+            match &saved {
+                // Another process may have looked for leftovers in the moment before it was locked.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    saved = self.replace(name, &path, content)?;
+                }
+                _ => break,
+            }
+        }
+        saved.map_err(|error| failed("nothing can be kept", &path, error))
     }
 
     fn remove(&self, name: &str) -> Result<()> {
@@ -89,7 +127,9 @@ impl Store for FileStore {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(failed("what is kept can't be removed", &path, error))
             }
-            _ => Ok(()),
+            _ => self
+                .sweep(&random::digest(name))
+                .map_err(|error| failed("what was half written can't be removed", &path, error)),
         }
     }
 
@@ -130,10 +170,31 @@ fn private() -> OpenOptions {
     options
 }
 
-fn write(path: &Path, content: &Secret) -> io::Result<()> {
+/// Writes a file, which stays locked as long as what is given back is there.
+fn write(path: &Path, content: &Secret) -> io::Result<File> {
     let mut file = private().create_new(true).open(path)?;
+    file.lock()?;
     file.write_all(content.reveal().as_bytes())?;
-    file.sync_all()
+    file.sync_all()?;
+    Ok(file)
+}
+
+/// Removes what was being written, unless it still is.
+fn remove_leftover(path: &Path) -> io::Result<()> {
+    let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    let file = match private().open(path) {
+        Err(error) if is_gone(&error) => return Ok(()),
+        opened => opened?,
+    };
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Ok(()),
+        Err(TryLockError::Error(error)) => return Err(error),
+    }
+    match fs::remove_file(path) {
+        Err(error) if !is_gone(&error) => Err(error),
+        _ => Ok(()),
+    }
 }
 
 fn read(path: &Path) -> io::Result<Result<Secret>> {

@@ -173,6 +173,10 @@ impl Job {
             {
                 Err(refusal.error)
             }
+            // With other credentials the refresh token is as good as before, and without them no login comes to an end.
+            Err(Failure::Refused(refusal)) if errand.is_for_the_host(found, &refusal)? => {
+                Err(refusal.error)
+            }
             Err(Failure::Refused(refusal)) => {
                 if refusal.code == "invalid_client" {
                     errand.forget_registration(found.issuer(), &held.client_id)?;

@@ -310,12 +310,29 @@ impl Errand<'_> {
         dpop: Option<&Dpop>,
     ) -> Result<TokenResponse, Failure> {
         let endpoint = found.metadata.token_url()?;
-        self.ask_for_access(
+        let asked = self.ask_for_access(
             &endpoint,
             &|form, fields| identity.authenticate(&found.metadata, form, fields),
             make,
             dpop,
-        )
+        );
+        match asked {
+            Err(Failure::Refused(refusal)) if self.is_for_the_host(found, &refusal)? => {
+                let text = "this client's credentials are refused there: look at its id and its secret or key (RegisteredClient)";
+                Err(Failure::Refused(Refusal {
+                    error: refusal.error.remark(text),
+                    ..refusal
+                }))
+            }
+            asked => asked,
+        }
+    }
+
+    /// Whether a client was refused that was registered beforehand: only the host can do something about its credentials. The refusal says nothing
+    /// of what else was sent.
+    pub(super) fn is_for_the_host(&self, found: &Discovered, refusal: &Refusal) -> Result<bool> {
+        let is_of_client = refusal.code == "invalid_client";
+        Ok(is_of_client && self.registered_client(found.issuer())?.is_some())
     }
 
     /// Gets the next token for a refresh token, and the next refresh token if there is one.

@@ -208,6 +208,23 @@ pub(super) unsafe fn optional<'a>(ptr: *const c_char, what: &str) -> Result<Opti
     unsafe { name(ptr, what) }.map(Some)
 }
 
+/// Bytes of something that is mostly text, NULL for none.
+///
+/// # Safety
+///
+/// As for [`measured`].
+pub(super) unsafe fn optional_measured<'a>(
+    ptr: *const c_char,
+    len: usize,
+    what: &str,
+) -> Result<Option<&'a [u8]>> {
+    if ptr.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the caller promises the same.
+    unsafe { measured(ptr, len, what) }.map(Some)
+}
+
 pub(super) fn missing(what: &str) -> Error {
     Error::new(ErrorKind::Invalid, format!("{what} must not be NULL"))
 }

@@ -1,11 +1,11 @@
 //! Servers that check signed tokens by themselves, with the keys of an issuer that is played here.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::{Arc, Barrier, Mutex, OnceLock, mpsc};
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -23,6 +23,8 @@ use ring::signature::{
 };
 use serde_json::{Value, json};
 
+use crate::common::{Gate, LONG};
+use crate::front::{Front, OTHER_ROOT, ROOT, SERVER};
 use crate::listening::service;
 use crate::proxied::socks_proxy;
 use crate::stub::{Stub, asker};
@@ -477,6 +479,88 @@ fn many_requests_at_once_fetch_the_keys_once() {
     assert_eq!(source.asked(), 1);
 }
 
+/// How long each of several requests at once takes, whose tokens name keys that are not there; and what they were told.
+fn made_up_at_once(
+    verifier: &Arc<JwtVerifier>,
+    signer: &Signer,
+) -> mpsc::Receiver<(Duration, String)> {
+    let (tell, told) = mpsc::channel();
+    for number in 0..8 {
+        let header = json!({"alg": "ES256", "kid": format!("made-up-{number}")});
+        let token = signer.token(&header, &claims(json!({})));
+        let (verifier, tell) = (Arc::clone(verifier), tell.clone());
+        thread::spawn(move || {
+            let began = Instant::now();
+            let said = refusal(verifier.verify(&token));
+            _ = tell.send((began.elapsed(), said));
+        });
+    }
+    told
+}
+
+#[test]
+fn keys_that_do_not_come_hold_up_one_request_only() {
+    let signer = Signer::p256();
+    let token = signer.token(&json!({"alg": "ES256", "kid": "k"}), &claims(json!({})));
+    let (keys, gate) = (key_set(&[signer.jwk("k")]), Gate::default());
+    let (asked, at_gate) = (Arc::new(AtomicUsize::new(0)), gate.clone());
+    let counter = Arc::clone(&asked);
+    let verifier = JwtVerifier::with_keys(ISSUER, move || {
+        if counter.fetch_add(1, Ordering::SeqCst) > 0 {
+            at_gate.pass();
+        }
+        Ok(keys.clone())
+    });
+    let verifier = Arc::new(verifier.min_interval(Duration::ZERO));
+    verifier.verify(&token).unwrap();
+    let told = made_up_at_once(&verifier, &signer);
+    // The one that fetches is at the gate still.
+    for _ in 0..7 {
+        let (_, said) = told.recv_timeout(Duration::from_secs(10)).unwrap();
+        assert!(
+            said.contains("Unavailable") && said.contains("not come yet"),
+            "{said}"
+        );
+        verifier.verify(&token).unwrap();
+    }
+    assert_eq!(asked.load(Ordering::SeqCst), 2);
+    // From now on nobody waits at all.
+    let late = signer.token(&json!({"alg": "ES256", "kid": "late"}), &claims(json!({})));
+    assert!(refusal(verifier.verify(&late)).contains("Unavailable"));
+    gate.open();
+    let (_, said) = told.recv_timeout(LONG).unwrap();
+    assert!(said.contains("none of the issuer's"), "{said}");
+}
+
+#[test]
+fn an_issuer_that_never_answers_is_left_alone_for_a_while() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let issuer = format!("http://{}/realm", silent.local_addr().unwrap());
+    let signer = Signer::p256();
+    let verifier = Arc::new(JwtVerifier::new(issuer));
+    let told = made_up_at_once(&verifier, &signer);
+    let mut spans = Vec::new();
+    for _ in 0..8 {
+        let (span, said) = told.recv_timeout(LONG).unwrap();
+        assert!(said.contains("Unavailable"), "{said}");
+        spans.push(span);
+    }
+    spans.sort();
+    assert!(spans[6] < Duration::from_secs(4), "{spans:?}");
+    // The first document is waited for, and there are three places.
+    assert!(spans[7] < Duration::from_secs(9), "{spans:?}");
+    let again = made_up_at_once(&verifier, &signer);
+    for _ in 0..8 {
+        let (_, said) = again.recv_timeout(LONG).unwrap();
+        assert!(
+            said.contains("Unavailable") && said.contains("timeout"),
+            "{said}"
+        );
+    }
+    silent.set_nonblocking(true).unwrap();
+    assert_eq!(silent.incoming().map_while(Result::ok).count(), 1);
+}
+
 #[test]
 fn a_source_that_panics_stops_nobody() {
     let signer = Signer::p256();
@@ -642,6 +726,55 @@ fn keys_are_found_by_whichever_metadata_names_them() {
         let header = json!({"alg": "ES256", "kid": "k"});
         let token = signer.token(&header, &claims(json!({"iss": issuer})));
         JwtVerifier::new(issuer).verify(&token).unwrap();
+    }
+}
+
+#[test]
+fn keys_are_fetched_from_whom_a_named_authority_vouches_for() {
+    const METADATA: &str = r#"{"issuer":"{own}","jwks_uri":"{own}/keys"}"#;
+    let signer = Signer::p256();
+    let (keys, own) = (key_set(&[signer.jwk("k")]), Arc::new(OnceLock::new()));
+    let its: Arc<OnceLock<String>> = Arc::clone(&own);
+    let listener = HttpListener::bind(
+        "127.0.0.1:0",
+        service(move |request, mut response| {
+            let text = match request.target {
+                "/keys" => keys.clone(),
+                _ => METADATA.replace("{own}", its.get().unwrap()),
+            };
+            response
+                .respond(&ResponseHead::new(200), text.as_bytes())
+                .unwrap();
+        }),
+        HttpLimits::default(),
+    )
+    .unwrap();
+    let front = Front::new(SERVER, listener.local_addr());
+    let issuer = own.get_or_init(|| front.url().replace("/mcp", ""));
+    let header = json!({"alg": "ES256", "kid": "k"});
+    let token = signer.token(&header, &claims(json!({"iss": issuer})));
+    let by_metadata = || JwtVerifier::new(issuer);
+    let at_url = || JwtVerifier::with_jwks_url(issuer, format!("{issuer}/keys"));
+    for verifier in [by_metadata(), at_url()] {
+        let told = refusal(verifier.verify(&token));
+        assert!(
+            told.contains("Unavailable") && told.contains("JwtVerifier::root_certificates"),
+            "{told}"
+        );
+    }
+    let verifier = at_url().root_certificates(OTHER_ROOT).unwrap();
+    let told = refusal(verifier.verify(&token));
+    assert!(told.contains("JwtVerifier::root_certificates"), "{told}");
+    assert_eq!(front.handed_on(), 0);
+    for verifier in [by_metadata(), at_url()] {
+        let verifier = verifier.root_certificates(OTHER_ROOT).unwrap();
+        let verifier = verifier.root_certificates(ROOT).unwrap();
+        verifier.verify(&token).unwrap();
+    }
+    for broken in ["", "-----BEGIN CERTIFICATE-----\n!"] {
+        let error = by_metadata().root_certificates(broken).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert!(error.to_string().contains("PEM"), "{error}");
     }
 }
 

@@ -1,9 +1,11 @@
 //! What becomes of a refresh token: kept while it may be good, used by whoever has the newest, and spent only when it is worthless.
 
-use std::sync::{Arc, Barrier, mpsc};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
 
 use mcplink::ErrorKind;
-use mcplink::auth::{Login, MemoryStore, OAuth, OAuthBuilder, Secret, Store, Visitor};
+use mcplink::auth::{
+    Login, MemoryStore, OAuth, OAuthBuilder, RegisteredClient, Secret, Store, Visitor,
+};
 use serde_json::{Value, json};
 
 use crate::auth_tokens::{Folder, slow_person};
@@ -89,6 +91,41 @@ fn tokens_that_expire_keep_their_refresh_token_through_such_answers() {
         let refresh = kept(&store, &world)["refresh"].clone();
         assert!(refresh.is_string(), "{status} {body}: {refresh}");
     }
+}
+
+#[test]
+fn wrong_credentials_of_a_registered_client_cost_no_refresh_token() {
+    const NO_CLIENT: &str = r#"{"error":"invalid_client","error_description":"bad secret"}"#;
+    let world = World::with(|rules| rules.token = json!({ "expires_in": 0 }));
+    let store = Arc::new(MemoryStore::new());
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&lines);
+    let me = RegisteredClient::new(world.issuer(), "me").secret("s3cret");
+    let builder = world.login().registered(me).store(Arc::clone(&store));
+    let builder = builder.on_log(move |line| log.lock().unwrap().push(line.to_owned()));
+    let client = world.connect(builder).unwrap();
+    answer_refreshes(&world, "401 Unauthorized", NO_CLIENT);
+    // The server has another clock, and takes the old one still.
+    assert_eq!(call(&client, "x").unwrap(), "done");
+    assert!(kept(&store, &world)["refresh"].is_string());
+    let said = lines.lock().unwrap().join("\n");
+    assert!(said.contains("credentials are refused"), "{said}");
+    // Nobody is asked to log in for nothing.
+    world.revoke_tokens();
+    let error = call(&client, "x").unwrap_err();
+    let said = error.to_string();
+    assert_eq!(error.kind(), ErrorKind::Auth, "{said}");
+    assert_eq!(error.oauth_code(), Some("invalid_client"));
+    assert!(
+        said.contains("bad secret") && said.contains("credentials are refused"),
+        "{said}"
+    );
+    assert_eq!(world.record().authorizations.len(), 1);
+    assert!(kept(&store, &world)["refresh"].is_string());
+    // The server's operator has set it right.
+    world.set(|rules| rules.on_token = None);
+    assert_eq!(call(&client, "x").unwrap(), "done");
+    assert_eq!(world.record().authorizations.len(), 1);
 }
 
 #[test]

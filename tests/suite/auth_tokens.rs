@@ -372,6 +372,65 @@ fn tokens_are_kept_in_files_of_the_owner() {
     );
 }
 
+/// A process was killed between writing and renaming.
+#[test]
+fn what_was_left_half_written_is_removed_and_in_nobodys_way() {
+    let folder = Folder::new("leftovers");
+    let store = folder.store();
+    let left = |name: &str| {
+        store.save(name, &Secret::new("kept")).unwrap();
+        let files = folder.files("json");
+        let known = folder.files("new");
+        let stem = files.iter().find(|path| {
+            let stem = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            !known
+                .iter()
+                .any(|new| new.to_string_lossy().contains(&stem))
+        });
+        let leftover = stem.unwrap().with_extension("abc.new");
+        std::fs::write(&leftover, "left behind").unwrap();
+        leftover
+    };
+    let (one, other) = (left("one"), left("other"));
+    store.save("one", &Secret::new("next")).unwrap();
+    let kept = store.load("one").unwrap().unwrap();
+    assert_eq!(kept.reveal(), "next");
+    // What is forgotten is so altogether.
+    store.remove("one").unwrap();
+    assert!(!one.exists() && other.exists());
+    // One that is being written is left alone.
+    let written = std::fs::File::open(&other).unwrap();
+    written.lock().unwrap();
+    store.remove("other").unwrap();
+    folder.store();
+    assert!(other.exists());
+    drop(written);
+    folder.store();
+    assert!(!other.exists());
+    assert!(store.load("one").unwrap().is_none() && store.load("other").unwrap().is_none());
+}
+
+#[test]
+fn processes_that_begin_do_not_take_away_what_others_write() {
+    let folder = Folder::new("sweeping");
+    let store = folder.store();
+    std::thread::scope(|scope| {
+        let saver = scope.spawn(|| {
+            for number in 0..200 {
+                let content = Secret::new(number.to_string());
+                store.save("tokens", &content).unwrap();
+                let kept = store.load("tokens").unwrap().unwrap();
+                assert_eq!(kept.reveal(), content.reveal());
+            }
+        });
+        while !saver.is_finished() {
+            folder.store();
+        }
+        saver.join().unwrap();
+    });
+    assert!(folder.files("new").is_empty());
+}
+
 #[test]
 fn what_is_kept_and_can_not_be_read_is_as_good_as_none() {
     let world = World::start();

@@ -27,6 +27,8 @@ mod auth_parallel;
 #[cfg(feature = "auth")]
 mod auth_renewal;
 #[cfg(feature = "auth")]
+mod auth_roots;
+#[cfg(feature = "auth")]
 mod auth_secrets;
 #[cfg(feature = "http-server")]
 mod auth_server;
@@ -65,7 +67,11 @@ mod everything;
 mod extensions;
 mod faults;
 mod forms;
-#[cfg(all(feature = "tls", feature = "http-server"))]
+#[cfg(all(feature = "tls", any(feature = "http-server", feature = "auth")))]
+#[cfg_attr(
+    not(feature = "http-server"),
+    allow(dead_code, reason = "only some of it is used")
+)]
 mod front;
 #[cfg(feature = "http-client")]
 mod http_client_authorizer;

@@ -173,6 +173,7 @@ mod with {
             login_timeout,
             everywhere,
             proxy,
+            roots,
             // It is looked at when there is something to say.
             log: _,
         } = settings;
@@ -240,6 +241,9 @@ mod with {
             Some("environment") => builder.proxy_from_environment(),
             Some(url) => builder.proxy(url),
         };
+        if let Some(pem) = roots {
+            builder = builder.root_certificates(pem);
+        }
         builder = match kept {
             Kept::Memory => builder,
             Kept::Folder(folder) => builder.store(FileStore::new(folder)?),

@@ -12,7 +12,7 @@ use crate::cffi::entry::{Outcome, ffi, free, need, need_mut, plain, value};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::log::{self, mcplink_log_fn};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
-use crate::cffi::text::{name, optional};
+use crate::cffi::text::{name, optional, optional_measured};
 use crate::cffi::user::{UserData, mcplink_destroy_fn};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -41,6 +41,8 @@ pub(super) struct Settings {
     pub(super) login_timeout: Option<Duration>,
     pub(super) everywhere: bool,
     pub(super) proxy: Option<String>,
+    /// PEM text.
+    pub(super) roots: Option<Vec<u8>>,
     pub(super) log: Option<Arc<log::Hook>>,
 }
 
@@ -341,6 +343,33 @@ pub unsafe extern "C" fn mcplink_oauth_set_proxy(
     unsafe {
         set(oauth, |settings| {
             settings.proxy = optional(url, "url")?.map(str::to_owned);
+            Ok(())
+        })
+    }
+}
+
+/// Trusts the servers over HTTPS whose certificates these authorities issued, and no others: a company's own, for example. Mozilla's list without
+/// this. It counts for all that is asked for tokens: metadata, which the MCP server has too, and the tokens themselves. Where the authorization
+/// server is not the company's, the text needs the authorities of both, as the bundle of a system has them. What
+/// mcplink_client_options_set_root_certificates says counts for requests to the MCP server alone.
+///
+/// oauth: the settings.
+/// pem, len: PEM text with all of them, one or more; other things in it are skipped. MCPLINK_NUL measures it. It is copied, and has the place of
+/// what was set before. NULL for Mozilla's list. That there is no certificate in it, or one that can't be read, is found out when a client is
+/// opened, with MCPLINK_E_INVALID; in a build without OAuth (feature auth) that fails with MCPLINK_E_UNSUPPORTED.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_oauth_set_root_certificates(
+    oauth: *mut mcplink_oauth_t,
+    pem: *const c_char,
+    len: usize,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are settings of ours and text with its length.
+    unsafe {
+        set(oauth, |settings| {
+            let pem = optional_measured(pem, len, "pem")?;
+            settings.roots = pem.map(<[u8]>::to_vec);
             Ok(())
         })
     }

@@ -48,6 +48,8 @@ pub(super) struct Endpoint {
     pub(super) bearer: Option<String>,
     pub(super) proxy: Option<String>,
     pub(super) proxy_from_environment: bool,
+    /// PEM text.
+    pub(super) roots: Option<Vec<u8>>,
     pub(super) follows_redirects: bool,
     /// Has requests authorized as OAuth has it; set with its settings.
     #[cfg(feature = "http-client")]
@@ -161,6 +163,9 @@ impl Endpoint {
         } else if self.proxy_from_environment {
             http = http.proxy_from_environment();
         }
+        if let Some(pem) = &self.roots {
+            http = trusting(http, pem)?;
+        }
         if let Some(close) = self.close {
             http = http.close_timeout(close);
         }
@@ -172,6 +177,19 @@ impl Endpoint {
         let text = "this library was built without clients over HTTP (feature 'http-client')";
         Err(Error::new(ErrorKind::Unsupported, text).into())
     }
+}
+
+#[cfg(feature = "tls")]
+#[expect(clippy::unnecessary_wraps, reason = "there are builds that can't")]
+fn trusting(http: Http, pem: &[u8]) -> Result<Http> {
+    Ok(http.root_certificates(pem))
+}
+
+#[cfg(all(feature = "http-client", not(feature = "tls")))]
+fn trusting(_: Http, _: &[u8]) -> Result<Http> {
+    let text = "this library was built without HTTPS (feature 'tls'), so root certificates are of no use: leave out \
+                mcplink_client_options_set_root_certificates";
+    Err(Error::new(ErrorKind::Unsupported, text))
 }
 
 /// Asks the host for a token.

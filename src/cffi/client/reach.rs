@@ -13,7 +13,7 @@ use crate::cffi::auth::mcplink_oauth_t;
 use crate::cffi::entry::{Outcome, get, need};
 use crate::cffi::handle::enter;
 use crate::cffi::status::mcplink_status_t;
-use crate::cffi::text::{mcplink_str_t, missing, name, optional};
+use crate::cffi::text::{mcplink_str_t, missing, name, optional, optional_measured};
 use crate::cffi::transport::mcplink_transport_t;
 use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
 use crate::transport::Stream;
@@ -379,6 +379,31 @@ pub unsafe extern "C" fn mcplink_client_options_set_proxy(
             options.endpoint.proxy_from_environment = url == Some("environment");
             let url = url.filter(|url| *url != "environment");
             options.endpoint.proxy = url.map(str::to_owned);
+            Ok(())
+        })
+    }
+}
+
+/// Trusts the servers over HTTPS whose certificates these authorities issued, and no others: a company's own, for example. Mozilla's list without
+/// this. Authorization servers are often somebody else's: they are trusted by mcplink_oauth_set_root_certificates, not by this.
+///
+/// options: the options.
+/// pem, len: PEM text with all of them, one or more; other things in it are skipped. MCPLINK_NUL measures it. It is copied, and has the place of
+/// what was set before. NULL for Mozilla's list. That there is no certificate in it, or one that can't be read, is found out when the client is
+/// opened, with MCPLINK_E_INVALID; in a build without HTTPS (feature tls) that fails with MCPLINK_E_UNSUPPORTED.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_root_certificates(
+    options: *mut mcplink_client_options_t,
+    pem: *const c_char,
+    len: usize,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours and text with its length.
+    unsafe {
+        set(options, |options| {
+            let pem = optional_measured(pem, len, "pem")?;
+            options.endpoint.roots = pem.map(<[u8]>::to_vec);
             Ok(())
         })
     }

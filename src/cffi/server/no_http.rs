@@ -538,6 +538,17 @@ pub unsafe extern "C" fn mcplink_resource_server_set_proxy(
 /// See the build with it.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_set_root_certificates(
+    _server: *mut mcplink_resource_server_t,
+    _text: *const c_char,
+    _len: usize,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_required_scopes(
     _server: *mut mcplink_resource_server_t,
     _text: *const c_char,

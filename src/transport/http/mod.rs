@@ -33,6 +33,8 @@ pub use authorizer::{
 };
 #[cfg(feature = "http-client")]
 pub use client::Http;
+#[cfg(any(feature = "auth", feature = "jwt"))]
+pub(crate) use client::tls;
 #[cfg(feature = "http-server")]
 pub use exchange::{HttpRequest, ResponseHead, ResponseWriter, Service};
 #[cfg(feature = "http-server")]

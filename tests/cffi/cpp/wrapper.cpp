@@ -209,6 +209,23 @@ static void tells_what_was_refused()
     CHECK(names(mcplink::client::open(others), "client_name"));
 }
 
+/* Who is trusted is said of clients and of logins; text that was never read is no text with certificates. */
+static void trusts()
+{
+    const auto refuses = [](const mcplink::client_options &options) {
+        auto failed = mcplink::client::open(options);
+        return !failed && failed.error().status() == MCPLINK_E_INVALID && failed.error().message().find("PEM") != std::string_view::npos;
+    };
+    mcplink::client_options options;
+    options.url("https://127.0.0.1:1/mcp").root_certificates(std::string_view());
+    CHECK(refuses(options));
+    mcplink::oauth oauth;
+    oauth.root_certificates("/etc/ca.pem");
+    mcplink::client_options others;
+    others.url("https://127.0.0.1:1/mcp").oauth_with(oauth);
+    CHECK(refuses(others));
+}
+
 /* What belongs to logins ends with who has the settings; nobody logs in here. */
 static void logs_in()
 {
@@ -243,6 +260,7 @@ int main()
     json_works();
     indices_work();
     tells_what_was_refused();
+    trusts();
     logs_in();
     talks();
     std::puts("the wrapper works");

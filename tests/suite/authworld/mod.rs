@@ -12,6 +12,7 @@ use mcplink::client::Client;
 use serde_json::{Value, json};
 
 use crate::common::LONG;
+use crate::front::{Front, SERVER};
 use crate::stub::{Out, Seen, Stub, asker, discovered, text};
 
 /// Where logins lead; nobody listens there.
@@ -27,6 +28,8 @@ pub(crate) struct World {
     pub(crate) mcp: Stub,
     pub(crate) issuer: Stub,
     pub(crate) state: Arc<State>,
+    /// What stands before the two, if anything does.
+    _fronts: Option<[Front; 2]>,
 }
 
 #[derive(Default)]
@@ -127,15 +130,37 @@ impl World {
     }
 
     pub(crate) fn with(set: impl FnOnce(&mut Rules)) -> Self {
+        Self::reached(false, set)
+    }
+
+    /// Both are reached over HTTPS, with certificates of an authority of their own.
+    pub(crate) fn over_tls() -> Self {
+        Self::reached(true, |_| {})
+    }
+
+    fn reached(is_secure: bool, set: impl FnOnce(&mut Rules)) -> Self {
         let state = Arc::new(State::default());
         set(&mut lock(&state.rules));
         let (one, other) = (Arc::clone(&state), Arc::clone(&state));
         let mcp = Stub::start(move |seen, out| one.serve_mcp(seen, out));
         let issuer = Stub::start(move |seen, out| other.serve_issuer(seen, out));
-        state.mcp_url.set(mcp.url()).unwrap();
-        let issuer_url = format!("http://{}", issuer.address());
+        let fronts = is_secure.then(|| [&mcp, &issuer].map(|to| Front::new(SERVER, to.address())));
+        let (mcp_url, issuer_url) = match &fronts {
+            Some([mcp, issuer]) => (mcp.url(), issuer.url().replace("/mcp", "")),
+            None => (mcp.url(), format!("http://{}", issuer.address())),
+        };
+        state.mcp_url.set(mcp_url).unwrap();
         state.issuer_url.set(issuer_url).unwrap();
-        Self { mcp, issuer, state }
+        Self {
+            mcp,
+            issuer,
+            state,
+            _fronts: fronts,
+        }
+    }
+
+    pub(crate) fn mcp_url(&self) -> &str {
+        self.state.mcp_url.get().unwrap()
     }
 
     pub(crate) fn set(&self, set: impl FnOnce(&mut Rules)) {

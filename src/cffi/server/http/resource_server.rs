@@ -11,7 +11,7 @@ use crate::cffi::auth::mcplink_dpop;
 use crate::cffi::entry::{Outcome, free, get, need_mut, plain, value};
 use crate::cffi::json::json_payload;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
-use crate::cffi::text::{bytes, name, optional};
+use crate::cffi::text::{bytes, name, optional, optional_measured};
 use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
 use crate::error::{Error, ErrorKind, Result};
 use crate::server::StateKey;
@@ -31,6 +31,8 @@ pub struct mcplink_resource_server_t {
     check: Checked,
     /// To the issuer's keys.
     proxy: Option<String>,
+    /// PEM text: whom to trust on the way there.
+    roots: Option<Vec<u8>>,
     required: String,
     supported: String,
     implied: Vec<(String, String)>,
@@ -71,6 +73,7 @@ impl mcplink_resource_server_t {
             issuers,
             check,
             proxy,
+            roots,
             required,
             supported,
             implied,
@@ -81,16 +84,20 @@ impl mcplink_resource_server_t {
             dpop,
             nonces,
         } = self;
-        let (issuer, proxy) = (&issuers[0], proxy.as_deref());
+        let issuer = &issuers[0];
+        let way = Way {
+            proxy: proxy.as_deref(),
+            roots: roots.as_deref(),
+        };
         let mut made = match check {
             Checked::Host(hook) => {
                 let check = Check::new(hook, server);
                 let verifier = move |token: &str| check.verify(token);
                 ResourceServer::new(resource, issuers.iter(), verifier)?
             }
-            Checked::Discovered => signed(resource, issuers, proxy, Keys::Discovered(issuer))?,
-            Checked::At(url) => signed(resource, issuers, proxy, Keys::At(issuer, url))?,
-            Checked::With(keys) => signed(resource, issuers, proxy, Keys::With(issuer, keys))?,
+            Checked::Discovered => signed(resource, issuers, &way, Keys::Discovered(issuer))?,
+            Checked::At(url) => signed(resource, issuers, &way, Keys::At(issuer, url))?,
+            Checked::With(keys) => signed(resource, issuers, &way, Keys::With(issuer, keys))?,
         };
         made = made
             .required_scopes([required])
@@ -114,6 +121,13 @@ impl mcplink_resource_server_t {
     }
 }
 
+/// How keys are fetched.
+#[cfg_attr(not(feature = "jwt"), allow(dead_code, reason = "nobody goes there"))]
+struct Way<'a> {
+    proxy: Option<&'a str>,
+    roots: Option<&'a [u8]>,
+}
+
 /// Where the keys of an issuer are.
 #[cfg_attr(not(feature = "jwt"), allow(dead_code, reason = "nobody looks there"))]
 enum Keys<'a> {
@@ -127,7 +141,7 @@ enum Keys<'a> {
 fn signed(
     resource: &str,
     issuers: &[String],
-    proxy: Option<&str>,
+    way: &Way<'_>,
     keys: Keys<'_>,
 ) -> Result<ResourceServer> {
     use crate::server::http::JwtVerifier;
@@ -140,7 +154,10 @@ fn signed(
             JwtVerifier::with_keys(issuer, move || Ok(keys.clone()))
         }
     };
-    verifier = match proxy {
+    if let Some(pem) = way.roots {
+        verifier = verifier.root_certificates(pem)?;
+    }
+    verifier = match way.proxy {
         None => verifier,
         Some("environment") => verifier.proxy_from_environment(),
         Some(url) => verifier.proxy(url)?,
@@ -149,7 +166,7 @@ fn signed(
 }
 
 #[cfg(not(feature = "jwt"))]
-fn signed(_: &str, _: &[String], _: Option<&str>, _: Keys<'_>) -> Result<ResourceServer> {
+fn signed(_: &str, _: &[String], _: &Way<'_>, _: Keys<'_>) -> Result<ResourceServer> {
     let text = "this library was built without signed tokens (feature 'jwt'): check tokens with mcplink_resource_server_set_verifier";
     Err(Error::new(ErrorKind::Unsupported, text))
 }
@@ -223,6 +240,7 @@ pub unsafe extern "C" fn mcplink_resource_server_new(
             issuers: vec![issuer.to_owned()],
             check: Checked::Discovered,
             proxy: None,
+            roots: None,
             required: String::new(),
             supported: String::new(),
             implied: Vec::new(),
@@ -315,6 +333,32 @@ pub unsafe extern "C" fn mcplink_resource_server_set_proxy(
     unsafe {
         set(server, |server| {
             server.proxy = optional(url, "url")?.map(str::to_owned);
+            Ok(())
+        })
+    }
+}
+
+/// Trusts the servers over HTTPS whose certificates these authorities issued, and no others, where the issuer's metadata and keys are fetched.
+/// Mozilla's list without this.
+///
+/// server: the description.
+/// pem, len: PEM text with all of them, one or more; other things in it are skipped. MCPLINK_NUL measures it. It is copied, and has the place of
+/// what was set before. NULL for Mozilla's list. That there is no certificate in it, or one that can't be read, is found out when something serves
+/// with it, with MCPLINK_E_INVALID; in a build that does not check tokens by itself (feature jwt) that fails with MCPLINK_E_UNSUPPORTED. It is not
+/// looked at where a function of the host's checks tokens.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_set_root_certificates(
+    server: *mut mcplink_resource_server_t,
+    pem: *const c_char,
+    len: usize,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are a description of ours and text with its length.
+    unsafe {
+        set(server, |server| {
+            let pem = optional_measured(pem, len, "pem")?;
+            server.roots = pem.map(<[u8]>::to_vec);
             Ok(())
         })
     }

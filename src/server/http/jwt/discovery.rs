@@ -10,10 +10,18 @@ use ureq::{Agent, Proxy};
 
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::schema::url::Url;
+use crate::transport::http::tls::{Roots, untrusted};
 
 /// So long one document may take.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_BYTES: u64 = 256 << 10;
+
+/// How documents are come by.
+#[derive(Default)]
+pub(super) struct Way {
+    pub(super) proxy: Option<Proxy>,
+    pub(super) roots: Roots,
+}
 
 #[derive(Deserialize)]
 struct Metadata {
@@ -23,13 +31,15 @@ struct Metadata {
 
 /// The key set of an issuer whose metadata says where it is. One of the places may have a page for people, or metadata without keys, which
 /// RFC 8414 lets be left out.
-pub(super) fn discover(issuer: &str, proxy: Option<&Proxy>) -> Result<String> {
+pub(super) fn discover(issuer: &str, way: &Way) -> Result<String> {
     // What is there says more of what is wrong than that nothing is.
     let (mut missing, mut useless) = (None, None);
     for place in places(issuer) {
-        match fetch(&place, proxy).map(|text| key_place(issuer, &place, &text)) {
-            Ok(Ok(keys)) => return fetch(&keys, proxy),
+        match fetch(&place, way).map(|text| key_place(issuer, &place, &text)) {
+            Ok(Ok(keys)) => return fetch(&keys, way),
             Ok(Err(error)) => useless = useless.or(Some(error)),
+            // All are of one host, which has no time: a request waits for this.
+            Err(error) if error.kind() == ErrorKind::Timeout => return Err(error),
             Err(error) => missing = Some(error),
         }
     }
@@ -74,7 +84,7 @@ fn places(issuer: &str) -> Vec<String> {
 }
 
 /// Fetches a document, over HTTPS or on this machine. Redirects are not followed.
-pub(super) fn fetch(place: &str, proxy: Option<&Proxy>) -> Result<String> {
+pub(super) fn fetch(place: &str, way: &Way) -> Result<String> {
     let failed = |kind, why: &dyn std::fmt::Display| {
         Error::new(kind, format!("'{}' can't be had: {why}", Excerpt(place)))
     };
@@ -88,7 +98,8 @@ pub(super) fn fetch(place: &str, proxy: Option<&Proxy>) -> Result<String> {
         .max_redirects(0)
         .max_redirects_will_error(true)
         // What the environment names is asked by hosts that want it.
-        .proxy(proxy.cloned())
+        .proxy(way.proxy.clone())
+        .tls_config(way.roots.config())
         .timeout_global(Some(TIMEOUT))
         .user_agent(concat!(
             env!("CARGO_PKG_NAME"),
@@ -100,7 +111,14 @@ pub(super) fn fetch(place: &str, proxy: Option<&Proxy>) -> Result<String> {
         .get(place)
         .header("Accept", "application/json")
         .call()
-        .map_err(|error| failed(ErrorKind::Io, &error))?;
+        .map_err(|error| match &error {
+            ureq::Error::Timeout(_) => failed(ErrorKind::Timeout, &error),
+            ureq::Error::Io(io) => match untrusted(io, "JwtVerifier::root_certificates") {
+                Some(why) => failed(ErrorKind::Io, &why),
+                None => failed(ErrorKind::Io, &error),
+            },
+            _ => failed(ErrorKind::Io, &error),
+        })?;
     let mut text = String::new();
     let mut body = answer.into_body().into_reader().take(MAX_BYTES + 1);
     body.read_to_string(&mut text)

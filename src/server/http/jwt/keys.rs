@@ -1,28 +1,28 @@
 //! The keys of an issuer, fetched when they are needed and kept for a while.
 //!
-//! **Threads.** One thread fetches at a time, without a lock. Whoever knows the key that it needs goes on meanwhile; others wait, at most for
-//! [`PATIENCE`].
+//! **Threads.** One thread fetches at a time, without a lock. Whoever knows the key that it needs goes on meanwhile; others wait until the fetch
+//! has taken [`PATIENCE`], and are told to come again from then on: whatever tokens name, and however long the issuer takes, there are threads
+//! for those that can be served.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ureq::Proxy;
-
+use super::discovery::Way;
 use super::jwk::{Key, read_keys};
 use crate::error::Result;
 use crate::sync::{Condvar, Mutex};
 
-/// So long a request waits for keys that another one fetches.
-const PATIENCE: Duration = Duration::from_secs(15);
+/// So long after a fetch has begun requests wait for the keys that another one fetches.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// So long keys are used when no newer ones can be had: their issuer may have taken one back since.
 const TOO_OLD: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Gives the text of a key set, which may come through a proxy.
-pub(super) type Source = Box<dyn Fn(Option<&Proxy>) -> Result<String> + Send + Sync>;
+/// Gives the text of a key set, which may be fetched.
+pub(super) type Source = Box<dyn Fn(&Way) -> Result<String> + Send + Sync>;
 
 pub(super) struct Keys {
     source: Source,
-    pub(super) proxy: Option<Proxy>,
+    pub(super) way: Way,
     pub(super) max_age: Duration,
     /// So often keys are fetched at most, whatever tokens name.
     pub(super) min_interval: Duration,
@@ -38,7 +38,8 @@ struct State {
     /// When the last try ended, and what came of it.
     tried: Option<Instant>,
     failure: Option<String>,
-    is_fetching: bool,
+    /// When the fetch that is on its way has begun.
+    fetching: Option<Instant>,
 }
 
 /// What there is to check a signature with.
@@ -54,7 +55,7 @@ impl Keys {
     pub(super) fn new(source: Source) -> Self {
         Self {
             source,
-            proxy: None,
+            way: Way::default(),
             max_age: Duration::from_secs(60 * 60),
             min_interval: Duration::from_secs(10),
             state: Mutex::default(),
@@ -77,7 +78,6 @@ impl Keys {
 
     /// Keys, but not these if there are newer ones.
     fn find_but(&self, old: Option<&Arc<Vec<Key>>>, id: Option<&str>) -> Found {
-        let deadline = Instant::now() + PATIENCE;
         let mut may_fetch = true;
         loop {
             let mut state = self.state.lock();
@@ -89,25 +89,26 @@ impl Keys {
                 .tried
                 .is_some_and(|tried| tried.elapsed() < self.min_interval);
             let may_try = may_fetch && !rests;
-            if is_known && (is_fresh || state.is_fetching || !may_try) {
+            if is_known && (is_fresh || state.fetching.is_some() || !may_try) {
                 return Found::Keys(Arc::clone(&state.keys));
             }
-            if state.is_fetching && Instant::now() < deadline {
+            let ends = state.fetching.map(|began| began + PATIENCE);
+            if ends.is_some_and(|end| Instant::now() < end) {
                 // What comes is as new as what this thread would fetch.
                 may_fetch = false;
-                drop(self.fetched.wait_until(state, Some(deadline)));
+                drop(self.fetched.wait_until(state, ends));
                 continue;
             }
-            if state.is_fetching || !may_try {
+            if state.fetching.is_some() || !may_try {
                 return match &state.failure {
                     _ if state.may_know() => Found::Keys(Arc::clone(&state.keys)),
                     Some(why) => Found::Unavailable(why.clone()),
                     None => Found::Unknown,
                 };
             }
-            state.is_fetching = true;
+            state.fetching = Some(Instant::now());
             // Until they are there, or when the source panics.
-            state.failure = Some("the issuer's keys did not come".to_owned());
+            state.failure = Some("the issuer's keys have not come yet".to_owned());
             drop(state);
             self.fetch();
             may_fetch = false;
@@ -117,7 +118,7 @@ impl Keys {
     fn fetch(&self) {
         // The source may be the host's, and panic.
         let over = Over(self);
-        let came = (self.source)(self.proxy.as_ref()).and_then(|text| read_keys(&text));
+        let came = (self.source)(&self.way).and_then(|text| read_keys(&text));
         let mut state = self.state.lock();
         match came {
             Ok(keys) => {
@@ -157,7 +158,7 @@ struct Over<'a>(&'a Keys);
 impl Drop for Over<'_> {
     fn drop(&mut self) {
         let mut state = self.0.state.lock();
-        state.is_fetching = false;
+        state.fetching = None;
         state.tried = Some(Instant::now());
         drop(state);
         self.0.fetched.notify_all();

@@ -20,6 +20,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use ureq::Proxy;
 
+use self::discovery::Way;
 pub use self::dpop::Dpop;
 use self::jwk::Key;
 use self::keys::{Found, Keys, Source};
@@ -41,8 +42,9 @@ const MAX_TOKEN: usize = 16 << 10;
 /// ([`ResourceServer::dpop`](super::ResourceServer::dpop)); those that are bound in another way are refused.
 ///
 /// The issuer's keys are fetched when they are first needed, again after an hour, and when a token names one that is not there, or names none
-/// and none fits; one request at a time waits for it, for at most 5 s a document. When they can't be had, those from before go on being used
-/// for a day.
+/// and none fits; one request at a time fetches them, for at most 5 s a document. Others that need them wait for a second at most, and are then
+/// answered with status 503; those whose key is there are served meanwhile. When they can't be had, those from before go on being used for a day,
+/// and the next try is after [`min_interval`](Self::min_interval).
 ///
 /// The signature of a token is checked when it comes first, and when the keys were fetched anew; its times with each request. For that the
 /// digests and claims of the last 512 tokens or more are remembered, at most 1 024, and no claims longer than 4 KiB.
@@ -111,14 +113,14 @@ impl JwtVerifier {
     pub fn new(issuer: impl Into<String>) -> Self {
         let issuer = issuer.into();
         let own = issuer.clone();
-        let source = move |proxy: Option<&Proxy>| discovery::discover(&own, proxy);
+        let source = move |way: &Way| discovery::discover(&own, way);
         Self::with(issuer, Box::new(source))
     }
 
     /// Takes tokens of this issuer, whose keys are at this address: `https`, except on this machine.
     pub fn with_jwks_url(issuer: impl Into<String>, url: impl Into<String>) -> Self {
         let url = url.into();
-        let source = move |proxy: Option<&Proxy>| discovery::fetch(&url, proxy);
+        let source = move |way: &Way| discovery::fetch(&url, way);
         Self::with(issuer.into(), Box::new(source))
     }
 
@@ -150,14 +152,30 @@ impl JwtVerifier {
             let text = "the URL of the proxy can't be read (JwtVerifier::proxy)";
             Error::new(ErrorKind::Invalid, text)
         })?;
-        self.keys.proxy = Some(proxy);
+        self.keys.way.proxy = Some(proxy);
         Ok(self)
     }
 
     /// Fetches them through the proxy that the environment names, if it does (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`).
     pub fn proxy_from_environment(mut self) -> Self {
-        self.keys.proxy = Proxy::try_from_env();
+        self.keys.way.proxy = Proxy::try_from_env();
         self
+    }
+
+    /// Trusts the issuers whose certificates these authorities issued, and no others: instead of Mozilla's list, which is what is trusted
+    /// otherwise. Called again, it adds to them. `pem` is PEM text with one or more certificates; other things in it are skipped.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] when there is no certificate in it, or one that can't be read.
+    pub fn root_certificates(mut self, pem: impl AsRef<[u8]>) -> Result<Self> {
+        self.keys.way.roots.trust(pem.as_ref()).map_err(|why| {
+            let text = format!(
+                "the root certificates of the issuer {why} (JwtVerifier::root_certificates)"
+            );
+            Error::new(ErrorKind::Invalid, text)
+        })?;
+        Ok(self)
     }
 
     /// After how long the keys are fetched again. Defaults to 1 h.

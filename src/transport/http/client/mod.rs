@@ -27,7 +27,7 @@ mod lookup;
 mod refusal;
 mod stream;
 #[cfg(feature = "tls")]
-mod tls;
+pub(crate) mod tls;
 mod watch;
 mod wire;
 
@@ -216,7 +216,7 @@ impl Http {
     /// One without a certificate, or with one that can't be read, fails the connecting with [`ErrorKind::Invalid`].
     #[cfg(feature = "tls")]
     pub fn root_certificates(mut self, pem: impl AsRef<[u8]>) -> Self {
-        match self.tls.trust(pem.as_ref()) {
+        match self.tls.roots.trust(pem.as_ref()) {
             Ok(()) => self,
             Err(why) => self.with_fault(format!("the root certificates {why}")),
         }

@@ -10,28 +10,48 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{AlertDescription, CertificateError, InvalidMessage, RootCertStore};
 use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
 
-/// What is set for HTTPS.
-#[derive(Default)]
-pub(super) struct Tls {
-    /// Instead of the usual authorities, if there are any.
-    roots: Vec<Certificate<'static>>,
-    own: Option<ClientCert>,
-}
+/// The authorities that are trusted instead of the usual ones, if there are any.
+#[derive(Clone, Default)]
+pub(crate) struct Roots(Vec<Certificate<'static>>);
 
-impl Tls {
-    /// Takes the certificates of authorities; says what is wrong with them.
-    pub(super) fn trust(&mut self, pem: &[u8]) -> Result<(), String> {
+impl Roots {
+    /// Takes the certificates of more authorities; says what is wrong with them.
+    pub(crate) fn trust(&mut self, pem: &[u8]) -> Result<(), String> {
         for certificate in certificates(pem)? {
             // Those that can't be used would be left out without a word.
             RootCertStore::empty()
                 .add(certificate.clone())
                 .map_err(|error| format!("hold one that can't be read: {error}"))?;
-            self.roots
-                .push(Certificate::from_der(&certificate).to_owned());
+            self.0.push(Certificate::from_der(&certificate).to_owned());
         }
         Ok(())
     }
 
+    /// For one that shows no certificate of its own.
+    #[cfg(any(feature = "auth", feature = "jwt"))]
+    pub(crate) fn config(&self) -> TlsConfig {
+        self.config_with(None)
+    }
+
+    fn config_with(&self, own: Option<ClientCert>) -> TlsConfig {
+        let config = TlsConfig::builder().client_cert(own);
+        match self.0.is_empty() {
+            true => config.build(),
+            false => config
+                .root_certs(RootCerts::new_with_certs(&self.0))
+                .build(),
+        }
+    }
+}
+
+/// What is set for HTTPS.
+#[derive(Default)]
+pub(super) struct Tls {
+    pub(super) roots: Roots,
+    own: Option<ClientCert>,
+}
+
+impl Tls {
     /// Takes a certificate of our own, those that lead to its authority, and its key; says what is wrong with them.
     pub(super) fn present(&mut self, chain: &[u8], key: &[u8]) -> Result<(), String> {
         let certificates = certificates(chain)?;
@@ -58,13 +78,7 @@ impl Tls {
     }
 
     pub(super) fn config(&self) -> TlsConfig {
-        let config = TlsConfig::builder().client_cert(self.own.clone());
-        match self.roots.is_empty() {
-            true => config.build(),
-            false => config
-                .root_certs(RootCerts::new_with_certs(&self.roots))
-                .build(),
-        }
+        self.roots.config_with(self.own.clone())
     }
 }
 
@@ -89,14 +103,27 @@ pub(super) enum Fault {
     Refused(String),
 }
 
+/// What is to be said when a certificate was issued by nobody who is trusted; `setting` says who is.
+pub(crate) fn untrusted(error: &io::Error, setting: &str) -> Option<String> {
+    let is_unknown = matches!(
+        of_tls(error)?,
+        rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)
+    );
+    is_unknown.then(|| {
+        format!("its certificate was issued by nobody who is trusted ({setting} says who is)")
+    })
+}
+
+fn of_tls(error: &io::Error) -> Option<&rustls::Error> {
+    error.get_ref()?.downcast_ref()
+}
+
 pub(super) fn fault(error: &io::Error) -> Option<Fault> {
     use AlertDescription as Alert;
-    let error = error.get_ref()?.downcast_ref::<rustls::Error>()?;
-    Some(match error {
-        rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => Fault::NoneSuch(
-            "its certificate was issued by nobody who is trusted (Http::root_certificates says who is)"
-                .to_owned(),
-        ),
+    if let Some(why) = untrusted(error, "Http::root_certificates") {
+        return Some(Fault::NoneSuch(why));
+    }
+    Some(match of_tls(error)? {
         rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => Fault::NoneSuch(
             "what it answers is no TLS: servers without it are at http://".to_owned(),
         ),
