@@ -366,6 +366,14 @@ enum mcplink_http_limit
      * How long a connection may stay without a request, in milliseconds: 75000.
      */
     MCPLINK_HTTP_LIMIT_IDLE_MS = 14,
+    /**
+     * How many bytes the events kept of all streams of all sessions may take: 256 MiB. Then the oldest of a stream that has most are dropped.
+     */
+    MCPLINK_HTTP_LIMIT_KEPT_BYTES = 15,
+    /**
+     * How many bytes may wait for all clients that do not read: 256 MiB. Then connections are broken off for which most waits for longest.
+     */
+    MCPLINK_HTTP_LIMIT_UNSENT_BYTES = 16,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -5402,7 +5410,8 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_session_idle_ms(mcplink_ht
 MCPLINK_API mcplink_status_t mcplink_http_options_set_old_paths(mcplink_http_options_t *options, const char *stream, const char *post);
 
 /**
- * Sets how much of each stream of a session is kept for a client that comes back for it: 256 events and 1 MiB without this.
+ * Sets how much of each stream of a session is kept for a client that comes back for it: 256 events and 1 MiB without this. See also
+ * MCPLINK_HTTP_LIMIT_KEPT_BYTES.
  *
  * options: the settings.
  * events: how many events.

@@ -14,7 +14,7 @@ use mcplink::transport::http::{HttpRequest, ResponseHead, ResponseWriter, Servic
 use serde_json::{Value, json};
 
 use crate::common::LONG;
-use crate::web::{Web, field, initialize};
+use crate::web::{LegacySession, Web, field, initialize};
 
 const SESSIONS: [ProtocolVersion; 3] = [
     ProtocolVersion::V2025_03_26,
@@ -298,6 +298,37 @@ fn events_that_are_not_kept_are_refused() {
     for odd in [first.id.as_deref().unwrap(), "x", "77-1", "1-99"] {
         assert_eq!(session.get(Some(odd)).status(), 400, "{odd}");
     }
+}
+
+// L-SSE-S-06
+#[test]
+fn beyond_the_memory_for_all_streams_those_of_who_has_most_are_refused() {
+    let server = Server::builder("s", "1")
+        .tool_with(Tool::new("say"), |args: Value, context: &Context| {
+            context.progress(1.0, None, None);
+            "x".repeat(usize::try_from(args["bytes"].as_u64().unwrap()).unwrap())
+        })
+        .build()
+        .unwrap();
+    let web = Web::with(&server, HttpOptions::new().max_kept_bytes(8 << 10));
+    let [modest, greedy] = [(); 2].map(|()| web.session(ProtocolVersion::V2025_06_18));
+    let call = |session: &LegacySession<'_>, bytes: usize| {
+        let answer = session.request(
+            "tools/call",
+            json!({"name": "say", "arguments": {"bytes": bytes}, "_meta": {"progressToken": 5}}),
+        );
+        let first = answer.event().expect("progress");
+        assert_eq!(answer.messages().len(), 1);
+        first.id.unwrap()
+    };
+    let few = call(&modest, 100);
+    let many: Vec<_> = (0..4).map(|_| call(&greedy, 3000)).collect();
+    let too_many = call(&greedy, 10_000);
+    // The first ones had to go for the others.
+    assert_eq!(greedy.get(Some(&many[0])).status(), 400);
+    assert_eq!(greedy.get(Some(&many[3])).messages().len(), 1);
+    assert_eq!(greedy.get(Some(&too_many)).status(), 400);
+    assert_eq!(modest.get(Some(&few)).messages().len(), 1);
 }
 
 // L-HTTP-S-16, L-HTTP-S-28

@@ -6,7 +6,7 @@ use mcplink::ErrorKind;
 use mcplink::transport::http::{ResponseHead, ResponseWriter};
 
 use crate::common::{LATE, LONG, wait_until, within};
-use crate::listening::{Client, limits, listen_to_all, listen_with, service};
+use crate::listening::{Client, limits, listen_to_all, listen_with, say, service};
 
 fn events() -> ResponseHead {
     ResponseHead::new(200).header("Content-Type", "text/event-stream")
@@ -306,6 +306,43 @@ fn who_reads_nothing_for_long_is_broken_off() {
         ErrorKind::Closed
     );
     assert_eq!(listener.stats().connections, 0);
+}
+
+/// Of many clients that ask for much and read none of it, some are broken off; one that reads gets all.
+#[test]
+fn what_nobody_reads_is_bounded_over_all_connections() {
+    const LEN: usize = 12 << 20;
+    let (bound, body) = (40 << 20, vec![b'x'; LEN]);
+    let (served, told) = std::sync::mpsc::channel();
+    let listener = listen_with(
+        limits(|limits| limits.max_unsent_bytes = bound),
+        service(move |request, mut response| {
+            if request.target == "/large" {
+                response.respond(&ResponseHead::new(200), &body).unwrap();
+                served.send(()).unwrap();
+            } else {
+                say(&request, response);
+            }
+        }),
+    );
+    let mut silent = Vec::new();
+    for _ in 0..16 {
+        let mut client = Client::to(&listener);
+        client.get("/large");
+        told.recv_timeout(LONG).unwrap();
+        let stats = listener.stats();
+        assert!(stats.unsent <= bound, "{stats:?}");
+        silent.push(client);
+    }
+    // The system takes some of each, so that more are there than the bound has room for by itself.
+    let stats = listener.stats();
+    assert!(stats.refused > 0 && stats.in_hand < 16, "{stats:?}");
+    let mut reader = Client::to(&listener);
+    reader.get("/large");
+    assert_eq!(reader.receive().body.len(), LEN);
+    reader.expect_service();
+    drop(silent);
+    wait_until("all have gone", || listener.stats().unsent == 0);
 }
 
 /// However much it is, no thread waits for a client that does not read it.

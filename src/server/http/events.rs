@@ -2,11 +2,15 @@
 //!
 //! Spec: Transports, "Streamable HTTP", "Resumability and Redelivery" (2025-03-26 to 2025-11-25).
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::error::Result;
+use crate::sync::Mutex;
 
 /// Keeps what was said on the streams of legacy sessions, so that a client that lost one gets the rest (`Last-Event-ID`). See
 /// [`HttpOptions::event_store`](super::HttpOptions::event_store).
@@ -124,41 +128,162 @@ pub trait EventLog: Send {
 /// The store of who sets none: some events of each stream, in memory.
 #[derive(Debug)]
 pub(super) struct Recent {
-    /// Of each stream. The last event is kept in any case.
-    pub(super) max_events: usize,
-    pub(super) max_bytes: usize,
+    /// Of each stream. The last event is kept in any case, while there is room.
+    max_events: usize,
+    max_bytes: usize,
+    room: Arc<Room>,
+}
+
+impl Recent {
+    /// Keeps so many events of each stream, so many bytes of them, and so many bytes of all streams together.
+    pub(super) fn new(max_events: usize, max_bytes: usize, max_of_all: usize) -> Self {
+        Self {
+            max_events: max_events.max(1),
+            max_bytes,
+            room: Arc::new(Room {
+                max: max_of_all,
+                taken: AtomicUsize::new(0),
+                next: AtomicU64::new(0),
+                logs: Mutex::default(),
+            }),
+        }
+    }
 }
 
 impl EventStore for Recent {
     fn open(&self, _session: &str, _stream: u64) -> Box<dyn EventLog> {
         Box::new(RecentOfStream {
-            max_events: self.max_events.max(1),
+            max_events: self.max_events,
             max_bytes: self.max_bytes,
-            events: VecDeque::new(),
-            bytes: 0,
-            last: 0,
+            age: Reverse(self.room.next.fetch_add(1, Ordering::Relaxed)),
+            room: Arc::clone(&self.room),
+            kept: Arc::default(),
         })
+    }
+}
+
+/// What an event takes beside its text.
+const EACH: usize = 48;
+
+/// The memory that the events of all streams share. When it is full, the oldest events of a stream that has most go, to within a factor of
+/// two: who has few is left alone, however many others there are.
+///
+/// **Invariant:** while no log's lock is held, `taken` is the size of all of them together, and `logs` has those that are not empty, each
+/// under its rank.
+///
+/// **Locks:** that of `logs` is taken inside that of a log, for moments; that of a second log is never taken beside another.
+#[derive(Debug)]
+struct Room {
+    max: usize,
+    taken: AtomicUsize,
+    next: AtomicU64,
+    /// The last one gives way first: of those that have most, the one that began first. A log moves when its size doubles or halves, so that
+    /// most events cost no look in here.
+    logs: Mutex<Ranked>,
+}
+
+/// Logs by rank, and those of a rank by age.
+type Ranked = BTreeMap<(u32, Reverse<u64>), Arc<Mutex<Kept>>>;
+
+/// The events of a stream that are kept.
+#[derive(Debug, Default)]
+struct Kept {
+    events: VecDeque<Box<[u8]>>,
+    bytes: usize,
+    /// The number of the last event, kept or not.
+    last: u64,
+    /// Under which the room has it; zero if it has not.
+    rank: u32,
+}
+
+impl Kept {
+    fn size(&self) -> usize {
+        self.bytes + self.events.len() * EACH
+    }
+
+    /// The number of bits of its size.
+    fn due_rank(&self) -> u32 {
+        usize::BITS - self.size().leading_zeros()
+    }
+
+    fn push(&mut self, event: Box<[u8]>, room: &Room) {
+        self.bytes += event.len();
+        room.taken.fetch_add(event.len() + EACH, Ordering::Relaxed);
+        self.events.push_back(event);
+    }
+
+    /// Drops the oldest event, if there is one.
+    fn pop(&mut self, room: &Room) -> bool {
+        let Some(event) = self.events.pop_front() else {
+            return false;
+        };
+        self.bytes -= event.len();
+        room.taken.fetch_sub(event.len() + EACH, Ordering::Relaxed);
+        if self.events.is_empty() {
+            self.events = VecDeque::new();
+        }
+        true
+    }
+}
+
+impl Room {
+    fn is_too_full(&self) -> bool {
+        self.taken.load(Ordering::Relaxed) > self.max
+    }
+
+    /// Puts a log, whose lock is held, where it belongs by its size.
+    fn rank(&self, age: Reverse<u64>, kept: &mut Kept, log: &Arc<Mutex<Kept>>) {
+        let due = kept.due_rank();
+        let rank = std::mem::replace(&mut kept.rank, due);
+        if rank == due {
+            return;
+        }
+        let mut logs = self.logs.lock();
+        let removed = logs.remove(&(rank, age));
+        if due > 0 {
+            logs.insert((due, age), Arc::clone(log));
+        }
+        drop(logs);
+        drop(removed);
+    }
+
+    /// Drops what is too much. No log's lock is held.
+    fn tidy(&self) {
+        while self.is_too_full() {
+            let most = self.logs.lock().last_key_value().map(|(key, log)| {
+                let (_, age) = *key;
+                (age, Arc::clone(log))
+            });
+            let Some((age, log)) = most else { return };
+            let mut kept = log.lock();
+            let rank = kept.rank;
+            while self.is_too_full() && kept.due_rank() == rank && kept.pop(self) {}
+            self.rank(age, &mut kept, &log);
+        }
     }
 }
 
 struct RecentOfStream {
     max_events: usize,
     max_bytes: usize,
-    events: VecDeque<Box<[u8]>>,
-    bytes: usize,
-    /// The number of the last event.
-    last: u64,
+    age: Reverse<u64>,
+    room: Arc<Room>,
+    kept: Arc<Mutex<Kept>>,
 }
 
 impl EventLog for RecentOfStream {
     fn append(&mut self, number: u64, event: &[u8]) -> Result<()> {
-        self.last = number;
-        self.events.push_back(event.into());
-        self.bytes += event.len();
-        while self.events.len() > self.max_events || self.bytes > self.max_bytes.max(event.len()) {
-            let dropped = self.events.pop_front();
-            self.bytes -= dropped.map_or(0, |event| event.len());
+        let most = self.max_bytes.max(event.len());
+        let event = event.into();
+        let mut kept = self.kept.lock();
+        kept.last = number;
+        kept.push(event, &self.room);
+        while kept.events.len() > self.max_events || kept.bytes > most {
+            kept.pop(&self.room);
         }
+        self.room.rank(self.age, &mut kept, &self.kept);
+        drop(kept);
+        self.room.tidy();
         Ok(())
     }
 
@@ -167,15 +292,24 @@ impl EventLog for RecentOfStream {
         number: u64,
         send: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>,
     ) -> Result<()> {
-        let first = self.last + 1 - self.events.len() as u64;
+        let kept = self.kept.lock();
+        let first = kept.last + 1 - kept.events.len() as u64;
         let from = (number + 1).max(first);
         let skipped = usize::try_from(from - first).unwrap_or(usize::MAX);
-        for (number, event) in (from..).zip(self.events.iter().skip(skipped)) {
+        for (number, event) in (from..).zip(kept.events.iter().skip(skipped)) {
             if send(number, event).is_break() {
                 break;
             }
         }
         Ok(())
+    }
+}
+
+impl Drop for RecentOfStream {
+    fn drop(&mut self) {
+        let mut kept = self.kept.lock();
+        while kept.pop(&self.room) {}
+        self.room.rank(self.age, &mut kept, &self.kept);
     }
 }
 
@@ -192,10 +326,7 @@ mod tests {
     #[test]
     fn the_last_events_are_kept_within_both_bounds() {
         let check = |max_events, max_bytes, after, expected: &[u64]| {
-            let store = Recent {
-                max_events,
-                max_bytes,
-            };
+            let store = Recent::new(max_events, max_bytes, 1 << 20);
             let mut log = store.open("s", 1);
             for number in 1..=6 {
                 let event = vec![b'x'; usize::try_from(number).expect("small")];
@@ -218,5 +349,51 @@ mod tests {
         check(100, 10, 0, &[6]);
         check(0, 0, 0, &[6]);
         check(100, 1000, 3, &[4, 5, 6]);
+    }
+
+    fn kept(log: &mut dyn EventLog) -> Vec<u64> {
+        let mut seen = Vec::new();
+        log.replay_after(0, &mut |number, _| {
+            seen.push(number);
+            ControlFlow::Continue(())
+        })
+        .expect("there");
+        seen
+    }
+
+    #[test]
+    fn the_oldest_events_of_who_has_most_go_when_all_have_too_many() {
+        let store = Recent::new(1000, 1 << 20, 10_000);
+        let append = |log: &mut dyn EventLog, number| {
+            log.append(number, &[b'x'; 1000 - EACH]).expect("kept");
+        };
+        let mut small = store.open("small", 1);
+        append(&mut *small, 1);
+        let mut others: Vec<_> = (0..3).map(|n| store.open("other", n)).collect();
+        for number in 1..=50 {
+            for log in &mut others {
+                append(&mut **log, number);
+                assert!(store.room.taken.load(Ordering::Relaxed) <= 10_000);
+            }
+        }
+        assert_eq!(kept(&mut *small), [1]);
+        let mut all = 0;
+        for log in &mut others {
+            let seen = kept(&mut **log);
+            assert!(!seen.is_empty() && seen.iter().copied().eq(51 - seen.len() as u64..=50));
+            all += seen.len();
+        }
+        assert_eq!(all, 9);
+
+        // What is larger than all may be is not kept, and takes nobody's place for long.
+        others[0].append(51, &[b'x'; 20_000]).expect("taken");
+        assert_eq!(kept(&mut *others[0]), [0; 0]);
+        assert_eq!(kept(&mut *small), [1]);
+        append(&mut *others[0], 52);
+        assert_eq!(kept(&mut *others[0]), [52]);
+
+        drop((small, others));
+        assert_eq!(store.room.taken.load(Ordering::Relaxed), 0);
+        assert!(store.room.logs.lock().is_empty());
     }
 }

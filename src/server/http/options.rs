@@ -39,6 +39,7 @@ pub struct HttpOptions {
     pub(super) max_streams: usize,
     pub(super) max_events: usize,
     pub(super) max_event_bytes: usize,
+    pub(super) max_kept_bytes: usize,
     pub(super) event_store: Option<Arc<dyn EventStore>>,
     pub(super) keep_alive: Duration,
     pub(super) limits: HttpLimits,
@@ -59,6 +60,7 @@ impl Default for HttpOptions {
             max_streams: 10_000,
             max_events: 256,
             max_event_bytes: 1 << 20,
+            max_kept_bytes: 256 << 20,
             event_store: None,
             keep_alive: Duration::from_secs(15),
             limits: HttpLimits::default(),
@@ -167,8 +169,16 @@ impl HttpOptions {
         self
     }
 
+    /// How many bytes the kept events of all streams of all legacy sessions may take together. Defaults to 256 MiB. Beyond that the oldest
+    /// ones of a stream that has most are dropped: a client that comes back for one of them gets status 400,
+    /// as for any that is no longer kept.
+    pub fn max_kept_bytes(mut self, bytes: usize) -> Self {
+        self.max_kept_bytes = bytes;
+        self
+    }
+
     /// Keeps the events of the streams of legacy sessions elsewhere, or more of them. Defaults to memory, within
-    /// [`kept_events`](Self::kept_events).
+    /// [`kept_events`](Self::kept_events) and [`max_kept_bytes`](Self::max_kept_bytes).
     pub fn event_store(mut self, store: impl EventStore + 'static) -> Self {
         self.event_store = Some(Arc::new(store));
         self

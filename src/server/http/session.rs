@@ -296,10 +296,11 @@ impl Sessions {
         Self {
             state: Mutex::new(state),
             store: store.unwrap_or_else(|| {
-                Arc::new(Recent {
-                    max_events: options.max_events,
-                    max_bytes: options.max_event_bytes,
-                })
+                Arc::new(Recent::new(
+                    options.max_events,
+                    options.max_event_bytes,
+                    options.max_kept_bytes,
+                ))
             }),
             idle: options.session_idle,
             max: options.max_sessions,

@@ -28,6 +28,7 @@ pub struct mcplink_http_options_t {
     max_requests: Option<usize>,
     max_streams: Option<usize>,
     kept_events: Option<(usize, usize)>,
+    max_kept_bytes: Option<usize>,
     keep_alive: Option<Duration>,
     limits: HttpLimits,
     access: Access,
@@ -56,6 +57,7 @@ impl Default for mcplink_http_options_t {
             max_requests: None,
             max_streams: None,
             kept_events: None,
+            max_kept_bytes: None,
             keep_alive: None,
             limits: HttpLimits::default(),
             access: Access::Open,
@@ -97,6 +99,9 @@ impl mcplink_http_options_t {
         }
         if let Some((events, bytes)) = self.kept_events {
             options = options.kept_events(events, bytes);
+        }
+        if let Some(bytes) = self.max_kept_bytes {
+            options = options.max_kept_bytes(bytes);
         }
         if let Some(interval) = self.keep_alive {
             options = options.keep_alive(interval);
@@ -268,7 +273,8 @@ pub unsafe extern "C" fn mcplink_http_options_set_old_paths(
     })
 }
 
-/// Sets how much of each stream of a session is kept for a client that comes back for it: 256 events and 1 MiB without this.
+/// Sets how much of each stream of a session is kept for a client that comes back for it: 256 events and 1 MiB without this. See also
+/// MCPLINK_HTTP_LIMIT_KEPT_BYTES.
 ///
 /// options: the settings.
 /// events: how many events.
@@ -340,6 +346,10 @@ pub enum mcplink_http_limit {
     MCPLINK_HTTP_LIMIT_WRITE_MS = 13,
     /// How long a connection may stay without a request, in milliseconds: 75000.
     MCPLINK_HTTP_LIMIT_IDLE_MS = 14,
+    /// How many bytes the events kept of all streams of all sessions may take: 256 MiB. Then the oldest of a stream that has most are dropped.
+    MCPLINK_HTTP_LIMIT_KEPT_BYTES = 15,
+    /// How many bytes may wait for all clients that do not read: 256 MiB. Then connections are broken off for which most waits for longest.
+    MCPLINK_HTTP_LIMIT_UNSENT_BYTES = 16,
 }
 
 impl mcplink_http_options_t {
@@ -376,6 +386,12 @@ impl mcplink_http_options_t {
             }
             _ if limit == Limit::MCPLINK_HTTP_LIMIT_WRITE_MS as i32 => limits.write_timeout = time,
             _ if limit == Limit::MCPLINK_HTTP_LIMIT_IDLE_MS as i32 => limits.keep_alive = time,
+            _ if limit == Limit::MCPLINK_HTTP_LIMIT_KEPT_BYTES as i32 => {
+                self.max_kept_bytes = Some(bound)
+            }
+            _ if limit == Limit::MCPLINK_HTTP_LIMIT_UNSENT_BYTES as i32 => {
+                limits.max_unsent_bytes = bound
+            }
             _ => {
                 let text = format!("there is no limit {limit}: use one of enum mcplink_http_limit");
                 return Err(Error::new(ErrorKind::Invalid, text));

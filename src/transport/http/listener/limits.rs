@@ -24,8 +24,11 @@ pub struct HttpLimits {
     /// whole yet may take so much for each of [`max_workers`](Self::max_workers) together; beyond that large ones are answered with 503.
     pub max_body_bytes: usize,
     /// How many bytes of a body that comes in pieces may wait for a client that does not read. Defaults to 256 KiB. One piece is always
-    /// taken, whatever its size, and so is a whole response.
+    /// taken, whatever its size, and so is a whole response; see [`max_unsent_bytes`](Self::max_unsent_bytes).
     pub max_stream_bytes: usize,
+    /// How many bytes may wait for all clients that do not read, whole responses included. Defaults to 256 MiB. Beyond that connections are
+    /// broken off, those first for which most waits and which have read nothing of it for longest.
+    pub max_unsent_bytes: usize,
     /// How long a head may take from its first byte. Defaults to 10 s. A slower one is answered with 408.
     pub head_timeout: Duration,
     /// How long a body may come slower than [`min_body_rate`](Self::min_body_rate), or not at all. Defaults to 10 s. One that does so for
@@ -52,6 +55,7 @@ impl Default for HttpLimits {
             max_fields: 64,
             max_body_bytes: 16 << 20,
             max_stream_bytes: 256 << 10,
+            max_unsent_bytes: 256 << 20,
             head_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(10),
             min_body_rate: 1024,
@@ -74,6 +78,8 @@ pub struct HttpStats {
     pub in_hand: usize,
     /// Those of them whose response comes in pieces and has begun.
     pub streams: usize,
+    /// How many bytes wait for clients that have not read them yet.
+    pub unsent: usize,
     /// Connections with something to read that wait for a thread.
     pub waiting: usize,
     /// Threads that serve requests, or would.

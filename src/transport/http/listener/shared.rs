@@ -1,5 +1,6 @@
 //! What the threads of a listener share.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -35,6 +36,8 @@ pub(super) struct Shared {
     alone: AtomicUsize,
     /// How many bytes have come of bodies that are not whole yet.
     pub(super) unfinished: Arc<AtomicUsize>,
+    /// How many bytes are in the outboxes of all connections. A connection counts its own there before its lock is given back.
+    pub(super) unsent: AtomicUsize,
     /// All connections that are not over. No other lock is taken inside.
     table: Mutex<HashMap<usize, Arc<Conn>>>,
     /// What other threads have for the poller. No other lock is taken inside.
@@ -79,6 +82,7 @@ impl Shared {
             rounds: Rounds::new(thread::available_parallelism().map_or(1, usize::from)),
             alone: AtomicUsize::new(0),
             unfinished: Arc::default(),
+            unsent: AtomicUsize::new(0),
             limits,
             poller,
             table: Mutex::default(),
@@ -179,6 +183,34 @@ impl Shared {
         self.wake();
     }
 
+    fn has_too_much(&self) -> bool {
+        self.unsent.load(Ordering::Relaxed) > self.limits.max_unsent_bytes
+    }
+
+    /// Breaks connections off while too much waits for all of them. No connection's lock is held. It looks at all of them only when the bound
+    /// is exceeded, and makes more room than that takes, so that it is not each response that looks.
+    pub(super) fn tidy(self: &Arc<Self>) {
+        if !self.has_too_much() {
+            return;
+        }
+        let now = Instant::now();
+        let mut burdens: Vec<_> = self
+            .all()
+            .into_iter()
+            .map(|conn| (conn.burden(now), conn))
+            .filter(|(burden, _)| *burden > 0)
+            .collect();
+        burdens.sort_unstable_by_key(|(burden, _)| Reverse(*burden));
+        let enough = self.limits.max_unsent_bytes / 8 * 7;
+        for (_, conn) in burdens {
+            if self.unsent.load(Ordering::Relaxed) <= enough {
+                break;
+            }
+            self.count_refused();
+            conn.give_up().settle(self);
+        }
+    }
+
     pub(super) fn is_closing(&self) -> bool {
         self.closing.load(Ordering::SeqCst)
     }
@@ -193,6 +225,7 @@ impl Shared {
 
     pub(super) fn stats(&self) -> HttpStats {
         let mut stats = HttpStats {
+            unsent: self.unsent.load(Ordering::Relaxed),
             waiting: self.crew.waiting(),
             workers: self.crew.threads(),
             accepted: self.accepted.load(Ordering::Relaxed),

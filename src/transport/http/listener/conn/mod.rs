@@ -9,6 +9,7 @@ use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::crew::Hands;
@@ -66,6 +67,8 @@ struct State {
     /// What the client did not read yet, from `sent` on.
     outbox: Vec<u8>,
     sent: usize,
+    /// How much of it is counted in [`Shared::unsent`]: all, when the lock is given back.
+    counted: usize,
     /// What is in the outbox was not sent yet because more may follow, and is to be at this time.
     together_until: Option<Instant>,
     /// Since when the client reads nothing of it; or since when the connection is idle, or parting.
@@ -179,6 +182,7 @@ impl Conn {
             intake: None,
             outbox: Vec::new(),
             sent: 0,
+            counted: 0,
             together_until: None,
             since: Instant::now(),
             half_closed: false,
@@ -267,6 +271,7 @@ impl Conn {
             parts
                 .iter()
                 .for_each(|part| state.outbox.extend_from_slice(part));
+            self.count(state);
             return self.send_together(state);
         }
         let sent = match state.outbox.is_empty() {
@@ -297,6 +302,7 @@ impl Conn {
         for part in parts {
             state.outbox.extend_from_slice(part);
         }
+        self.count(state);
         if state.together_until.replace(until).is_none() {
             self.shared.attend(self.socket.key());
         }
@@ -319,9 +325,21 @@ impl Conn {
         for part in parts {
             state.outbox.extend_from_slice(part);
         }
+        self.count(state);
         if was_empty && !state.outbox.is_empty() {
             state.since = Instant::now();
             self.arm(state);
+        }
+    }
+
+    /// Counts what has become of the outbox.
+    fn count(&self, state: &mut State) {
+        let before = std::mem::replace(&mut state.counted, state.outbox.len());
+        let unsent = &self.shared.unsent;
+        if state.counted > before {
+            unsent.fetch_add(state.counted - before, Ordering::Relaxed);
+        } else {
+            unsent.fetch_sub(before - state.counted, Ordering::Relaxed);
         }
     }
 
@@ -341,8 +359,10 @@ impl Conn {
             state.sent = 0;
         } else if state.sent > state.outbox.len() / 2 {
             state.outbox.drain(..state.sent);
+            state.outbox.shrink_to_fit();
             state.sent = 0;
         }
+        self.count(state);
         self.room.notify_all();
         Ok(())
     }
@@ -416,6 +436,7 @@ impl Conn {
         }
         state.outbox = Vec::new();
         state.sent = 0;
+        self.count(state);
         state.together_until = None;
         state.intake = None;
         self.room.notify_all();

@@ -47,6 +47,7 @@ impl Conn {
             let later = self.end(&mut state, closes);
             drop(state);
             later.settle(&self.shared);
+            self.shared.tidy();
             return Ok(());
         }
     }
@@ -72,6 +73,8 @@ impl Conn {
             return self.fail(state);
         }
         self.look_for_deadline(&mut state);
+        drop(state);
+        self.shared.tidy();
         Ok(())
     }
 
@@ -123,6 +126,8 @@ impl Conn {
             exchange.pushed = Some(Instant::now());
         }
         self.look_for_deadline(&mut state);
+        drop(state);
+        self.shared.tidy();
         Ok(true)
     }
 

@@ -133,6 +133,25 @@ impl Conn {
         self.say_no(&mut state, &Refusal::new(503, why));
     }
 
+    /// What it costs that the client does not read: the bytes that wait, times the milliseconds since it last read of them. Who reads has
+    /// little of the one or of the other, whatever its response is.
+    pub(in super::super) fn burden(&self, now: Instant) -> u128 {
+        let state = self.state.lock();
+        let idle = now.saturating_duration_since(state.since);
+        state.outbox.len() as u128 * (1 + idle.as_millis())
+    }
+
+    /// Too much waits for all clients, and most for this one.
+    pub(in super::super) fn give_up(&self) -> Later {
+        let mut later = Later::default();
+        let mut state = self.state.lock();
+        if !state.outbox.is_empty() {
+            tcp::reset(self.socket.get());
+            self.vanish(&mut state, &mut later);
+        }
+        later
+    }
+
     pub(super) fn deadline(&self, state: &mut State) -> Option<Instant> {
         let limits = &self.shared.limits;
         let since = state.since;
