@@ -6,11 +6,16 @@
  *
  * Errors. What can fail gives a result<T>: a value or an error. With exceptions, value() throws mcplink::exception; without them (-fno-exceptions) it
  * is not there: ask has_value() first. Setters come in a chain: what one of them refuses is told by the function that takes the object, which then
- * does nothing else. Handlers may throw: a tool_failure is told to the model, anything else becomes an error without its text.
- * So may a visitor of logins. No other callback may, such as those for events, progress and what was started: it ends the process.
+ * does nothing else.
  *
- * Lifetimes. Owners are move-only and free what they own. Views (std::string_view, json_view, request, responder) are good as long as the
- * object that they came from; those of a handler until it returns.
+ * Callbacks are callables of any type; nullptr is none. They run where the C function beside them says, some on several threads at once, and what
+ * they hold ends where its destroy does: once, also when they are refused. They may throw. Of a handler a tool_failure is told to the model, anything
+ * else becomes an error without its text. Who finds out who sends a request has put it off then (status 503); a login is given up; what asks
+ * for a token, keeps one or sends bytes has failed, as if it had returned false. Those that are only told something, such as events, progress, log
+ * lines and outcomes, have nobody to tell: what they throw is dropped.
+ *
+ * Lifetimes. Owners are move-only and free what they own; one that was moved from is refused like NULL. Views (std::string_view, json_view, request,
+ * responder, login, http_request, http_head) are good as long as the object that they came from; those of a callback until it returns.
  */
 #ifndef MCPLINK_HPP
 #define MCPLINK_HPP
@@ -26,6 +31,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -52,6 +58,9 @@ inline std::uint32_t count(milliseconds span) noexcept
     return span.count() < 0 ? 0 : span.count() > most ? most : static_cast<std::uint32_t>(span.count());
 }
 
+/* The same where it can say more. */
+inline std::uint64_t long_count(milliseconds span) noexcept { return span.count() < 0 ? 0 : static_cast<std::uint64_t>(span.count()); }
+
 /* Frees with the function that belongs to the type. */
 template <auto Free> struct freed_by {
     template <class T> void operator()(T *object) const noexcept { Free(object); }
@@ -61,8 +70,8 @@ template <class T, auto Free> using owner = std::unique_ptr<T, freed_by<Free>>;
 /* Numbers, and enumerations that are used as such. */
 template <class T> using if_index = std::enable_if_t<std::is_convertible_v<T, std::size_t> && (std::is_integral_v<T> || std::is_enum_v<T>), bool>;
 
-/* The destroy function of a callable. */
-template <class F> void destroy(void *user) noexcept { delete static_cast<F *>(user); }
+/* Passes callables to a C function: enlist(callback of type Fn for each, user, destroy) gives its status. Further below. */
+template <class... Fn, class Register, class... F> mcplink_status_t hand_over(Register enlist, F... callables);
 
 } // namespace detail
 
@@ -84,6 +93,7 @@ public:
     std::string_view data() const noexcept { return detail::view(mcplink_error_data(get())); }
     int os_code() const noexcept { return mcplink_error_os_code(get()); }
     int http_status() const noexcept { return mcplink_error_http_status(get()); }
+    std::string_view http_challenge() const noexcept { return detail::view(mcplink_error_http_challenge(get())); }
     std::string_view oauth_code() const noexcept { return detail::view(mcplink_error_oauth_code(get())); }
     std::string_view peer_stderr() const noexcept { return detail::view(mcplink_error_peer_stderr(get())); }
     bool is_retryable() const noexcept { return mcplink_error_is_retryable(get()); }
@@ -209,14 +219,33 @@ inline result<void> told(mcplink_status_t status)
 /* An object whose setters come in a chain: the first one that is refused is told by who takes the object. */
 template <class Object> class described {
 public:
+    described() noexcept = default;
+    /* What was moved from is none: in C that would often mean the defaults, which let everybody in. */
+    described(described &&other) noexcept : refused_(other.leave()) {}
+    described &operator=(described &&other) noexcept
+    {
+        if (this != &other) refused_ = other.leave();
+        return *this;
+    }
     /* Whether all was well so far. */
     const result<void> &refused() const noexcept { return refused_; }
 
 protected:
+    /* What is not there is refused, and not taken for none. */
+    void need(bool there, const char *what, mcplink_status_t status = MCPLINK_E_INVALID) noexcept
+    {
+        if (!there) note(status, what);
+    }
     Object &note(mcplink_status_t status, const char *what) noexcept
     {
         if (status < 0 && refused_) refused_ = error(status, what);
         return static_cast<Object &>(*this);
+    }
+    /* Passes callables to a C function that takes nothing else. */
+    template <class... Fn, class Set, class... F> Object &with(const char *what, Set set, F... callables)
+    {
+        auto *object = static_cast<Object &>(*this).get();
+        return note(hand_over<Fn...>([&](auto... c) { return set(object, c...); }, std::move(callables)...), what);
     }
     Object &note(const result<void> &others) noexcept
     {
@@ -225,6 +254,7 @@ protected:
     }
 
 private:
+    result<void> leave() noexcept { return std::exchange(refused_, error(MCPLINK_E_INVALID, "this was moved from")); }
     result<void> refused_;
 };
 
@@ -276,12 +306,23 @@ public:
     {
         return detail::made<json, mcplink_json_t>([&](auto out, auto err) { return mcplink_json_parse(text.data(), text.size(), out, err); });
     }
-    json_view view() const noexcept { return json_view(owned_.get()); }
+    json_view view() const noexcept { return json_view(get()); }
+    const mcplink_json_t *get() const noexcept { return owned_.get(); }
     template <class Key> json_view operator[](Key key) const noexcept { return view()[key]; }
 
 private:
     detail::owner<mcplink_json_t, mcplink_json_free> owned_;
 };
+
+namespace detail {
+
+/* What a C function shows of an object, as a document of the caller's. */
+template <class Object, class C> result<json> shown(const Object *object, C function)
+{
+    return made<json, mcplink_json_t>([&](auto out, auto err) { return function(object, out, err); });
+}
+
+} // namespace detail
 
 /* Writes one JSON value. Errors stick; finish() tells the first one. */
 class writer {
@@ -330,6 +371,13 @@ public:
     std::string_view scopes() const noexcept { return detail::view(mcplink_request_scopes(raw_)); }
     bool has_scope(const char *scope) const noexcept { return mcplink_request_has_scope(raw_, scope); }
     std::string_view revision() const noexcept { return detail::view(mcplink_request_revision(raw_)); }
+    /* Of a completion: what is typed so far of the argument name(). */
+    std::string_view typed() const noexcept { return detail::view(mcplink_request_typed(raw_)); }
+    /* As session::number(). */
+    std::uint64_t session() const noexcept { return mcplink_request_session(raw_); }
+    std::int64_t expiry() const noexcept { return mcplink_request_expiry(raw_); }
+    json_view client_info() const noexcept { return json_view(mcplink_request_client_info(raw_)); }
+    json_view capabilities() const noexcept { return json_view(mcplink_request_capabilities(raw_)); }
     const mcplink_request_t *get() const noexcept { return raw_; }
 
 private:
@@ -368,10 +416,19 @@ public:
     json_view recall(const char *key) const noexcept { return json_view(mcplink_responder_recall(raw_, key)); }
     template <class F> result<void> on_cancel(F callback)
     {
-        auto owned = std::make_unique<F>(std::move(callback));
-        auto run = [](void *user) noexcept { (*static_cast<F *>(user))(); };
-        return detail::told(mcplink_responder_on_cancel(raw_, run, owned.release(), detail::destroy<F>));
+        return detail::told(
+            detail::hand_over<mcplink_cancelled_fn>([&](auto... c) { return mcplink_responder_on_cancel(raw_, c...); }, std::move(callback)));
     }
+
+    /* Whether the call became a task: return then, and the handler is run again. */
+    result<bool> become_task()
+    {
+        mcplink_error_t *failed = nullptr;
+        auto status = mcplink_responder_become_task(raw_, &failed);
+        if (status < 0) return failed ? error(failed) : error(status);
+        return status == MCPLINK_PENDING;
+    }
+    result<void> send_away(milliseconds retry) { return detail::told(mcplink_responder_send_away(raw_, detail::count(retry))); }
 
     result<void> text(std::string_view text) { return detail::told(mcplink_responder_text(raw_, text.data(), text.size())); }
     result<void> json(std::string_view whole) { return detail::told(mcplink_responder_json(raw_, whole.data(), whole.size())); }
@@ -380,6 +437,17 @@ public:
     result<void> bytes(const void *data, std::size_t size, const char *mime_type = nullptr)
     {
         return detail::told(mcplink_responder_bytes(raw_, static_cast<const std::uint8_t *>(data), size, mime_type));
+    }
+    result<void> typed_text(std::string_view text, const char *mime_type)
+    {
+        return detail::told(mcplink_responder_typed_text(raw_, text.data(), text.size(), mime_type));
+    }
+    /* Of a completion. fitting: whether to leave out those that don't fit what is typed. */
+    result<void> values(const std::vector<std::string> &values, bool fitting = true)
+    {
+        std::vector<const char *> texts;
+        for (const auto &value : values) texts.push_back(value.c_str());
+        return detail::told(mcplink_responder_values(raw_, texts.data(), texts.size(), fitting));
     }
     result<void> not_found() { return detail::told(mcplink_responder_not_found(raw_)); }
     result<void> fail(std::int32_t code, const char *message, const char *data = nullptr)
@@ -396,17 +464,110 @@ private:
 class kept_responder {
 public:
     explicit kept_responder(const responder &borrowed) : owned_(mcplink_responder_keep(borrowed.get())) {}
-    responder operator*() const noexcept { return responder(owned_.get()); }
-    mcplink::request request() const noexcept { return mcplink::request(mcplink_responder_request(owned_.get())); }
+    responder operator*() const noexcept { return responder(get()); }
+    mcplink::request request() const noexcept { return mcplink::request(mcplink_responder_request(get())); }
+    mcplink_responder_t *get() const noexcept { return owned_.get(); }
 
 private:
     detail::owner<mcplink_responder_t, mcplink_responder_free> owned_;
 };
 
+/* A login that a server wants, which belongs to the function that got it until it returns. To answer later, keep() it. */
+class login {
+public:
+    explicit login(mcplink_login_t *raw) noexcept : raw_(raw) {}
+    std::string_view url() const noexcept { return detail::view(mcplink_login_url(raw_)); }
+    std::string_view server() const noexcept { return detail::view(mcplink_login_server(raw_)); }
+    std::string_view authorization_server() const noexcept { return detail::view(mcplink_login_authorization_server(raw_)); }
+    std::string_view scopes() const noexcept { return detail::view(mcplink_login_scopes(raw_)); }
+    bool is_over() const noexcept { return mcplink_login_is_over(raw_); }
+    template <class F> result<void> on_over(F callback)
+    {
+        return detail::told(
+            detail::hand_over<mcplink_cancelled_fn>([&](auto... c) { return mcplink_login_on_over(raw_, c...); }, std::move(callback)));
+    }
+    /* Any URL that a browser came to: the answer is told from others, which are MCPLINK_E_INVALID. */
+    result<void> answer(std::string_view url) { return detail::told(mcplink_login_answer(raw_, url.data(), url.size())); }
+    result<void> refuse(const char *why = nullptr) { return detail::told(mcplink_login_refuse(raw_, why)); }
+    mcplink_login_t *get() const noexcept { return raw_; }
+
+private:
+    mcplink_login_t *raw_;
+};
+
+/* A login that outlives the function that got it. The last one that goes unanswered gives it up. */
+class kept_login {
+public:
+    explicit kept_login(const login &borrowed) : owned_(mcplink_login_keep(borrowed.get())) {}
+    login operator*() const noexcept { return login(get()); }
+    mcplink_login_t *get() const noexcept { return owned_.get(); }
+
+private:
+    detail::owner<mcplink_login_t, mcplink_login_free> owned_;
+};
+
+/* An HTTP request, as far as it can say who sends it, which belongs to the callback until it returns. Of what is said of it the last counts. */
+class http_request {
+public:
+    explicit http_request(mcplink_http_request_t *raw) noexcept : raw_(raw) {}
+    std::string_view method() const noexcept { return detail::view(mcplink_http_request_method(raw_)); }
+    std::string_view target() const noexcept { return detail::view(mcplink_http_request_target(raw_)); }
+    std::string_view header(const char *field) const noexcept { return detail::view(mcplink_http_request_header(raw_, field)); }
+    std::string_view remote() const noexcept { return detail::view(mcplink_http_request_remote(raw_)); }
+    std::string_view token() const noexcept { return detail::view(mcplink_http_request_token(raw_)); }
+    result<void> admit(const char *principal) { return detail::told(mcplink_http_request_admit(raw_, principal)); }
+    result<void> set_scopes(const char *scopes) { return detail::told(mcplink_http_request_set_scopes(raw_, scopes)); }
+    result<void> set_expiry(std::chrono::system_clock::time_point end)
+    {
+        const auto since_1970 = std::chrono::duration_cast<std::chrono::seconds>(end.time_since_epoch());
+        return detail::told(mcplink_http_request_set_expiry(raw_, since_1970.count()));
+    }
+    result<void> add_audience(const char *audience) { return detail::told(mcplink_http_request_add_audience(raw_, audience)); }
+    result<void> bind_key(const char *thumbprint) { return detail::told(mcplink_http_request_bind_key(raw_, thumbprint)); }
+    result<void> refuse_token(const char *why) { return detail::told(mcplink_http_request_refuse_token(raw_, why)); }
+    result<void> need_scopes(const char *scopes) { return detail::told(mcplink_http_request_need_scopes(raw_, scopes)); }
+    result<void> put_off(const char *why) { return detail::told(mcplink_http_request_put_off(raw_, why)); }
+    result<void> challenge(const char *challenge) { return detail::told(mcplink_http_request_challenge(raw_, challenge)); }
+    mcplink_http_request_t *get() const noexcept { return raw_; }
+
+private:
+    mcplink_http_request_t *raw_;
+};
+
+/* Status and header fields of a response that goes out by the host's own web server. */
+class http_head {
+public:
+    explicit http_head(const mcplink_http_head_t *raw) noexcept : raw_(raw) {}
+    int status() const noexcept { return mcplink_http_head_status(raw_); }
+    std::size_t count() const noexcept { return mcplink_http_head_count(raw_); }
+    std::string_view name(std::size_t index) const noexcept { return detail::view(mcplink_http_head_name(raw_, index)); }
+    std::string_view value(std::size_t index) const noexcept { return detail::view(mcplink_http_head_value(raw_, index)); }
+    /* What to write after how much silence; 0 for never. */
+    milliseconds quiet() const noexcept { return milliseconds(mcplink_http_head_quiet_ms(raw_)); }
+    std::string_view quiet_text() const noexcept { return detail::view(mcplink_http_head_quiet_text(raw_)); }
+    const mcplink_http_head_t *get() const noexcept { return raw_; }
+
+private:
+    const mcplink_http_head_t *raw_;
+};
+
 namespace detail {
 
-/* Calls a handler. It answers itself, or returns what is the text of the answer. */
-template <class F> void handle(F &handler, const mcplink_request_t *raw_request, mcplink_responder_t *raw_responder)
+/* What C passes to a callback, as a callable gets it. */
+template <class T> T seen(T number) noexcept { return number; }
+inline std::string_view seen(mcplink_str_t text) noexcept { return view(text); }
+inline json_view seen(const mcplink_json_t *node) noexcept { return json_view(node); }
+inline login seen(mcplink_login_t *raw) noexcept { return login(raw); }
+inline http_request seen(mcplink_http_request_t *raw) noexcept { return http_request(raw); }
+inline http_head seen(const mcplink_http_head_t *raw) noexcept { return http_head(raw); }
+
+/* Arguments by value have names here, so that callables may take references. */
+template <class F, class... Args> decltype(auto) named(F &callable, Args... args) { return callable(args...); }
+
+template <class F, class... Raw> auto called(F &callable, Raw... raw) { return named(callable, seen(raw)...); }
+template <class F> auto called(F &callable, const char *bytes, std::size_t size) { return callable(std::string_view(bytes, size)); }
+/* A handler. It answers itself, or returns what is the text of the answer. */
+template <class F> void called(F &handler, const mcplink_request_t *raw_request, mcplink_responder_t *raw_responder)
 {
     request asked(raw_request);
     responder answer(raw_responder);
@@ -417,33 +578,116 @@ template <class F> void handle(F &handler, const mcplink_request_t *raw_request,
         (void)answer.text(handler(asked, answer));
     }
 }
-
-/* What C calls: nothing leaves it. */
-template <class F> void handler_trampoline(void *user, const mcplink_request_t *asked, mcplink_responder_t *answer) noexcept
+template <class F>
+void called(F &callable, mcplink_call_t *, mcplink_status_t status, const mcplink_result_t *result, const mcplink_error_t *err)
 {
-    F &handler = *static_cast<F *>(user);
+    callable(status, result, err);
+}
+
+/* A secret, as text or as an optional one: without it what asked for it fails. */
+template <class Text> mcplink_status_t give(mcplink_token_t *token, const Text &secret)
+{
+    if constexpr (std::is_convertible_v<const Text &, std::string_view>) {
+        const std::string_view text = secret;
+        return mcplink_token_set(token, text.data(), text.size());
+    } else {
+        return secret ? give(token, *secret) : static_cast<mcplink_status_t>(MCPLINK_E_USER);
+    }
+}
+/* What a store has, which may be nothing. */
+template <class Text> struct kept {
+    Text content;
+};
+template <class Text> mcplink_status_t give(mcplink_token_t *token, const kept<Text> &found)
+{
+    return found.content ? give(token, *found.content) : static_cast<mcplink_status_t>(MCPLINK_OK);
+}
+template <class F> mcplink_status_t called(F &callable, mcplink_token_t *token) { return give(token, callable()); }
+template <class F> mcplink_status_t called(F &callable, mcplink_str_t about, mcplink_token_t *token) { return give(token, callable(view(about))); }
+
 #ifdef MCPLINK_EXCEPTIONS
+/* What becomes of a callback that threw, by what it was called with; called in its handler of exceptions. */
+template <class... Raw> void thrown(Raw...) noexcept {}
+inline void thrown(const mcplink_request_t *, mcplink_responder_t *answer) noexcept
+{
     try {
-        handle(handler, asked, answer);
+        throw;
     } catch (const tool_failure &failure) {
         mcplink_responder_tool_error(answer, failure.what(), MCPLINK_NUL);
     } catch (...) {
         /* What went wrong is nobody else's business. */
-        mcplink_responder_fail(answer, -32603, "internal error", nullptr);
+        mcplink_responder_fail(answer, MCPLINK_RPC_INTERNAL_ERROR, "internal error", nullptr);
     }
-#else
-    handle(handler, asked, answer);
+}
+inline void thrown(mcplink_login_t *login) noexcept { mcplink_login_refuse(login, nullptr); }
+/* Also when it was admitted before. */
+inline void thrown(mcplink_http_request_t *asked) noexcept { mcplink_http_request_put_off(asked, "what finds out who sends it threw"); }
 #endif
+
+/* What C calls for the callable at a place among several that end together: nothing leaves it. */
+template <class Fn, class All, std::size_t Place> struct trampoline;
+template <class R, class... Raw, class All, std::size_t Place> struct trampoline<R (*)(void *, Raw...), All, Place> {
+    static R run(void *user, Raw... raw) noexcept
+    {
+#ifdef MCPLINK_EXCEPTIONS
+        try {
+            return call(std::get<Place>(*static_cast<All *>(user)), raw...);
+        } catch (...) {
+            thrown(raw...);
+            if constexpr (!std::is_void_v<R>) return MCPLINK_E_USER;
+        }
+#else
+        return call(std::get<Place>(*static_cast<All *>(user)), raw...);
+#endif
+    }
+
+private:
+    /* Where C wants a status, nothing at all is fine, and so is what is true, as a result<void> may be. */
+    template <class F> static R call(F &callable, Raw... raw)
+    {
+        using Given = decltype(called(callable, raw...));
+        if constexpr (std::is_void_v<R>) {
+            static_cast<void>(called(callable, raw...));
+        } else if constexpr (std::is_void_v<Given>) {
+            return called(callable, raw...), MCPLINK_OK;
+        } else if constexpr (std::is_same_v<Given, bool> || !std::is_convertible_v<Given, R>) {
+            return static_cast<bool>(called(callable, raw...)) ? MCPLINK_OK : MCPLINK_E_USER;
+        } else {
+            return called(callable, raw...);
+        }
+    }
+};
+
+template <class Fn, class All, std::size_t Place> constexpr Fn function() noexcept
+{
+    if constexpr (std::is_same_v<std::tuple_element_t<Place, All>, std::nullptr_t>) {
+        return nullptr;
+    } else {
+        return trampoline<Fn, All, Place>::run;
+    }
 }
 
-/* Passes a callable to a C function that takes callback, user and destroy. */
-template <class F, class Register> mcplink_status_t with_handler(F handler, Register enlist)
+/* The destroy function of callables. */
+template <class All> void destroy(void *user) noexcept { delete static_cast<All *>(user); }
+
+template <class... Fn, class Register, class All, std::size_t... Place>
+mcplink_status_t enlist_all(Register enlist, All *owned, std::index_sequence<Place...>)
 {
-    auto owned = std::make_unique<F>(std::move(handler));
-    return enlist(handler_trampoline<F>, static_cast<void *>(owned.release()), destroy<F>);
+    return enlist(function<Fn, All, Place>()..., static_cast<void *>(owned), static_cast<mcplink_destroy_fn>(destroy<All>));
+}
+template <class... Fn, class Register, class... F> mcplink_status_t hand_over(Register enlist, F... callables)
+{
+    auto owned = std::make_unique<std::tuple<F...>>(std::move(callables)...);
+    return enlist_all<Fn...>(std::move(enlist), owned.release(), std::index_sequence_for<F...>());
 }
 
 } // namespace detail
+
+/* callback(std::int32_t level, std::string_view target, std::string_view text): what the library has to say, of all that has no log of its own. */
+template <class F> result<void> set_log(std::int32_t level, F callback)
+{
+    return detail::told(detail::hand_over<mcplink_log_fn>([&](auto... c) { return mcplink_set_log(level, c...); }, std::move(callback)));
+}
 
 /* One cancel token for any number of calls, triggered from any thread. */
 class cancel {
@@ -468,13 +712,41 @@ public:
     void wakeup() noexcept { mcplink_pump_wakeup(get()); }
     template <class F> void set_notify(F callback)
     {
-        auto owned = std::make_unique<F>(std::move(callback));
-        mcplink_pump_set_notify(get(), [](void *user) noexcept { (*static_cast<F *>(user))(); }, owned.release(), detail::destroy<F>);
+        detail::hand_over<mcplink_cancelled_fn>([&](auto... c) { return mcplink_pump_set_notify(get(), c...); }, std::move(callback));
     }
     mcplink_pump_t *get() const noexcept { return owned_.get(); }
 
 private:
     detail::owner<mcplink_pump_t, mcplink_pump_free> owned_;
+};
+
+/* A way to the peer that the host has itself. It goes to client_options::transport_with or server::attach, once, and is to live longer than what
+   it serves. */
+class transport {
+public:
+    /* send(std::string_view bytes) takes what goes to the peer: whether it could, or nothing. close() is told of the end, room() that there is
+       room again. See mcplink_send_fn, mcplink_transport_set_close and mcplink_transport_set_room. */
+    template <class Send, class Close = std::nullptr_t, class Room = std::nullptr_t>
+    explicit transport(Send send, Close close = nullptr, Room room = nullptr)
+    {
+        detail::hand_over<mcplink_send_fn, mcplink_transport_fn, mcplink_transport_fn>(
+            [&](auto on_send, auto on_close, auto on_room, auto... user_and_destroy) {
+                owned_.reset(mcplink_transport_new(user_and_destroy...));
+                mcplink_transport_set_send(get(), on_send);
+                mcplink_transport_set_close(get(), on_close);
+                return mcplink_transport_set_room(get(), on_room);
+            },
+            std::move(send), std::move(close), std::move(room));
+    }
+    transport(transport &&) noexcept = default;
+    transport &operator=(transport &&) noexcept = default;
+    /* MCPLINK_E_LIMIT: nothing was taken, feed it again when there is room. */
+    result<void> feed(std::string_view bytes) { return detail::told(mcplink_transport_feed(get(), bytes.data(), bytes.size())); }
+    result<void> feed_end(const char *reason = nullptr) { return detail::told(mcplink_transport_feed_end(get(), reason)); }
+    mcplink_transport_t *get() const noexcept { return owned_.get(); }
+
+private:
+    detail::owner<mcplink_transport_t, mcplink_transport_free> owned_;
 };
 
 /* What came of a call. */
@@ -491,6 +763,13 @@ public:
     std::size_t content_count() const noexcept { return mcplink_result_content_count(get()); }
     json_view content(std::size_t index) const noexcept { return json_view(mcplink_result_content(get(), index)); }
     std::int32_t content_kind(std::size_t index) const noexcept { return mcplink_result_content_kind(get(), index); }
+    /* Of an image, of sound, of a resource that is no text. */
+    std::string_view content_bytes(std::size_t index) const noexcept
+    {
+        std::size_t size = 0;
+        const void *bytes = mcplink_result_content_bytes(get(), index, &size);
+        return {static_cast<const char *>(bytes), size};
+    }
     const mcplink_result_t *get() const noexcept { return owned_.get(); }
 
 private:
@@ -498,20 +777,39 @@ private:
 };
 
 /* How one call is made. */
-class call_options {
+class call_options : public detail::described<call_options> {
 public:
     call_options() : owned_(mcplink_call_options_new()) {}
-    call_options &timeout(milliseconds span) noexcept { return mcplink_call_options_set_timeout_ms(get(), detail::count(span)), *this; }
-    call_options &max_timeout(milliseconds span) noexcept { return mcplink_call_options_set_max_timeout_ms(get(), detail::count(span)), *this; }
-    call_options &cancel_with(const cancel &token) noexcept { return mcplink_call_options_set_cancel(get(), token.get()), *this; }
+    call_options &timeout(milliseconds span) noexcept
+    {
+        return note(mcplink_call_options_set_timeout_ms(get(), detail::count(span)), "call_options::timeout was refused");
+    }
+    call_options &max_timeout(milliseconds span) noexcept
+    {
+        return note(mcplink_call_options_set_max_timeout_ms(get(), detail::count(span)), "call_options::max_timeout was refused");
+    }
+    call_options &cancel_with(const cancel &token) noexcept
+    {
+        need(token.get() != nullptr, "call_options::cancel_with was refused");
+        return note(mcplink_call_options_set_cancel(get(), token.get()), "call_options::cancel_with was refused");
+    }
+    /* A member of "_meta". */
+    call_options &meta(const char *key, std::string_view json) noexcept
+    {
+        return note(mcplink_call_options_set_meta(get(), key, json.data(), json.size()), "call_options::meta was refused");
+    }
+    call_options &log_level(std::int32_t level) noexcept
+    {
+        return note(mcplink_call_options_set_log_level(get(), level), "call_options::log_level was refused");
+    }
+    call_options &bypass_cache(bool bypasses = true) noexcept
+    {
+        return note(mcplink_call_options_set_bypass_cache(get(), bypasses), "call_options::bypass_cache was refused");
+    }
     /* callback(double progress, double total, std::string_view message) */
     template <class F> call_options &on_progress(F callback)
     {
-        auto owned = std::make_unique<F>(std::move(callback));
-        auto run = [](void *user, double progress, double total, mcplink_str_t message) noexcept {
-            (*static_cast<F *>(user))(progress, total, detail::view(message));
-        };
-        return mcplink_call_options_on_progress(get(), run, owned.release(), detail::destroy<F>), *this;
+        return with<mcplink_progress_fn>("call_options::on_progress was refused", mcplink_call_options_on_progress, std::move(callback));
     }
     mcplink_call_options_t *get() const noexcept { return owned_.get(); }
 
@@ -519,38 +817,29 @@ private:
     detail::owner<mcplink_call_options_t, mcplink_call_options_free> owned_;
 };
 
-/* A login that a server wants, which belongs to the function that got it until it returns. To answer later, keep() it. */
-class login {
+/* A client as an authorization server knows it, registered beforehand. */
+class oauth_client : public detail::described<oauth_client> {
 public:
-    explicit login(mcplink_login_t *raw) noexcept : raw_(raw) {}
-    std::string_view url() const noexcept { return detail::view(mcplink_login_url(raw_)); }
-    std::string_view server() const noexcept { return detail::view(mcplink_login_server(raw_)); }
-    std::string_view authorization_server() const noexcept { return detail::view(mcplink_login_authorization_server(raw_)); }
-    std::string_view scopes() const noexcept { return detail::view(mcplink_login_scopes(raw_)); }
-    bool is_over() const noexcept { return mcplink_login_is_over(raw_); }
-    template <class F> result<void> on_over(F callback)
+    oauth_client(const char *issuer, const char *client_id) : owned_(mcplink_oauth_client_new(issuer, client_id))
     {
-        auto owned = std::make_unique<F>(std::move(callback));
-        auto run = [](void *user) noexcept { (*static_cast<F *>(user))(); };
-        return detail::told(mcplink_login_on_over(raw_, run, owned.release(), detail::destroy<F>));
+        need(owned_ != nullptr, "oauth_client: the issuer or id was refused");
     }
-    /* Any URL that a browser came to: the answer is told from others, which are MCPLINK_E_INVALID. */
-    result<void> answer(std::string_view url) { return detail::told(mcplink_login_answer(raw_, url.data(), url.size())); }
-    result<void> refuse(const char *why = nullptr) { return detail::told(mcplink_login_refuse(raw_, why)); }
-    mcplink_login_t *get() const noexcept { return raw_; }
+    oauth_client &secret(const char *secret) noexcept
+    {
+        return note(mcplink_oauth_client_set_secret(get(), secret), "oauth_client::secret was refused");
+    }
+    oauth_client &key(std::string_view pem, const char *key_id = nullptr, bool pss = false) noexcept
+    {
+        return note(mcplink_oauth_client_set_key(get(), pem.data(), pem.size(), key_id, pss), "oauth_client::key was refused");
+    }
+    oauth_client &audience(const char *audience) noexcept
+    {
+        return note(mcplink_oauth_client_set_audience(get(), audience), "oauth_client::audience was refused");
+    }
+    mcplink_oauth_client_t *get() const noexcept { return owned_.get(); }
 
 private:
-    mcplink_login_t *raw_;
-};
-
-/* A login that outlives the function that got it. The last one that goes unanswered gives it up. */
-class kept_login {
-public:
-    explicit kept_login(const login &borrowed) : owned_(mcplink_login_keep(borrowed.get())) {}
-    login operator*() const noexcept { return login(owned_.get()); }
-
-private:
-    detail::owner<mcplink_login_t, mcplink_login_free> owned_;
+    detail::owner<mcplink_oauth_client_t, mcplink_oauth_client_free> owned_;
 };
 
 /* How tokens are come by: by default a person logs in, in the system's browser. */
@@ -568,9 +857,13 @@ public:
     /* A client that was registered beforehand, with a secret if it has one. */
     oauth &client(const char *issuer, const char *client_id, const char *secret = nullptr) noexcept
     {
-        detail::owner<mcplink_oauth_client_t, mcplink_oauth_client_free> client(mcplink_oauth_client_new(issuer, client_id));
-        mcplink_oauth_client_set_secret(client.get(), secret);
-        return note(mcplink_oauth_add_client(get(), client.get()), "oauth::client was refused");
+        oauth_client known(issuer, client_id);
+        return this->client(known.secret(secret));
+    }
+    oauth &client(const oauth_client &known) noexcept
+    {
+        note(known.refused());
+        return note(mcplink_oauth_add_client(get(), known.get()), "oauth::client was refused");
     }
     oauth &client_credentials() noexcept { return note(mcplink_oauth_set_client_credentials(get()), "oauth::client_credentials was refused"); }
     oauth &scopes(const char *scopes) noexcept { return note(mcplink_oauth_set_scopes(get(), scopes), "oauth::scopes was refused"); }
@@ -583,23 +876,50 @@ public:
     {
         return note(mcplink_oauth_set_store_folder(get(), folder), "oauth::store_folder was refused");
     }
+    /* Keeps things where the host wants: load(std::string_view name) gives an optional text, save(name, std::string_view content) and remove(name)
+       whether they could. What is kept lets in whoever has it. */
+    template <class Load, class Save, class Remove> oauth &store(Load load, Save save, Remove remove)
+    {
+        auto loaded = [load = std::move(load)](std::string_view name) mutable { return detail::kept<decltype(load(name))>{load(name)}; };
+        return with<mcplink_store_load_fn, mcplink_store_save_fn, mcplink_store_remove_fn>("oauth::store was refused", mcplink_oauth_set_store,
+                                                                                           std::move(loaded), std::move(save), std::move(remove));
+    }
     /* callback(login &): a way of the host's own to show a page and see where it leads. What it throws gives the login up. */
     template <class F> oauth &visitor(const char *redirect_uri, F callback)
     {
-        auto owned = std::make_unique<F>(std::move(callback));
-        auto run = [](void *user, mcplink_login_t *raw) noexcept {
-            login asked(raw);
-#ifdef MCPLINK_EXCEPTIONS
-            try {
-                (*static_cast<F *>(user))(asked);
-            } catch (...) {
-                mcplink_login_refuse(raw, nullptr);
-            }
-#else
-            (*static_cast<F *>(user))(asked);
-#endif
-        };
-        return note(mcplink_oauth_set_visitor(get(), redirect_uri, run, owned.release(), detail::destroy<F>), "oauth::visitor was refused");
+        return note(detail::hand_over<mcplink_visit_fn>([&](auto... c) { return mcplink_oauth_set_visitor(get(), redirect_uri, c...); },
+                                                        std::move(callback)),
+                    "oauth::visitor was refused");
+    }
+    /* callback(login &) says what goes on before the browser is opened; it does not answer, and what it throws is dropped. */
+    template <class F> oauth &browser(std::uint16_t port, const char *program, const char *page, F callback)
+    {
+        return note(detail::hand_over<mcplink_visit_fn>([&](auto... c) { return mcplink_oauth_set_browser(get(), port, program, page, c...); },
+                                                        std::move(callback)),
+                    "oauth::browser was refused");
+    }
+    /* callback(std::string_view audience) gives a signed statement about this workload, as text or as an optional one. */
+    template <class F> oauth &workload(const char *client_id, F callback)
+    {
+        return note(detail::hand_over<mcplink_statement_fn>([&](auto... c) { return mcplink_oauth_set_workload(get(), client_id, c...); },
+                                                            std::move(callback)),
+                    "oauth::workload was refused");
+    }
+    /* callback() gives what the user signed on with, which is one of enum mcplink_subject, as text or as an optional one. */
+    template <class F> oauth &enterprise(const char *token_endpoint, const oauth_client &known, std::int32_t subject, F callback)
+    {
+        note(known.refused());
+        return note(detail::hand_over<mcplink_bearer_fn>(
+                        [&](auto... c) { return mcplink_oauth_set_enterprise(get(), token_endpoint, known.get(), subject, c...); },
+                        std::move(callback)),
+                    "oauth::enterprise was refused");
+    }
+    oauth &dpop(std::int32_t dpop) noexcept { return note(mcplink_oauth_set_dpop(get(), dpop), "oauth::dpop was refused"); }
+    /* As set_log. */
+    template <class F> oauth &on_log(std::int32_t level, F callback)
+    {
+        return note(detail::hand_over<mcplink_log_fn>([&](auto... c) { return mcplink_oauth_set_log(get(), level, c...); }, std::move(callback)),
+                    "oauth::on_log was refused");
     }
     result<void> forget(const char *url)
     {
@@ -659,37 +979,149 @@ public:
     }
     client_options &pump_with(const pump &pump) noexcept
     {
+        need(pump.get() != nullptr, "client_options::pump_with was refused");
         return note(mcplink_client_options_set_pump(get(), pump.get()), "client_options::pump_with was refused");
+    }
+    /* One of the ways to the server; they stay the caller's. */
+    client_options &fds(std::ptrdiff_t input, std::ptrdiff_t output) noexcept
+    {
+        return note(mcplink_client_options_set_fds(get(), input, output), "client_options::fds was refused");
+    }
+    client_options &transport_with(const transport &transport) noexcept
+    {
+        need(transport.get() != nullptr, "client_options::transport_with was refused");
+        return note(mcplink_client_options_set_transport(get(), transport.get()), "client_options::transport_with was refused");
+    }
+    client_options &proxy(const char *url) noexcept
+    {
+        return note(mcplink_client_options_set_proxy(get(), url), "client_options::proxy was refused");
+    }
+    client_options &follow_redirects(bool follows = true) noexcept
+    {
+        return note(mcplink_client_options_set_follow_redirects(get(), follows), "client_options::follow_redirects was refused");
+    }
+    client_options &clear_env() noexcept { return note(mcplink_client_options_clear_env(get()), "client_options::clear_env was refused"); }
+    client_options &revisions(const char *revisions) noexcept
+    {
+        return note(mcplink_client_options_set_revisions(get(), revisions), "client_options::revisions was refused");
+    }
+    client_options &era(std::int32_t era) noexcept { return note(mcplink_client_options_set_era(get(), era), "client_options::era was refused"); }
+    client_options &cancel_with(const cancel &token) noexcept
+    {
+        need(token.get() != nullptr, "client_options::cancel_with was refused");
+        return note(mcplink_client_options_set_cancel(get(), token.get()), "client_options::cancel_with was refused");
+    }
+    client_options &connect_timeout(milliseconds span) noexcept
+    {
+        return note(mcplink_client_options_set_connect_timeout_ms(get(), detail::count(span)), "client_options::connect_timeout was refused");
+    }
+    client_options &max_timeout(milliseconds span) noexcept
+    {
+        return note(mcplink_client_options_set_max_timeout_ms(get(), detail::count(span)), "client_options::max_timeout was refused");
+    }
+    client_options &close_timeout(milliseconds span) noexcept
+    {
+        return note(mcplink_client_options_set_close_ms(get(), detail::count(span)), "client_options::close_timeout was refused");
+    }
+    /* number: one of enum mcplink_limit. */
+    client_options &limit(std::int32_t number, std::size_t bound) noexcept
+    {
+        return note(mcplink_client_options_set_limit(get(), number, bound), "client_options::limit was refused");
+    }
+    client_options &restart(std::uint32_t max_attempts, milliseconds first_delay, milliseconds max_delay) noexcept
+    {
+        const auto first = detail::count(first_delay), longest = detail::count(max_delay);
+        return note(mcplink_client_options_set_restart(get(), max_attempts, first, longest), "client_options::restart was refused");
+    }
+    client_options &resend_harmless(bool resends = true) noexcept
+    {
+        return note(mcplink_client_options_set_resend_harmless(get(), resends), "client_options::resend_harmless was refused");
+    }
+    client_options &keep_alive(milliseconds interval, milliseconds timeout, std::uint32_t max_failures) noexcept
+    {
+        const auto every = detail::count(interval), within = detail::count(timeout);
+        return note(mcplink_client_options_set_keep_alive(get(), every, within, max_failures), "client_options::keep_alive was refused");
+    }
+    client_options &tasks(bool takes = true) noexcept
+    {
+        return note(mcplink_client_options_set_tasks(get(), takes), "client_options::tasks was refused");
+    }
+    client_options &extension(const char *id, std::string_view settings = {}) noexcept
+    {
+        return note(mcplink_client_options_add_extension(get(), id, settings.data(), settings.size()), "client_options::extension was refused");
+    }
+    client_options &sampling(bool tools, bool context) noexcept
+    {
+        return note(mcplink_client_options_set_sampling(get(), tools, context), "client_options::sampling was refused");
+    }
+    /* callback() gives the token for one request, as text or as an optional one. */
+    template <class F> client_options &bearer_hook(F callback)
+    {
+        return with<mcplink_bearer_fn>("client_options::bearer_hook was refused", mcplink_client_options_set_bearer_hook, std::move(callback));
+    }
+    /* callback(std::string_view line) takes what a child writes to its standard error. */
+    template <class F> client_options &on_stderr(F callback)
+    {
+        return note(detail::hand_over<mcplink_line_fn>(
+                        [&](auto... c) { return mcplink_client_options_set_stderr(get(), MCPLINK_STDERR_CAPTURE, c...); }, std::move(callback)),
+                    "client_options::on_stderr was refused");
+    }
+    /* mode: one of enum mcplink_stderr. */
+    client_options &stderr_mode(std::int32_t mode) noexcept
+    {
+        return note(mcplink_client_options_set_stderr(get(), mode, nullptr, nullptr, nullptr), "client_options::stderr_mode was refused");
+    }
+    /* As set_log. */
+    template <class F> client_options &on_log(std::int32_t level, F callback)
+    {
+        return note(detail::hand_over<mcplink_log_fn>([&](auto... c) { return mcplink_client_options_set_log(get(), level, c...); },
+                                                      std::move(callback)),
+                    "client_options::on_log was refused");
+    }
+    /* start(std::string_view thread) and stop(std::string_view thread), on each thread of the client. */
+    template <class Start, class Stop> client_options &on_thread(Start start, Stop stop)
+    {
+        return with<mcplink_thread_fn, mcplink_thread_fn>("client_options::on_thread was refused", mcplink_client_options_on_thread,
+                                                          std::move(start), std::move(stop));
     }
     /* callback(std::int32_t event, json_view params) */
     template <class F> client_options &on_event(F callback)
     {
-        auto owned = std::make_unique<F>(std::move(callback));
-        auto run = [](void *user, std::int32_t event, const mcplink_json_t *params) noexcept {
-            (*static_cast<F *>(user))(event, json_view(params));
-        };
-        return note(mcplink_client_options_on_event(get(), run, owned.release(), detail::destroy<F>), "client_options::on_event was refused");
+        return with<mcplink_event_fn>("client_options::on_event was refused", mcplink_client_options_on_event, std::move(callback));
     }
+    /* callback(std::int32_t event, json_view params), as for events. */
+    template <class F> client_options &on_notification(const char *method, F callback)
+    {
+        return note(detail::hand_over<mcplink_event_fn>([&](auto... c) { return mcplink_client_options_on_notification(get(), method, c...); },
+                                                        std::move(callback)),
+                    "client_options::on_notification was refused");
+    }
+    /* What answers a server: handlers, as those of a server. */
     template <class F> client_options &on_elicit(F handler)
     {
-        return ask(std::move(handler), mcplink_client_options_on_elicit);
+        return with<mcplink_handler_fn>("client_options::on_elicit was refused", mcplink_client_options_on_elicit, std::move(handler));
+    }
+    template <class F> client_options &on_elicit_url(F handler)
+    {
+        return with<mcplink_handler_fn>("client_options::on_elicit_url was refused", mcplink_client_options_on_elicit_url, std::move(handler));
     }
     template <class F> client_options &on_sample(F handler)
     {
-        return ask(std::move(handler), mcplink_client_options_on_sample);
+        return with<mcplink_handler_fn>("client_options::on_sample was refused", mcplink_client_options_on_sample, std::move(handler));
     }
     template <class F> client_options &on_roots(F handler)
     {
-        return ask(std::move(handler), mcplink_client_options_on_roots);
+        return with<mcplink_handler_fn>("client_options::on_roots was refused", mcplink_client_options_on_roots, std::move(handler));
+    }
+    template <class F> client_options &on_request(const char *method, F handler)
+    {
+        return note(detail::hand_over<mcplink_handler_fn>([&](auto... c) { return mcplink_client_options_on_request(get(), method, c...); },
+                                                          std::move(handler)),
+                    "client_options::on_request was refused");
     }
     mcplink_client_options_t *get() const noexcept { return owned_.get(); }
 
 private:
-    template <class F, class Set> client_options &ask(F handler, Set set)
-    {
-        auto status = detail::with_handler(std::move(handler), [&](auto run, void *user, auto end) { return set(get(), run, user, end); });
-        return note(status, "a handler of client_options was refused");
-    }
     detail::owner<mcplink_client_options_t, mcplink_client_options_free> owned_;
 };
 
@@ -710,7 +1142,11 @@ private:
     detail::owner<mcplink_call_t, mcplink_call_free> owned_;
 };
 
-/* A connected client. Its functions may be called from any thread. */
+/* A connected client. Its functions may be called from any thread.
+ *
+ * Those that end in _start do not wait: done(mcplink_status_t, const mcplink_result_t *, const mcplink_error_t *) is called once, where the callbacks
+ * of the client run: with a result for MCPLINK_OK and MCPLINK_TOOL_ERROR, else with an error, both good until it returns. To own the outcome, wait()
+ * for it; nullptr does for done then. */
 class client {
 public:
     explicit client(mcplink_client_t *owned) noexcept : owned_(owned) {}
@@ -719,46 +1155,117 @@ public:
         if (!options.refused()) return options.refused().error();
         return detail::made<client, mcplink_client_t>([&](auto out, auto err) { return mcplink_client_open(options.get(), out, err); });
     }
-    result<call_result> list_tools(const call_options *options = nullptr) { return call0(mcplink_client_list_tools, options); }
-    result<call_result> list_resources(const call_options *options = nullptr) { return call0(mcplink_client_list_resources, options); }
-    result<call_result> list_templates(const call_options *options = nullptr) { return call0(mcplink_client_list_templates, options); }
-    result<call_result> list_prompts(const call_options *options = nullptr) { return call0(mcplink_client_list_prompts, options); }
+    /* Without waiting: the outcome is an event. */
+    static result<client> start(const client_options &options)
+    {
+        if (!options.refused()) return options.refused().error();
+        return detail::made<client, mcplink_client_t>([&](auto out, auto err) { return mcplink_client_start(options.get(), out, err); });
+    }
+    result<call_result> list_tools(const call_options *options = nullptr) { return ask(options, mcplink_client_list_tools); }
+    result<call_result> list_resources(const call_options *options = nullptr) { return ask(options, mcplink_client_list_resources); }
+    result<call_result> list_templates(const call_options *options = nullptr) { return ask(options, mcplink_client_list_templates); }
+    result<call_result> list_prompts(const call_options *options = nullptr) { return ask(options, mcplink_client_list_prompts); }
     result<call_result> call_tool(const char *name, std::string_view arguments = "{}", const call_options *options = nullptr)
     {
-        return call2(mcplink_client_call_tool, name, arguments, options);
+        return ask(options, mcplink_client_call_tool, name, arguments.data(), arguments.size());
     }
     result<call_result> get_prompt(const char *name, std::string_view arguments = "{}", const call_options *options = nullptr)
     {
-        return call2(mcplink_client_get_prompt, name, arguments, options);
+        return ask(options, mcplink_client_get_prompt, name, arguments.data(), arguments.size());
     }
     result<call_result> read_resource(const char *uri, const call_options *options = nullptr)
     {
-        return detail::made<call_result, mcplink_result_t>(
-            [&](auto out, auto err) { return mcplink_client_read_resource(get(), uri, raw(options), out, err); });
+        return ask(options, mcplink_client_read_resource, uri);
+    }
+    /* of: one of enum mcplink_completion_of. */
+    result<call_result> complete(std::int32_t of, const char *target, const char *argument, const char *typed, std::string_view known = "{}",
+                                 const call_options *options = nullptr)
+    {
+        return ask(options, mcplink_client_complete, of, target, argument, typed, known.data(), known.size());
     }
     result<call_result> request(const char *method, std::string_view params = "{}", const call_options *options = nullptr)
     {
-        return call2(mcplink_client_request, method, params, options);
+        return ask(options, mcplink_client_request, method, params.data(), params.size());
     }
-    /* done(mcplink_status_t, const mcplink_result_t *, const mcplink_error_t *) is called once, where the callbacks of the client run: with a result
-       for MCPLINK_OK and MCPLINK_TOOL_ERROR, else with an error, both good until it returns. To own the outcome, wait() for it. */
+    template <class F> result<call> list_tools_start(F done, const call_options *options = nullptr)
+    {
+        return begin(std::move(done), options, mcplink_client_list_tools_start);
+    }
+    template <class F> result<call> list_resources_start(F done, const call_options *options = nullptr)
+    {
+        return begin(std::move(done), options, mcplink_client_list_resources_start);
+    }
+    template <class F> result<call> list_templates_start(F done, const call_options *options = nullptr)
+    {
+        return begin(std::move(done), options, mcplink_client_list_templates_start);
+    }
+    template <class F> result<call> list_prompts_start(F done, const call_options *options = nullptr)
+    {
+        return begin(std::move(done), options, mcplink_client_list_prompts_start);
+    }
     template <class F> result<call> call_tool_start(const char *name, std::string_view arguments, F done, const call_options *options = nullptr)
     {
-        auto owned = std::make_unique<F>(std::move(done));
-        auto run = [](void *user, mcplink_call_t *, mcplink_status_t status, const mcplink_result_t *result, const mcplink_error_t *err) noexcept {
-            (*static_cast<F *>(user))(status, result, err);
-        };
-        return detail::made<call, mcplink_call_t>([&](auto out, auto err) {
-            return mcplink_client_call_tool_start(get(), name, arguments.data(), arguments.size(), raw(options), run, owned.release(),
-                                                  detail::destroy<F>, out, err);
-        });
+        return begin(std::move(done), options, mcplink_client_call_tool_start, name, arguments.data(), arguments.size());
     }
-    result<void> ping(const call_options *options = nullptr)
+    template <class F> result<call> get_prompt_start(const char *name, std::string_view arguments, F done, const call_options *options = nullptr)
     {
-        return detail::done([&](auto err) { return mcplink_client_ping(get(), raw(options), err); });
+        return begin(std::move(done), options, mcplink_client_get_prompt_start, name, arguments.data(), arguments.size());
+    }
+    template <class F> result<call> read_resource_start(const char *uri, F done, const call_options *options = nullptr)
+    {
+        return begin(std::move(done), options, mcplink_client_read_resource_start, uri);
+    }
+    template <class F>
+    result<call> complete_start(std::int32_t of, const char *target, const char *argument, const char *typed, std::string_view known, F done,
+                                const call_options *options = nullptr)
+    {
+        return begin(std::move(done), options, mcplink_client_complete_start, of, target, argument, typed, known.data(), known.size());
+    }
+    template <class F> result<call> request_start(const char *method, std::string_view params, F done, const call_options *options = nullptr)
+    {
+        return begin(std::move(done), options, mcplink_client_request_start, method, params.data(), params.size());
+    }
+    template <class F> result<call> ping_start(F done, const call_options *options = nullptr)
+    {
+        return begin(std::move(done), options, mcplink_client_ping_start);
+    }
+    result<void> ping(const call_options *options = nullptr) { return act(options, mcplink_client_ping); }
+    result<void> set_log_level(std::int32_t level, const call_options *options = nullptr)
+    {
+        return act(options, mcplink_client_set_log_level, level);
+    }
+    /* What is told as events from now on, and what of it the server agreed to: see mcplink_client_listen. */
+    result<call_result> listen(std::string_view filter, const call_options *options = nullptr)
+    {
+        return ask(options, mcplink_client_listen, filter.data(), filter.size());
+    }
+    result<void> subscribe(const char *uri, const call_options *options = nullptr) { return act(options, mcplink_client_subscribe, uri); }
+    result<void> unsubscribe(const char *uri)
+    {
+        return detail::done([&](auto err) { return mcplink_client_unsubscribe(get(), uri, err); });
+    }
+    result<void> notify(const char *method, std::string_view params = "{}")
+    {
+        return detail::done([&](auto err) { return mcplink_client_notify(get(), method, params.data(), params.size(), err); });
+    }
+    result<void> roots_changed()
+    {
+        return detail::done([&](auto err) { return mcplink_client_roots_changed(get(), err); });
+    }
+    result<void> clear_cache()
+    {
+        return detail::done([&](auto err) { return mcplink_client_clear_cache(get(), err); });
     }
     bool has(const char *capability) const noexcept { return mcplink_client_has(get(), capability); }
     std::string_view revision() const noexcept { return detail::view(mcplink_client_revision(get())); }
+    /* One of enum mcplink_connection_state. */
+    std::int32_t state() const noexcept { return mcplink_client_state(get()); }
+    /* One of enum mcplink_era. */
+    std::int32_t era() const noexcept { return mcplink_client_era(get()); }
+    result<json> server_info() const { return detail::shown(get(), mcplink_client_server_info); }
+    result<json> stderr_tail() const { return detail::shown(get(), mcplink_client_stderr_tail); }
+    result<json> stats() const { return detail::shown(get(), mcplink_client_stats); }
+    result<json> activity() const { return detail::shown(get(), mcplink_client_activity); }
     result<void> close(milliseconds timeout)
     {
         return detail::done([&](auto err) { return mcplink_client_close(get(), detail::count(timeout), err); });
@@ -766,15 +1273,26 @@ public:
     mcplink_client_t *get() const noexcept { return owned_.get(); }
 
 private:
+    /* Options that are none are told, and nothing is done. */
     static const mcplink_call_options_t *raw(const call_options *options) noexcept { return options ? options->get() : nullptr; }
-    template <class C> result<call_result> call0(C function, const call_options *options)
+    static bool refused(const call_options *options) noexcept { return options && !options->refused(); }
+    template <class C, class... Args> result<call_result> ask(const call_options *options, C function, Args... args)
     {
-        return detail::made<call_result, mcplink_result_t>([&](auto out, auto err) { return function(get(), raw(options), out, err); });
+        if (refused(options)) return options->refused().error();
+        return detail::made<call_result, mcplink_result_t>([&](auto out, auto err) { return function(get(), args..., raw(options), out, err); });
     }
-    template <class C> result<call_result> call2(C function, const char *name, std::string_view json, const call_options *options)
+    template <class C, class... Args> result<void> act(const call_options *options, C function, Args... args)
     {
-        return detail::made<call_result, mcplink_result_t>(
-            [&](auto out, auto err) { return function(get(), name, json.data(), json.size(), raw(options), out, err); });
+        if (refused(options)) return options->refused();
+        return detail::done([&](auto err) { return function(get(), args..., raw(options), err); });
+    }
+    template <class F, class C, class... Args> result<call> begin(F done, const call_options *options, C function, Args... args)
+    {
+        if (refused(options)) return options->refused().error();
+        return detail::made<call, mcplink_call_t>([&](auto out, auto err) {
+            return detail::hand_over<mcplink_done_fn>([&](auto... c) { return function(get(), args..., raw(options), c..., out, err); },
+                                                      std::move(done));
+        });
     }
     detail::owner<mcplink_client_t, mcplink_client_free> owned_;
 };
@@ -782,10 +1300,17 @@ private:
 /* What a tool is called, and what it takes. */
 class tool : public detail::described<tool> {
 public:
-    tool(const char *name, const char *description) : owned_(mcplink_tool_new(name, description)) {}
+    tool(const char *name, const char *description) : owned_(mcplink_tool_new(name, description))
+    {
+        need(owned_ != nullptr, "tool: its name or description was refused");
+    }
     tool &param(const char *name, std::int32_t type, std::uint32_t flags = 0, const char *description = nullptr) noexcept
     {
         return note(mcplink_tool_add_param(get(), name, type, flags, description), "tool::param was refused");
+    }
+    tool &param_schema(const char *name, std::uint32_t flags, std::string_view schema) noexcept
+    {
+        return note(mcplink_tool_add_param_schema(get(), name, flags, schema.data(), schema.size()), "tool::param_schema was refused");
     }
     tool &input_schema(std::string_view schema) noexcept
     {
@@ -794,6 +1319,16 @@ public:
     tool &output_schema(std::string_view schema) noexcept
     {
         return note(mcplink_tool_set_output_schema(get(), schema.data(), schema.size()), "tool::output_schema was refused");
+    }
+    /* hint: one of enum mcplink_tool_hint. */
+    tool &annotation(std::int32_t hint, bool is_so = true) noexcept
+    {
+        return note(mcplink_tool_set_annotation(get(), hint, is_so), "tool::annotation was refused");
+    }
+    /* support: one of enum mcplink_task_support. */
+    tool &task_support(std::int32_t support) noexcept
+    {
+        return note(mcplink_tool_set_task_support(get(), support), "tool::task_support was refused");
     }
     tool &title(const char *title) noexcept { return note(mcplink_tool_set_title(get(), title), "tool::title was refused"); }
     mcplink_tool_t *get() const noexcept { return owned_.get(); }
@@ -805,7 +1340,11 @@ private:
 /* Something to read, at an address of its own. */
 class resource : public detail::described<resource> {
 public:
-    resource(const char *uri, const char *name) : owned_(mcplink_resource_new(uri, name)) {}
+    resource(const char *uri, const char *name) : owned_(mcplink_resource_new(uri, name))
+    {
+        need(owned_ != nullptr, "resource: its address or name was refused");
+    }
+    resource &title(const char *title) noexcept { return note(mcplink_resource_set_title(get(), title), "resource::title was refused"); }
     resource &description(const char *text) noexcept
     {
         return note(mcplink_resource_set_description(get(), text), "resource::description was refused");
@@ -820,7 +1359,18 @@ private:
 /* Resources whose addresses follow a template (RFC 6570). */
 class resource_template : public detail::described<resource_template> {
 public:
-    resource_template(const char *uri_template, const char *name) : owned_(mcplink_template_new(uri_template, name)) {}
+    resource_template(const char *uri_template, const char *name) : owned_(mcplink_template_new(uri_template, name))
+    {
+        need(owned_ != nullptr, "resource_template: its template or name was refused");
+    }
+    resource_template &title(const char *title) noexcept
+    {
+        return note(mcplink_template_set_title(get(), title), "resource_template::title was refused");
+    }
+    resource_template &description(const char *text) noexcept
+    {
+        return note(mcplink_template_set_description(get(), text), "resource_template::description was refused");
+    }
     resource_template &mime_type(const char *type) noexcept
     {
         return note(mcplink_template_set_mime_type(get(), type), "resource_template::mime_type was refused");
@@ -834,7 +1384,11 @@ private:
 /* A prompt, and what it takes. */
 class prompt : public detail::described<prompt> {
 public:
-    prompt(const char *name, const char *description) : owned_(mcplink_prompt_new(name, description)) {}
+    prompt(const char *name, const char *description) : owned_(mcplink_prompt_new(name, description))
+    {
+        need(owned_ != nullptr, "prompt: its name or description was refused");
+    }
+    prompt &title(const char *title) noexcept { return note(mcplink_prompt_set_title(get(), title), "prompt::title was refused"); }
     prompt &argument(const char *name, std::uint32_t flags = 0, const char *description = nullptr) noexcept
     {
         return note(mcplink_prompt_add_argument(get(), name, flags, description), "prompt::argument was refused");
@@ -845,11 +1399,359 @@ private:
     detail::owner<mcplink_prompt_t, mcplink_prompt_free> owned_;
 };
 
+/* How a server is made. What is rarely set is reached by get(). */
+class server_options : public detail::described<server_options> {
+public:
+    server_options(const char *name, const char *version) : owned_(mcplink_server_options_new(name, version))
+    {
+        need(owned_ != nullptr, "server_options: the name or version was refused");
+    }
+    server_options &instructions(const char *text) noexcept
+    {
+        return note(mcplink_server_options_set_instructions(get(), text), "server_options::instructions was refused");
+    }
+    server_options &title(const char *title) noexcept
+    {
+        return note(mcplink_server_options_set_title(get(), title), "server_options::title was refused");
+    }
+    server_options &description(const char *text) noexcept
+    {
+        return note(mcplink_server_options_set_description(get(), text), "server_options::description was refused");
+    }
+    server_options &website(const char *url) noexcept
+    {
+        return note(mcplink_server_options_set_website(get(), url), "server_options::website was refused");
+    }
+    server_options &icons(std::string_view json) noexcept
+    {
+        return note(mcplink_server_options_set_icons(get(), json.data(), json.size()), "server_options::icons was refused");
+    }
+    server_options &revisions(const char *revisions) noexcept
+    {
+        return note(mcplink_server_options_set_revisions(get(), revisions), "server_options::revisions was refused");
+    }
+    server_options &pump_with(const pump &pump) noexcept
+    {
+        need(pump.get() != nullptr, "server_options::pump_with was refused");
+        return note(mcplink_server_options_set_pump(get(), pump.get()), "server_options::pump_with was refused");
+    }
+    /* which: one of enum mcplink_limit. */
+    server_options &limit(std::int32_t which, std::size_t bound) noexcept
+    {
+        return note(mcplink_server_options_set_limit(get(), which, bound), "server_options::limit was refused");
+    }
+    server_options &workers(std::size_t most) noexcept
+    {
+        return note(mcplink_server_options_set_workers(get(), most), "server_options::workers was refused");
+    }
+    server_options &page_size(std::size_t items) noexcept
+    {
+        return note(mcplink_server_options_set_page_size(get(), items), "server_options::page_size was refused");
+    }
+    server_options &drain(milliseconds span) noexcept
+    {
+        return note(mcplink_server_options_set_drain_ms(get(), detail::count(span)), "server_options::drain was refused");
+    }
+    server_options &keep_alive(milliseconds interval, milliseconds timeout) noexcept
+    {
+        const auto every = detail::count(interval), within = detail::count(timeout);
+        return note(mcplink_server_options_set_keep_alive_ms(get(), every, within), "server_options::keep_alive was refused");
+    }
+    /* 32 secret random bytes. */
+    server_options &state_key(const void *key, std::size_t size) noexcept
+    {
+        return note(mcplink_server_options_add_state_key(get(), static_cast<const std::uint8_t *>(key), size),
+                    "server_options::state_key was refused");
+    }
+    server_options &state_lifetime(milliseconds span) noexcept
+    {
+        return note(mcplink_server_options_set_state_lifetime_ms(get(), detail::count(span)), "server_options::state_lifetime was refused");
+    }
+    server_options &single_use_state(bool single_use = true) noexcept
+    {
+        return note(mcplink_server_options_set_single_use_state(get(), single_use), "server_options::single_use_state was refused");
+    }
+    server_options &logging(bool logging = true) noexcept
+    {
+        return note(mcplink_server_options_set_logging(get(), logging), "server_options::logging was refused");
+    }
+    server_options &resource_updates(bool updates) noexcept
+    {
+        return note(mcplink_server_options_set_resource_updates(get(), updates), "server_options::resource_updates was refused");
+    }
+    server_options &validation(bool validation) noexcept
+    {
+        return note(mcplink_server_options_set_validation(get(), validation), "server_options::validation was refused");
+    }
+    /* list: one of enum mcplink_list, of which there is none yet. */
+    server_options &offer(std::int32_t list) noexcept
+    {
+        return note(mcplink_server_options_add_offer(get(), list), "server_options::offer was refused");
+    }
+    server_options &cache(std::int32_t list, milliseconds time_to_live, bool is_public) noexcept
+    {
+        return note(mcplink_server_options_set_cache(get(), list, detail::long_count(time_to_live), is_public), "server_options::cache was refused");
+    }
+    server_options &tasks(std::size_t most, milliseconds lifetime) noexcept
+    {
+        return note(mcplink_server_options_set_tasks(get(), most, detail::long_count(lifetime)), "server_options::tasks was refused");
+    }
+    server_options &extension(const char *id, std::string_view settings = {}) noexcept
+    {
+        return note(mcplink_server_options_add_extension(get(), id, settings.data(), settings.size()), "server_options::extension was refused");
+    }
+    /* As set_log. */
+    template <class F> server_options &on_log(std::int32_t level, F callback)
+    {
+        return note(detail::hand_over<mcplink_log_fn>([&](auto... c) { return mcplink_server_options_set_log(get(), level, c...); },
+                                                      std::move(callback)),
+                    "server_options::on_log was refused");
+    }
+    /* A handler as those of server. */
+    template <class F> server_options &on_method(const char *method, F handler)
+    {
+        return note(detail::hand_over<mcplink_handler_fn>([&](auto... c) { return mcplink_server_options_on_method(get(), method, c...); },
+                                                          std::move(handler)),
+                    "server_options::on_method was refused");
+    }
+    /* start(std::string_view thread) and stop(std::string_view thread), on each thread of the server. */
+    template <class Start, class Stop> server_options &on_thread(Start start, Stop stop)
+    {
+        return with<mcplink_thread_fn, mcplink_thread_fn>("server_options::on_thread was refused", mcplink_server_options_on_thread,
+                                                          std::move(start), std::move(stop));
+    }
+    /* callback(std::int32_t event, json_view params), of enum mcplink_server_event: who comes and goes, and trouble with clients. */
+    template <class F> server_options &on_session(F callback)
+    {
+        return with<mcplink_event_fn>("server_options::on_session was refused", mcplink_server_options_on_session, std::move(callback));
+    }
+    template <class F> server_options &on_event(F callback)
+    {
+        return with<mcplink_event_fn>("server_options::on_event was refused", mcplink_server_options_on_event, std::move(callback));
+    }
+    mcplink_server_options_t *get() const noexcept { return owned_.get(); }
+
+private:
+    detail::owner<mcplink_server_options_t, mcplink_server_options_free> owned_;
+};
+
+/* A server over HTTP to which clients authorize themselves with access tokens of an authorization server. */
+class resource_server : public detail::described<resource_server> {
+public:
+    resource_server(const char *resource, const char *issuer) : owned_(mcplink_resource_server_new(resource, issuer))
+    {
+        const auto why = mcplink_has_feature("http-server") ? MCPLINK_E_INVALID : MCPLINK_E_UNSUPPORTED;
+        need(owned_ != nullptr, "resource_server could not be made", why);
+    }
+    resource_server &issuer(const char *issuer) noexcept
+    {
+        return note(mcplink_resource_server_add_issuer(get(), issuer), "resource_server::issuer was refused");
+    }
+    resource_server &keys_url(const char *url) noexcept
+    {
+        return note(mcplink_resource_server_set_keys_url(get(), url), "resource_server::keys_url was refused");
+    }
+    resource_server &keys(std::string_view json) noexcept
+    {
+        return note(mcplink_resource_server_set_keys(get(), json.data(), json.size()), "resource_server::keys was refused");
+    }
+    resource_server &proxy(const char *url) noexcept
+    {
+        return note(mcplink_resource_server_set_proxy(get(), url), "resource_server::proxy was refused");
+    }
+    /* callback(http_request &) checks a token, on several threads at once; one that throws puts the request off. */
+    template <class F> resource_server &verifier(F callback)
+    {
+        return with<mcplink_authenticate_fn>("resource_server::verifier was refused", mcplink_resource_server_set_verifier, std::move(callback));
+    }
+    resource_server &required_scopes(const char *scopes) noexcept
+    {
+        return note(mcplink_resource_server_set_required_scopes(get(), scopes), "resource_server::required_scopes was refused");
+    }
+    resource_server &scopes_supported(const char *scopes) noexcept
+    {
+        return note(mcplink_resource_server_set_scopes_supported(get(), scopes), "resource_server::scopes_supported was refused");
+    }
+    resource_server &implied(const char *broad, const char *narrow) noexcept
+    {
+        return note(mcplink_resource_server_add_implied(get(), broad, narrow), "resource_server::implied was refused");
+    }
+    resource_server &audience(const char *audience) noexcept
+    {
+        return note(mcplink_resource_server_add_audience(get(), audience), "resource_server::audience was refused");
+    }
+    resource_server &info(const char *title, const char *documentation = nullptr) noexcept
+    {
+        return note(mcplink_resource_server_set_info(get(), title, documentation), "resource_server::info was refused");
+    }
+    resource_server &metadata_url(const char *url) noexcept
+    {
+        return note(mcplink_resource_server_set_metadata_url(get(), url), "resource_server::metadata_url was refused");
+    }
+    resource_server &dpop(std::int32_t dpop) noexcept
+    {
+        return note(mcplink_resource_server_set_dpop(get(), dpop), "resource_server::dpop was refused");
+    }
+    /* Keys of 32 secret random bytes each, one behind the other. */
+    resource_server &nonces(const void *keys, std::size_t size, milliseconds lifetime) noexcept
+    {
+        return note(mcplink_resource_server_set_nonces(get(), static_cast<const std::uint8_t *>(keys), size, detail::count(lifetime)),
+                    "resource_server::nonces was refused");
+    }
+    mcplink_resource_server_t *get() const noexcept { return owned_.get(); }
+
+private:
+    detail::owner<mcplink_resource_server_t, mcplink_resource_server_free> owned_;
+};
+
+/* How a server is served over HTTP. The defaults suit a server for clients on the same machine. */
+class http_options : public detail::described<http_options> {
+public:
+    http_options() : owned_(mcplink_http_options_new()) {}
+    http_options &path(const char *path) noexcept { return note(mcplink_http_options_set_path(get(), path), "http_options::path was refused"); }
+    /* A name under which the server is reached: with any, others are refused. */
+    http_options &host(const char *host) noexcept { return note(mcplink_http_options_add_host(get(), host), "http_options::host was refused"); }
+    http_options &origin(const char *origin) noexcept
+    {
+        return note(mcplink_http_options_add_origin(get(), origin), "http_options::origin was refused");
+    }
+    http_options &sessions(bool sessions) noexcept
+    {
+        return note(mcplink_http_options_set_sessions(get(), sessions), "http_options::sessions was refused");
+    }
+    http_options &session_idle(milliseconds span) noexcept
+    {
+        return note(mcplink_http_options_set_session_idle_ms(get(), detail::count(span)), "http_options::session_idle was refused");
+    }
+    http_options &old_paths(const char *stream, const char *post) noexcept
+    {
+        return note(mcplink_http_options_set_old_paths(get(), stream, post), "http_options::old_paths was refused");
+    }
+    http_options &kept_events(std::size_t events, std::size_t bytes) noexcept
+    {
+        return note(mcplink_http_options_set_kept_events(get(), events, bytes), "http_options::kept_events was refused");
+    }
+    http_options &keep_alive(milliseconds interval) noexcept
+    {
+        return note(mcplink_http_options_set_keep_alive_ms(get(), detail::count(interval)), "http_options::keep_alive was refused");
+    }
+    /* which: one of enum mcplink_http_limit. */
+    http_options &limit(std::int32_t which, std::size_t bound) noexcept
+    {
+        return note(mcplink_http_options_set_limit(get(), which, bound), "http_options::limit was refused");
+    }
+    /* callback(http_request &) finds out who sends a request, on several threads at once; one that throws puts the request off. */
+    template <class F> http_options &on_authenticate(F callback)
+    {
+        return with<mcplink_authenticate_fn>("http_options::on_authenticate was refused", mcplink_http_options_on_authenticate,
+                                             std::move(callback));
+    }
+    http_options &resource_server_with(const resource_server &server) noexcept
+    {
+        note(server.refused());
+        return note(mcplink_http_options_set_resource_server(get(), server.get()), "http_options::resource_server_with was refused");
+    }
+    mcplink_http_options_t *get() const noexcept { return owned_.get(); }
+
+private:
+    detail::owner<mcplink_http_options_t, mcplink_http_options_free> owned_;
+};
+
+/* A client that is served beside the caller. Freed, it is closed. */
+class session {
+public:
+    explicit session(mcplink_session_t *owned) noexcept : owned_(owned) {}
+    /* Until the client has gone, or the session was closed. */
+    result<void> wait()
+    {
+        return detail::done([&](auto err) { return mcplink_session_wait(get(), err); });
+    }
+    result<void> close() { return detail::told(mcplink_session_close(get())); }
+    bool is_closed() const noexcept { return mcplink_session_is_closed(get()); }
+    std::uint64_t number() const noexcept { return mcplink_session_number(get()); }
+    std::string_view principal() const noexcept { return detail::view(mcplink_session_principal(get())); }
+    mcplink_session_t *get() const noexcept { return owned_.get(); }
+
+private:
+    detail::owner<mcplink_session_t, mcplink_session_free> owned_;
+};
+
+/* A server that listens for HTTP clients beside the caller. Freed, it is closed. */
+class listener {
+public:
+    explicit listener(mcplink_listener_t *owned) noexcept : owned_(owned) {}
+    std::uint16_t port() const noexcept { return mcplink_listener_port(get()); }
+    std::string_view url() const noexcept { return detail::view(mcplink_listener_url(get())); }
+    std::size_t sessions() const noexcept { return mcplink_listener_sessions(get()); }
+    result<void> close() { return detail::told(mcplink_listener_close(get())); }
+    mcplink_listener_t *get() const noexcept { return owned_.get(); }
+
+private:
+    detail::owner<mcplink_listener_t, mcplink_listener_free> owned_;
+};
+
+/* A request that came in by the host's own web server, and where its response goes. Freed, what of that is not there yet is given up. */
+class exchange : public detail::described<exchange> {
+public:
+    /* begin(const http_head &, std::int64_t length) and write(std::string_view bytes) tell whether they could, or nothing; end(bool complete). They
+       run one at a time: see mcplink_exchange_new. */
+    template <class Begin, class Write, class End> exchange(const char *method, const char *target, Begin begin, Write write, End end)
+    {
+        detail::hand_over<mcplink_http_begin_fn, mcplink_http_write_fn, mcplink_http_end_fn>(
+            [&](auto... c) {
+                owned_.reset(mcplink_exchange_new(method, target, c...));
+                return MCPLINK_OK;
+            },
+            std::move(begin), std::move(write), std::move(end));
+        need(owned_ != nullptr, "exchange: the method or target was refused");
+    }
+    exchange &header(const char *field, std::string_view content) noexcept
+    {
+        return note(mcplink_exchange_add_header(get(), field, content.data(), content.size()), "exchange::header was refused");
+    }
+    exchange &body(std::string_view whole) noexcept
+    {
+        return note(mcplink_exchange_set_body(get(), whole.data(), whole.size()), "exchange::body was refused");
+    }
+    exchange &addresses(const char *local, const char *remote) noexcept
+    {
+        return note(mcplink_exchange_set_addresses(get(), local, remote), "exchange::addresses was refused");
+    }
+    /* The client has gone. */
+    void gone() noexcept { mcplink_exchange_gone(get()); }
+    mcplink_exchange_t *get() const noexcept { return owned_.get(); }
+
+private:
+    detail::owner<mcplink_exchange_t, mcplink_exchange_free> owned_;
+};
+
+/* The endpoint of a server, mounted in a web server of the host. Freed, it is ended. */
+class http {
+public:
+    explicit http(mcplink_http_t *owned) noexcept : owned_(owned) {}
+    /* The response comes by the callables of the exchange, now or later; none when this fails. */
+    result<void> serve(const exchange &exchange)
+    {
+        if (!exchange.refused()) return exchange.refused();
+        return detail::done([&](auto err) { return mcplink_http_serve(get(), exchange.get(), err); });
+    }
+    result<void> close() { return detail::told(mcplink_http_close(get())); }
+    mcplink_http_t *get() const noexcept { return owned_.get(); }
+
+private:
+    detail::owner<mcplink_http_t, mcplink_http_free> owned_;
+};
+
 /* A server. Handlers are callables that take (const request &, responder &), and answer themselves or return the text of the answer. */
 class server {
 public:
     server(const char *name, const char *version) : owned_(mcplink_server_new(name, version)) {}
     explicit server(mcplink_server_t *owned) noexcept : owned_(owned) {}
+    static result<server> make(const server_options &options)
+    {
+        if (!options.refused()) return options.refused().error();
+        return make(options.get());
+    }
     static result<server> make(const mcplink_server_options_t *options)
     {
         return detail::made<server, mcplink_server_t>([&](auto out, auto err) { return mcplink_server_new_with(options, out, err); });
@@ -867,13 +1769,29 @@ public:
     {
         return add(mcplink_server_add_prompt, prompt, std::move(handler));
     }
+    /* The handler finds the argument in name(), what is typed in typed() and the others in args(), and answers with values(). of: one of enum
+       mcplink_completion_of. */
+    template <class F> result<void> add_completer(std::int32_t of, const char *target, const char *argument, F handler)
+    {
+        return enlist(std::move(handler), [&](auto... rest) { return mcplink_server_add_completer(get(), of, target, argument, rest...); });
+    }
     result<void> remove_tool(const char *name) { return detail::told(mcplink_server_remove_tool(get(), name)); }
+    result<void> remove_resource(const char *uri) { return detail::told(mcplink_server_remove_resource(get(), uri)); }
+    result<void> remove_template(const char *uri_template) { return detail::told(mcplink_server_remove_template(get(), uri_template)); }
+    result<void> remove_prompt(const char *name) { return detail::told(mcplink_server_remove_prompt(get(), name)); }
     /* of: one of enum mcplink_primitive. */
     result<void> require_scopes(std::int32_t of, const char *target, const char *scopes)
     {
         return detail::done([&](auto err) { return mcplink_server_require_scopes(get(), of, target, scopes, err); });
     }
     result<void> resource_updated(const char *uri) { return detail::told(mcplink_server_resource_updated(get(), uri)); }
+    /* A log message that belongs to no call, for clients before 2026-07-28: JSON. */
+    result<void> log(std::int32_t level, std::string_view json, const char *logger = nullptr)
+    {
+        return detail::told(mcplink_server_log(get(), level, logger, json.data(), json.size()));
+    }
+    result<json> stats() const { return detail::shown(get(), mcplink_server_stats); }
+    result<json> activity() const { return detail::shown(get(), mcplink_server_activity); }
     /* Serves until the input ends, or stop() is called. */
     result<void> serve_stdio()
     {
@@ -883,17 +1801,49 @@ public:
     {
         return detail::done([&](auto err) { return mcplink_server_serve_fds(get(), input, output, err); });
     }
+    /* The same without waiting, for a client that may act on behalf of somebody. */
+    result<session> serve_stdio_start()
+    {
+        return detail::made<session, mcplink_session_t>([&](auto out, auto err) { return mcplink_server_serve_stdio_start(get(), out, err); });
+    }
+    result<session> serve_fds_start(int input, int output, const char *principal = nullptr)
+    {
+        return detail::made<session, mcplink_session_t>(
+            [&](auto out, auto err) { return mcplink_server_serve_fds_start(get(), input, output, principal, out, err); });
+    }
+    result<session> attach(const transport &transport, const char *principal = nullptr)
+    {
+        return detail::made<session, mcplink_session_t>(
+            [&](auto out, auto err) { return mcplink_server_attach(get(), transport.get(), principal, out, err); });
+    }
+    /* bind: a port of the loopback address, or address and port; port 0 is one that the system chooses. */
+    result<listener> listen_http(const char *bind, const http_options &options = {})
+    {
+        if (!options.refused()) return options.refused().error();
+        return detail::made<listener, mcplink_listener_t>(
+            [&](auto out, auto err) { return mcplink_server_listen_http(get(), options.get(), bind, out, err); });
+    }
+    /* The endpoint, for a web server of the host's own. */
+    result<mcplink::http> http(const http_options &options = {})
+    {
+        if (!options.refused()) return options.refused().error();
+        return detail::made<mcplink::http, mcplink_http_t>([&](auto out, auto err) { return mcplink_server_http(get(), options.get(), out, err); });
+    }
+    /* Ends all that is served; what waits for that returns. */
     void stop() noexcept { mcplink_server_stop(get()); }
     mcplink_server_t *get() const noexcept { return owned_.get(); }
 
 private:
+    template <class F, class C> result<void> enlist(F handler, C function)
+    {
+        return detail::done([&](auto err) {
+            return detail::hand_over<mcplink_handler_fn>([&](auto... c) { return function(c..., err); }, std::move(handler));
+        });
+    }
     template <class Add, class Definition, class F> result<void> add(Add function, const Definition &definition, F handler)
     {
         if (!definition.refused()) return definition.refused();
-        return detail::done([&](auto err) {
-            return detail::with_handler(std::move(handler),
-                                        [&](auto run, void *user, auto end) { return function(get(), definition.get(), run, user, end, err); });
-        });
+        return enlist(std::move(handler), [&](auto... rest) { return function(get(), definition.get(), rest...); });
     }
     detail::owner<mcplink_server_t, mcplink_server_free> owned_;
 };

@@ -9,12 +9,16 @@ archive=$folder/libmcplink.a
 shared=$folder/libmcplink.so
 # On Linux; compared with what rustc says.
 native=${native:--lgcc_s -lutil -lrt -lpthread -lm -ldl -lc}
-mkdir -p "$out/guests" "$out/parts"
+mkdir -p "$out/guests" "$out/parts" "$out/cpp"
 
 c_flags=(-std=c11 -D_GNU_SOURCE -g -Wall -Wextra -Werror -pedantic -Wstrict-prototypes -Iinclude)
+# What hosts compile their own code with.
+cpp_flags=(-g -Wall -Wextra -Werror -pedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast -Wnon-virtual-dtor -Iinclude)
 check=()
 if [ -n "${MCPLINK_SANITIZE:-}" ]; then
-  c_flags+=(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  sanitizers=(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  c_flags+=("${sanitizers[@]}")
+  cpp_flags+=("${sanitizers[@]}")
 fi
 if [ -n "${MCPLINK_VALGRIND:-}" ]; then
   check=(valgrind --quiet --error-exitcode=9 --leak-check=full --show-leak-kinds=definite,indirect,possible
@@ -58,8 +62,19 @@ build_program() {
   "${CC:-gcc}" "${c_flags[@]}" -Itests/cffi "-I$out" "$source" "$@" "${more[@]}" "$archive" $native -o "$out/$name"
 }
 
+# build_cpp NAME [FLAG …]: the program of tests/cffi/cpp/NAME.cpp.
+build_cpp() {
+  local name=$1
+  shift
+  # shellcheck disable=SC2086
+  g++ -std=c++17 "${cpp_flags[@]}" "$@" "tests/cffi/cpp/$name.cpp" "$archive" $native -o "$out/cpp/$name"
+}
+
 run_program() {
-  build_program "$1"
+  case $1 in
+    cpp/*) build_cpp "${1#cpp/}" ;;
+    *) build_program "$1" ;;
+  esac
   printf '== %s\n' "$1"
   MCPLINK_TEST_FOLDER=$out MCPLINK_TEST_STACK_KB=$([ "$profile" = dev ] && echo 1024 || echo 64) timeout 300 "${check[@]}" "$out/$1"
 }

@@ -1,10 +1,8 @@
 /* The C++ wrapper: owners, results, exceptions in every callback, a server and a client that talk over descriptors. */
-#include <mcplink.hpp>
+#include "check.hpp"
 
-#include <cstdio>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <limits>
 #include <memory>
 #include <string>
@@ -12,16 +10,6 @@
 #include <thread>
 #include <type_traits>
 #include <unistd.h>
-
-#define CHECK(condition)                                                                       \
-    do {                                                                                       \
-        if (!(condition)) {                                                                    \
-            std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);       \
-            std::exit(1);                                                                      \
-        }                                                                                      \
-    } while (0)
-
-using namespace std::chrono_literals;
 
 static void json_works()
 {
@@ -91,15 +79,6 @@ static void indices_work()
     CHECK(array[nullptr].is_missing());
 }
 
-/* Counts how many handlers live. */
-struct alive {
-    static inline int count = 0;
-    alive() { count++; }
-    alive(const alive &) { count++; }
-    alive(alive &&) noexcept { count++; }
-    ~alive() { count--; }
-};
-
 static void talks()
 {
     int there[2], back[2];
@@ -136,10 +115,8 @@ static void talks()
         std::thread serving([&] { CHECK(server.serve_fds(there[0], back[1])); });
         {
             mcplink::client_options options;
-            CHECK(mcplink_client_options_set_fds(options.get(), back[0], there[1]) == MCPLINK_OK);
-            auto client = mcplink::client::open(options);
-            if (!client) std::fprintf(stderr, "%s\n", std::string(client.error().message()).c_str());
-            CHECK(client);
+            auto client = mcplink::client::open(options.fds(back[0], there[1]));
+            CHECK(worked(client));
             /* The client has copies of its own. */
             close(there[1]);
             auto result = client->call_tool("greet", R"({"name":"C++"})");

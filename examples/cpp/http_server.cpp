@@ -1,0 +1,133 @@
+/* A server over HTTP in C++, for those who know the password, until SIGTERM or SIGINT: notes that clients write, read and are told of.
+ *
+ *     PASSWORD=secret ./http_server 127.0.0.1:0
+ *
+ * Who sends a request is found out by a function of this program: a client has to send "Authorization: Bearer NAME:PASSWORD". */
+#include <mcplink.hpp>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+/* Handlers run on several threads at once. */
+class notes {
+public:
+    void write(const std::string &title, std::string_view text)
+    {
+        std::lock_guard<std::mutex> locked(lock_);
+        kept_[title] = text;
+    }
+    std::string read(const std::string &title)
+    {
+        std::lock_guard<std::mutex> locked(lock_);
+        const auto found = kept_.find(title);
+        if (found == kept_.end()) throw mcplink::tool_failure("there is no note '" + title + "'");
+        return found->second;
+    }
+    std::vector<std::string> titles()
+    {
+        std::lock_guard<std::mutex> locked(lock_);
+        std::vector<std::string> titles;
+        for (const auto &note : kept_) titles.push_back(note.first);
+        return titles;
+    }
+
+private:
+    std::mutex lock_;
+    std::map<std::string, std::string> kept_;
+};
+
+static std::string text_of(mcplink::json_view value)
+{
+    return std::string(value.str());
+}
+
+/* Whether two texts are the same, taking as long for any guess. */
+static bool same(std::string_view guess, std::string_view secret)
+{
+    unsigned differs = guess.size() == secret.size() ? 0 : 1;
+    for (std::size_t i = 0; i < guess.size(); i++) differs |= static_cast<unsigned>(guess[i] ^ secret[i % secret.size()]);
+    return differs == 0;
+}
+
+static void admit(mcplink::http_request &request, std::string_view password)
+{
+    const auto token = request.token();
+    const auto colon = token.find(':');
+    if (token.empty()) {
+        request.challenge("Bearer").value();
+    } else if (colon == std::string_view::npos || !same(token.substr(colon + 1), password)) {
+        request.refuse_token("it is not the password").value();
+    } else {
+        request.admit(std::string(token.substr(0, colon)).c_str()).value();
+    }
+}
+
+static void add_everything(mcplink::server &server, notes &kept)
+{
+    mcplink::tool write("write_note", "Writes a note");
+    write.param("title", MCPLINK_PARAM_STRING, MCPLINK_PARAM_REQUIRED).param("text", MCPLINK_PARAM_STRING, MCPLINK_PARAM_REQUIRED);
+    server.add_tool(write, [&](const mcplink::request &asked, mcplink::responder &) {
+        const auto title = text_of(asked.args()["title"]);
+        kept.write(title, asked.args()["text"].str());
+        server.resource_updated(("note://" + title).c_str()).value();
+        return "written by " + std::string(asked.principal());
+    }).value();
+
+    mcplink::tool read("read_note", "Reads a note");
+    read.param("title", MCPLINK_PARAM_STRING, MCPLINK_PARAM_REQUIRED).annotation(MCPLINK_HINT_READ_ONLY);
+    server.add_tool(read, [&](const mcplink::request &asked, mcplink::responder &) { return kept.read(text_of(asked.args()["title"])); }).value();
+
+    /* The same as resources, whose titles are completed. */
+    mcplink::resource_template all("note://{title}", "note");
+    server.add_template(all.mime_type("text/plain"), [&](const mcplink::request &asked, mcplink::responder &) {
+        return kept.read(text_of(asked.args()["title"]));
+    }).value();
+    server.add_completer(MCPLINK_COMPLETION_OF_TEMPLATE, "note://{title}", "title", [&](const mcplink::request &, mcplink::responder &answer) {
+        answer.values(kept.titles()).value();
+    }).value();
+}
+
+int main(int argc, char **argv)
+try {
+    const char *password = std::getenv("PASSWORD");
+    if (argc != 2 || password == nullptr || *password == 0) {
+        std::fputs("usage: PASSWORD=... http_server ADDRESS:PORT\n", stderr);
+        return 2;
+    }
+    /* Before any thread is there: all of them have it then. */
+    sigset_t mine;
+    sigemptyset(&mine);
+    sigaddset(&mine, SIGTERM);
+    sigaddset(&mine, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &mine, nullptr);
+
+    notes kept;
+    mcplink::server_options options("notes", "1.0");
+    options.instructions("Notes are for all who may come in.");
+    options.on_log(MCPLINK_LOG_WARNING, [](std::int32_t, std::string_view target, std::string_view text) {
+        std::fprintf(stderr, "http_server: %.*s: %.*s\n", static_cast<int>(target.size()), target.data(), static_cast<int>(text.size()), text.data());
+    });
+    auto server = mcplink::server::make(options).value();
+    add_everything(server, kept);
+
+    mcplink::http_options over;
+    over.on_authenticate([password](mcplink::http_request &request) { admit(request, password); });
+    auto listener = server.listen_http(argv[1], over).value();
+    std::fprintf(stderr, "http_server: %s\n", std::string(listener.url()).c_str());
+
+    int got = 0;
+    sigwait(&mine, &got);
+    /* Calls in hand end first; then the listener, the server and the notes, in this order. */
+    listener.close().value();
+    std::fputs("http_server: stopped\n", stderr);
+    return 0;
+} catch (const std::exception &failed) {
+    std::fprintf(stderr, "http_server: %s\n", failed.what());
+    return 1;
+}

@@ -1,0 +1,432 @@
+/* Servers in C++: over HTTP with its checks, in a web server of one's own, sessions, completers, methods of one's own, log and events. */
+#include "check.hpp"
+
+#include <arpa/inet.h>
+#include <cstdint>
+#include <memory>
+#include <netinet/in.h>
+#include <optional>
+#include <string_view>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+static const char *const initialize =
+    R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},)"
+    R"("clientInfo":{"name":"raw","version":"1"}}})";
+
+/* What a server answers to a request by hand. */
+static std::string posted(std::uint16_t port, const char *path, const char *host, const char *token)
+{
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    const timeval deadline = {60, 0};
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_port = htons(port);
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    CHECK(fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &deadline, sizeof deadline) == 0);
+    CHECK(connect(fd, reinterpret_cast<const sockaddr *>(&at), sizeof at) == 0);
+    std::string request = "POST " + std::string(path) + " HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\nContent-Type: application/json\r\n" +
+                          "Accept: application/json, text/event-stream\r\nContent-Length: " + std::to_string(std::string(initialize).size()) + "\r\n";
+    if (token) request += std::string("Authorization: Bearer ") + token + "\r\n";
+    request += "\r\n" + std::string(initialize);
+    CHECK(send(fd, request.data(), request.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(request.size()));
+    std::string answer;
+    char some[4096];
+    for (ssize_t got; (got = recv(fd, some, sizeof some, 0)) > 0;) answer.append(some, static_cast<std::size_t>(got));
+    close(fd);
+    return answer;
+}
+
+static bool has_status(const std::string &answer, const char *status)
+{
+    if (answer.rfind("HTTP/1.1 " + std::string(status), 0) == 0) return true;
+    std::fprintf(stderr, "%s\n", answer.c_str());
+    return false;
+}
+
+static mcplink::result<mcplink::client> connect_to(const mcplink::listener &listener, const char *token, const char *revisions = nullptr)
+{
+    mcplink::client_options options;
+    options.url(std::string(listener.url()).c_str()).bearer(token).timeout(60s);
+    if (revisions) options.revisions(revisions);
+    return mcplink::client::open(options);
+}
+
+/* Who is let in by what says so, and what is said of those who are not. */
+static void lets_in_over_http()
+{
+    box<std::int32_t> events;
+    {
+        alive marker;
+        mcplink::server_options options("served", "1.0");
+        options.title("Served").instructions("Say who.").description("A test").website("https://example.com").page_size(1).workers(4).drain(1s);
+        options.extension("com.example/echo", R"({"loud":true})").offer(MCPLINK_LIST_PROMPTS).cache(MCPLINK_LIST_TOOLS, 1min, false);
+        options.limit(MCPLINK_LIMIT_MESSAGE_BYTES, 100000).validation(false).keep_alive(0s, 1s).state_lifetime(1min).single_use_state();
+        options.state_key("0123456789abcdef0123456789abcdef", 32).icons("[]").resource_updates(true).logging();
+        options.on_event([&events, marker](std::int32_t event, mcplink::json_view params) {
+            CHECK(params["message"].size() > 0);
+            events.put(event);
+        });
+        options.on_method("com.example/echo", [marker](const mcplink::request &asked, mcplink::responder &answer) {
+            mcplink::writer writer;
+            auto whole = writer.begin_object().key("resultType").str("complete").key("heard").str(asked.args()["say"].str()).end().finish();
+            CHECK(whole && answer.json(*whole));
+        });
+        auto server = mcplink::server::make(options);
+        CHECK(worked(server));
+        for (const char *name : {"who", "other"})
+            CHECK(server->add_tool(mcplink::tool(name, "Says who asks").annotation(MCPLINK_HINT_READ_ONLY),
+                                   [](const mcplink::request &asked, mcplink::responder &) {
+                                       return std::string(asked.principal()) + " may " + std::string(asked.scopes());
+                                   }));
+        CHECK(server->require_scopes(MCPLINK_PRIMITIVE_TOOL, "other", "admin"));
+
+        mcplink::http_options over;
+        over.path("/here").host("127.0.0.1").host("files.example").origin("https://files.example").limit(MCPLINK_HTTP_LIMIT_WORKERS, 8);
+        over.session_idle(1min).kept_events(10, 10000).keep_alive(10s).old_paths("/old", "/post").sessions(true);
+        over.on_authenticate([marker](mcplink::http_request &request) {
+            CHECK(request.method() == "POST" && request.target() == "/here" && request.remote().find("127.0.0.1:") == 0);
+            CHECK(request.header("content-type") == "application/json");
+            if (request.token().empty()) {
+                CHECK(request.challenge("Bearer realm=\"served\""));
+            } else if (request.token() == "later") {
+                CHECK(request.put_off("the database is away"));
+            } else if (request.token() == "poor") {
+                CHECK(request.need_scopes("rich"));
+            } else if (request.token() == "old") {
+                CHECK(request.refuse_token("it was revoked"));
+            } else if (request.token() != "unknown") {
+                CHECK(request.admit(std::string(request.token()).c_str()) && request.set_scopes("look"));
+                CHECK(request.set_expiry(std::chrono::system_clock::now() + 1h));
+                CHECK(failed_with(request.set_expiry(std::chrono::system_clock::time_point(-1h)), MCPLINK_E_INVALID));
+#ifdef MCPLINK_EXCEPTIONS
+                /* That it was admitted before does not count. */
+                if (request.token() == "throw") throw 42;
+#endif
+            }
+        });
+        auto listener = server->listen_http("0", over);
+        CHECK(worked(listener) && listener->port() > 0 && listener->url().find("/here") != std::string_view::npos);
+
+        const auto status = [&](const char *host, const char *token) { return posted(listener->port(), "/here", host, token); };
+        CHECK(has_status(status("127.0.0.1", "ada"), "200") && has_status(status("files.example", "ada"), "200"));
+        CHECK(has_status(status("evil.example", "ada"), "403"));
+        CHECK(events.take() == MCPLINK_SERVER_DENIED);
+        const auto nobody = status("127.0.0.1", nullptr);
+        CHECK(has_status(nobody, "401") && nobody.find("realm=\"served\"") != std::string::npos);
+        CHECK(has_status(status("127.0.0.1", "old"), "401") && has_status(status("127.0.0.1", "unknown"), "403"));
+        CHECK(has_status(status("127.0.0.1", "poor"), "403") && has_status(status("127.0.0.1", "later"), "503"));
+#ifdef MCPLINK_EXCEPTIONS
+        CHECK(has_status(status("127.0.0.1", "throw"), "503") && has_status(status("127.0.0.1", "throw"), "503"));
+#endif
+        CHECK(has_status(posted(listener->port(), "/there", "127.0.0.1", "ada"), "404"));
+
+        auto client = connect_to(*listener, "ada");
+        CHECK(worked(client) && client->has("extensions.com.example/echo") && client->era() == MCPLINK_ERA_MODERN);
+        auto info = client->server_info();
+        CHECK(info && (*info)["instructions"].str() == "Say who." && (*info)["serverInfo"]["title"].str() == "Served");
+        CHECK(client->call_tool("who")->text() == "ada may look");
+        CHECK(failed_with(client->call_tool("other"), MCPLINK_E_AUTH));
+        auto listed = client->list_tools();
+        CHECK(listed && listed->json()["tools"].size() == 2 && listed->json()["tools"][0]["annotations"]["readOnlyHint"].boolean());
+        auto heard = client->request("com.example/echo", R"({"say":"hello"})");
+        CHECK(heard && heard->json()["heard"].str() == "hello");
+        CHECK(server->stats()->view().size() > 0 && server->activity()->view().str().size() > 0);
+
+        CHECK(listener->close() && listener->close());
+        CHECK(!connect_to(*listener, "ada"));
+        options = mcplink::server_options("other", "1");
+        over = mcplink::http_options();
+    }
+    CHECK(alive::count == 0);
+}
+
+/* What was moved from would be NULL in C, which there means the defaults: everybody would be let in. */
+static void serves_nobody_by_mistake()
+{
+    mcplink::server server("served", "1.0");
+    mcplink::http_options closed;
+    closed.on_authenticate([marker = alive()](mcplink::http_request &request) { CHECK(request.challenge("Bearer")); });
+    auto moved = std::move(closed);
+    CHECK(failed_with(server.listen_http("0", closed), MCPLINK_E_INVALID) && failed_with(server.http(closed), MCPLINK_E_INVALID));
+    auto &same = moved;
+    moved = std::move(same);
+    auto listener = server.listen_http("0", moved);
+    CHECK(worked(listener) && has_status(posted(listener->port(), "/mcp", "localhost", nullptr), "401"));
+
+    mcplink::resource_server tokens("https://files.example/mcp", "https://login.example");
+    auto elsewhere = std::move(tokens);
+    mcplink::http_options open;
+    open.resource_server_with(tokens);
+    CHECK(failed_with(server.listen_http("0", open), MCPLINK_E_INVALID));
+    mcplink::resource_server none("\xff", "https://login.example");
+    mcplink::http_options others;
+    others.resource_server_with(none);
+    CHECK(failed_with(server.listen_http("0", others), MCPLINK_E_INVALID));
+    /* It is there again with what is moved into it. */
+    tokens = std::move(elsewhere);
+    mcplink::http_options guarded;
+    guarded.resource_server_with(tokens.verifier([](mcplink::http_request &) {}));
+    CHECK(worked(server.listen_http("0", guarded)));
+}
+
+/* Tokens that a function of the host's checks. */
+static void checks_tokens()
+{
+    {
+        alive marker;
+        mcplink::server server("served", "1.0");
+        CHECK(server.add_tool(mcplink::tool("who", ""), [](const mcplink::request &asked, mcplink::responder &answer) {
+            if (!answer.need_scopes("read")) return;
+            CHECK(asked.has_scope("read") && asked.expiry() > 0 && answer.text(asked.principal()));
+        }));
+        mcplink::resource_server tokens("https://files.example/mcp", "https://login.example");
+        tokens.issuer("https://other.example").required_scopes("use").scopes_supported("use read").implied("use", "read");
+        tokens.audience("files").info("Files", "https://files.example/docs").dpop(MCPLINK_DPOP_NEVER);
+        tokens.verifier([marker](mcplink::http_request &request) {
+            if (request.token() == "revoked") {
+                CHECK(request.refuse_token("it was revoked"));
+                return;
+            }
+            CHECK(request.admit("ada") && request.set_scopes(request.token() == "weak" ? "" : "use"));
+            CHECK(request.add_audience(request.token() == "foreign" ? "elsewhere" : "files"));
+            CHECK(request.set_expiry(std::chrono::system_clock::now() + 1h));
+#ifdef MCPLINK_EXCEPTIONS
+            if (request.token() == "throw") throw std::string("the database is away");
+#endif
+        });
+        mcplink::http_options over;
+        over.resource_server_with(tokens).host("127.0.0.1");
+        tokens = mcplink::resource_server("https://files.example/mcp", "https://login.example");
+        auto listener = server.listen_http("0", over);
+        CHECK(worked(listener));
+        const auto status = [&](const char *token) { return posted(listener->port(), "/mcp", "127.0.0.1", token); };
+        const auto nobody = status(nullptr);
+        CHECK(has_status(nobody, "401") && nobody.find("resource_metadata") != std::string::npos);
+        CHECK(has_status(status("revoked"), "401") && has_status(status("foreign"), "401") && has_status(status("weak"), "403"));
+#ifdef MCPLINK_EXCEPTIONS
+        CHECK(has_status(status("throw"), "503"));
+#endif
+        auto client = connect_to(*listener, "good");
+        CHECK(worked(client) && client->call_tool("who")->text() == "ada");
+        auto refused = connect_to(*listener, "revoked");
+        CHECK(failed_with(refused, MCPLINK_E_AUTH) && refused.error().http_challenge().find("invalid_token") != std::string_view::npos);
+    }
+    CHECK(alive::count == 0);
+}
+
+/* Clients of older revisions: who comes and goes is told, and so is what is logged. */
+static void tells_of_sessions()
+{
+    box<std::int32_t> sessions, events;
+    box<std::string> lines;
+    std::uint64_t number = 0;
+    {
+        alive marker;
+        mcplink::server_options options("served", "1.0");
+        options.logging().revisions("2025-11-25").on_session([&, marker](std::int32_t event, mcplink::json_view params) {
+            CHECK(params["transport"].str() == "http" && params["session"].i64() > 0);
+            sessions.put(event);
+        });
+        options.on_log(MCPLINK_LOG_DEBUG, [&lines, marker](std::int32_t level, std::string_view target, std::string_view text) {
+            CHECK(level >= MCPLINK_LOG_DEBUG && !target.empty());
+            lines.put(std::string(text));
+        });
+        auto server = mcplink::server::make(options);
+        CHECK(worked(server));
+        CHECK(server->add_tool(mcplink::tool("silent", ""), [&number](const mcplink::request &asked, mcplink::responder &answer) {
+            number = asked.session();
+            /* It answers nothing, which is logged. */
+            (void)answer;
+        }));
+        auto listener = server->listen_http("0");
+        CHECK(worked(listener));
+        mcplink::client_options options_of_client;
+        options_of_client.url(std::string(listener->url()).c_str()).on_event([&events](std::int32_t event, mcplink::json_view params) {
+            if (event == MCPLINK_EVENT_LOG_MESSAGE) CHECK(params["logger"].str() == "disk" && params["data"]["free"].i64() == 7);
+            events.put(event);
+        });
+        auto client = mcplink::client::open(options_of_client);
+        CHECK(worked(client) && client->revision() == "2025-11-25" && sessions.take() == MCPLINK_SERVER_SESSION_BEGAN);
+        CHECK(listener->sessions() == 1);
+        CHECK(client->set_log_level(MCPLINK_LOG_DEBUG) && server->log(MCPLINK_LOG_INFO, R"({"free":7})", "disk"));
+        events.take_until(MCPLINK_EVENT_LOG_MESSAGE);
+        CHECK(failed_with(server->log(MCPLINK_LOG_INFO, "{"), MCPLINK_E_INVALID));
+        CHECK(failed_with(client->call_tool("silent"), MCPLINK_E_PEER) && number > 0);
+        while (lines.take().find("its handler gave no answer") == std::string::npos) {}
+        CHECK(client->close(60s) && sessions.take() == MCPLINK_SERVER_SESSION_ENDED);
+    }
+    CHECK(alive::count == 0);
+}
+
+/* A session that the host keeps, and closes. */
+static void keeps_sessions()
+{
+    int pair[2], second[2];
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, second) == 0);
+    std::optional<mcplink::session> kept;
+    {
+        mcplink::server server("served", "1.0");
+        CHECK(server.add_tool(mcplink::tool("who", ""), [](const mcplink::request &asked, mcplink::responder &) {
+            return std::string(asked.principal()) + std::to_string(asked.session());
+        }));
+        auto session = server.serve_fds_start(pair[0], pair[0], "ada");
+        CHECK(worked(session) && !session->is_closed() && session->principal() == "ada" && session->number() > 0);
+        /* The session has its own. */
+        close(pair[0]);
+        mcplink::client_options options;
+        auto client = mcplink::client::open(options.fds(pair[1], pair[1]));
+        CHECK(worked(client));
+        CHECK(client->call_tool("who")->text() == "ada" + std::to_string(session->number()));
+        /* Moved, it is the same; moved from, it is closed and does nothing. */
+        auto moved = std::move(*session);
+        CHECK(session->is_closed() && session->number() == 0 && failed_with(session->close(), MCPLINK_E_INVALID) && !session->wait());
+        CHECK(!moved.is_closed());
+        auto &same = moved;
+        moved = std::move(same);
+        CHECK(!moved.is_closed() && moved.close() && moved.close() && moved.wait() && moved.is_closed());
+        CHECK(failed_with(client->call_tool("who"), MCPLINK_E_CLOSED));
+
+        /* One that is waited for by a thread, and outlives its server. */
+        auto other = server.serve_fds_start(second[0], second[0]);
+        CHECK(worked(other) && other->principal().empty());
+        std::thread waiting([&] { CHECK(worked(other->wait())); });
+        server.stop();
+        waiting.join();
+        CHECK(other->is_closed());
+        CHECK(failed_with(server.serve_fds_start(second[0], second[0]), MCPLINK_E_CLOSED));
+        kept = std::move(*other);
+    }
+    CHECK(kept->is_closed() && kept->close());
+    for (int fd : {pair[1], second[0], second[1]}) close(fd);
+}
+
+/* Resources, prompts and what completes their arguments; all of it can be taken away. */
+static void completes()
+{
+    {
+        alive marker;
+        mcplink::server_options options("served", "1.0");
+        auto server = mcplink::server::make(options.tasks(10, 1min));
+        CHECK(worked(server));
+        CHECK(server->add_prompt(mcplink::prompt("colour", "").title("Colour").argument("name").argument("of"),
+                                 [marker](const mcplink::request &, mcplink::responder &) { return "red"; }));
+        CHECK(server->add_template(mcplink::resource_template("user://{id}", "user").title("User").description("Someone"),
+                                   [marker](const mcplink::request &asked, mcplink::responder &answer) {
+                                       CHECK(answer.typed_text(asked.args()["id"].str(), "text/markdown"));
+                                   }));
+        CHECK(server->add_resource(mcplink::resource("data://bytes", "bytes").title("Bytes"),
+                                   [marker](const mcplink::request &, mcplink::responder &answer) { CHECK(answer.bytes("\0\1", 2)); }));
+        const auto completer = [marker](const mcplink::request &asked, mcplink::responder &answer) {
+            CHECK(asked.name() == "name" && asked.args()["of"].str() == "rose");
+            const std::vector<std::string> all = {"green", "red", "rose", "blue"};
+            CHECK(answer.values(all, asked.typed() != "all"));
+        };
+        CHECK(server->add_completer(MCPLINK_COMPLETION_OF_PROMPT, "colour", "name", completer));
+        const int before = alive::count;
+        CHECK(failed_with(server->add_completer(MCPLINK_COMPLETION_OF_PROMPT, "colour", "name", completer), MCPLINK_E_INVALID));
+        CHECK(failed_with(server->add_completer(99, "colour", "of", completer), MCPLINK_E_INVALID));
+        CHECK(alive::count == before);
+        CHECK(server->add_tool(mcplink::tool("long", "").task_support(MCPLINK_TASK_OPTIONAL),
+                               [](const mcplink::request &, mcplink::responder &answer) {
+                                   auto became = answer.become_task();
+                                   CHECK(worked(became));
+                                   if (!*became) CHECK(answer.text("at last"));
+                               }));
+
+        auto listener = server->listen_http("0");
+        CHECK(worked(listener));
+        mcplink::client_options to;
+        auto client = mcplink::client::open(to.url(std::string(listener->url()).c_str()).tasks());
+        CHECK(worked(client));
+        auto completed = client->complete(MCPLINK_COMPLETION_OF_PROMPT, "colour", "name", "r", R"({"of":"rose"})");
+        CHECK(worked(completed) && completed->json()["completion"]["values"].text() == R"(["red","rose","green"])");
+        auto everything = client->complete(MCPLINK_COMPLETION_OF_PROMPT, "colour", "name", "all", R"({"of":"rose"})");
+        CHECK(worked(everything) && everything->json()["completion"]["values"].size() == 4);
+        CHECK(client->read_resource("data://bytes")->content_bytes(0) == std::string_view("\0\1", 2));
+        CHECK(client->read_resource("data://bytes")->content_bytes(1).empty());
+        CHECK(client->read_resource("user://ada")->content(0)["mimeType"].str() == "text/markdown");
+        auto result = client->call_tool("long");
+        CHECK(worked(result) && result->text() == "at last");
+        CHECK(server->remove_prompt("colour") && server->remove_template("user://{id}") && server->remove_resource("data://bytes"));
+        CHECK(!server->remove_prompt("colour") && !server->remove_template("user://{id}") && !server->remove_resource("data://bytes"));
+        CHECK(!client->read_resource("data://bytes") && !client->get_prompt("colour"));
+        CHECK(server->remove_tool("long"));
+    }
+    CHECK(alive::count == 0);
+}
+
+/* A web server of one's own: responses come by callables. */
+struct response {
+    int status = 0;
+    std::string body, type;
+    std::optional<bool> complete;
+};
+
+static void answers_in_a_web_server()
+{
+    {
+        alive marker;
+        mcplink::server server("served", "1.0");
+        auto http = server.http(mcplink::http_options().path("/mcp"));
+        CHECK(worked(http));
+        response got;
+        const auto begin = [&got, marker](const mcplink::http_head &head, std::int64_t length) {
+            got.status = head.status();
+            for (std::size_t i = 0; i < head.count(); i++)
+                if (head.name(i) == "content-type" || head.name(i) == "Content-Type") got.type = head.value(i);
+            CHECK(head.quiet() >= 0ms && head.quiet_text().size() < 100 && length >= -1);
+        };
+        const auto write = [&got](std::string_view bytes) { return got.body.append(bytes), true; };
+        const auto end = [&got](bool complete) { got.complete = complete; };
+        const auto ask = [](mcplink::exchange &exchange) {
+            exchange.header("Host", "localhost").header("Content-Type", "application/json").addresses("127.0.0.1:1", "127.0.0.1:2");
+            exchange.header("Accept", "application/json, text/event-stream").body(initialize);
+        };
+        {
+            mcplink::exchange exchange("POST", "/mcp", begin, write, end);
+            ask(exchange);
+            CHECK(worked(http->serve(exchange)));
+            CHECK(got.status == 200 && got.complete == true && got.body.find("\"served\"") != std::string::npos && !got.type.empty());
+            CHECK(failed_with(http->serve(exchange), MCPLINK_E_STATE));
+            exchange.gone();
+        }
+        CHECK(alive::count == 2);
+        /* What can't be asked is not. */
+        mcplink::exchange broken("POST", "/mcp", begin, write, end);
+        CHECK(failed_with(http->serve(broken.header("\xff", "c")), MCPLINK_E_INVALID));
+        mcplink::exchange none("\xff", "/mcp", begin, write, end);
+        CHECK(none.get() == nullptr && failed_with(http->serve(none), MCPLINK_E_INVALID));
+        /* A client that has gone: the response ends without being complete. */
+        got = response();
+        mcplink::exchange gone("POST", "/mcp", begin, [](std::string_view) { return false; }, end);
+        ask(gone);
+        CHECK(http->serve(gone) && got.status == 200 && got.complete == false);
+#ifdef MCPLINK_EXCEPTIONS
+        got = response();
+        mcplink::exchange throwing(
+            "POST", "/mcp", [](const mcplink::http_head &, std::int64_t) { throw 42; }, write,
+            [&got](bool complete) { got.complete = complete, throw 42; });
+        ask(throwing);
+        CHECK(http->serve(throwing) && got.body.empty() && got.complete == false);
+#endif
+        CHECK(http->close() && http->close());
+    }
+    CHECK(alive::count == 0);
+}
+
+int main()
+{
+    lets_in_over_http();
+    serves_nobody_by_mistake();
+    checks_tokens();
+    tells_of_sessions();
+    keeps_sessions();
+    completes();
+    answers_in_a_web_server();
+    std::puts("servers in C++ work");
+    return 0;
+}
