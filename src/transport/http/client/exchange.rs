@@ -144,13 +144,13 @@ fn send(
         transport.transmit_output(filled, NextTimeout::default())?;
         filled = 0;
     }
-    let then = call.proceed()?.ok_or(Error::ConnectionFailed)?;
-    let mut call = match then {
+    let mut call = match call.proceed()?.ok_or(Error::ConnectionFailed)? {
         SendRequestResult::SendBody(call) => call,
-        // Whoever asks for leave to send need not wait for it.
+        // Whoever asks for leave to send need not wait for it (RFC 9110, section 10.1.1).
         SendRequestResult::Await100(call) => match call.proceed()? {
             Await100Result::SendBody(call) => call,
-            Await100Result::RecvResponse(call) => return Ok(call),
+            // An answer came already, which can't be.
+            Await100Result::RecvResponse(_) => return Err(Error::ConnectionFailed),
         },
         SendRequestResult::RecvResponse(call) => {
             transport.transmit_output(filled, NextTimeout::default())?;
@@ -325,6 +325,21 @@ mod tests {
         };
         assert!(request.ends_with("\r\n\r\n"), "{request}");
         assert!(!has_sent);
+    }
+
+    #[test]
+    fn leave_to_send_is_not_waited_for() {
+        let leave = "HTTP/1.1 100 Continue\r\n\r\n";
+        for comes in [&[SHORT][..], &[leave, SHORT]] {
+            let (mut line, seen) = line(comes, usize::MAX);
+            let mut request = post(4);
+            let expect = HeaderValue::from_static("100-continue");
+            request.headers_mut().insert(header::EXPECT, expect);
+            let response = line.ask(request, b"body", &mut false).expect("answered");
+            assert_eq!(response.status().as_u16(), 200);
+            assert!(sent(&seen).concat().ends_with("\r\n\r\nbody"));
+            assert_eq!(body(&mut line).expect("read"), "ok");
+        }
     }
 
     #[test]

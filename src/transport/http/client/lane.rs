@@ -16,8 +16,8 @@ use ureq::tls::TlsConfig;
 use ureq::unversioned::transport::ShutdownHandle;
 use ureq::{Agent, Error, Proxy};
 
+use super::dial::Dialing;
 use super::exchange::Line;
-use super::lookup::Dialing;
 #[cfg(feature = "tls")]
 use super::tls;
 use crate::transport::clock::about_now;

@@ -10,7 +10,7 @@
 //!  refusal      what went wrong, in words
 //!  tls          whom to trust over HTTPS
 //!  lane         one HTTP connection for one exchange at a time
-//!  lookup       making connections
+//!  dial         making connections
 //!  exchange     one request and its response by a connection
 //!  watch        one thread that ends exchanges whose time has come
 //! ```
@@ -21,9 +21,9 @@
 //! Spec: Transports, "Streamable HTTP" (2025-03-26 and later), "HTTP with SSE" (2024-11-05).
 
 mod credentials;
+mod dial;
 mod exchange;
 mod lane;
-mod lookup;
 mod refusal;
 mod stream;
 #[cfg(feature = "tls")]
