@@ -613,7 +613,9 @@ inline void thrown(const mcplink_request_t *, mcplink_responder_t *answer) noexc
     try {
         throw;
     } catch (const tool_failure &failure) {
-        mcplink_responder_tool_error(answer, failure.what(), MCPLINK_NUL);
+        /* Only a tool's. */
+        if (mcplink_responder_tool_error(answer, failure.what(), MCPLINK_NUL) != MCPLINK_OK)
+            mcplink_responder_fail(answer, MCPLINK_RPC_INTERNAL_ERROR, "internal error", nullptr);
     } catch (...) {
         /* What went wrong is nobody else's business. */
         mcplink_responder_fail(answer, MCPLINK_RPC_INTERNAL_ERROR, "internal error", nullptr);
@@ -653,6 +655,7 @@ private:
         } else if constexpr (std::is_same_v<Given, bool> || !std::is_convertible_v<Given, R>) {
             return static_cast<bool>(called(callable, raw...)) ? MCPLINK_OK : MCPLINK_E_USER;
         } else {
+            static_assert(!std::is_arithmetic_v<Given> || std::is_same_v<Given, R>, "return a bool, nothing, or a mcplink_status_t");
             return called(callable, raw...);
         }
     }
@@ -923,6 +926,7 @@ public:
     }
     result<void> forget(const char *url)
     {
+        if (auto ready = refused(); !ready) return ready;
         return detail::done([&](auto err) { return mcplink_oauth_forget(get(), url, err); });
     }
     mcplink_oauth_t *get() const noexcept { return owned_.get(); }
@@ -1554,6 +1558,12 @@ public:
     resource_server &keys(std::string_view json) noexcept
     {
         return note(mcplink_resource_server_set_keys(get(), json.data(), json.size()), "resource_server::keys was refused");
+    }
+    /* The text of the certificates of a company's own authorities, as PEM: whom to trust where keys are fetched, instead of Mozilla's list. */
+    resource_server &root_certificates(std::string_view pem) noexcept
+    {
+        return note(mcplink_resource_server_set_root_certificates(get(), pem.data() ? pem.data() : "", pem.size()),
+                    "resource_server::root_certificates was refused");
     }
     resource_server &proxy(const char *url) noexcept
     {

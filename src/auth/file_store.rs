@@ -24,6 +24,8 @@ use crate::transport::http::Waiting;
 
 /// How long to wait before another look at a lock.
 const PAUSE: Duration = Duration::from_millis(50);
+/// So long is the hash of a name: SHA-256 in base64url.
+const DIGEST: usize = 43;
 /// So often a file is written anew that was taken for a leftover.
 const MAX_TRIES: usize = 3;
 /// Nothing that is kept is longer.
@@ -69,14 +71,18 @@ impl FileStore {
 
     /// Removes what was left behind half written, in files whose names begin so: there are secrets in it.
     fn sweep(&self, beginning: &str) -> io::Result<()> {
+        let mut swept = Ok(());
         for entry in fs::read_dir(&self.folder)? {
-            let name = entry?.file_name();
+            let entry = entry?;
+            let name = entry.file_name();
             let name = name.to_str().unwrap_or_default();
-            if name.starts_with(beginning) && name.ends_with(".new") {
-                remove_leftover(&self.folder.join(name))?;
+            // The folder may have files of others.
+            let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+            if is_file && name.starts_with(beginning) && is_half_written(name) {
+                swept = swept.and(remove_leftover(&entry.path()));
             }
         }
-        Ok(())
+        swept
     }
 
     /// Writes a new file, and puts it in the place of what is kept.
@@ -177,6 +183,16 @@ fn write(path: &Path, content: &Secret) -> io::Result<File> {
     file.write_all(content.reveal().as_bytes())?;
     file.sync_all()?;
     Ok(file)
+}
+
+/// Whether a file has the name of one that is being written here: the hash of what it is about, something random, and the ending.
+fn is_half_written(name: &str) -> bool {
+    let is_word = |text: &str| {
+        let mut bytes = text.bytes();
+        bytes.all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+    };
+    let parts: Vec<_> = name.split('.').collect();
+    matches!(parts[..], [about, random, "new"] if about.len() == DIGEST && is_word(about) && is_word(random))
 }
 
 /// Removes what was being written, unless it still is.

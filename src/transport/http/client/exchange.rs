@@ -177,7 +177,11 @@ fn await_head(
     mut call: Call<RecvResponse>,
 ) -> Result<(Response<()>, RecvResponseResult), Error> {
     loop {
-        let came = transport.maybe_await_input(NextTimeout::default())?;
+        let came = match transport.maybe_await_input(NextTimeout::default()) {
+            // A signal of the host's.
+            Err(Error::Io(error)) if error.kind() == io::ErrorKind::Interrupted => continue,
+            came => came?,
+        };
         let buffers = transport.buffers();
         let (used, response) = call.try_response(buffers.input(), false)?;
         let read = buffers.input().len();

@@ -137,6 +137,10 @@ impl Conn {
     /// little of the one or of the other, whatever its response is.
     pub(in super::super) fn burden(&self, now: Instant) -> u128 {
         let state = self.state.lock();
+        // What is held back for more to come was not refused by anybody.
+        if state.together_until.is_some() {
+            return 0;
+        }
         let idle = now.saturating_duration_since(state.since);
         state.outbox.len() as u128 * (1 + idle.as_millis())
     }
@@ -145,7 +149,7 @@ impl Conn {
     pub(in super::super) fn give_up(&self) -> Later {
         let mut later = Later::default();
         let mut state = self.state.lock();
-        if !state.outbox.is_empty() {
+        if !state.outbox.is_empty() && state.together_until.is_none() {
             tcp::reset(self.socket.get());
             self.vanish(&mut state, &mut later);
         }
