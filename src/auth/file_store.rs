@@ -79,7 +79,8 @@ impl FileStore {
             // The folder may have files of others.
             let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
             if is_file && name.starts_with(beginning) && is_half_written(name) {
-                swept = swept.and(remove_leftover(&entry.path()));
+                let removed = remove_leftover(&entry.path());
+                swept = swept.and(removed);
             }
         }
         swept

@@ -402,7 +402,12 @@ fn what_was_left_half_written_is_removed_and_in_nobodys_way() {
     let written = std::fs::File::open(&other).unwrap();
     written.lock().unwrap();
     store.remove("other").unwrap();
+    // So is what is somebody else's.
+    let foreign = other.with_file_name("settings.new");
+    std::fs::write(&foreign, "not ours").unwrap();
+    std::fs::create_dir(other.with_file_name("a folder.new")).unwrap();
     folder.store();
+    assert!(foreign.exists());
     assert!(other.exists());
     drop(written);
     folder.store();
