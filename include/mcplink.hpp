@@ -9,7 +9,7 @@
  * does nothing else.
  *
  * Callbacks are callables of any type; nullptr is none. They run where the C function beside them says, some on several threads at once, and what
- * they hold ends where its destroy does: once, also when they are refused. They may throw. Of a handler a tool_failure is told to the model, anything
+ * they hold ends where its destroy does: once, also when they are refused. They may throw. Of a tool's handler a tool_failure is told to the model; anything
  * else becomes an error without its text. Who finds out who sends a request has put it off then (status 503); a login is given up; what asks
  * for a token, keeps one or sends bytes has failed, as if it had returned false. Those that are only told something, such as events, progress, log
  * lines and outcomes, have nobody to tell: what they throw is dropped.
