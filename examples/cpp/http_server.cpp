@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -22,11 +23,11 @@ public:
         std::lock_guard<std::mutex> locked(lock_);
         kept_[title] = text;
     }
-    std::string read(const std::string &title)
+    std::optional<std::string> read(const std::string &title)
     {
         std::lock_guard<std::mutex> locked(lock_);
         const auto found = kept_.find(title);
-        if (found == kept_.end()) throw mcplink::tool_failure("there is no note '" + title + "'");
+        if (found == kept_.end()) return std::nullopt;
         return found->second;
     }
     std::vector<std::string> titles()
@@ -68,12 +69,17 @@ static void admit(mcplink::http_request &request, std::string_view password)
     }
 }
 
+static const char title_characters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+
 static void add_everything(mcplink::server &server, notes &kept)
 {
     mcplink::tool write("write_note", "Writes a note");
     write.param("title", MCPLINK_PARAM_STRING, MCPLINK_PARAM_REQUIRED).param("text", MCPLINK_PARAM_STRING, MCPLINK_PARAM_REQUIRED);
     server.add_tool(write, [&](const mcplink::request &asked, mcplink::responder &) {
         const auto title = text_of(asked.args()["title"]);
+        /* So the title can stand in a URI as it is. */
+        if (title.empty() || title.find_first_not_of(title_characters) != std::string::npos)
+            throw mcplink::tool_failure("a title has letters, digits, '-' and '_'");
         kept.write(title, asked.args()["text"].str());
         server.resource_updated(("note://" + title).c_str()).value();
         return "written by " + std::string(asked.principal());
@@ -81,12 +87,21 @@ static void add_everything(mcplink::server &server, notes &kept)
 
     mcplink::tool read("read_note", "Reads a note");
     read.param("title", MCPLINK_PARAM_STRING, MCPLINK_PARAM_REQUIRED).annotation(MCPLINK_HINT_READ_ONLY);
-    server.add_tool(read, [&](const mcplink::request &asked, mcplink::responder &) { return kept.read(text_of(asked.args()["title"])); }).value();
+    server.add_tool(read, [&](const mcplink::request &asked, mcplink::responder &) {
+        const auto title = text_of(asked.args()["title"]);
+        const auto found = kept.read(title);
+        if (!found) throw mcplink::tool_failure("there is no note '" + title + "'");
+        return *found;
+    }).value();
 
     /* The same as resources, whose titles are completed. */
     mcplink::resource_template all("note://{title}", "note");
-    server.add_template(all.mime_type("text/plain"), [&](const mcplink::request &asked, mcplink::responder &) {
-        return kept.read(text_of(asked.args()["title"]));
+    server.add_template(all.mime_type("text/plain"), [&](const mcplink::request &asked, mcplink::responder &answer) {
+        const auto found = kept.read(text_of(asked.args()["title"]));
+        if (found)
+            answer.text(*found).value();
+        else
+            answer.not_found().value();
     }).value();
     server.add_completer(MCPLINK_COMPLETION_OF_TEMPLATE, "note://{title}", "title", [&](const mcplink::request &, mcplink::responder &answer) {
         answer.values(kept.titles()).value();
