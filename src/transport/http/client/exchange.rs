@@ -14,8 +14,10 @@ use ureq_proto::client::{
     Await100Result, Call, RecvBodyResult, RecvResponseResult, SendRequestResult,
 };
 
-/// So long may the head of a response be.
-const MAX_HEAD: usize = 64 << 10;
+/// Of each buffer of a connection.
+pub(super) const BUFFER: usize = 16 << 10;
+/// So long may the head of a response be: it is read in one buffer.
+const MAX_HEAD: usize = BUFFER;
 
 /// A connection, if there is one, and what is to be read of the response by it.
 #[derive(Default)]
@@ -185,17 +187,17 @@ fn await_head(
         let buffers = transport.buffers();
         let (used, response) = call.try_response(buffers.input(), false)?;
         let read = buffers.input().len();
-        let head = if response.is_some() { used } else { read };
-        if head > MAX_HEAD {
-            return Err(Error::LargeResponseHeader(read, MAX_HEAD));
-        }
         buffers.input_consume(used);
         if let Some(response) = response {
             let then = call.proceed().ok_or_else(broken_off)?;
             return Ok((response, then));
         }
         if !came {
-            return Err(broken_off());
+            return Err(match read {
+                // There is no room for more.
+                MAX_HEAD.. => Error::LargeResponseHeader(read, MAX_HEAD),
+                _ => broken_off(),
+            });
         }
     }
 }
@@ -223,8 +225,6 @@ mod tests {
 
     use super::*;
 
-    const BUFFER: usize = 16 << 10;
-
     /// Notes what is sent, and brings what it is told to, a piece at a time.
     #[derive(Debug)]
     struct Script {
@@ -248,9 +248,11 @@ mod tests {
 
         fn await_input(&mut self, _: NextTimeout) -> Result<bool, Error> {
             let piece = self.comes.pop_front().unwrap_or_default();
-            self.buffers.input_append_buf()[..piece.len()].copy_from_slice(piece.as_bytes());
-            self.buffers.input_appended(piece.len());
-            Ok(!piece.is_empty())
+            let room = self.buffers.input_append_buf();
+            let len = piece.len().min(room.len());
+            room[..len].copy_from_slice(&piece.as_bytes()[..len]);
+            self.buffers.input_appended(len);
+            Ok(len > 0)
         }
 
         fn is_open(&mut self) -> bool {
@@ -374,6 +376,20 @@ mod tests {
             let refused = line.ask(request, &text, &mut has_sent);
             assert!(matches!(refused, Err(Error::BodyStalled)));
             assert_eq!(has_sent, expected, "{may_send}");
+        }
+    }
+
+    #[test]
+    fn a_head_that_is_too_long_is_told() {
+        let field: &'static str = format!("x: {}\r\n", "a".repeat(4000)).leak();
+        for (fields, fits) in [(4, true), (5, false)] {
+            let mut comes = vec!["HTTP/1.1 200 OK\r\n"];
+            comes.extend([field].repeat(fields));
+            comes.push("\r\n");
+            let (mut line, _seen) = line(&comes, usize::MAX);
+            let answer = line.ask(get(), b"", &mut false);
+            let is_too_long = matches!(answer, Err(Error::LargeResponseHeader(_, MAX_HEAD)));
+            assert_eq!((answer.is_ok(), is_too_long), (fits, !fits));
         }
     }
 

@@ -17,7 +17,7 @@ use ureq::unversioned::transport::ShutdownHandle;
 use ureq::{Agent, Error, Proxy};
 
 use super::dial::Dialing;
-use super::exchange::Line;
+use super::exchange::{BUFFER, Line};
 #[cfg(feature = "tls")]
 use super::tls;
 use crate::transport::clock::about_now;
@@ -29,8 +29,6 @@ const KEPT: usize = 32;
 const IDLE: Duration = Duration::from_secs(4);
 /// How the standard library's error begins when a name can't be looked up; it has no kind of its own.
 const LOOKUP_FAILED: &str = "failed to lookup address information";
-/// Of each buffer of a connection.
-const BUFFER: usize = 16 << 10;
 /// Who we are, to servers and proxies.
 pub(super) const USER_AGENT: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
 

@@ -154,8 +154,8 @@ impl Wire {
                 let text = format!("what '{peer}' answers is no HTTP: {error}");
                 Error::new(ErrorKind::Protocol, text).sent(true)
             }
-            ureq::Error::LargeResponseHeader(len, max) => {
-                let text = format!("'{peer}' answers with a head of {len} bytes, more than {max}");
+            ureq::Error::LargeResponseHeader(_, max) => {
+                let text = format!("'{peer}' answers with a head of more than {max} bytes");
                 Error::new(ErrorKind::Limit, text).sent(true)
             }
             error => {
