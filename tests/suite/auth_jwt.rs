@@ -1,5 +1,6 @@
 //! Servers that check signed tokens by themselves, with the keys of an issuer that is played here.
 
+use std::io::Write as _;
 use std::net::{SocketAddr, TcpListener};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -727,6 +728,27 @@ fn keys_are_found_by_whichever_metadata_names_them() {
         let token = signer.token(&header, &claims(json!({"iss": issuer})));
         JwtVerifier::new(issuer).verify(&token).unwrap();
     }
+}
+
+#[test]
+fn an_issuer_that_stops_in_the_middle_is_not_asked_at_another_place() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let issuer = format!("http://{}/realm", listener.local_addr().unwrap());
+    let (tell, asked) = mpsc::channel();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let begun = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{";
+            stream.write_all(begun).unwrap();
+            // It stays open.
+            _ = tell.send(stream);
+        }
+    });
+    let signer = Signer::p256();
+    let token = signer.token(&json!({"alg": "ES256", "kid": "k"}), &claims(json!({})));
+    let told = refusal(JwtVerifier::new(issuer).verify(&token));
+    assert!(told.contains("timeout"), "{told}");
+    assert_eq!(asked.try_iter().count(), 1);
 }
 
 #[test]

@@ -94,6 +94,14 @@ pub(super) fn fetch(place: &str, way: &Way) -> Result<String> {
     if !is_safe {
         return Err(failed(ErrorKind::Auth, &"it is no https URL"));
     }
+    let went_wrong = |error: ureq::Error| match &error {
+        ureq::Error::Timeout(_) => failed(ErrorKind::Timeout, &error),
+        ureq::Error::Io(io) => match untrusted(io, "JwtVerifier::root_certificates") {
+            Some(why) => failed(ErrorKind::Io, &why),
+            None => failed(ErrorKind::Io, &error),
+        },
+        _ => failed(ErrorKind::Io, &error),
+    };
     let config = Agent::config_builder()
         .max_redirects(0)
         .max_redirects_will_error(true)
@@ -111,18 +119,11 @@ pub(super) fn fetch(place: &str, way: &Way) -> Result<String> {
         .get(place)
         .header("Accept", "application/json")
         .call()
-        .map_err(|error| match &error {
-            ureq::Error::Timeout(_) => failed(ErrorKind::Timeout, &error),
-            ureq::Error::Io(io) => match untrusted(io, "JwtVerifier::root_certificates") {
-                Some(why) => failed(ErrorKind::Io, &why),
-                None => failed(ErrorKind::Io, &error),
-            },
-            _ => failed(ErrorKind::Io, &error),
-        })?;
+        .map_err(went_wrong)?;
     let mut text = String::new();
     let mut body = answer.into_body().into_reader().take(MAX_BYTES + 1);
     body.read_to_string(&mut text)
-        .map_err(|error| failed(ErrorKind::Io, &error))?;
+        .map_err(|error| went_wrong(error.into()))?;
     if text.len() as u64 > MAX_BYTES {
         let why = format!("it exceeds {MAX_BYTES} bytes");
         return Err(failed(ErrorKind::Limit, &why));
