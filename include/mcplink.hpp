@@ -880,7 +880,11 @@ public:
         return note(mcplink_oauth_set_store_folder(get(), folder), "oauth::store_folder was refused");
     }
     /* Keeps things where the host wants: load(std::string_view name) gives an optional text, save(name, std::string_view content) and remove(name)
-       whether they could. What is kept lets in whoever has it. */
+       whether they could: a bool, nothing or a status. What is kept lets in whoever has it. Three times nullptr keeps them in memory. */
+    oauth &store(std::nullptr_t load, std::nullptr_t save, std::nullptr_t remove) noexcept
+    {
+        return note(mcplink_oauth_set_store(get(), load, save, remove, nullptr, nullptr), "oauth::store was refused");
+    }
     template <class Load, class Save, class Remove> oauth &store(Load load, Save save, Remove remove)
     {
         auto loaded = [load = std::move(load)](std::string_view name) mutable { return detail::kept<decltype(load(name))>{load(name)}; };

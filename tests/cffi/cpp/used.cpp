@@ -298,6 +298,8 @@ static void keeps_tokens()
         mcplink::oauth others;
         others.client(known);
         CHECK(failed_with(others.refused(), MCPLINK_E_INVALID));
+        CHECK(failed_with(others.forget("https://files.example/mcp"), MCPLINK_E_INVALID));
+        CHECK(mcplink::oauth().store(nullptr, nullptr, nullptr).refused());
         mcplink::oauth_client none(nullptr, "\xff");
         CHECK(failed_with(none.refused(), MCPLINK_E_INVALID));
     }

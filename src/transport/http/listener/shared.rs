@@ -206,7 +206,6 @@ impl Shared {
             if self.unsent.load(Ordering::Relaxed) <= enough {
                 break;
             }
-            self.count_refused();
             conn.give_up().settle(self);
         }
     }

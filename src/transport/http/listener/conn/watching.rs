@@ -150,6 +150,7 @@ impl Conn {
         let mut later = Later::default();
         let mut state = self.state.lock();
         if !state.outbox.is_empty() && state.together_until.is_none() {
+            self.shared.count_refused();
             tcp::reset(self.socket.get());
             self.vanish(&mut state, &mut later);
         }
