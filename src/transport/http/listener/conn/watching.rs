@@ -134,7 +134,8 @@ impl Conn {
     }
 
     /// What it costs that the client does not read: the bytes that wait, times the milliseconds since it last read of them. Who reads has
-    /// little of the one or of the other, whatever its response is.
+    /// little of the one or of the other, whatever its response is. Within the first second only the bytes count, so that a large response which
+    /// has just begun to wait does not have the smaller ones go first.
     pub(in super::super) fn burden(&self, now: Instant) -> u128 {
         let state = self.state.lock();
         // What is held back for more to come was not refused by anybody.
@@ -142,7 +143,7 @@ impl Conn {
             return 0;
         }
         let idle = now.saturating_duration_since(state.since);
-        state.outbox.len() as u128 * (1 + idle.as_millis())
+        state.outbox.len() as u128 * idle.as_millis().max(1000)
     }
 
     /// Too much waits for all clients, and most for this one.
