@@ -293,6 +293,11 @@ enum mcplink_event
      * A notification that a function was registered for; its params.
      */
     MCPLINK_EVENT_NOTIFICATION = 14,
+    /**
+     * A task is further; see mcplink_client_listen. All of it, as tasks/get tells it: {"taskId":"...","status":"completed","result":{...}, and
+     * more.
+     */
+    MCPLINK_EVENT_TASK_CHANGED = 15,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -4080,7 +4085,8 @@ mcplink_status_t mcplink_client_set_log_level(mcplink_client_t *client,
  *
  * client: the client.
  * filter, len: a JSON object of what is wanted: {"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true,
- * "resourceSubscriptions":["uri"]}; MCPLINK_NUL measures it. NULL, or an object without any of them, for none.
+ * "resourceSubscriptions":["uri"],"taskIds":["id"]}; MCPLINK_NUL measures it. NULL, or an object without any of them, for none. Of tasks
+ * MCPLINK_EVENT_TASK_CHANGED tells how far they are, at once and with each step: since 2026-07-28, to clients that take tasks.
  * options, err: as mcplink_client_call_tool.
  * out: receives what the server agreed to, an object like the filter, NULL after a failure. The caller's to free.
  * Returns: MCPLINK_OK; MCPLINK_E_INVALID when it is no filter; else as mcplink_client_call_tool. What was told before is still told after a

@@ -17,7 +17,7 @@ use super::Client;
 use super::subscriptions::{Subscriptions, Told, Wait};
 use crate::error::Result;
 use crate::protocol::CallOptions;
-use crate::schema::SubscriptionFilter;
+use crate::schema::{SubscriptionFilter, TaskStatus};
 
 /// Something that a [`Subscription`] is about has happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +31,16 @@ pub enum Event {
     ResourcesChanged,
     /// What this resource holds is something else. It may be a part of the resource that was asked for.
     ResourceUpdated(String),
+    /// How far a task is. Told with each step, by most servers also when the subscription begins; all of it, so nothing is left to ask for.
+    #[non_exhaustive]
+    TaskChanged {
+        /// Its id, for [`Client::task`].
+        id: String,
+        /// How far it is.
+        status: TaskStatus,
+        /// A [`DetailedTask`](crate::schema::DetailedTask) in JSON: what it needs to go on, its result or its error, whatever there is.
+        json: String,
+    },
     /// The connection was lost, and is there again: changes may have been missed, so assume that everything changed. The subscription was
     /// made anew, and tells on. Only a client that [restarts](super::ClientBuilder::restart) its server tells this.
     EverythingChanged,
@@ -90,7 +100,8 @@ impl Client {
     /// A client that [restarts](super::ClientBuilder::restart) its server subscribes anew when the connection was lost, says
     /// [`Event::EverythingChanged`], and goes on; [`Subscription::granted`] tells what the new server agreed to.
     ///
-    /// In the legacy era changes of lists are told by servers on their own accord; this sorts them out, and subscribes to resources.
+    /// In the legacy era changes of lists are told by servers on their own accord; this sorts them out, and subscribes to resources. Tasks are
+    /// told in the modern era only, to clients that take [tasks](super::ClientBuilder::tasks).
     ///
     /// Spec: Base Protocol, Patterns, "Subscriptions" (2026-07-28); Server Features, Resources, "Subscriptions" (up to 2025-11-25).
     ///

@@ -32,7 +32,7 @@ use crate::schema::tree;
 use crate::schema::{
     JsonObject, NotificationMetaObject, ServerCapabilities, SubscribeRequestParams,
     SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams,
-    SubscriptionsListenRequestParams, method,
+    SubscriptionsListenRequestParams, TaskStatus, method,
 };
 use crate::sync::{Condvar, Mutex};
 use crate::transport::carrier::Manner;
@@ -74,6 +74,7 @@ impl Subscriptions {
             method::NOTIFICATIONS_PROMPTS_LIST_CHANGED,
             method::NOTIFICATIONS_RESOURCES_LIST_CHANGED,
             method::NOTIFICATIONS_RESOURCES_UPDATED,
+            method::NOTIFICATIONS_TASKS,
         ]
         .into_iter()
         .fold(handlers, |handlers, method| {
@@ -326,16 +327,30 @@ impl Subscriptions {
         struct Params {
             #[serde(default)]
             uri: Option<String>,
+            #[serde(rename = "taskId", default)]
+            task_id: Option<String>,
+            #[serde(default)]
+            status: Option<TaskStatus>,
             #[serde(rename = "_meta", default)]
             meta: Option<NotificationMetaObject>,
         }
         let params: Params = tree::read(notification.params()).unwrap_or_default();
-        let event = match (notification.method(), params.uri) {
-            (method::NOTIFICATIONS_TOOLS_LIST_CHANGED, _) => Event::ToolsChanged,
-            (method::NOTIFICATIONS_PROMPTS_LIST_CHANGED, _) => Event::PromptsChanged,
-            (method::NOTIFICATIONS_RESOURCES_LIST_CHANGED, _) => Event::ResourcesChanged,
-            (_, Some(uri)) => Event::ResourceUpdated(uri),
-            (_, None) => return,
+        let event = match notification.method() {
+            method::NOTIFICATIONS_TOOLS_LIST_CHANGED => Event::ToolsChanged,
+            method::NOTIFICATIONS_PROMPTS_LIST_CHANGED => Event::PromptsChanged,
+            method::NOTIFICATIONS_RESOURCES_LIST_CHANGED => Event::ResourcesChanged,
+            method::NOTIFICATIONS_TASKS => match (params.task_id, params.status) {
+                (Some(id), Some(status)) => Event::TaskChanged {
+                    id,
+                    status,
+                    json: notification.params().to_owned(),
+                },
+                _ => return,
+            },
+            _ => match params.uri {
+                Some(uri) => Event::ResourceUpdated(uri),
+                None => return,
+            },
         };
         let id = id_of(params.meta.as_ref());
         let table = self.table.lock();
@@ -550,6 +565,10 @@ impl Told {
             Event::ResourceUpdated(uri) => {
                 uris.is_some_and(|uris| uris.iter().any(|whole| is_part(uri, whole)))
             }
+            Event::TaskChanged { id, .. } => {
+                let ids = filter.task_ids.as_deref().unwrap_or_default();
+                listens && ids.contains(id)
+            }
             Event::EverythingChanged | Event::Ended { .. } => true,
         };
         asked && (named || !listens)
@@ -697,6 +716,7 @@ fn possible(filter: &SubscriptionFilter, capabilities: &ServerCapabilities) -> S
             .resource_subscriptions
             .clone()
             .filter(|_| can_subscribe),
+        task_ids: None,
         extra: Default::default(),
     }
 }

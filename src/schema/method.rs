@@ -70,6 +70,8 @@ pub const NOTIFICATIONS_ROOTS_LIST_CHANGED: &str = "notifications/roots/list_cha
 /// Tells what a subscription covers. Since 2026-07-28.
 pub const NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED: &str =
     "notifications/subscriptions/acknowledged";
+/// Tells how far a task is. Only the tasks extension.
+pub const NOTIFICATIONS_TASKS: &str = "notifications/tasks";
 /// Tells the state of a task. 2025-11-25 only.
 pub const NOTIFICATIONS_TASKS_STATUS: &str = "notifications/tasks/status";
 /// Tells that the list of tools changed.

@@ -19,6 +19,8 @@ pub struct SubscriptionFilter {
     pub resources_list_changed: Option<bool>,
     /// Changes of these resources.
     pub resource_subscriptions: Option<Vec<String>>,
+    /// How far these tasks are, by their ids: extension [`TASKS_EXTENSION`](super::TASKS_EXTENSION).
+    pub task_ids: Option<Vec<String>>,
     /// Members that this library doesn't know.
     pub extra: Extra,
 }
@@ -28,6 +30,7 @@ members!(SubscriptionFilter {
     prompts_list_changed = "promptsListChanged",
     resources_list_changed = "resourcesListChanged",
     resource_subscriptions = "resourceSubscriptions",
+    task_ids = "taskIds",
     ..extra
 });
 
@@ -41,18 +44,20 @@ impl SubscriptionFilter {
         resources_list_changed: bool,
         /// Asks for changes of these resources.
         resource_subscriptions: Vec<String>,
+        /// Asks how far these tasks are, by their ids.
+        task_ids: Vec<String>,
     }
 
     /// Whether no change at all is asked for.
     pub fn is_empty(&self) -> bool {
-        let resources = self.resource_subscriptions.as_deref();
+        let named = [&self.resource_subscriptions, &self.task_ids];
         ![
             self.tools_list_changed,
             self.prompts_list_changed,
             self.resources_list_changed,
         ]
         .contains(&Some(true))
-            && resources.is_none_or(<[String]>::is_empty)
+            && named.into_iter().flatten().all(Vec::is_empty)
     }
 }
 

@@ -9,7 +9,7 @@ use super::meta::{NotificationMetaObject, RequestMetaObject, ResultMetaObject};
 use super::object::OrNull;
 
 open_enum! {
-    /// How far a task is. 2025-11-25 only.
+    /// How far a task is. 2025-11-25, and the tasks extension.
     pub enum TaskStatus {
         /// It runs.
         Working = "working",

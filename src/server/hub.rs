@@ -31,7 +31,7 @@ use super::failure::{Failure, HandlerError};
 use super::guard::Primitive;
 use super::paging::List;
 use super::resources::check_uri;
-use super::tasks::need_tasks;
+use super::tasks::{TaskText, need_tasks};
 use crate::error::{ErrorCode, RpcError};
 use crate::jsonrpc::{self, Request, RequestId};
 use crate::protocol::{OnTrigger, Peer, Responder};
@@ -45,12 +45,14 @@ use crate::schema::{
 use crate::sync::Mutex;
 
 /// What happened.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(super) enum Event<'a> {
     ToolsChanged,
     PromptsChanged,
     ResourcesChanged,
     Updated(&'a str),
+    /// The task of this id is further.
+    TaskChanged(&'a str, &'a TaskText<'a>),
     /// For clients of the legacy era that want to know.
     Log(&'a LoggingMessageNotificationParams),
 }
@@ -62,6 +64,7 @@ impl Event<'_> {
             Self::PromptsChanged => method::NOTIFICATIONS_PROMPTS_LIST_CHANGED,
             Self::ResourcesChanged => method::NOTIFICATIONS_RESOURCES_LIST_CHANGED,
             Self::Updated(_) => method::NOTIFICATIONS_RESOURCES_UPDATED,
+            Self::TaskChanged(..) => method::NOTIFICATIONS_TASKS,
             Self::Log(_) => method::NOTIFICATIONS_MESSAGE,
         }
     }
@@ -75,13 +78,14 @@ impl Event<'_> {
                 params.meta = meta;
                 notification(self.method(), &params)
             }
+            Self::TaskChanged(_, write) => write(subscription),
             Self::Log(params) => notification(self.method(), params),
             _ => notification(self.method(), &NotificationParams { meta }),
         }
     }
 }
 
-fn notification(method: &str, params: &impl Serialize) -> Vec<u8> {
+pub(super) fn notification(method: &str, params: &impl Serialize) -> Vec<u8> {
     jsonrpc::write_notification(method, params).expect("texts and ids are JSON")
 }
 
@@ -91,13 +95,13 @@ struct Wanted {
     tools: bool,
     prompts: bool,
     resources: bool,
-    /// None while there is none: most subscribers name no resource.
-    #[expect(
-        clippy::box_collection,
-        reason = "one pointer for the many that have none"
-    )]
-    uris: Option<Box<BTreeSet<String>>>,
+    /// None while there are none: most subscribers name nothing.
+    uris: Option<Names>,
+    tasks: Option<Names>,
 }
+
+/// Boxed: one pointer for the many that have none.
+type Names = Box<BTreeSet<String>>;
 
 impl Wanted {
     fn wants(&self, event: Event<'_>) -> bool {
@@ -106,6 +110,7 @@ impl Wanted {
             Event::PromptsChanged => self.prompts,
             Event::ResourcesChanged => self.resources,
             Event::Updated(uri) => self.names(uri),
+            Event::TaskChanged(id, _) => self.tasks.as_ref().is_some_and(|ids| ids.contains(id)),
             // What a client wants of these is known to its conversation.
             Event::Log(_) => false,
         }
@@ -115,10 +120,11 @@ impl Wanted {
         self.uris.as_ref().is_some_and(|uris| uris.contains(uri))
     }
 
-    /// What the resources that are named count.
+    /// What the resources and tasks that are named count.
     fn weight(&self) -> usize {
-        let uris = self.uris.iter().flat_map(|uris| uris.iter());
-        uris.map(|uri| weight_of(uri)).sum()
+        let named = [&self.uris, &self.tasks].into_iter().flatten();
+        let names = named.flat_map(|names| names.iter());
+        names.map(|name| weight_of(name)).sum()
     }
 
     fn add(&mut self, uri: String) {
@@ -137,17 +143,21 @@ impl Wanted {
             prompts: filter.prompts_list_changed == Some(true),
             resources: filter.resources_list_changed == Some(true),
             uris: None,
+            tasks: None,
         };
         for uri in filter.resource_subscriptions.iter().flatten() {
             wanted.add(uri.clone());
+        }
+        for id in filter.task_ids.iter().flatten() {
+            wanted.tasks.get_or_insert_default().insert(id.clone());
         }
         wanted
     }
 }
 
-/// What a resource counts against the limit: its address is kept, and may be as long as a message.
-fn weight_of(uri: &str) -> usize {
-    1 + uri.len() / 1024
+/// What a resource or a task counts against the limit: its name is kept, and may be as long as a message.
+fn weight_of(name: &str) -> usize {
+    1 + name.len() / 1024
 }
 
 /// All connections on which somebody can be told.
@@ -201,6 +211,15 @@ struct State {
     forget: Option<Arc<dyn Fn() + Send + Sync>>,
     /// The connection has ended.
     gone: bool,
+}
+
+/// What a `subscriptions/listen` begins with.
+struct Opening {
+    granted: SubscriptionFilter,
+    wanted: Wanted,
+    /// How far each of its tasks is.
+    tasks: Vec<Box<TaskText<'static>>>,
+    revision: ProtocolVersion,
 }
 
 /// A `subscriptions/listen` that is not over.
@@ -369,18 +388,12 @@ impl Link {
 
     pub(super) fn listen(&self, request: &Request, responder: Responder) {
         match self.open_stream(request, &responder) {
-            Ok((granted, wanted, terms)) => {
-                self.start_stream(responder, granted, wanted, &terms);
-            }
+            Ok(opening) => self.start_stream(responder, opening),
             Err(error) => send::<()>(Err(error), responder),
         }
     }
 
-    fn open_stream(
-        &self,
-        request: &Request,
-        responder: &Responder,
-    ) -> Result<(SubscriptionFilter, Wanted, Arc<Terms>), RpcError> {
+    fn open_stream(&self, request: &Request, responder: &Responder) -> Result<Opening, RpcError> {
         if responder.is_batched() {
             return Err(RpcError::invalid_request(
                 "subscriptions/listen must not be part of a batch",
@@ -389,14 +402,20 @@ impl Link {
         let mut params: SubscriptionsListenRequestParams = read(request)?;
         let terms = self.terms(responder, params.meta.as_mut())?;
         self.need(request, terms.revision.is_modern())?;
-        if self.server.tasks.is_some() && params.notifications.extra.contains_key("taskIds") {
-            // Whether it is told of them is another matter: it has to poll in any case.
+        let tasks = self.server.tasks.as_ref();
+        let followed = tasks.zip(params.notifications.task_ids.take());
+        if followed.is_some() {
             need_tasks(&terms)?;
         }
         let meta = params.meta.as_ref();
         let access = self.access(request, responder, None, &terms, meta);
         self.admit(&access)?;
         let mut granted = self.server.grant(params.notifications);
+        let mut tasks = Vec::new();
+        if let Some((all, mut ids)) = followed {
+            tasks = all.follow(&mut ids, self.principal_of(responder));
+            granted.task_ids = Some(ids).filter(|ids| !ids.is_empty());
+        }
         let mut wanted = Wanted::of(&granted);
         if let Some(uris) = &mut granted.resource_subscriptions
             && !(self.server.guards.is_empty() && self.server.requirements.is_empty())
@@ -420,22 +439,27 @@ impl Link {
                 matches!(error.0, Failure::NotFound)
             });
         }
-        Ok((granted, wanted, terms))
+        Ok(Opening {
+            granted,
+            wanted,
+            tasks,
+            revision: terms.revision,
+        })
     }
 
-    fn start_stream(
-        &self,
-        mut responder: Responder,
-        granted: SubscriptionFilter,
-        wanted: Wanted,
-        terms: &Terms,
-    ) {
+    fn start_stream(&self, mut responder: Responder, opening: Opening) {
+        let Opening {
+            granted,
+            wanted,
+            tasks,
+            revision,
+        } = opening;
         let peer = responder.peer();
         let max = peer.core().limits().max_subscriptions;
         let forget = self.audience.forgetting();
         let on_cancel = responder.cancel_token().on_trigger_shared(&forget);
         let id = responder.id().clone();
-        let ack = SubscriptionsAcknowledgedNotificationParams::new(id, granted);
+        let ack = SubscriptionsAcknowledgedNotificationParams::new(id.clone(), granted);
         let ack = notification(method::NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED, &ack);
         let mut backlog = None;
         let mut state = self.audience.0.lock();
@@ -448,12 +472,17 @@ impl Link {
         responder.stand_aside();
         // Over HTTP the acknowledgement leaves at once, and what happens from then on is to be told.
         self.server.hub.join(&self.audience);
-        let acknowledged = responder.post(ack, &mut backlog);
+        let mut acknowledged = responder.post(ack, &mut backlog);
+        for text in tasks {
+            if let Ok(true) = acknowledged {
+                acknowledged = responder.post(text(Some(&id)), &mut backlog);
+            }
+        }
         let stream = Stream {
             responder,
             wanted,
             backlog,
-            revision: terms.revision,
+            revision,
             _on_cancel: on_cancel,
         };
         let stream = match acknowledged {
@@ -466,7 +495,7 @@ impl Link {
         };
         drop(state);
         drop(cancelled);
-        // There was no room for the acknowledgement even: it ends before it began.
+        // There was no room for what is told at once: it ends before it began.
         if let Some(stream) = stream {
             stream.end();
         }

@@ -121,7 +121,7 @@ struct Inner {
     extensions: JsonObject,
     logging: bool,
     resource_updates: bool,
-    hub: Hub,
+    hub: Arc<Hub>,
     page_size: Option<NonZeroUsize>,
     hints: HashMap<List, CacheHint>,
     /// What the host handles itself.

@@ -1,5 +1,5 @@
 /* What happens beside calls: a server that is lost, with and without a restart; lines of standard error; notifications and requests of one's own
-   methods; the log; descriptors of the host. */
+   methods; how far tasks are; the log; descriptors of the host. */
 #include "peer.h"
 
 #include <sys/socket.h>
@@ -165,6 +165,57 @@ static void own_methods(void)
     mcplink_transport_free(p.transport);
 }
 
+/* How far a task is, as the server tells it to who follows it. */
+static void modern(struct peer *p, const char *method, const mcplink_json_t *message)
+{
+    static const char format[] = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/%s\",\"params\":{%s,"
+                                 "\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":%s}}}\n";
+    const char *id = mcplink_json_text(mcplink_json_get(message, "id")).ptr;
+    char text[400];
+    if (strcmp(method, "server/discover") == 0) {
+        peer_respond(p, message, "{\"resultType\":\"complete\",\"supportedVersions\":[\"2026-07-28\"],\"capabilities\":{}}");
+    } else if (strcmp(method, "subscriptions/listen") == 0) {
+        const mcplink_json_t *filter = mcplink_json_get(mcplink_json_get(message, "params"), "notifications");
+        CHECK_TEXT(mcplink_json_text(filter), "{\"taskIds\":[\"a\"]}");
+        snprintf(text, sizeof text, format, "subscriptions/acknowledged", "\"notifications\":{\"taskIds\":[\"a\"]}", id);
+        peer_feed(p, text);
+        snprintf(text, sizeof text, format, "tasks", "\"taskId\":\"a\",\"status\":\"completed\",\"result\":{\"x\":1}", id);
+        peer_feed(p, text);
+    }
+}
+
+static struct counter tasks = COUNTER;
+
+static void on_task(void *user, int32_t event, const mcplink_json_t *params)
+{
+    (void)user;
+    if (event != MCPLINK_EVENT_TASK_CHANGED) return;
+    CHECK_TEXT(mcplink_json_str(mcplink_json_get(params, "status")), "completed");
+    CHECK_TEXT(mcplink_json_text(mcplink_json_get(params, "result")), "{\"x\":1}");
+    counter_add(&tasks);
+}
+
+static void task_told(void)
+{
+    struct peer p;
+    mcplink_client_options_t *o;
+    mcplink_client_t *c;
+    mcplink_result_t *r = NULL;
+    mcplink_error_t *err = NULL;
+
+    peer_begin(&p, modern);
+    o = peer_options(&p);
+    CHECK(mcplink_client_options_set_tasks(o, true) == MCPLINK_OK);
+    CHECK(mcplink_client_options_on_event(o, on_task, NULL, NULL) == MCPLINK_OK);
+    c = open_with(o, "2026-07-28");
+    CHECK_STATUS(mcplink_client_listen(c, "{\"taskIds\":[\"a\"]}", MCPLINK_NUL, NULL, &r, &err), MCPLINK_OK, err);
+    CHECK_TEXT(mcplink_json_text(mcplink_result_json(r)), "{\"taskIds\":[\"a\"]}");
+    CHECK(counter_wait(&tasks, 1));
+    mcplink_result_free(r);
+    mcplink_client_free(c);
+    mcplink_transport_free(p.transport);
+}
+
 /* Over a socket of the host, which plays the server on the other end. */
 static void *serve(void *fd)
 {
@@ -208,6 +259,7 @@ int main(void)
     restarted();
     standard_error();
     own_methods();
+    task_told();
     descriptors();
     return 0;
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use mcplink::ErrorKind;
 use mcplink::client::{Client, Event, Subscription};
 use mcplink::protocol::{CallOptions, CancelToken};
-use mcplink::schema::{ProtocolVersion, SubscriptionFilter};
+use mcplink::schema::{ProtocolVersion, SubscriptionFilter, TaskStatus};
 use serde_json::{Value, json};
 
 use crate::common::{Gate, within};
@@ -452,4 +452,39 @@ fn a_panic_of_a_handler_of_the_host_keeps_no_event_from_subscriptions() {
     let (_subscription, events, id) = listen(&client, &mut server, tools(), json!({}));
     tools_changed(&mut server, &id);
     assert_eq!(events.recv_timeout(LONG).unwrap(), Event::ToolsChanged);
+}
+
+// E-TASK-S-46
+#[test]
+fn how_far_tasks_are_reaches_who_follows_them() {
+    let (client, mut server) = connect(MODERN, &everything());
+    let filter = SubscriptionFilter::default().task_ids(vec!["a".to_owned(), "b".to_owned()]);
+    let granted = json!({ "taskIds": ["a"] });
+    let (subscription, events, id) = listen(&client, &mut server, filter, granted.clone());
+    assert_eq!(
+        serde_json::to_value(subscription.granted()).unwrap(),
+        granted
+    );
+    let (_other, others, other) = listen(&client, &mut server, tools(), json!({}));
+    let mut tell = |task: &str, status: Value, stream: &Value| {
+        let params = json!({ "taskId": task, "status": status, "result": { "content": [] }, "_meta": { ID: stream } });
+        server.notify("notifications/tasks", params);
+    };
+    // What nobody asked for, and what is none.
+    tell("a", json!("completed"), &other);
+    tell("c", json!("completed"), &id);
+    tell("a", json!(7), &id);
+    tell("a", json!("completed"), &id);
+    let Ok(Event::TaskChanged {
+        id, status, json, ..
+    }) = events.recv_timeout(LONG)
+    else {
+        panic!("a task");
+    };
+    assert_eq!((&*id, status), ("a", TaskStatus::Completed));
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["result"], json!({ "content": [] }));
+    tools_changed(&mut server, &other);
+    assert_eq!(others.recv_timeout(LONG).unwrap(), Event::ToolsChanged);
+    assert!(events.try_recv().is_err() && others.try_recv().is_err());
 }

@@ -2,14 +2,14 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mcplink::ErrorKind;
-use mcplink::client::{Client, ClientBuilder, ToolAnswer};
+use mcplink::client::{Client, ClientBuilder, Event, ToolAnswer};
 use mcplink::protocol::{CallOptions, CancelToken, Connection};
 use mcplink::schema::{
-    BooleanSchema, ElicitRequestParams, ElicitResult, ElicitSchema, ProtocolVersion, TaskStatus,
-    TaskSupport, Tool, ToolExecution,
+    BooleanSchema, CallToolResult, DetailedTask, ElicitRequestParams, ElicitResult, ElicitSchema,
+    ProtocolVersion, SubscriptionFilter, TaskStatus, TaskSupport, Tool, ToolExecution,
 };
 use mcplink::server::{Context, Server, TaskOptions, ToolError};
 use mcplink::transport::memory;
@@ -54,6 +54,46 @@ fn server() -> (Server, mpsc::Receiver<()>) {
             },
         );
     (server.build().unwrap(), cancellations)
+}
+
+/// The task of an event, if it tells of one.
+fn told(event: &Event) -> Option<DetailedTask> {
+    match event {
+        Event::TaskChanged { json, .. } => Some(serde_json::from_str(json).unwrap()),
+        _ => None,
+    }
+}
+
+// E-TASK-S-46, E-TASK-C-14
+#[test]
+fn a_task_can_be_followed_without_asking() {
+    let (server, _) = server();
+    let asked = Arc::default();
+    let (client, _serving) = connect(&server, answering(&asked), MODERN);
+    let task = started(&client, "ask");
+    let (tell, events) = mpsc::channel();
+    let filter = SubscriptionFilter::default().task_ids(vec![task.id().to_owned()]);
+    let subscription = client.subscribe(filter.clone(), move |event| _ = tell.send(event));
+    let subscription = subscription.unwrap();
+    assert_eq!(subscription.granted(), filter);
+    let waiting = task.clone();
+    let waited = std::thread::spawn(move || waiting.wait().unwrap());
+    let deadline = Instant::now() + LONG;
+    let ended = loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let task = told(&events.recv_timeout(left).unwrap()).unwrap();
+        if task.status.is_terminal() {
+            break task;
+        }
+    };
+    assert_eq!(
+        (ended.task_id.as_str(), ended.status),
+        (task.id(), TaskStatus::Completed)
+    );
+    let result: CallToolResult = serde_json::from_str(ended.result.unwrap().get()).unwrap();
+    let waited = waited.join().unwrap();
+    assert_eq!(result.content[0].as_text(), Some("true"));
+    assert_eq!(waited.content[0].as_text(), Some("true"));
 }
 
 /// Answers each question with yes, and counts them.
@@ -319,7 +359,21 @@ fn tasks_are_followed_up_over_http_in_both_eras() {
         let result = started(&client, "ask").wait().unwrap();
         assert_eq!(result.content[0].as_text(), Some("true"), "{revision}");
         assert_eq!(asked.load(Ordering::SeqCst), 1, "{revision}");
-        started(&client, "long").cancel().unwrap();
+        let task = started(&client, "long");
+        let followed = SubscriptionFilter::default().task_ids(vec![task.id().to_owned()]);
+        let (tell, events) = mpsc::channel();
+        let subscription = client.subscribe(followed.clone(), move |event| _ = tell.send(event));
+        let subscription = subscription.unwrap();
+        task.cancel().unwrap();
         cancellations.recv_timeout(LONG).unwrap();
+        if revision == LEGACY {
+            assert!(subscription.granted().is_empty());
+            continue;
+        }
+        assert_eq!(subscription.granted(), followed);
+        for status in [TaskStatus::Working, TaskStatus::Cancelled] {
+            let event = events.recv_timeout(LONG).unwrap();
+            assert_eq!(told(&event).unwrap().status, status);
+        }
     }
 }

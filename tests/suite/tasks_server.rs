@@ -20,6 +20,7 @@ const LEGACY: ProtocolVersion = ProtocolVersion::V2025_11_25;
 const MODERN: ProtocolVersion = ProtocolVersion::V2026_07_28;
 const RELATED: &str = "io.modelcontextprotocol/related-task";
 const EXTENSION: &str = "io.modelcontextprotocol/tasks";
+const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// Lets the calls of the tool "gate" go on, and hears what became of them.
 struct Gate {
@@ -519,6 +520,131 @@ fn a_modern_call_becomes_a_task_for_who_declares_the_extension() {
     // E-TASK-S-44
     let listen = json!({"notifications": {"taskIds": [id]}});
     assert_eq!(client.code("subscriptions/listen", listen), -32021);
+}
+
+impl Player {
+    /// Opens a stream on which tasks are told, and gives its id and the ids that were granted.
+    fn follow(&mut self, ids: Value) -> (Value, Value) {
+        let stream = self.send(
+            "subscriptions/listen",
+            json!({"notifications": {"taskIds": ids}}),
+        );
+        let ack = self.raw.next();
+        assert_eq!(
+            ack["method"], "notifications/subscriptions/acknowledged",
+            "{ack}"
+        );
+        assert_eq!(ack["params"]["_meta"][SUBSCRIPTION], stream);
+        (stream, ack["params"]["notifications"].clone())
+    }
+
+    /// What is told next of a task: how far it is, as `tasks/get` would tell it.
+    fn told(&mut self, stream: &Value) -> Value {
+        let mut told = self.raw.next();
+        assert_eq!(told["method"], "notifications/tasks", "{told}");
+        let mut task = told["params"].take();
+        let meta = task.as_object_mut().unwrap().remove("_meta").unwrap();
+        assert_eq!(meta, json!({SUBSCRIPTION: stream}));
+        assert!(task.get("resultType").is_none(), "{task}");
+        task
+    }
+
+    /// The same as `tasks/get` tells it.
+    fn state(&mut self, id: &str) -> Value {
+        let mut task = self.get(id);
+        task.as_object_mut()
+            .unwrap()
+            .retain(|name, _| name != "_meta" && name != "resultType");
+        task
+    }
+}
+
+// E-TASK-S-46
+#[test]
+fn who_follows_a_task_is_told_how_far_it_is() {
+    let (server, gate) = server();
+    let (mut client, mut other) = (Player::modern(&server), Player::modern(&server));
+    let (id, unfollowed) = (client.start("gate"), client.start("two"));
+    client.until(&unfollowed, "input_required");
+    let (stream, granted) = client.follow(json!([id, "no such task", id]));
+    assert_eq!(granted, json!({"taskIds": [id]}));
+    // At once: what happened before is not lost.
+    assert_eq!(client.told(&stream)["status"], "working");
+    let (others, _) = other.follow(json!([id]));
+    assert_eq!(other.told(&others)["status"], "working");
+    gate.open.send(()).unwrap();
+    let task = client.told(&stream);
+    assert_eq!(task["status"], "completed");
+    assert_eq!(task["result"]["content"][0]["text"], "through");
+    assert_eq!(task, client.state(&id));
+    assert_eq!(task, other.told(&others));
+    // E-TASK-S-45: neither its progress nor another task is told
+    client.result("tasks/cancel", json!({"taskId": unfollowed}));
+    client.raw.expect_silence();
+    // One that is over is told too, and no more of a stream that was ended.
+    client
+        .raw
+        .notify("notifications/cancelled", json!({"requestId": stream}));
+    let (stream, _) = client.follow(json!([id, unfollowed]));
+    let mut told = [client.told(&stream), client.told(&stream)].map(|task| task["status"].clone());
+    told.sort_by_key(Value::to_string);
+    assert_eq!(told, ["cancelled", "completed"]);
+    client.raw.expect_silence();
+}
+
+// E-TASK-S-46, E-TASK-S-18
+#[test]
+fn what_a_task_asks_is_told_to_who_follows_it() {
+    let (server, _gate) = server();
+    let mut client = Player::modern(&server);
+    let id = client.start("ask");
+    client.until(&id, "input_required");
+    let (stream, _) = client.follow(json!([id]));
+    let task = client.told(&stream);
+    assert_eq!(task, client.state(&id));
+    assert_eq!(
+        task["inputRequests"]["sure"]["method"],
+        "elicitation/create"
+    );
+    let update = json!({"taskId": id, "inputResponses": {"sure": accept()}});
+    client.result("tasks/update", update);
+    assert_eq!(client.told(&stream)["status"], "working");
+    let task = client.told(&stream);
+    assert_eq!(task["result"]["content"][0]["text"], "true");
+    // A fault is told like a result.
+    let id = client.start("gate");
+    let (stream, _) = client.follow(json!([id]));
+    assert_eq!(client.told(&stream)["status"], "working");
+    client.result("tasks/cancel", json!({"taskId": id}));
+    assert_eq!(client.told(&stream)["status"], "cancelled");
+}
+
+#[test]
+fn tasks_of_others_are_not_told() {
+    let (server, _gate) = server();
+    let connect = |who: &str| Player {
+        raw: Raw::silent_on(MODERN, |theirs| server.open_for(who, theirs).unwrap()),
+        ..Player::modern(&server)
+    };
+    let (mut ann, mut bob) = (connect("ann"), connect("bob"));
+    let id = ann.start("gate");
+    assert_eq!(bob.follow(json!([id])).1, json!({}));
+    ann.result("tasks/cancel", json!({"taskId": id}));
+    bob.raw.expect_silence();
+}
+
+// E-EXT-B-09
+#[test]
+fn malformed_ids_are_refused_and_others_ignored_where_there_are_no_tasks() {
+    let (server, _gate) = server();
+    let mut client = Player::modern(&server);
+    for ids in [json!(7), json!("a"), json!([1]), json!({})] {
+        let listen = json!({"notifications": {"taskIds": ids}});
+        assert_eq!(client.code("subscriptions/listen", listen), -32602);
+    }
+    let plain = Server::builder("plain", "1").build().unwrap();
+    let mut client = Player::modern(&plain);
+    assert_eq!(client.follow(json!(["a"])).1, json!({}));
 }
 
 #[test]

@@ -52,6 +52,9 @@ pub enum mcplink_event {
     MCPLINK_EVENT_ELICITATION_COMPLETE = 13,
     /// A notification that a function was registered for; its params.
     MCPLINK_EVENT_NOTIFICATION = 14,
+    /// A task is further; see mcplink_client_listen. All of it, as tasks/get tells it: {"taskId":"...","status":"completed","result":{...}, and
+    /// more.
+    MCPLINK_EVENT_TASK_CHANGED = 15,
 }
 
 use mcplink_event as Number;
@@ -175,6 +178,7 @@ impl Shared {
                 Number::MCPLINK_EVENT_RESOURCE_UPDATED,
                 Some(json!({ "uri": uri }).to_string()),
             ),
+            Event::TaskChanged { json, .. } => (Number::MCPLINK_EVENT_TASK_CHANGED, Some(json)),
             Event::EverythingChanged => (Number::MCPLINK_EVENT_EVERYTHING_CHANGED, None),
             // The end of the connection is an event of its own.
             Event::Ended { .. } if self.closing.is_triggered() => return,

@@ -111,7 +111,8 @@ pub unsafe extern "C" fn mcplink_client_set_log_level(
 ///
 /// client: the client.
 /// filter, len: a JSON object of what is wanted: {"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true,
-/// "resourceSubscriptions":["uri"]}; MCPLINK_NUL measures it. NULL, or an object without any of them, for none.
+/// "resourceSubscriptions":["uri"],"taskIds":["id"]}; MCPLINK_NUL measures it. NULL, or an object without any of them, for none. Of tasks
+/// MCPLINK_EVENT_TASK_CHANGED tells how far they are, at once and with each step: since 2026-07-28, to clients that take tasks.
 /// options, err: as mcplink_client_call_tool.
 /// out: receives what the server agreed to, an object like the filter, NULL after a failure. The caller's to free.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when it is no filter; else as mcplink_client_call_tool. What was told before is still told after a

@@ -24,6 +24,7 @@ mod start;
 mod store;
 mod task;
 mod time;
+mod told;
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -31,6 +32,7 @@ use std::time::Duration;
 pub(super) use self::start::{Start, need_tasks};
 pub(super) use self::store::Tasks;
 pub(super) use self::task::Task;
+pub(super) use self::told::TaskText;
 
 /// How a server keeps tasks. See [`ServerBuilder::tasks`](super::ServerBuilder::tasks).
 #[derive(Clone, Debug)]

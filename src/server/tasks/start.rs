@@ -90,7 +90,7 @@ fn detach(mut context: Context, ttl_ms: Option<u64>) -> Option<Context> {
     let server = Arc::clone(context.server());
     let tasks = server.tasks.as_ref()?;
     let principal = context.principal().map(Arc::from);
-    let task = match tasks.create(principal, context.terms().revision, ttl_ms) {
+    let task = match tasks.create(&server.hub, principal, context.terms().revision, ttl_ms) {
         Ok(task) => task,
         Err(error) => {
             // It fails when nobody waits any more, and then there is nothing left to do.

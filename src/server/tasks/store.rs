@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
 
 use base64::Engine as _;
@@ -9,12 +10,14 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::super::conversation::Terms;
 use super::super::dispatch::Row;
+use super::super::hub::Hub;
 use super::super::paging::Cursor;
 use super::TaskOptions;
 use super::methods::METHODS;
 use super::stage::Outcome;
 use super::start::{Decide, Start, decide};
 use super::task::{State, Task};
+use super::told::{Follow, TaskText, follow};
 use crate::error::{ErrorCode, RpcError};
 use crate::schema::json::millis;
 use crate::schema::{ProtocolVersion, TaskMetadata, Tool};
@@ -29,6 +32,7 @@ const PAGE: usize = 50;
 pub(in crate::server) struct Tasks {
     decide: Decide,
     methods: [Row; 5],
+    follow: Follow,
     options: TaskOptions,
     table: Mutex<Table>,
 }
@@ -62,6 +66,7 @@ impl Tasks {
         Self {
             decide,
             methods: METHODS,
+            follow,
             options,
             table: Mutex::default(),
         }
@@ -82,9 +87,19 @@ impl Tasks {
         (self.decide)(tool, terms, asked)
     }
 
+    /// Has tasks told to a subscriber from now on. Leaves out of `ids` what is no task of this principal's.
+    pub(in crate::server) fn follow(
+        &self,
+        ids: &mut Vec<String>,
+        principal: Option<&str>,
+    ) -> Vec<Box<TaskText<'static>>> {
+        (self.follow)(self, ids, principal)
+    }
+
     /// Makes a task, whose id nobody can guess. `ttl_ms` is for how long the client wants it kept.
     pub(super) fn create(
         &self,
+        hub: &Arc<Hub>,
         principal: Option<Arc<str>>,
         revision: ProtocolVersion,
         ttl_ms: Option<u64>,
@@ -106,6 +121,8 @@ impl Tasks {
             until,
             ttl_ms: millis(kept).max(1),
             poll_interval_ms: millis(self.options.poll_interval).max(1),
+            hub: Arc::clone(hub),
+            is_followed: AtomicBool::new(false),
             state: Mutex::new(State::new(created)),
         });
         let mut table = self.table.lock();
@@ -196,6 +213,10 @@ mod tests {
 
     use super::*;
 
+    fn hub() -> Arc<Hub> {
+        Arc::default()
+    }
+
     const MODERN: ProtocolVersion = ProtocolVersion::V2026_07_28;
     const LEGACY: ProtocolVersion = ProtocolVersion::V2025_11_25;
 
@@ -209,7 +230,13 @@ mod tests {
     fn ids_are_long_and_random() {
         let tasks = tasks(1000);
         let ids: HashSet<String> = (0..1000)
-            .map(|_| tasks.create(None, MODERN, None).expect("room").id.clone())
+            .map(|_| {
+                tasks
+                    .create(&hub(), None, MODERN, None)
+                    .expect("room")
+                    .id
+                    .clone()
+            })
             .collect();
         assert_eq!(ids.len(), 1000);
         for id in ids {
@@ -222,7 +249,9 @@ mod tests {
     #[test]
     fn a_task_is_found_by_its_principal_in_its_era() {
         let tasks = tasks(10);
-        let task = tasks.create(Some("a".into()), MODERN, None).expect("room");
+        let task = tasks
+            .create(&hub(), Some("a".into()), MODERN, None)
+            .expect("room");
         assert!(tasks.find(&task.id, Some("a"), true).is_ok());
         for (principal, modern) in [(Some("b"), true), (None, true), (Some("a"), false)] {
             let error = tasks.find(&task.id, principal, modern).expect_err("hidden");
@@ -234,16 +263,22 @@ mod tests {
     #[test]
     fn tasks_are_few_and_forgotten_in_time() {
         let tasks = tasks(2);
-        let long = tasks.create(None, LEGACY, Some(u64::MAX)).expect("room");
+        let long = tasks
+            .create(&hub(), None, LEGACY, Some(u64::MAX))
+            .expect("room");
         assert_eq!(long.ttl_ms, 24 * 3600 * 1000);
-        let short = tasks.create(None, LEGACY, Some(0)).expect("room");
-        let third = tasks.create(None, LEGACY, None).expect("room again");
+        let short = tasks.create(&hub(), None, LEGACY, Some(0)).expect("room");
+        let third = tasks
+            .create(&hub(), None, LEGACY, None)
+            .expect("room again");
         assert!(short.is_terminal(), "its work is cancelled");
         assert!(tasks.find(&short.id, None, false).is_err());
-        let error = tasks.create(None, LEGACY, None).expect_err("full");
+        let error = tasks.create(&hub(), None, LEGACY, None).expect_err("full");
         assert!(error.message.contains("max_tasks"), "{error}");
         tasks.forget(&third);
-        tasks.create(None, LEGACY, None).expect("room once more");
+        tasks
+            .create(&hub(), None, LEGACY, None)
+            .expect("room once more");
         assert!(tasks.find(&long.id, None, false).is_ok());
     }
 
@@ -253,7 +288,7 @@ mod tests {
         let tasks = tasks(1000);
         for number in 0..230 {
             let owner = if number % 2 == 0 { "a" } else { "b" };
-            let task = tasks.create(Some(owner.into()), LEGACY, None);
+            let task = tasks.create(&hub(), Some(owner.into()), LEGACY, None);
             task.expect("room");
         }
         let mut cursor = None;

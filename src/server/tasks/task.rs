@@ -5,9 +5,11 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Instant, SystemTime};
 
 use super::super::context::Context;
+use super::super::hub::Hub;
 use super::super::question_rules::{Asked, check_answer};
 use super::super::questions::{Gained, run_again};
 use super::stage::{Outcome, Stage};
@@ -34,6 +36,9 @@ pub(in crate::server) struct Task {
     pub(super) until: Instant,
     pub(super) ttl_ms: u64,
     pub(super) poll_interval_ms: u64,
+    /// Who may be told of it, and whether somebody wants to be.
+    pub(super) hub: Arc<Hub>,
+    pub(super) is_followed: AtomicBool,
     pub(super) state: Mutex<State>,
 }
 
@@ -223,6 +228,7 @@ impl Task {
             work.cancel("the task is over");
         }
         drop(asking);
+        self.tell();
         Some(waiters)
     }
 
@@ -296,14 +302,21 @@ impl Task {
 
     /// It needs input of the client.
     pub(in crate::server) fn needs_input(&self) {
-        self.state.lock().step(Stage::InputRequired);
+        let stepped = self.state.lock().step(Stage::InputRequired);
+        if stepped {
+            self.tell();
+        }
     }
 
     /// It has what it needed.
     pub(in crate::server) fn goes_on(&self) {
         let mut state = self.state.lock();
         state.held.clear();
-        state.step(Stage::Working);
+        let stepped = state.step(Stage::Working);
+        drop(state);
+        if stepped {
+            self.tell();
+        }
     }
 
     /// Shows questions of the modern era, and keeps the call until they are answered.
@@ -323,6 +336,8 @@ impl Task {
             context,
             answers: Vec::new(),
         });
+        drop(state);
+        self.tell();
     }
 
     /// Takes answers. Those to what is not asked (any more) are ignored; one that is none to its question is refused with all others.
