@@ -354,10 +354,14 @@ impl TaskHandle {
         let in_all = options.in_all();
         let mut answered = HashSet::new();
         let mut poll = self.poll;
+        // How far a task is that was taken up again nobody knows.
+        let mut pauses = self.poll.is_some();
         loop {
             let cancel = options.cancel_token();
             let link = &self.client.0.link;
-            link.pause(interval(poll, in_all, started), &cancel);
+            if std::mem::replace(&mut pauses, true) {
+                link.pause(interval(poll, in_all, started), &cancel);
+            }
             if cancel.is_triggered() {
                 let text = format!("waiting for {} was cancelled", self.named());
                 return Err(Error::new(ErrorKind::Cancelled, text).sent(true));

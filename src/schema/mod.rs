@@ -21,6 +21,7 @@ mod object;
 mod macros;
 
 mod annotations;
+mod app;
 mod base64;
 mod capabilities;
 mod completion;
@@ -59,6 +60,7 @@ pub(crate) mod url;
 mod version;
 
 pub use annotations::{Annotations, Role};
+pub use app::{APP_MIME_TYPE, APPS_EXTENSION};
 pub use capabilities::{
     ClientCapabilities, ElicitationCapability, ElicitationMode, PromptsCapability,
     ResourcesCapability, RootsCapability, SamplingCapability, ServerCapabilities, TasksCapability,

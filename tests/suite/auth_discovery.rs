@@ -173,7 +173,7 @@ fn without_pkce_nobody_is_asked_to_log_in() {
     }
 }
 
-// M-AUTH-B-61, M-ASEC-B-06, M-ASEC-C-07, M-SEC-C-09, M-SEC-C-21, M-SEC-C-22, L-SEC-C-08, M-SEC-C-24, M-SEC-C-25, M-SEC-C-30, L-AUTH-B-65, E-EMA-B-12, E-WIF-C-13
+// M-AUTH-B-61, M-ASEC-B-06, M-ASEC-C-07, M-SEC-C-09, M-SEC-C-21, M-SEC-C-22, L-SEC-C-08, M-SEC-C-24, M-SEC-C-25, M-SEC-C-30, L-SEC-C-05, L-AUTH-B-65, E-EMA-B-12, E-WIF-C-13
 #[test]
 fn endpoints_are_https_or_on_this_machine() {
     for bad in [
@@ -205,7 +205,7 @@ fn endpoints_are_https_or_on_this_machine() {
     }
 }
 
-// M-SEC-C-08, M-SEC-C-10, L-SEC-C-04
+// M-SEC-C-08, M-SEC-C-10, L-SEC-C-04, L-SEC-C-05
 #[test]
 fn a_server_opens_no_doors_into_private_networks() {
     for inside in [
@@ -264,7 +264,7 @@ fn a_name_is_no_way_round() {
     );
 }
 
-// M-SEC-C-11
+// M-SEC-C-11, L-SEC-C-05
 #[test]
 fn redirects_are_not_followed() {
     let target = Stub::start(|_, out| out.json(&json!({})));

@@ -3,8 +3,8 @@
 use mcplink::client::Client;
 use mcplink::protocol::CallOptions;
 use mcplink::schema::{
-    JsonObject, ProtocolVersion, Resource, ResourceContents, ResourceTemplate,
-    TextResourceContents, Tool,
+    APP_MIME_TYPE, APPS_EXTENSION, JsonObject, ProtocolVersion, Resource, ResourceContents,
+    ResourceTemplate, TextResourceContents, Tool,
 };
 use mcplink::server::{Context, HandlerError, ResourceRead, Server, ToolError};
 use mcplink::transport::memory;
@@ -115,8 +115,8 @@ fn an_extension_without_a_valid_id_is_not_declared() {
 }
 
 /// The extension of tools that have a page to show (MCP Apps).
-const APPS: &str = "io.modelcontextprotocol/ui";
-const PAGE: &str = "text/html;profile=mcp-app";
+const APPS: &str = APPS_EXTENSION;
+const PAGE: &str = APP_MIME_TYPE;
 
 fn object(value: &Value) -> JsonObject {
     value.as_object().unwrap().clone()
@@ -160,7 +160,7 @@ fn server_with_a_page() -> Server {
 }
 
 // E-APP-C-01, E-APP-S-02, E-APP-S-03, E-APP-S-04, E-APP-S-05, E-APP-S-06, E-APP-S-07, E-APP-S-08, E-APP-S-10, E-APP-C-11, E-APP-B-12, E-APP-B-16,
-// E-APP-B-25, E-APP-B-26
+// E-APP-B-25, E-APP-B-26, E-EXT-B-11
 #[test]
 fn what_apps_consist_of_goes_through_as_it_is() {
     for revision in [ProtocolVersion::V2025_11_25, ProtocolVersion::LATEST] {
@@ -185,9 +185,8 @@ fn what_apps_consist_of_goes_through_as_it_is() {
             assert_eq!(call(&other, "chart").unwrap(), "three bars: 1, 2, 3");
         }
         let tools = host.list_tools().unwrap();
-        let ui = &tools[0].meta.as_ref().unwrap()["ui"];
-        assert_eq!(ui["visibility"], json!(["app", "model"]));
-        let place = ui["resourceUri"].as_str().unwrap();
+        assert!(tools[0].is_for_model() && tools[0].is_for_app());
+        let place = tools[0].app_uri().unwrap();
         let listed = host.list_resources().unwrap();
         assert_eq!(
             (&*listed[0].uri, listed[0].mime_type.as_deref()),

@@ -324,7 +324,7 @@ fn a_task_that_fails_or_outlives_its_time_is_an_error() {
     assert_eq!(kind, ErrorKind::Peer);
     assert!(text.contains("not today"), "{text}");
     // E-TASK-C-64
-    let (kind, text) = ends(task("working", json!({"ttlMs": 1})));
+    let (kind, text) = ends(task("working", json!({"ttlMs": 0})));
     assert_eq!(kind, ErrorKind::Timeout);
     assert!(text.contains("keeps it for"), "{text}");
     assert_eq!(ends(task("completed", json!({}))).0, ErrorKind::Protocol);

@@ -850,7 +850,7 @@ fn a_server_keeps_so_many_tasks_and_so_long() {
     );
 }
 
-// L-TASK-B-09, E-TASK-S-54: texts of at least 128 random bits, none like another.
+// L-TASK-B-09, E-TASK-S-54, M-SEC-S-15: texts of at least 128 random bits, none like another.
 #[test]
 fn ids_of_tasks_can_not_be_guessed() {
     let (server, _gate) = server();
