@@ -70,23 +70,29 @@ impl Mirrors {
                 }
             };
             let name = format!("{PARAM_PREFIX}{}", parameter.field);
-            fields.push((Cow::Owned(name), field::encode(&text).into_owned()));
+            fields.push((Cow::Owned(name), owned(&text)));
         }
         Ok(())
     }
 }
 
+/// Any text as the value of a field.
+fn owned(text: &str) -> Cow<'static, str> {
+    Cow::Owned(field::encode(text).into_owned())
+}
+
 /// The fields that every request of the modern era has.
 pub(super) fn standard(revision: ProtocolVersion, method: &str) -> Vec<Field> {
+    let method = match method {
+        method::TOOLS_CALL => Cow::Borrowed(method::TOOLS_CALL),
+        other => owned(other),
+    };
     vec![
         (
             Cow::Borrowed("mcp-protocol-version"),
-            revision.as_str().to_owned(),
+            Cow::Borrowed(revision.as_str()),
         ),
-        (
-            Cow::Borrowed("mcp-method"),
-            field::encode(method).into_owned(),
-        ),
+        (Cow::Borrowed("mcp-method"), method),
     ]
 }
 
@@ -128,7 +134,7 @@ impl Generation {
                 _ => named.task_id,
             };
             if let Some(name) = &name {
-                fields.push((Cow::Borrowed("mcp-name"), field::encode(name).into_owned()));
+                fields.push((Cow::Borrowed("mcp-name"), owned(name)));
                 if is_tool {
                     self.mirrors.write(name, arguments, &mut fields)?;
                 }

@@ -14,7 +14,7 @@ use super::{Control, Halves, Received, Receiver, Sender, SessionMessage, lock};
 use crate::error::{Error, ErrorKind, Result};
 
 /// A header field.
-pub(crate) type Field = (Cow<'static, str>, String);
+pub(crate) type Field = (Cow<'static, str>, Cow<'static, str>);
 
 /// How a message relates to the state that a peer may keep between messages.
 #[derive(Clone, Debug, Default)]

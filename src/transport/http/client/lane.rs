@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use ureq::config::Config;
-use ureq::http::{HeaderValue, Method, Request, Response, Uri, header};
+use ureq::http::{Method, Request, Response, Uri};
 #[cfg(feature = "tls")]
 use ureq::tls::TlsConfig;
 use ureq::unversioned::transport::ShutdownHandle;
@@ -141,21 +141,14 @@ impl Lanes {
     pub(super) fn run(
         &self,
         lane: &mut Lane,
-        request: Request<&[u8]>,
+        request: Request<()>,
+        text: &[u8],
         deadline: Option<Instant>,
     ) -> Result<Response<()>, Failed> {
-        let (mut head, text) = request.into_parts();
-        let is_post = head.method == Method::POST;
-        if is_post {
-            let len = HeaderValue::from(text.len());
-            head.headers.insert(header::CONTENT_LENGTH, len);
-        }
+        let is_post = request.method() == Method::POST;
         let mut has_sent = false;
-        let connected = self.connect(lane, &head.uri, deadline);
-        let done = connected.and_then(|()| {
-            let request = Request::from_parts(head, ());
-            lane.line.ask(request, text, &mut has_sent)
-        });
+        let connected = self.connect(lane, request.uri(), deadline);
+        let done = connected.and_then(|()| lane.line.ask(request, text, &mut has_sent));
         done.map_err(|error| Failed {
             sent: match is_post {
                 // Without its body a request is none.

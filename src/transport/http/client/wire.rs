@@ -1,5 +1,6 @@
 //! What is sent with which header fields, and what the answer means.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io::Read as _;
 use std::ops::ControlFlow;
@@ -45,18 +46,22 @@ fn ends_within(most: usize, lane: &mut Lane) -> bool {
     false
 }
 
-fn add_field(fields: &mut HeaderMap, name: &str, value: &str) -> Result<()> {
-    let refuse = |error: &dyn fmt::Display| {
-        let text = format!("a header field of the request can't be sent: {error}");
-        Error::new(ErrorKind::Invalid, text)
-    };
+fn refused(error: impl fmt::Display) -> Error {
+    let text = format!("a header field of the request can't be sent: {error}");
+    Error::new(ErrorKind::Invalid, text)
+}
+
+fn value_of(text: &str) -> Result<HeaderValue> {
+    HeaderValue::from_str(text).map_err(refused)
+}
+
+fn add_field(fields: &mut HeaderMap, name: &str, value: HeaderValue) -> Result<()> {
     // What every request has need not be read each time.
     let known = [&VERSION, &METHOD, &NAME];
     let name = match known.into_iter().find(|known| *known == name) {
         Some(known) => known.clone(),
-        None => HeaderName::from_bytes(name.as_bytes()).map_err(|error| refuse(&error))?,
+        None => HeaderName::from_bytes(name.as_bytes()).map_err(refused)?,
     };
-    let value = HeaderValue::from_str(value).map_err(|error| refuse(&error))?;
     fields.append(name, value);
     Ok(())
 }
@@ -157,7 +162,7 @@ impl Wire {
             if !ticket.engage(lane.brake()) {
                 return Err(self.nobody_waits());
             }
-            let response = self.lanes.run(&mut lane, request, deadline);
+            let response = self.lanes.run(&mut lane, request, ask.body, deadline);
             let response = response.map_err(|failed| self.failure(failed, ticket, watched))?;
             let status = response.status();
             if status.is_success() {
@@ -196,17 +201,12 @@ impl Wire {
         }
     }
 
-    fn request<'a>(
-        &self,
-        ask: &Ask<'a>,
-        uri: &Uri,
-        credentials: &Credentials,
-    ) -> Result<Request<&'a [u8]>> {
+    fn request(&self, ask: &Ask<'_>, uri: &Uri, credentials: &Credentials) -> Result<Request<()>> {
         let accept = match ask.method {
             Method::GET => "text/event-stream",
             _ => "application/json, text/event-stream",
         };
-        let mut request = Request::new(ask.body);
+        let mut request = Request::new(());
         *request.method_mut() = ask.method.clone();
         *request.uri_mut() = uri.clone();
         let fields = request.headers_mut();
@@ -234,12 +234,20 @@ impl Wire {
             }
             Manner::Stateless(own) => {
                 for (name, value) in own {
+                    let value = match value {
+                        // One of the library's own texts.
+                        Cow::Borrowed(text) => HeaderValue::from_static(text),
+                        Cow::Owned(text) => value_of(text)?,
+                    };
                     add_field(fields, name, value)?;
                 }
             }
         }
         if let Some(id) = ask.last_event_id {
-            add_field(fields, "last-event-id", id)?;
+            add_field(fields, "last-event-id", value_of(id)?)?;
+        }
+        if ask.method == Method::POST {
+            fields.insert(header::CONTENT_LENGTH, HeaderValue::from(ask.body.len()));
         }
         Ok(request)
     }
