@@ -16,6 +16,9 @@ use crate::error::{ErrorCode, Excerpt, RpcError};
 /// The most messages of a batch. Two bytes are enough for a member, and it, what is wrong with it and the answer take a hundred times that.
 const MAX_BATCH: usize = 1024;
 
+/// Nobody needs a longer id. It is kept in several places for as long as its request, and comes back in each message about it.
+const MAX_ID_BYTES: usize = 1024;
+
 /// A message that keeps its text, so that bodies can be read later, or passed on, without a copy.
 #[derive(Debug)]
 #[expect(
@@ -238,6 +241,10 @@ impl Message {
         let written = |place: &Option<Range<usize>>| place.clone().map(|place| &text[place]);
         let id = match written(&envelope.id).map(|raw| (raw, RequestId::from_json(raw))) {
             None => None,
+            Some((raw, _)) if raw.len() > MAX_ID_BYTES => {
+                let text = format!("id has {} bytes, more than {MAX_ID_BYTES}", raw.len());
+                return Err(refuse(text, None));
+            }
             Some((_, Some(id))) => Some(id),
             Some(("null", None)) if envelope.error.is_some() => None,
             Some((raw, None)) => {
@@ -425,6 +432,11 @@ impl Request {
     /// The members of `params`.
     pub(crate) fn members(&self) -> Members<'_> {
         self.call.members()
+    }
+
+    /// How long its text is.
+    pub(crate) fn text_len(&self) -> usize {
+        self.call.text.len()
     }
 
     /// The memory of its text.

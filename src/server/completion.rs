@@ -290,7 +290,10 @@ impl Link {
         };
         let (reference, argument) = (params.reference, params.argument);
         let handler = self.server.completers.find(&reference, &argument.name);
-        let context = Context::new(self, request, responder, terms, params.meta.map(Arc::new));
+        let meta = params.meta.map(Arc::new);
+        let Some(context) = Context::new(self, request, responder, terms, meta) else {
+            return;
+        };
         let Some(handler) = handler else {
             // It fails when nobody waits any more, and then there is nothing left to do.
             _ = give(context, Ok(Completion::default()));

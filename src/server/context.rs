@@ -12,6 +12,7 @@ use super::conversation::Terms;
 use super::dispatch::Link;
 use super::failure::{Failure, HandlerError, for_revision};
 use super::guard::Outgoing;
+use super::held::{EACH_CALL, Hold, is_large, weight_of};
 use super::once::Turns;
 use super::progress::{Budget, Pace};
 use super::questions::Waiting;
@@ -54,17 +55,30 @@ struct Call {
     asker: Option<Asker>,
     /// The task that the call has become.
     task: Option<Arc<Task>>,
+    /// What it counts for, if it is large or has to wait.
+    hold: Option<Hold>,
 }
 
 impl Context {
+    /// `None` when there is no room for a request so large, which is answered then.
     pub(super) fn new(
         link: Arc<Link>,
         request: Request,
         responder: Responder,
         terms: Arc<Terms>,
         meta: Option<Arc<RequestMetaObject>>,
-    ) -> Self {
-        Self(Box::new(Call {
+    ) -> Option<Self> {
+        let mut hold = None;
+        if is_large(&request) {
+            let max = link.server.max_held();
+            hold = link.server.held.take(weight_of(&request), max);
+            if hold.is_none() {
+                // It fails when nobody waits any more, and then there is nothing left to do.
+                _ = responder.refuse(&no_room(max));
+                return None;
+            }
+        }
+        Some(Self(Box::new(Call {
             request,
             responder,
             terms,
@@ -76,7 +90,30 @@ impl Context {
             turns: Turns::default(),
             asker: None,
             task: None,
-        }))
+            hold,
+        })))
+    }
+
+    /// Counts the call as one that no thread works on. Fails when there is no room for it.
+    pub(super) fn hold(&mut self) -> Result<(), RpcError> {
+        if self.0.hold.is_some() {
+            return Ok(());
+        }
+        let (server, weight) = (self.server(), weight_of(self.request()));
+        let max = server.max_held();
+        let hold = server.held.take(EACH_CALL + weight, max);
+        self.0.hold = Some(hold.ok_or_else(|| no_room(max))?);
+        Ok(())
+    }
+
+    /// Counts so much more for a call that is [held](Self::hold).
+    pub(super) fn hold_more(&mut self, bytes: usize) -> Result<(), RpcError> {
+        let max = self.server().max_held();
+        let hold = self.0.hold.as_mut();
+        if hold.is_none_or(|hold| hold.grow(bytes, max)) {
+            return Ok(());
+        }
+        Err(no_room(max))
     }
 
     /// Lets the handler ask, and gives it the answers of earlier rounds.
@@ -495,6 +532,17 @@ impl fmt::Debug for Context {
             .field("terms", &self.0.terms)
             .finish_non_exhaustive()
     }
+}
+
+/// There is no room for what a call has to keep.
+fn no_room(max: usize) -> RpcError {
+    let text = format!(
+        "busy: large requests and calls that wait hold as much memory as they may ({max} bytes: max_workers times max_message_bytes, or 16 MiB); \
+         try again later"
+    );
+    let error = RpcError::new(ErrorCode::INTERNAL_ERROR, text);
+    let data = json!({ "busy": true, "maxHeldBytes": max });
+    error.clone().with_data(&data).unwrap_or(error)
 }
 
 /// What a client is told that did not declare an extension.

@@ -491,7 +491,9 @@ impl Link {
                 } = found;
                 let text = arguments.as_ref().map_or("{}", |part| part.text(&request));
                 let fit = entry.handler.check_arguments(text);
-                let context = Context::new(self, request, responder, terms, meta);
+                let Some(context) = Context::new(self, request, responder, terms, meta) else {
+                    return;
+                };
                 if let Err(error) = fit {
                     let fail = move |context| {
                         ToolCall::new(context, Promise::Nothing).fail_arguments(&error);

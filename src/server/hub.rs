@@ -29,6 +29,7 @@ use super::conversation::Terms;
 use super::dispatch::{Link, link_for, link_of, read, send};
 use super::failure::{Failure, HandlerError};
 use super::guard::Primitive;
+use super::held::{Hold, LEAST};
 use super::paging::List;
 use super::resources::check_uri;
 use super::tasks::{TaskText, need_tasks};
@@ -131,10 +132,10 @@ impl Wanted {
         self.uris.get_or_insert_default().insert(uri);
     }
 
-    fn remove(&mut self, uri: &str) {
-        if let Some(uris) = &mut self.uris {
-            uris.remove(uri);
-        }
+    /// Whether it was there.
+    fn remove(&mut self, uri: &str) -> bool {
+        let uris = self.uris.as_mut();
+        uris.is_some_and(|uris| uris.remove(uri))
     }
 
     fn of(filter: &SubscriptionFilter) -> Self {
@@ -159,6 +160,12 @@ impl Wanted {
 fn weight_of(name: &str) -> usize {
     1 + name.len() / 1024
 }
+
+/// What the set of the resources takes for each, beside its address.
+const EACH_RESOURCE: usize = 128;
+
+/// How many bytes that is at most of all legacy clients together: what so many of them may take that use up `max_subscriptions`.
+const FULL_CLIENTS: usize = 256;
 
 /// All connections on which somebody can be told.
 #[derive(Default)]
@@ -205,6 +212,8 @@ struct State {
     /// The legacy client is initialized.
     initialized: bool,
     legacy: Wanted,
+    /// What it counts for among those of all clients.
+    legacy_hold: Option<Hold>,
     legacy_backlog: Option<Arc<()>>,
     streams: Vec<Stream>,
     /// Takes out the streams that clients have cancelled; made with the first stream, for all of them.
@@ -522,13 +531,15 @@ impl Link {
         }
         let max = responder.core().limits().max_subscriptions;
         let mut state = self.audience.0.lock();
-        let is_named = state.legacy.names(&params.uri);
-        if is_named || state.weight() + weight_of(&params.uri) <= max {
-            state.legacy.add(params.uri);
-            Ok(EmptyResult::default())
-        } else {
-            Err(too_many(max))
+        if state.legacy.names(&params.uri) {
+            return Ok(EmptyResult::default());
         }
+        if state.gone || state.weight() + weight_of(&params.uri) > max {
+            return Err(too_many(max));
+        }
+        self.hold_subscription(&mut state, &params.uri)?;
+        state.legacy.add(params.uri);
+        Ok(EmptyResult::default())
     }
 
     pub(super) fn unsubscribe(
@@ -537,8 +548,36 @@ impl Link {
         responder: &Responder,
     ) -> Result<EmptyResult, RpcError> {
         let (params, _) = self.subscription(request, responder)?;
-        self.audience.0.lock().legacy.remove(&params.uri);
+        let mut state = self.audience.0.lock();
+        if state.legacy.remove(&params.uri)
+            && let Some(hold) = &mut state.legacy_hold
+        {
+            hold.shrink(EACH_RESOURCE + params.uri.len());
+        }
         Ok(EmptyResult::default())
+    }
+
+    /// Counts a resource among those that all legacy clients have subscribed to.
+    fn hold_subscription(&self, state: &mut State, uri: &str) -> Result<(), RpcError> {
+        let server = &self.server;
+        let full = FULL_CLIENTS.saturating_mul(server.limits.max_subscriptions);
+        let max = full.saturating_mul(1024).max(LEAST);
+        let bytes = EACH_RESOURCE + uri.len();
+        let has_room = match &mut state.legacy_hold {
+            Some(hold) => hold.grow(bytes, max),
+            none => {
+                *none = server.subscribed.take(bytes, max);
+                none.is_some()
+            }
+        };
+        if has_room {
+            return Ok(());
+        }
+        let text = format!(
+            "busy: all clients together have subscribed to as many resources as they may ({max} bytes: {FULL_CLIENTS} KiB times \
+             max_subscriptions, or 16 MiB); unsubscribe from some, or try again later"
+        );
+        Err(RpcError::new(ErrorCode::INTERNAL_ERROR, text))
     }
 
     /// The params of `resources/subscribe` and `resources/unsubscribe`.

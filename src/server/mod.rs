@@ -24,6 +24,7 @@ mod events;
 mod failure;
 mod folder;
 mod guard;
+mod held;
 #[cfg(feature = "http-server")]
 pub mod http;
 mod hub;
@@ -72,6 +73,7 @@ pub use self::failure::HandlerError;
 pub use self::folder::Folder;
 use self::guard::Guards;
 pub use self::guard::{Access, Guard, Outgoing, Primitive};
+use self::held::Room;
 use self::hub::{Event, Hub};
 pub use self::output::{Json, ToolError, ToolOutput};
 use self::pages::Pages;
@@ -122,6 +124,12 @@ struct Inner {
     logging: bool,
     resource_updates: bool,
     hub: Arc<Hub>,
+    /// What calls hold, of all connections together.
+    held: Room,
+    /// The same for the results of tasks.
+    results: Room,
+    /// The same for the addresses that legacy clients have subscribed to.
+    subscribed: Room,
     page_size: Option<NonZeroUsize>,
     hints: HashMap<List, CacheHint>,
     /// What the host handles itself.

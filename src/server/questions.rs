@@ -12,7 +12,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use super::asking::{fail, give_up};
 use super::context::Context;
 use super::question_rules::{Asked, check_answer};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, RpcError};
 use crate::jsonrpc::RawResult;
 use crate::protocol::{LogLevel, OnTrigger};
 use crate::schema::json::from_bytes;
@@ -45,6 +45,9 @@ pub(super) fn send(mut context: Context, asked: InputRequests) -> Result<()> {
         let text = format!("busy: {max} calls wait for answers already (max_questions)");
         return fail(context, &text);
     };
+    if let Err(error) = context.hold() {
+        return fail(context, &error.message);
+    }
     let prepared = asked.values().map(|question| prepare(question, revision));
     let prepared = match prepared.collect::<Result<Vec<_>>>() {
         Ok(prepared) => prepared,
@@ -119,6 +122,11 @@ impl Gathering {
         let Some(gathered) = state.as_mut() else {
             return;
         };
+        let answer = answer.and_then(|response| {
+            let kept = gathered.context.hold_more(response.as_str().len());
+            let no_room = |error: RpcError| Error::new(ErrorKind::Limit, error.message).sent(true);
+            kept.map(|()| response).map_err(no_room)
+        });
         gathered.answers.push((key, question, answer));
         gathered.left -= 1;
         let complete = if gathered.left == 0 {

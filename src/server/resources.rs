@@ -321,7 +321,10 @@ impl Link {
                 return send::<()>(Err(error), responder);
             }
         };
-        let context = Context::new(self, request, responder, terms, params.meta.map(Arc::new));
+        let meta = params.meta.map(Arc::new);
+        let Some(context) = Context::new(self, request, responder, terms, meta) else {
+            return;
+        };
         let asker = Asker {
             target: Part::Written(params.uri.into()),
             arguments: None,

@@ -236,6 +236,11 @@ pub struct Limits {
     /// What is kept of a message as JSON trees, `_meta` and members that its type doesn't name, may take up to 64 MiB and four times its
     /// length of memory. Beyond that it can't be read: a request gets *invalid params*, and a call fails with
     /// [`ErrorKind::Protocol`](crate::ErrorKind::Protocol). Arguments, structured results and all that is given raw are no such trees.
+    ///
+    /// Calls that a server keeps take so much for each of [`max_workers`](Self::max_workers) together, of all its connections, or 16 MiB if that is
+    /// more: those whose messages are longer than 64 KiB, or have more than 4 KiB of `_meta`, from when they come, others while they wait for
+    /// answers of the client or run as tasks. `_meta` counts as the trees that it may be. The results of tasks, those of more than 64 KiB, may take
+    /// so much once more. The next one fails with a "busy" error.
     pub max_message_bytes: usize,
     /// How deep arrays and objects may be nested in a message. Defaults to 128. A deeper message is answered with an error.
     pub max_depth: usize,
@@ -257,7 +262,8 @@ pub struct Limits {
     /// counted.
     pub max_notifications: usize,
     /// How many streams of change notifications and resources subscribed to one client may have, each counted as one, and a resource once
-    /// more for each KiB of its address. They do not count as requests in hand. Defaults to 1 024. The next one is refused.
+    /// more for each KiB of its address. They do not count as requests in hand. Defaults to 1 024. The next one is refused. So is one when
+    /// those of all legacy clients of a server have so many times 256 KiB of addresses, with 128 bytes more for each, or 16 MiB if that is more.
     pub max_subscriptions: usize,
     /// How many change notifications may wait for one subscriber that does not read. Defaults to 1 024. The next one ends the
     /// subscription, or a legacy client's connection: it would never learn what it missed.

@@ -73,6 +73,7 @@ mod forms;
     allow(dead_code, reason = "only some of it is used")
 )]
 mod front;
+mod held;
 #[cfg(feature = "http-client")]
 mod http_client_authorizer;
 #[cfg(feature = "http-client")]

@@ -7,6 +7,8 @@ use std::time::Instant;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::super::dispatch::link_of;
+use super::super::held::{Hold, LARGE};
 use super::stage::Outcome;
 use super::task::Task;
 use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
@@ -25,6 +27,30 @@ impl Task {
     pub(in crate::server) fn outlet(self: &Arc<Self>, peer: Peer) -> Arc<dyn Outlet> {
         let task = Arc::clone(self);
         Arc::new(TaskOutlet { task, peer })
+    }
+}
+
+impl TaskOutlet {
+    /// What a response says, and the room that it takes; that there is none if it is large and there is none.
+    fn keep(&self, response: &[u8]) -> (Outcome, Option<Hold>) {
+        // There are no more small ones than there may be tasks.
+        if response.len() <= LARGE {
+            return (outcome_of(response), None);
+        }
+        let server = &link_of(&self.peer).server;
+        let max = server.max_held();
+        match server.results.take(response.len(), max) {
+            Some(hold) => (outcome_of(response), Some(hold)),
+            None => {
+                let text = format!(
+                    "the result has {} bytes, and the results of tasks take as much memory as they may ({max} bytes: max_workers times \
+                     max_message_bytes, or 16 MiB); call again later",
+                    response.len()
+                );
+                let error = RpcError::new(ErrorCode::INTERNAL_ERROR, text);
+                (Outcome::Error(error), None)
+            }
+        }
     }
 }
 
@@ -48,7 +74,9 @@ impl Outlet for TaskOutlet {
     }
 
     fn respond(&self, text: Vec<u8>, _: Option<ErrorCode>, _: Option<Instant>) -> Result<()> {
-        if self.task.conclude(&outcome_of(&text)) {
+        let (outcome, hold) = self.keep(&text);
+        drop(text);
+        if self.task.conclude(&outcome, hold) {
             Ok(())
         } else {
             Err(Error::new(ErrorKind::Closed, "the task is over"))

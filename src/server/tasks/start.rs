@@ -89,6 +89,11 @@ pub(super) fn decide(
 fn detach(mut context: Context, ttl_ms: Option<u64>) -> Option<Context> {
     let server = Arc::clone(context.server());
     let tasks = server.tasks.as_ref()?;
+    if let Err(error) = context.hold() {
+        // It fails when nobody waits any more, and then there is nothing left to do.
+        _ = context.refuse(error);
+        return None;
+    }
     let principal = context.principal().map(Arc::from);
     let task = match tasks.create(&server.hub, principal, context.terms().revision, ttl_ms) {
         Ok(task) => task,

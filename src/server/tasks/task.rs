@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Instant, SystemTime};
 
 use super::super::context::Context;
+use super::super::held::Hold;
 use super::super::hub::Hub;
 use super::super::question_rules::{Asked, check_answer};
 use super::super::questions::{Gained, run_again};
@@ -57,6 +58,8 @@ pub(super) struct State {
     held: Vec<Vec<u8>>,
     /// Requests for the result.
     waiters: Vec<Waiter>,
+    /// What the result counts for, if it is large.
+    hold: Option<Hold>,
 }
 
 struct Gathered {
@@ -86,6 +89,7 @@ impl State {
             used: HashSet::new(),
             held: Vec::new(),
             waiters: Vec::new(),
+            hold: None,
         }
     }
 
@@ -193,7 +197,7 @@ impl Task {
 
     /// Ends the task, unless it has ended, from any thread: who waits for its result is told by another one.
     pub(super) fn end(&self, outcome: Outcome) -> bool {
-        let Some(waiters) = self.finish(&outcome) else {
+        let Some(waiters) = self.finish(&outcome, None) else {
             return false;
         };
         for Waiter { responder, .. } in waiters {
@@ -204,8 +208,8 @@ impl Task {
     }
 
     /// The same on the thread that has done the work, which may wait for a client that does not read.
-    pub(super) fn conclude(&self, outcome: &Outcome) -> bool {
-        let Some(waiters) = self.finish(outcome) else {
+    pub(super) fn conclude(&self, outcome: &Outcome, hold: Option<Hold>) -> bool {
+        let Some(waiters) = self.finish(outcome, hold) else {
             return false;
         };
         for waiter in waiters {
@@ -214,11 +218,12 @@ impl Task {
         true
     }
 
-    fn finish(&self, outcome: &Outcome) -> Option<Vec<Waiter>> {
+    fn finish(&self, outcome: &Outcome, hold: Option<Hold>) -> Option<Vec<Waiter>> {
         let mut state = self.state.lock();
         if !state.step(Stage::Ended(outcome.clone())) {
             return None;
         }
+        state.hold = hold;
         let waiters = std::mem::take(&mut state.waiters);
         let (work, asking) = (state.work.take(), state.asking.take());
         state.outstanding.clear();
@@ -356,6 +361,14 @@ impl Task {
                     Excerpt(key)
                 ))
             })?;
+        }
+        let outstanding = &state.outstanding;
+        let taken = responses
+            .iter()
+            .filter(|(key, _)| outstanding.contains_key(*key));
+        let bytes = taken.map(|(_, response)| response.as_str().len()).sum();
+        if let Some(asking) = &mut state.asking {
+            asking.context.hold_more(bytes)?;
         }
         for (shown, response) in responses {
             if let Some(Question { key, question }) = state.outstanding.remove(&shown)

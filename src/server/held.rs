@@ -1,0 +1,126 @@
+//! Memory that clients have a server hold for longer than a thread works on it, counted over all connections.
+//!
+//! How many calls, tasks and subscriptions one client may have is bounded by their number. What each of them keeps may be as long as a
+//! message, and there may be many clients: so it is counted in bytes too.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::Inner;
+use crate::jsonrpc::Request;
+
+/// So much may be held in any case, whatever the limits are.
+pub(super) const LEAST: usize = 16 << 20;
+
+/// What a call takes beside its request while it waits.
+pub(super) const EACH_CALL: usize = 4 << 10;
+
+/// A request with a longer text, or with a longer `_meta`, counts from the moment that it is taken in hand; others when they have to wait.
+pub(super) const LARGE: usize = 64 << 10;
+const LARGE_META: usize = 4 << 10;
+
+/// What is kept of a `_meta` may take so much more than its text, up to so much and some times the text of the message.
+const META_TIMES: usize = 100;
+const MOST_OF_META: usize = 64 << 20;
+const META_TIMES_TEXT: usize = 4;
+
+/// Counts what is held.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Room(Arc<AtomicUsize>);
+
+/// What somebody holds, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Hold {
+    room: Room,
+    bytes: usize,
+}
+
+impl Room {
+    /// Takes so much, unless that would be more than `max` with what is taken already. Who comes first is always taken.
+    pub(super) fn take(&self, bytes: usize, max: usize) -> Option<Hold> {
+        let mut hold = Hold {
+            room: self.clone(),
+            bytes: 0,
+        };
+        hold.grow(bytes, max).then_some(hold)
+    }
+}
+
+impl Hold {
+    /// Takes so much more.
+    pub(super) fn grow(&mut self, bytes: usize, max: usize) -> bool {
+        let more = |taken: usize| {
+            let sum = taken.checked_add(bytes)?;
+            (sum <= max || taken == 0).then_some(sum)
+        };
+        let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
+        let taken = self.room.0.fetch_update(set, fetch, more).is_ok();
+        if taken {
+            self.bytes += bytes;
+        }
+        taken
+    }
+
+    /// Gives so much of it back.
+    pub(super) fn shrink(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.bytes);
+        self.bytes -= bytes;
+        self.room.0.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.shrink(self.bytes);
+    }
+}
+
+impl Inner {
+    /// How much calls may hold together, and the results of tasks once more: as much as there may be in messages that are worked on.
+    pub(super) fn max_held(&self) -> usize {
+        let limits = &self.limits;
+        let worked_on = limits.max_workers.saturating_mul(limits.max_message_bytes);
+        worked_on.max(LEAST)
+    }
+}
+
+/// Whether a request counts as soon as it is taken in hand.
+pub(super) fn is_large(request: &Request) -> bool {
+    let len = request.text_len();
+    len > LARGE || (len > LARGE_META && meta_len(request) > LARGE_META)
+}
+
+/// About what a request takes in memory while it is kept.
+pub(super) fn weight_of(request: &Request) -> usize {
+    let len = request.text_len();
+    let most_of_meta = MOST_OF_META.saturating_add(len.saturating_mul(META_TIMES_TEXT));
+    let meta = meta_len(request).saturating_mul(META_TIMES);
+    len + meta.min(most_of_meta)
+}
+
+fn meta_len(request: &Request) -> usize {
+    let mut members = request.members();
+    let meta = members.find(|(key, _)| key == "_meta");
+    meta.map_or(0, |(_, text)| text.len())
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_dropped_is_given_back() {
+        let room = Room::default();
+        let mut first = room.take(60, 100).expect("room");
+        assert!(room.take(41, 100).is_none());
+        let second = room.take(40, 100).expect("room");
+        assert!(!first.grow(1, 100));
+        drop(second);
+        assert!(first.grow(40, 100));
+        assert!(room.take(1, 100).is_none() && room.take(0, 100).is_some());
+        first.shrink(99);
+        assert!(room.take(usize::MAX, usize::MAX).is_none());
+        drop(first);
+        assert!(room.take(1000, 100).is_some());
+    }
+}
