@@ -65,6 +65,9 @@ impl Job {
             } else {
                 told(error)
             };
+            if errand.is_refused.get() {
+                self.site.note_refused(&error);
+            }
             error.context(format_args!("authorization for '{server}' failed"))
         })
     }
@@ -73,6 +76,9 @@ impl Job {
         let locked = self.settings.store.lock(name, waiting)?;
         if self.adopts_others(name)? && self.has_enough() {
             return Ok(());
+        }
+        if let Some(error) = self.site.refused() {
+            return Err(error);
         }
         let held = self.site.state().tokens.clone();
         let (found, demand) = match (&self.need, held.as_deref()) {
@@ -174,7 +180,7 @@ impl Job {
                 Err(refusal.error)
             }
             // With other credentials the refresh token is as good as before, and without them no login comes to an end.
-            Err(Failure::Refused(refusal)) if errand.is_for_the_host(found, &refusal)? => {
+            Err(Failure::Refused(refusal)) if errand.is_for_the_host(&refusal) => {
                 Err(refusal.error)
             }
             Err(Failure::Refused(refusal)) => {

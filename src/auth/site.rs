@@ -25,7 +25,7 @@ use super::fetch::nobody_waits;
 use super::secret::Secret;
 use super::token::Tokens;
 use super::url::Url;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, Span};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::transport::carrier::Ticket;
 use crate::transport::http::Waiting;
@@ -37,7 +37,7 @@ const MAX_VAIN: u32 = 3;
 const MAX_STEP_UPS: u32 = 2;
 /// After so long what was in vain is tried again.
 const FORGIVEN_AFTER: Duration = Duration::from_secs(600);
-/// So long nobody tries again to renew tokens that are still good.
+/// So long nobody tries again to renew tokens that are still good, or shows credentials again that were refused.
 const REST: Duration = Duration::from_secs(10);
 /// So many operations' failures are remembered.
 const MAX_OPERATIONS: usize = 1024;
@@ -66,6 +66,8 @@ pub(super) struct State {
     pub(super) is_refreshed: bool,
     /// The tokens can't be renewed at the moment: their authorization server is left alone until then.
     rests_until: Option<Instant>,
+    /// The credentials of the client were refused: nobody shows them again until then, and this is why there are no tokens.
+    refused: Option<(Instant, Error)>,
     vain: Budget,
     step_ups: HashMap<String, Budget>,
     flow: Option<Arc<Flow>>,
@@ -83,6 +85,7 @@ impl State {
         self.was_loaded = true;
         self.is_refreshed = false;
         self.is_untried = false;
+        self.refused = None;
     }
 
     /// The server knows the tokens with this number; whether these are the ones that are held.
@@ -217,6 +220,7 @@ impl Site {
     pub(super) fn forget(&self) {
         let mut state = self.state();
         state.tokens = None;
+        state.refused = None;
         state.number += 1;
         state.logins += 1;
         state.was_loaded = true;
@@ -243,6 +247,20 @@ impl Site {
     pub(super) fn rests(&self) -> bool {
         let until = self.state().rests_until;
         until.is_some_and(|until| Instant::now() < until)
+    }
+
+    /// The authorization server refused the client's credentials.
+    pub(super) fn note_refused(&self, error: &Error) {
+        self.state().refused = Some((Instant::now() + REST, error.clone()));
+    }
+
+    /// Why the authorization server is left alone at the moment, with the client's credentials.
+    pub(super) fn refused(&self) -> Option<Error> {
+        let (until, error) = self.state().refused.clone()?;
+        let left = until.checked_duration_since(Instant::now())?;
+        let left = Span(left);
+        let text = format!("they are shown there again in {left}, or after OAuth::forget");
+        Some(error.remark(text))
     }
 
     /// Whether a person is being asked, for whatever call.

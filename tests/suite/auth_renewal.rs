@@ -1,5 +1,6 @@
 //! What becomes of a refresh token: kept while it may be good, used by whoever has the newest, and spent only when it is worthless.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 
 use mcplink::ErrorKind;
@@ -9,8 +10,8 @@ use mcplink::auth::{
 use serde_json::{Value, json};
 
 use crate::auth_tokens::{Folder, slow_person};
-use crate::authworld::{World, follow};
-use crate::common::LONG;
+use crate::authworld::{World, follow, refuse};
+use crate::common::{LONG, wait_until};
 use crate::stub::{asker, call};
 
 fn grants(world: &World) -> Vec<String> {
@@ -122,10 +123,108 @@ fn wrong_credentials_of_a_registered_client_cost_no_refresh_token() {
     );
     assert_eq!(world.record().authorizations.len(), 1);
     assert!(kept(&store, &world)["refresh"].is_string());
-    // The server's operator has set it right.
+    // With the right ones the refresh token goes on.
     world.set(|rules| rules.on_token = None);
-    assert_eq!(call(&client, "x").unwrap(), "done");
+    let me = RegisteredClient::new(world.issuer(), "me").secret("right");
+    let builder = world.login().registered(me).store(store);
+    assert_eq!(call(&world.connect(builder).unwrap(), "x").unwrap(), "done");
     assert_eq!(world.record().authorizations.len(), 1);
+}
+
+/// Requests for tokens and for metadata.
+fn asked(world: &World) -> (usize, usize) {
+    (world.record().tokens.len(), world.issuer.seen().len())
+}
+
+#[test]
+fn wrong_credentials_are_shown_once_and_then_not_for_a_while() {
+    let me =
+        |world: &World, secret: &str| RegisteredClient::new(world.issuer(), "me").secret(secret);
+    let person = |world: &World| world.login().registered(me(world, "wrong"));
+    let machine = |world: &World| OAuth::client_credentials(me(world, "wrong"));
+    let builders: [&dyn Fn(&World) -> OAuthBuilder; 2] = [&person, &machine];
+    for builder in builders {
+        let world = World::with(|rules| rules.token = json!({ "expires_in": 0 }));
+        let store = Arc::new(MemoryStore::new());
+        let oauth = builder(&world).store(Arc::clone(&store)).build().unwrap();
+        let client = world.connect_to(&oauth).unwrap();
+        world.set(|rules| {
+            rules.on_token = Some(Arc::new(|_, out| {
+                refuse(out, "invalid_client", "bad secret");
+                true
+            }));
+        });
+        world.revoke_tokens();
+        let (before, _) = asked(&world);
+        call(&client, "x").unwrap_err();
+        let once = asked(&world);
+        assert_eq!(once.0, before + 1, "one refused request");
+        for _ in 0..3 {
+            let error = call(&client, "x").unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Auth, "{error}");
+            assert_eq!(error.oauth_code(), Some("invalid_client"));
+            let said = error.to_string();
+            for part in ["bad secret", "RegisteredClient", "OAuth::forget"] {
+                assert!(said.contains(part), "{said}");
+            }
+        }
+        assert_eq!(asked(&world), once, "and then none");
+        // What is right works at once: other settings here or in another process, and a new beginning.
+        let corrected = world
+            .login()
+            .registered(me(&world, "right"))
+            .store(Arc::clone(&store));
+        world.set(|rules| {
+            rules.on_token = None;
+            rules.token = json!({ "expires_in": 3600 });
+        });
+        assert!(call(&client, "x").is_err(), "it rests");
+        assert_eq!(
+            call(&world.connect(corrected).unwrap(), "x").unwrap(),
+            "done"
+        );
+        assert_eq!(
+            call(&client, "x").unwrap(),
+            "done",
+            "with what the other got"
+        );
+        let before = world.record().tokens.len();
+        world.revoke_all();
+        world.set(|rules| {
+            rules.on_token = Some(Arc::new(|_, out| {
+                refuse(out, "invalid_client", "bad secret");
+                true
+            }));
+        });
+        call(&client, "x").unwrap_err();
+        world.set(|rules| rules.on_token = None);
+        call(&client, "x").unwrap_err();
+        oauth.forget(&world.mcp.url()).unwrap();
+        assert_eq!(call(&client, "x").unwrap(), "done");
+        assert_eq!(world.record().tokens.len(), before + 2);
+    }
+}
+
+// It is tried again by itself, so this takes as long as the rest.
+#[test]
+fn credentials_that_are_set_right_elsewhere_are_tried_again_after_the_rest() {
+    let world = World::start();
+    let me = RegisteredClient::new(world.issuer(), "me").secret("late");
+    let client = world.connect(OAuth::client_credentials(me)).unwrap();
+    world.revoke_tokens();
+    world.set(|rules| {
+        rules.on_token = Some(Arc::new(|_, out| {
+            refuse(out, "invalid_client", "not known yet");
+            true
+        }));
+    });
+    call(&client, "x").unwrap_err();
+    world.set(|rules| rules.on_token = None);
+    let pause = std::time::Duration::from_millis(100);
+    wait_until("it is tried again", || {
+        std::thread::sleep(pause);
+        call(&client, "x").is_ok()
+    });
 }
 
 #[test]
@@ -216,7 +315,7 @@ fn a_refresh_token_that_another_process_has_used_is_not_used_again() {
 /// Keeps nothing from some time on.
 struct Full {
     inner: MemoryStore,
-    is_full: std::sync::atomic::AtomicBool,
+    is_full: AtomicBool,
 }
 
 impl Store for Full {
@@ -225,7 +324,7 @@ impl Store for Full {
     }
 
     fn save(&self, name: &str, content: &Secret) -> mcplink::Result<()> {
-        if self.is_full.load(std::sync::atomic::Ordering::SeqCst) {
+        if self.is_full.load(Ordering::SeqCst) {
             return Err(mcplink::Error::new(ErrorKind::Io, "there is no room"));
         }
         self.inner.save(name, content)
@@ -245,9 +344,7 @@ fn what_could_not_be_kept_is_not_given_up_for_what_was_kept_before() {
     });
     let builder = world.login().store(Arc::clone(&store));
     let client = world.connect(builder).unwrap();
-    store
-        .is_full
-        .store(true, std::sync::atomic::Ordering::SeqCst);
+    store.is_full.store(true, Ordering::SeqCst);
     for _ in 0..3 {
         world.revoke_tokens();
         assert_eq!(call(&client, "x").unwrap(), "done");
