@@ -19,7 +19,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::transport::http::{Authorizer, Credentials, Next, Outgoing, ResponseFields, Waiting};
 
 /// No login takes longer, whatever the setting says.
-const DAY: Duration = Duration::from_secs(86_400);
+pub(super) const DAY: Duration = Duration::from_secs(86_400);
 /// So many servers one value looks after.
 const MAX_SITES: usize = 1024;
 

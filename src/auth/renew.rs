@@ -10,10 +10,11 @@ use super::discovery::Discovered;
 use super::dpop::Dpop;
 use super::errand::{Errand, Settings, Wish};
 use super::metadata::ServerMetadata;
-use super::oauth::name_of;
+use super::oauth::{DAY, name_of};
 use super::site::{Aim, Site};
 use super::token::{Failure, Tokens};
 use crate::error::{Error, ErrorKind, Excerpt, Result, Span};
+use crate::transport::carrier::Ticket;
 use crate::transport::http::Waiting;
 
 /// Why tokens are needed.
@@ -219,6 +220,13 @@ impl Job {
         let tokens = grant
             .obtain(errand, &wish)
             .map_err(|error| found.explain(error))?;
+        // A renewal that is on its way elsewhere would put what it gets in the place of these. They are kept in any case, whoever waits.
+        let turn = Ticket::until(Some(Instant::now() + self.settings.step_timeout.min(DAY)));
+        let turn = Waiting::new(turn, errand.fetcher.waiting().threads().clone());
+        let locked = self.settings.store.lock(name, &turn);
+        if let Err(error) = &locked {
+            errand.log(&format!("tokens are kept out of turn: {error}"));
+        }
         self.keep(errand, name, &tokens);
         self.site.adopt(tokens, false);
         Ok(())

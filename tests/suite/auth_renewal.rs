@@ -5,8 +5,9 @@ use std::sync::{Arc, Barrier, Mutex, mpsc};
 
 use mcplink::ErrorKind;
 use mcplink::auth::{
-    Login, MemoryStore, OAuth, OAuthBuilder, RegisteredClient, Secret, Store, Visitor,
+    FileStore, Login, MemoryStore, OAuth, OAuthBuilder, RegisteredClient, Secret, Store, Visitor,
 };
+use mcplink::transport::http::Waiting;
 use serde_json::{Value, json};
 
 use crate::auth_tokens::{Folder, slow_person};
@@ -438,5 +439,97 @@ fn processes_that_need_a_login_at_once_share_it() {
             });
         }
     });
+    assert_eq!(world.record().authorizations.len(), 2);
+}
+
+/// A folder's store, in which the test sees to it who comes when.
+struct Ordered {
+    inner: FileStore,
+    /// Before something is locked, before it is kept, and behind that.
+    on: Box<dyn Fn(Step, &str) + Send + Sync>,
+}
+
+#[derive(PartialEq)]
+enum Step {
+    Lock,
+    Save,
+    Saved,
+}
+
+impl Store for Ordered {
+    fn load(&self, name: &str) -> mcplink::Result<Option<Secret>> {
+        self.inner.load(name)
+    }
+
+    fn save(&self, name: &str, content: &Secret) -> mcplink::Result<()> {
+        (self.on)(Step::Save, name);
+        self.inner.save(name, content)?;
+        (self.on)(Step::Saved, name);
+        Ok(())
+    }
+
+    fn remove(&self, name: &str) -> mcplink::Result<()> {
+        self.inner.remove(name)
+    }
+
+    fn lock(&self, name: &str, waiting: &Waiting) -> mcplink::Result<Box<dyn Send>> {
+        (self.on)(Step::Lock, name);
+        self.inner.lock(name, waiting)
+    }
+}
+
+#[test]
+fn a_login_is_not_lost_to_a_renewal_in_another_process() {
+    let world = World::with(|rules| {
+        rules.needs.insert("write".to_owned(), "write".to_owned());
+    });
+    let folder = Folder::new("login-and-renewal");
+    let name = format!("tokens {}", world.mcp.url());
+    let was_asked = Arc::new(AtomicBool::new(false));
+    let (come, has_come) = mpsc::channel();
+    let (reach, is_reached) = mpsc::channel();
+    // The one renews, and is about to keep what it got until the other one has kept its own, or waits for its turn.
+    let (flag, own) = (Arc::clone(&was_asked), name.clone());
+    let has_come = Mutex::new(has_come);
+    let renewing = Ordered {
+        inner: folder.store(),
+        on: Box::new(move |step, what| {
+            if step == Step::Save && what == own && flag.load(Ordering::SeqCst) {
+                reach.send(()).unwrap();
+                has_come.lock().unwrap().recv_timeout(LONG).unwrap();
+            }
+        }),
+    };
+    let was_answered = Arc::new(AtomicBool::new(false));
+    let (flag, own) = (Arc::clone(&was_answered), name.clone());
+    let logging_in = Ordered {
+        inner: folder.store(),
+        on: Box::new(move |step, what| {
+            let is_there = matches!(step, Step::Lock | Step::Saved);
+            if is_there && what == own && flag.load(Ordering::SeqCst) {
+                // It may not be waited for any more.
+                _ = come.send(());
+            }
+        }),
+    };
+    let one = world.connect(world.login().store(renewing)).unwrap();
+    let (visitor, is_asked) = slow_person();
+    let other = OAuth::login(visitor).store(logging_in);
+    let other = world.connect(other).unwrap();
+    std::thread::scope(|scope| {
+        let write = scope.spawn(|| call(&other, "write"));
+        let go = is_asked.recv_timeout(LONG).unwrap();
+        was_asked.store(true, Ordering::SeqCst);
+        world.revoke_tokens();
+        let renewed = scope.spawn(|| call(&one, "x"));
+        is_reached.recv_timeout(LONG).unwrap();
+        was_answered.store(true, Ordering::SeqCst);
+        go.send(()).unwrap();
+        assert_eq!(renewed.join().unwrap().unwrap(), "done");
+        assert_eq!(write.join().unwrap().unwrap(), "done");
+    });
+    // The next process may do what the person allowed.
+    let next = world.connect(world.login().store(folder.store())).unwrap();
+    assert_eq!(call(&next, "write").unwrap(), "done");
     assert_eq!(world.record().authorizations.len(), 2);
 }
