@@ -1,6 +1,6 @@
 //! Tokens that expire, are renewed and kept, and calls that wait for them.
 
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
@@ -370,6 +370,35 @@ fn tokens_are_kept_in_files_of_the_owner() {
         FileStore::new(folder.0.clone()).unwrap_err().kind(),
         ErrorKind::Invalid
     );
+}
+
+/// Who has a folder, or a file in it, can put tokens of his own there.
+#[test]
+fn what_belongs_to_another_user_is_not_used() {
+    const NOBODY: Option<u32> = Some(65534);
+    let folder = Folder::new("foreign");
+    let store = folder.store();
+    store.save("one", &Secret::new("kept")).unwrap();
+    let [file] = &folder.files("json")[..] else {
+        panic!("one file");
+    };
+    if chown(file, NOBODY, None).is_err() {
+        // Only root can give files away.
+        return;
+    }
+    let refused = |error: Error| {
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert!(
+            error.to_string().contains("another user (65534)"),
+            "{error}"
+        );
+    };
+    refused(store.load("one").unwrap_err());
+    store.save("one", &Secret::new("mine")).unwrap();
+    assert_eq!(store.load("one").unwrap().unwrap().reveal(), "mine");
+    chown(&folder.0, NOBODY, None).unwrap();
+    refused(FileStore::new(folder.0.clone()).unwrap_err());
+    assert!(folder.files("new").is_empty());
 }
 
 /// A process was killed between writing and renaming.
