@@ -121,9 +121,13 @@ impl OAuth {
             need,
             ends_at,
         };
-        site.run(number, &aim, waiting, ends_at, move |waiting, on_person| {
-            job.run(waiting, on_person)
-        })
+        site.run(
+            number,
+            &aim,
+            waiting,
+            ends_at,
+            move |waiting, turn, on_person| job.run(waiting, turn, on_person),
+        )
     }
 
     fn credentials(

@@ -11,7 +11,7 @@ use super::dpop::Dpop;
 use super::errand::{Errand, Settings, Wish};
 use super::metadata::ServerMetadata;
 use super::oauth::{DAY, name_of};
-use super::site::{Aim, Site};
+use super::site::{Aim, Site, Turn};
 use super::token::{Failure, Tokens};
 use crate::error::{Error, ErrorKind, Excerpt, Result, Span};
 use crate::transport::carrier::Ticket;
@@ -46,7 +46,7 @@ pub(super) struct Job {
 
 impl Job {
     /// Does it, on a thread of its own.
-    pub(super) fn run(self, waiting: Waiting, on_person: &dyn Fn(bool)) -> Result<()> {
+    pub(super) fn run(self, waiting: Waiting, turn: &Turn, on_person: &dyn Fn(bool)) -> Result<()> {
         let name = name_of(&self.site.url);
         let server = self.site.url.shown();
         let errand = Errand::new(
@@ -56,7 +56,7 @@ impl Job {
             self.ends_at,
             on_person,
         );
-        let worked = self.work(&errand, &name, &waiting);
+        let worked = self.work(&errand, &name, &waiting, turn);
         worked.map_err(|error| {
             let is_late = error.kind() == ErrorKind::Cancelled && Instant::now() >= self.ends_at;
             let error = if is_late {
@@ -73,7 +73,7 @@ impl Job {
         })
     }
 
-    fn work(&self, errand: &Errand<'_>, name: &str, waiting: &Waiting) -> Result<()> {
+    fn work(&self, errand: &Errand<'_>, name: &str, waiting: &Waiting, turn: &Turn) -> Result<()> {
         let locked = self.settings.store.lock(name, waiting)?;
         if self.adopts_others(name)? && self.has_enough() {
             return Ok(());
@@ -104,7 +104,7 @@ impl Job {
         // It takes as long as a person does, in which others renew what they have: only logins wait for each other.
         drop(locked);
         let login = format!("login for {name}");
-        let _locked = self.settings.store.lock(&login, waiting)?;
+        let _held = turn.hold(self.settings.store.lock(&login, waiting)?);
         if self.adopts_others(name)? && self.has_enough() {
             return Ok(());
         }

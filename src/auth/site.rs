@@ -148,9 +148,37 @@ impl Aim {
     }
 }
 
+/// The lock of a login in the store, which goes with its flow: a host that does not end a login keeps no other one waiting.
+#[derive(Clone, Default)]
+pub(super) struct Turn(Arc<Mutex<Option<Box<dyn Send>>>>);
+
+impl Turn {
+    /// Holds the lock until what is returned is dropped, or the flow is let go.
+    pub(super) fn hold(&self, locked: Box<dyn Send>) -> Held<'_> {
+        *self.0.lock() = Some(locked);
+        Held(self)
+    }
+
+    fn end(&self) {
+        let locked = self.0.lock().take();
+        // It is the host's: dropped outside of the lock.
+        drop(locked);
+    }
+}
+
+/// Holds the lock of a login.
+pub(super) struct Held<'a>(&'a Turn);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
 /// An authorization on its way.
 struct Flow {
     aim: Aim,
+    turn: Turn,
     ticket: Arc<Ticket>,
     progress: Mutex<FlowState>,
 }
@@ -293,7 +321,8 @@ impl Site {
     }
 
     /// Waits for the flow that is on its way for the same, or starts one with `work`, which ends at `ends_at` at the latest, unless the
-    /// tokens are newer than `number` already. `work` is given what ends it, and what tells that a person is asked.
+    /// tokens are newer than `number` already. `work` is given what ends it, who holds its lock, and what
+    /// tells that a person is asked.
     ///
     /// # Errors
     ///
@@ -304,7 +333,7 @@ impl Site {
         aim: &Aim,
         waiting: &Waiting,
         ends_at: Instant,
-        work: impl FnOnce(Waiting, &dyn Fn(bool)) -> Result<()> + Send + 'static,
+        work: impl FnOnce(Waiting, &Turn, &dyn Fn(bool)) -> Result<()> + Send + 'static,
     ) -> Result<()> {
         let woken = Arc::new(AtomicBool::new(false));
         let (site, flag) = (Arc::clone(self), Arc::clone(&woken));
@@ -359,10 +388,11 @@ impl Site {
         aim: &Aim,
         ends_at: Instant,
         threads: &Threads,
-        work: impl FnOnce(Waiting, &dyn Fn(bool)) -> Result<()> + Send + 'static,
+        work: impl FnOnce(Waiting, &Turn, &dyn Fn(bool)) -> Result<()> + Send + 'static,
     ) -> Result<Arc<Flow>> {
         let flow = Arc::new(Flow {
             aim: aim.clone(),
+            turn: Turn::default(),
             ticket: Ticket::until(Some(ends_at)),
             progress: Mutex::default(),
         });
@@ -375,7 +405,7 @@ impl Site {
                 own.progress.lock().asks_person = is_asked;
                 site.changed.notify_all();
             };
-            let outcome = catch_unwind(AssertUnwindSafe(|| work(waiting, &on_person)));
+            let outcome = catch_unwind(AssertUnwindSafe(|| work(waiting, &own.turn, &on_person)));
             let outcome = outcome.unwrap_or_else(|_| {
                 let text = "code of the host's that takes part in the authorization panicked";
                 Err(Error::new(ErrorKind::Auth, text))
@@ -454,6 +484,9 @@ impl Site {
             self.changed.notify_all();
         }
         drop(state);
+        if is_let_go {
+            flow.turn.end();
+        }
         if is_last {
             flow.ticket.end();
         }
@@ -496,13 +529,19 @@ mod tests {
         let url = Url::read("the server", "https://h/mcp").expect("a URL");
         let site = Arc::new(Site::new(url));
         let ends_at = Instant::now() + 3 * LONG;
-        let outcome = site.run(0, &Aim::Others, &waiting, ends_at, move |_, on_person| {
-            going.recv_timeout(LONG).expect("the call goes on");
-            on_person(true);
-            asked.send(()).expect("the call listens");
-            let seen = was_held.recv_timeout(LONG);
-            seen.map_err(|_| Error::new(ErrorKind::Timeout, "the time of the call still runs"))
-        });
+        let outcome = site.run(
+            0,
+            &Aim::Others,
+            &waiting,
+            ends_at,
+            move |_, _, on_person| {
+                going.recv_timeout(LONG).expect("the call goes on");
+                on_person(true);
+                asked.send(()).expect("the call listens");
+                let seen = was_held.recv_timeout(LONG);
+                seen.map_err(|_| Error::new(ErrorKind::Timeout, "the time of the call still runs"))
+            },
+        );
         outcome.expect("it is seen");
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::time::{Duration, Instant, SystemTime};
 
-use mcplink::auth::{FileStore, Login, MemoryStore, OAuth, Secret, Store, Visitor};
+use mcplink::auth::{FileStore, Login, MemoryStore, OAuth, OAuthBuilder, Secret, Store, Visitor};
 use mcplink::protocol::{CallOptions, CancelToken};
 use mcplink::{Error, ErrorKind};
 use serde_json::{Value, json};
@@ -248,6 +248,13 @@ fn a_login_that_nobody_waits_for_is_told_to_end() {
 
 #[test]
 fn a_host_that_does_not_end_a_login_stops_no_other() {
+    let folder = Folder::new("never-ending");
+    one_login_does_not_end(|login| login);
+    // Where other processes wait for a login, too.
+    one_login_does_not_end(|login| login.store(folder.store()));
+}
+
+fn one_login_does_not_end(set: impl Fn(OAuthBuilder) -> OAuthBuilder) {
     let world = World::start();
     let (stuck, is_stuck) = mpsc::channel();
     let (end, ending) = mpsc::channel::<()>();
@@ -260,7 +267,7 @@ fn a_host_that_does_not_end_a_login_stops_no_other() {
         }
         Ok(Secret::new(follow(login.url())))
     });
-    let client = world.connect(OAuth::login(visitor)).unwrap();
+    let client = world.connect(set(OAuth::login(visitor))).unwrap();
     world.revoke_all();
     let token = CancelToken::new();
     std::thread::scope(|scope| {
@@ -273,7 +280,8 @@ fn a_host_that_does_not_end_a_login_stops_no_other() {
         let error = calling.join().unwrap().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
     });
-    assert_eq!(call(&client, "x").unwrap(), "done");
+    let options = CallOptions::new().timeout(LONG / 3);
+    assert_eq!(call_with(&client, "x", options).unwrap(), "done");
     // What it comes to in the end is for nobody.
     end.send(()).unwrap();
     assert_eq!(call(&client, "x").unwrap(), "done");
