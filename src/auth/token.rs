@@ -355,6 +355,8 @@ impl Errand<'_> {
         let response = self.token(found, identity, &make, dpop)?;
         let mut next = response.into_tokens(found, &identity.client_id, &tokens.scopes, dpop);
         next.resource.clone_from(&tokens.resource);
+        // It can't allow more than was granted before (RFC 6749, section 6): what is kept does not grow with what is said each time.
+        next.scopes.clone_from(&tokens.scopes);
         if next.refresh.is_none() {
             next.refresh = Some(refresh.clone());
         }

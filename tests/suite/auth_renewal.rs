@@ -284,6 +284,21 @@ fn an_empty_refresh_token_is_none() {
     }
 }
 
+// RFC 6749, section 6
+#[test]
+fn what_is_kept_does_not_grow_with_each_renewal() {
+    let world = World::with(|rules| rules.token = json!({ "scope": "granted" }));
+    let store = Arc::new(MemoryStore::new());
+    let builder = world.login().store(Arc::clone(&store));
+    let client = world.connect(builder).unwrap();
+    for number in 0..3 {
+        world.set(|rules| rules.token = json!({ "scope": format!("more-{number}") }));
+        world.revoke_tokens();
+        assert_eq!(call(&client, "x").unwrap(), "done");
+    }
+    assert_eq!(kept(&store, &world)["scopes"], json!(["granted"]));
+}
+
 // OAuth 2.1, section 4.3.1: one that is used again may cost all tokens of its login.
 #[test]
 fn a_refresh_token_that_another_process_has_used_is_not_used_again() {
