@@ -1214,7 +1214,7 @@ typedef void (*mcplink_destroy_fn)(void *user);
 
 /**
  * Takes bytes that go to the peer: all of them, in order. One call at a time, on any thread that sends; it should not wait for long. Returns
- * MCPLINK_OK, or anything else to end the connection.
+ * MCPLINK_OK, or anything else to end the connection: see mcplink_transport_set_close.
  */
 typedef mcplink_status_t (*mcplink_send_fn)(void *user, const char *bytes, size_t len);
 
@@ -1969,7 +1969,8 @@ MCPLINK_API mcplink_transport_t *mcplink_transport_new(void *user, mcplink_destr
 MCPLINK_API mcplink_status_t mcplink_transport_set_send(mcplink_transport_t *transport, mcplink_send_fn callback);
 
 /**
- * Sets what is told that the connection has ended on this side: nothing more is sent, and nothing read.
+ * Sets what is told that the connection has ended on this side: nothing more is sent, and nothing read. That is so when its client or session is
+ * closed, also behind mcplink_transport_feed_end, and soon after mcplink_send_fn has failed.
  *
  * transport: the transport.
  * callback: called once, by the thread that ends the connection, or by mcplink_transport_free; perhaps while mcplink_send_fn runs on
@@ -1977,7 +1978,9 @@ MCPLINK_API mcplink_status_t mcplink_transport_set_send(mcplink_transport_t *tra
  * transport use is ended with destroy. NULL for none.
  * Returns: MCPLINK_OK. Threads: any, before the connection is made. Blocks: no. Since 0.1.
  */
-MCPLINK_API mcplink_status_t mcplink_transport_set_close(mcplink_transport_t *transport, mcplink_transport_fn callback);
+MCPLINK_API
+mcplink_status_t mcplink_transport_set_close(mcplink_transport_t *transport,
+                                             mcplink_transport_fn callback);
 
 /**
  * Sets what is told that there is room again after mcplink_transport_feed returned MCPLINK_E_LIMIT.
@@ -2746,7 +2749,8 @@ MCPLINK_API void mcplink_oauth_client_free(mcplink_oauth_client_t *client);
  * in renewing. In memory without this and mcplink_oauth_set_store.
  *
  * oauth: the settings.
- * folder: a path. It is made, with mode 0700, when a client is opened; one that others may write into is an error then. NULL for memory.
+ * folder: a path. It is made, with mode 0700, when a client is opened; one that belongs to another user, or that others may write into, is an
+ * error then. NULL for memory.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API

@@ -1,5 +1,6 @@
 //! One way to an authorization server and back, on behalf of one server.
 
+use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -94,6 +95,8 @@ pub(super) struct Errand<'a> {
     pub(super) ends_at: Instant,
     /// Told when a person is asked, and when no longer.
     pub(super) on_person: &'a dyn Fn(bool),
+    /// The credentials of a client that was registered beforehand were refused.
+    pub(super) is_refused: Cell<bool>,
 }
 
 impl<'a> Errand<'a> {
@@ -112,6 +115,7 @@ impl<'a> Errand<'a> {
             fetcher: Fetcher::new(reach, proxy, &settings.roots, timeout, waiting),
             ends_at,
             on_person,
+            is_refused: Cell::new(false),
         }
     }
 
@@ -122,7 +126,7 @@ impl<'a> Errand<'a> {
     }
 
     /// All clients that were registered beforehand.
-    fn registered(&self) -> impl Iterator<Item = &RegisteredClient> {
+    pub(super) fn registered(&self) -> impl Iterator<Item = &RegisteredClient> {
         let granted = self.settings.grant.registered();
         self.settings.registered.iter().chain(granted)
     }

@@ -38,6 +38,8 @@ const MAX_BYTES: u64 = 1 << 20;
 #[derive(Clone)]
 pub struct FileStore {
     folder: PathBuf,
+    /// The one whose files these have to be.
+    user: u32,
 }
 
 impl FileStore {
@@ -45,7 +47,7 @@ impl FileStore {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`] when it can't be made, [`ErrorKind::Invalid`] when others may write into it.
+    /// [`ErrorKind::Io`] when it can't be made or written to, [`ErrorKind::Invalid`] when it belongs to another user, or others may write into it.
     pub fn new(folder: impl Into<PathBuf>) -> Result<Self> {
         let folder = folder.into();
         let failed = |error| failed("the folder of the store can't be used", &folder, error);
@@ -54,7 +56,8 @@ impl FileStore {
             .mode(0o700)
             .create(&folder)
             .map_err(failed)?;
-        let mode = fs::metadata(&folder).map_err(failed)?.mode();
+        let metadata = fs::metadata(&folder).map_err(failed)?;
+        let mode = metadata.mode();
         if mode & 0o022 != 0 {
             let text = format!(
                 "others may write into '{}' (mode {:o}): expected a folder of the user's own (chmod 700)",
@@ -63,7 +66,9 @@ impl FileStore {
             );
             return Err(Error::new(ErrorKind::Invalid, text));
         }
-        let store = Self { folder };
+        let user = user_in(&folder)?.map_err(failed)?;
+        check_owner(&folder, metadata.uid(), user)?;
+        let store = Self { folder, user };
         // What can't be removed is in nobody's way.
         _ = store.sweep("");
         Ok(store)
@@ -106,7 +111,7 @@ impl FileStore {
 impl Store for FileStore {
     fn load(&self, name: &str) -> Result<Option<Secret>> {
         let path = self.path(name, "json");
-        match read(&path) {
+        match read(&path, self.user) {
             Ok(read) => read.map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(failed("what is kept can't be read", &path, error)),
@@ -214,8 +219,33 @@ fn remove_leftover(path: &Path) -> io::Result<()> {
     }
 }
 
-fn read(path: &Path) -> io::Result<Result<Secret>> {
+/// The user whose files ours are: who has just made one.
+fn user_in(folder: &Path) -> Result<io::Result<u32>> {
+    let path = folder.join(format!("{}.{}.new", random::digest(""), random::text()?));
+    let made = private().create_new(true).open(&path);
+    let user = made.and_then(|file| Ok(file.metadata()?.uid()));
+    // It is empty, and as good as one that was half written.
+    _ = fs::remove_file(&path);
+    Ok(user)
+}
+
+/// Checks that something is the user's own: whoever else has it can put there what he likes.
+fn check_owner(path: &Path, owner: u32, user: u32) -> Result<()> {
+    if owner == user {
+        return Ok(());
+    }
+    let text = format!(
+        "'{}' belongs to another user ({owner}): it is not used by this one ({user}), since tokens in it could be replaced",
+        path.display()
+    );
+    Err(Error::new(ErrorKind::Invalid, text))
+}
+
+fn read(path: &Path, user: u32) -> io::Result<Result<Secret>> {
     let file = File::open(path)?;
+    if let Err(error) = check_owner(path, file.metadata()?.uid(), user) {
+        return Ok(Err(error));
+    }
     let mode = file.metadata()?.mode();
     if mode & 0o077 != 0 {
         let text = format!(

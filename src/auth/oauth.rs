@@ -19,7 +19,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::transport::http::{Authorizer, Credentials, Next, Outgoing, ResponseFields, Waiting};
 
 /// No login takes longer, whatever the setting says.
-const DAY: Duration = Duration::from_secs(86_400);
+pub(super) const DAY: Duration = Duration::from_secs(86_400);
 /// So many servers one value looks after.
 const MAX_SITES: usize = 1024;
 
@@ -121,9 +121,13 @@ impl OAuth {
             need,
             ends_at,
         };
-        site.run(number, &aim, waiting, ends_at, move |waiting, on_person| {
-            job.run(waiting, on_person)
-        })
+        site.run(
+            number,
+            &aim,
+            waiting,
+            ends_at,
+            move |waiting, turn, on_person| job.run(waiting, turn, on_person),
+        )
     }
 
     fn credentials(

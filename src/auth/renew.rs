@@ -10,10 +10,11 @@ use super::discovery::Discovered;
 use super::dpop::Dpop;
 use super::errand::{Errand, Settings, Wish};
 use super::metadata::ServerMetadata;
-use super::oauth::name_of;
-use super::site::{Aim, Site};
+use super::oauth::{DAY, name_of};
+use super::site::{Aim, Site, Turn};
 use super::token::{Failure, Tokens};
 use crate::error::{Error, ErrorKind, Excerpt, Result, Span};
+use crate::transport::carrier::Ticket;
 use crate::transport::http::Waiting;
 
 /// Why tokens are needed.
@@ -45,7 +46,7 @@ pub(super) struct Job {
 
 impl Job {
     /// Does it, on a thread of its own.
-    pub(super) fn run(self, waiting: Waiting, on_person: &dyn Fn(bool)) -> Result<()> {
+    pub(super) fn run(self, waiting: Waiting, turn: &Turn, on_person: &dyn Fn(bool)) -> Result<()> {
         let name = name_of(&self.site.url);
         let server = self.site.url.shown();
         let errand = Errand::new(
@@ -55,7 +56,7 @@ impl Job {
             self.ends_at,
             on_person,
         );
-        let worked = self.work(&errand, &name, &waiting);
+        let worked = self.work(&errand, &name, &waiting, turn);
         worked.map_err(|error| {
             let is_late = error.kind() == ErrorKind::Cancelled && Instant::now() >= self.ends_at;
             let error = if is_late {
@@ -65,14 +66,20 @@ impl Job {
             } else {
                 told(error)
             };
+            if errand.is_refused.get() {
+                self.site.note_refused(&error);
+            }
             error.context(format_args!("authorization for '{server}' failed"))
         })
     }
 
-    fn work(&self, errand: &Errand<'_>, name: &str, waiting: &Waiting) -> Result<()> {
+    fn work(&self, errand: &Errand<'_>, name: &str, waiting: &Waiting, turn: &Turn) -> Result<()> {
         let locked = self.settings.store.lock(name, waiting)?;
         if self.adopts_others(name)? && self.has_enough() {
             return Ok(());
+        }
+        if let Some(error) = self.site.refused() {
+            return Err(error);
         }
         let held = self.site.state().tokens.clone();
         let (found, demand) = match (&self.need, held.as_deref()) {
@@ -97,7 +104,7 @@ impl Job {
         // It takes as long as a person does, in which others renew what they have: only logins wait for each other.
         drop(locked);
         let login = format!("login for {name}");
-        let _locked = self.settings.store.lock(&login, waiting)?;
+        let _held = turn.hold(self.settings.store.lock(&login, waiting)?);
         if self.adopts_others(name)? && self.has_enough() {
             return Ok(());
         }
@@ -174,7 +181,7 @@ impl Job {
                 Err(refusal.error)
             }
             // With other credentials the refresh token is as good as before, and without them no login comes to an end.
-            Err(Failure::Refused(refusal)) if errand.is_for_the_host(found, &refusal)? => {
+            Err(Failure::Refused(refusal)) if errand.is_for_the_host(&refusal) => {
                 Err(refusal.error)
             }
             Err(Failure::Refused(refusal)) => {
@@ -213,6 +220,13 @@ impl Job {
         let tokens = grant
             .obtain(errand, &wish)
             .map_err(|error| found.explain(error))?;
+        // A renewal that is on its way elsewhere would put what it gets in the place of these. They are kept in any case, whoever waits.
+        let turn = Ticket::until(Some(Instant::now() + self.settings.step_timeout.min(DAY)));
+        let turn = Waiting::new(turn, errand.fetcher.waiting().threads().clone());
+        let locked = self.settings.store.lock(name, &turn);
+        if let Err(error) = &locked {
+            errand.log(&format!("tokens are kept out of turn: {error}"));
+        }
         self.keep(errand, name, &tokens);
         self.site.adopt(tokens, false);
         Ok(())

@@ -25,7 +25,7 @@ use super::fetch::nobody_waits;
 use super::secret::Secret;
 use super::token::Tokens;
 use super::url::Url;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, Span};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::transport::carrier::Ticket;
 use crate::transport::http::Waiting;
@@ -37,7 +37,7 @@ const MAX_VAIN: u32 = 3;
 const MAX_STEP_UPS: u32 = 2;
 /// After so long what was in vain is tried again.
 const FORGIVEN_AFTER: Duration = Duration::from_secs(600);
-/// So long nobody tries again to renew tokens that are still good.
+/// So long nobody tries again to renew tokens that are still good, or shows credentials again that were refused.
 const REST: Duration = Duration::from_secs(10);
 /// So many operations' failures are remembered.
 const MAX_OPERATIONS: usize = 1024;
@@ -66,6 +66,8 @@ pub(super) struct State {
     pub(super) is_refreshed: bool,
     /// The tokens can't be renewed at the moment: their authorization server is left alone until then.
     rests_until: Option<Instant>,
+    /// The credentials of the client were refused: nobody shows them again until then, and this is why there are no tokens.
+    refused: Option<(Instant, Error)>,
     vain: Budget,
     step_ups: HashMap<String, Budget>,
     flow: Option<Arc<Flow>>,
@@ -83,6 +85,7 @@ impl State {
         self.was_loaded = true;
         self.is_refreshed = false;
         self.is_untried = false;
+        self.refused = None;
     }
 
     /// The server knows the tokens with this number; whether these are the ones that are held.
@@ -145,9 +148,37 @@ impl Aim {
     }
 }
 
+/// The lock of a login in the store, which goes with its flow: a host that does not end a login keeps no other one waiting.
+#[derive(Clone, Default)]
+pub(super) struct Turn(Arc<Mutex<Option<Box<dyn Send>>>>);
+
+impl Turn {
+    /// Holds the lock until what is returned is dropped, or the flow is let go.
+    pub(super) fn hold(&self, locked: Box<dyn Send>) -> Held<'_> {
+        *self.0.lock() = Some(locked);
+        Held(self)
+    }
+
+    fn end(&self) {
+        let locked = self.0.lock().take();
+        // It is the host's: dropped outside of the lock.
+        drop(locked);
+    }
+}
+
+/// Holds the lock of a login.
+pub(super) struct Held<'a>(&'a Turn);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
 /// An authorization on its way.
 struct Flow {
     aim: Aim,
+    turn: Turn,
     ticket: Arc<Ticket>,
     progress: Mutex<FlowState>,
 }
@@ -217,6 +248,7 @@ impl Site {
     pub(super) fn forget(&self) {
         let mut state = self.state();
         state.tokens = None;
+        state.refused = None;
         state.number += 1;
         state.logins += 1;
         state.was_loaded = true;
@@ -243,6 +275,20 @@ impl Site {
     pub(super) fn rests(&self) -> bool {
         let until = self.state().rests_until;
         until.is_some_and(|until| Instant::now() < until)
+    }
+
+    /// The authorization server refused the client's credentials.
+    pub(super) fn note_refused(&self, error: &Error) {
+        self.state().refused = Some((Instant::now() + REST, error.clone()));
+    }
+
+    /// Why the authorization server is left alone at the moment, with the client's credentials.
+    pub(super) fn refused(&self) -> Option<Error> {
+        let (until, error) = self.state().refused.clone()?;
+        let left = until.checked_duration_since(Instant::now())?;
+        let left = Span(left);
+        let text = format!("they are shown there again in {left}, or after OAuth::forget");
+        Some(error.remark(text))
     }
 
     /// Whether a person is being asked, for whatever call.
@@ -275,7 +321,8 @@ impl Site {
     }
 
     /// Waits for the flow that is on its way for the same, or starts one with `work`, which ends at `ends_at` at the latest, unless the
-    /// tokens are newer than `number` already. `work` is given what ends it, and what tells that a person is asked.
+    /// tokens are newer than `number` already. `work` is given what ends it, who holds its lock, and what
+    /// tells that a person is asked.
     ///
     /// # Errors
     ///
@@ -286,7 +333,7 @@ impl Site {
         aim: &Aim,
         waiting: &Waiting,
         ends_at: Instant,
-        work: impl FnOnce(Waiting, &dyn Fn(bool)) -> Result<()> + Send + 'static,
+        work: impl FnOnce(Waiting, &Turn, &dyn Fn(bool)) -> Result<()> + Send + 'static,
     ) -> Result<()> {
         let woken = Arc::new(AtomicBool::new(false));
         let (site, flag) = (Arc::clone(self), Arc::clone(&woken));
@@ -341,10 +388,11 @@ impl Site {
         aim: &Aim,
         ends_at: Instant,
         threads: &Threads,
-        work: impl FnOnce(Waiting, &dyn Fn(bool)) -> Result<()> + Send + 'static,
+        work: impl FnOnce(Waiting, &Turn, &dyn Fn(bool)) -> Result<()> + Send + 'static,
     ) -> Result<Arc<Flow>> {
         let flow = Arc::new(Flow {
             aim: aim.clone(),
+            turn: Turn::default(),
             ticket: Ticket::until(Some(ends_at)),
             progress: Mutex::default(),
         });
@@ -357,7 +405,7 @@ impl Site {
                 own.progress.lock().asks_person = is_asked;
                 site.changed.notify_all();
             };
-            let outcome = catch_unwind(AssertUnwindSafe(|| work(waiting, &on_person)));
+            let outcome = catch_unwind(AssertUnwindSafe(|| work(waiting, &own.turn, &on_person)));
             let outcome = outcome.unwrap_or_else(|_| {
                 let text = "code of the host's that takes part in the authorization panicked";
                 Err(Error::new(ErrorKind::Auth, text))
@@ -436,6 +484,9 @@ impl Site {
             self.changed.notify_all();
         }
         drop(state);
+        if is_let_go {
+            flow.turn.end();
+        }
         if is_last {
             flow.ticket.end();
         }
@@ -478,13 +529,19 @@ mod tests {
         let url = Url::read("the server", "https://h/mcp").expect("a URL");
         let site = Arc::new(Site::new(url));
         let ends_at = Instant::now() + 3 * LONG;
-        let outcome = site.run(0, &Aim::Others, &waiting, ends_at, move |_, on_person| {
-            going.recv_timeout(LONG).expect("the call goes on");
-            on_person(true);
-            asked.send(()).expect("the call listens");
-            let seen = was_held.recv_timeout(LONG);
-            seen.map_err(|_| Error::new(ErrorKind::Timeout, "the time of the call still runs"))
-        });
+        let outcome = site.run(
+            0,
+            &Aim::Others,
+            &waiting,
+            ends_at,
+            move |_, _, on_person| {
+                going.recv_timeout(LONG).expect("the call goes on");
+                on_person(true);
+                asked.send(()).expect("the call listens");
+                let seen = was_held.recv_timeout(LONG);
+                seen.map_err(|_| Error::new(ErrorKind::Timeout, "the time of the call still runs"))
+            },
+        );
         outcome.expect("it is seen");
     }
 }

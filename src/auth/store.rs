@@ -37,9 +37,10 @@ pub trait Store: Send + Sync {
     /// When it is still there.
     fn remove(&self, name: &str) -> Result<()>;
 
-    /// Keeps other processes from locking the same name, until what is returned is dropped: from renewing what is kept under it, or from
-    /// logging in for that, which has a name of its own. Blocks until they let it, at most until `waiting` is over. Nobody locks two names
-    /// at once. Does nothing unless implemented: right for a store that one process uses.
+    /// Keeps other processes from locking the same name, until what is returned is dropped: from renewing or saving what is kept under it, or
+    /// from logging in for that, which has a name of its own. Blocks until they let it, at most until `waiting` is over. Who has logged in
+    /// holds that lock still while it takes the other one to save its tokens; otherwise nobody locks two names at once. Does nothing unless
+    /// implemented: right for a store that one process uses.
     ///
     /// # Errors
     ///

@@ -264,7 +264,7 @@ impl Errand<'_> {
                 return Err(Failure::Other(refusal.error));
             }
             if refusal.code != "use_dpop_nonce" {
-                return Err(Failure::Refused(refusal));
+                return Err(Failure::Refused(self.look_at_client(refusal)));
             }
             // That says nothing of what was asked.
             let has_new = next.is_some() && next != nonce;
@@ -310,29 +310,31 @@ impl Errand<'_> {
         dpop: Option<&Dpop>,
     ) -> Result<TokenResponse, Failure> {
         let endpoint = found.metadata.token_url()?;
-        let asked = self.ask_for_access(
+        self.ask_for_access(
             &endpoint,
             &|form, fields| identity.authenticate(&found.metadata, form, fields),
             make,
             dpop,
-        );
-        match asked {
-            Err(Failure::Refused(refusal)) if self.is_for_the_host(found, &refusal)? => {
-                let text = "this client's credentials are refused there: look at its id and its secret or key (RegisteredClient)";
-                Err(Failure::Refused(Refusal {
-                    error: refusal.error.remark(text),
-                    ..refusal
-                }))
-            }
-            asked => asked,
+        )
+    }
+
+    /// Notes when a client is refused that was registered beforehand.
+    fn look_at_client(&self, refusal: Refusal) -> Refusal {
+        if !self.is_for_the_host(&refusal) {
+            return refusal;
+        }
+        self.is_refused.set(true);
+        let text = "this client's credentials are refused there: look at its id and its secret or key (RegisteredClient)";
+        Refusal {
+            error: refusal.error.remark(text),
+            ..refusal
         }
     }
 
     /// Whether a client was refused that was registered beforehand: only the host can do something about its credentials. The refusal says nothing
     /// of what else was sent.
-    pub(super) fn is_for_the_host(&self, found: &Discovered, refusal: &Refusal) -> Result<bool> {
-        let is_of_client = refusal.code == "invalid_client";
-        Ok(is_of_client && self.registered_client(found.issuer())?.is_some())
+    pub(super) fn is_for_the_host(&self, refusal: &Refusal) -> bool {
+        refusal.code == "invalid_client" && self.registered().next().is_some()
     }
 
     /// Gets the next token for a refresh token, and the next refresh token if there is one.
@@ -353,6 +355,8 @@ impl Errand<'_> {
         let response = self.token(found, identity, &make, dpop)?;
         let mut next = response.into_tokens(found, &identity.client_id, &tokens.scopes, dpop);
         next.resource.clone_from(&tokens.resource);
+        // It can't allow more than was granted before (RFC 6749, section 6): what is kept does not grow with what is said each time.
+        next.scopes.clone_from(&tokens.scopes);
         if next.refresh.is_none() {
             next.refresh = Some(refresh.clone());
         }

@@ -31,7 +31,7 @@ pub struct mcplink_transport_t {
 }
 
 /// Takes bytes that go to the peer: all of them, in order. One call at a time, on any thread that sends; it should not wait for long. Returns
-/// MCPLINK_OK, or anything else to end the connection.
+/// MCPLINK_OK, or anything else to end the connection: see mcplink_transport_set_close.
 pub type mcplink_send_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -322,7 +322,8 @@ pub unsafe extern "C" fn mcplink_transport_set_send(
     unsafe { changing(transport, |state| state.send = callback) }
 }
 
-/// Sets what is told that the connection has ended on this side: nothing more is sent, and nothing read.
+/// Sets what is told that the connection has ended on this side: nothing more is sent, and nothing read. That is so when its client or session is
+/// closed, also behind mcplink_transport_feed_end, and soon after mcplink_send_fn has failed.
 ///
 /// transport: the transport.
 /// callback: called once, by the thread that ends the connection, or by mcplink_transport_free; perhaps while mcplink_send_fn runs on

@@ -199,7 +199,7 @@ pub trait Sender: Send + fmt::Debug {
     /// # Errors
     ///
     /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) when the deadline passed with something unsent: call again to go on. Any other
-    /// kind ends the connection.
+    /// kind ends the connection, and has it closed.
     fn send(&mut self, queue: &mut VecDeque<SessionMessage>, deadline: Instant) -> Result<()>;
 }
 
@@ -208,7 +208,8 @@ pub trait Control: Send + Sync + fmt::Debug {
     /// Names the peer for error messages, for example `weather-server (process 4711)`.
     fn peer(&self) -> String;
 
-    /// Ends both halves and the peer, if it is ours to end; idempotent and bounded in time.
+    /// Ends both halves and the peer, if it is ours to end; idempotent and bounded in time. Called when the connection is closed or given up,
+    /// and when its [`Sender`] has failed; a receiver that has ended leaves it to who closes.
     ///
     /// Politely first: the peer is told that nothing more comes, and gets its time to leave, during which incoming messages have still to
     /// be received. When this returns, [`Receiver::receive`] no longer blocks on any thread.

@@ -132,6 +132,10 @@ static void ends(void)
     c = peer_open(&p);
     CHECK(call(c, &err) == MCPLINK_E_IO && strstr(mcplink_error_message(err), "-17") != NULL);
     mcplink_error_free(err);
+    /* That is the end, which nobody has to see to. */
+    CHECK(counter_wait(&p.closed, 1));
+    CHECK(mcplink_transport_feed(p.transport, "\n", 1) == MCPLINK_E_CLOSED);
+    CHECK(mcplink_client_state(c) == MCPLINK_CLIENT_CLOSED);
     mcplink_client_free(c);
     mcplink_transport_free(p.transport);
 
@@ -142,6 +146,32 @@ static void ends(void)
     CHECK(p.closed.count == 1 && p.destroyed.count == 1);
     CHECK(call(c, NULL) == MCPLINK_E_CLOSED);
     mcplink_client_free(c);
+}
+
+/* A session whose client can't be reached any more: the host, which waits for nothing, is told. */
+static mcplink_status_t unreachable(void *user, const char *bytes, size_t len)
+{
+    (void)user, (void)bytes, (void)len;
+    return MCPLINK_E_USER;
+}
+
+static void a_session_ends(void)
+{
+    static const char ping[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
+    struct peer p;
+    mcplink_server_t *s = mcplink_server_new("x", "1");
+    mcplink_session_t *session = NULL;
+
+    peer_begin(&p, NULL);
+    CHECK(mcplink_transport_set_send(p.transport, unreachable) == MCPLINK_OK);
+    CHECK(mcplink_server_attach(s, p.transport, NULL, &session, NULL) == MCPLINK_OK);
+    peer_feed(&p, ping);
+    CHECK(counter_wait(&p.closed, 1) && mcplink_session_is_closed(session));
+    CHECK(mcplink_transport_feed(p.transport, ping, strlen(ping)) == MCPLINK_E_CLOSED);
+    mcplink_session_free(session);
+    mcplink_server_free(s);
+    mcplink_transport_free(p.transport);
+    CHECK(p.closed.count == 1 && p.destroyed.count == 1);
 }
 
 /* Freed by its own function, which returns; the rest happens then. No other one begins behind it. */
@@ -297,6 +327,7 @@ int main(void)
     a_conversation();
     byte_by_byte();
     ends();
+    a_session_ends();
     freed_within();
     its_client_freed_within();
     bounds();

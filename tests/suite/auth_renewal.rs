@@ -1,16 +1,18 @@
 //! What becomes of a refresh token: kept while it may be good, used by whoever has the newest, and spent only when it is worthless.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 
 use mcplink::ErrorKind;
 use mcplink::auth::{
-    Login, MemoryStore, OAuth, OAuthBuilder, RegisteredClient, Secret, Store, Visitor,
+    FileStore, Login, MemoryStore, OAuth, OAuthBuilder, RegisteredClient, Secret, Store, Visitor,
 };
+use mcplink::transport::http::Waiting;
 use serde_json::{Value, json};
 
 use crate::auth_tokens::{Folder, slow_person};
-use crate::authworld::{World, follow};
-use crate::common::LONG;
+use crate::authworld::{World, follow, refuse};
+use crate::common::{LONG, wait_until};
 use crate::stub::{asker, call};
 
 fn grants(world: &World) -> Vec<String> {
@@ -122,10 +124,108 @@ fn wrong_credentials_of_a_registered_client_cost_no_refresh_token() {
     );
     assert_eq!(world.record().authorizations.len(), 1);
     assert!(kept(&store, &world)["refresh"].is_string());
-    // The server's operator has set it right.
+    // With the right ones the refresh token goes on.
     world.set(|rules| rules.on_token = None);
-    assert_eq!(call(&client, "x").unwrap(), "done");
+    let me = RegisteredClient::new(world.issuer(), "me").secret("right");
+    let builder = world.login().registered(me).store(store);
+    assert_eq!(call(&world.connect(builder).unwrap(), "x").unwrap(), "done");
     assert_eq!(world.record().authorizations.len(), 1);
+}
+
+/// Requests for tokens and for metadata.
+fn asked(world: &World) -> (usize, usize) {
+    (world.record().tokens.len(), world.issuer.seen().len())
+}
+
+#[test]
+fn wrong_credentials_are_shown_once_and_then_not_for_a_while() {
+    let me =
+        |world: &World, secret: &str| RegisteredClient::new(world.issuer(), "me").secret(secret);
+    let person = |world: &World| world.login().registered(me(world, "wrong"));
+    let machine = |world: &World| OAuth::client_credentials(me(world, "wrong"));
+    let builders: [&dyn Fn(&World) -> OAuthBuilder; 2] = [&person, &machine];
+    for builder in builders {
+        let world = World::with(|rules| rules.token = json!({ "expires_in": 0 }));
+        let store = Arc::new(MemoryStore::new());
+        let oauth = builder(&world).store(Arc::clone(&store)).build().unwrap();
+        let client = world.connect_to(&oauth).unwrap();
+        world.set(|rules| {
+            rules.on_token = Some(Arc::new(|_, out| {
+                refuse(out, "invalid_client", "bad secret");
+                true
+            }));
+        });
+        world.revoke_tokens();
+        let (before, _) = asked(&world);
+        call(&client, "x").unwrap_err();
+        let once = asked(&world);
+        assert_eq!(once.0, before + 1, "one refused request");
+        for _ in 0..3 {
+            let error = call(&client, "x").unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Auth, "{error}");
+            assert_eq!(error.oauth_code(), Some("invalid_client"));
+            let said = error.to_string();
+            for part in ["bad secret", "RegisteredClient", "OAuth::forget"] {
+                assert!(said.contains(part), "{said}");
+            }
+        }
+        assert_eq!(asked(&world), once, "and then none");
+        // What is right works at once: other settings here or in another process, and a new beginning.
+        let corrected = world
+            .login()
+            .registered(me(&world, "right"))
+            .store(Arc::clone(&store));
+        world.set(|rules| {
+            rules.on_token = None;
+            rules.token = json!({ "expires_in": 3600 });
+        });
+        assert!(call(&client, "x").is_err(), "it rests");
+        assert_eq!(
+            call(&world.connect(corrected).unwrap(), "x").unwrap(),
+            "done"
+        );
+        assert_eq!(
+            call(&client, "x").unwrap(),
+            "done",
+            "with what the other got"
+        );
+        let before = world.record().tokens.len();
+        world.revoke_all();
+        world.set(|rules| {
+            rules.on_token = Some(Arc::new(|_, out| {
+                refuse(out, "invalid_client", "bad secret");
+                true
+            }));
+        });
+        call(&client, "x").unwrap_err();
+        world.set(|rules| rules.on_token = None);
+        call(&client, "x").unwrap_err();
+        oauth.forget(&world.mcp.url()).unwrap();
+        assert_eq!(call(&client, "x").unwrap(), "done");
+        assert_eq!(world.record().tokens.len(), before + 2);
+    }
+}
+
+// It is tried again by itself, so this takes as long as the rest.
+#[test]
+fn credentials_that_are_set_right_elsewhere_are_tried_again_after_the_rest() {
+    let world = World::start();
+    let me = RegisteredClient::new(world.issuer(), "me").secret("late");
+    let client = world.connect(OAuth::client_credentials(me)).unwrap();
+    world.revoke_tokens();
+    world.set(|rules| {
+        rules.on_token = Some(Arc::new(|_, out| {
+            refuse(out, "invalid_client", "not known yet");
+            true
+        }));
+    });
+    call(&client, "x").unwrap_err();
+    world.set(|rules| rules.on_token = None);
+    let pause = std::time::Duration::from_millis(100);
+    wait_until("it is tried again", || {
+        std::thread::sleep(pause);
+        call(&client, "x").is_ok()
+    });
 }
 
 #[test]
@@ -184,6 +284,21 @@ fn an_empty_refresh_token_is_none() {
     }
 }
 
+// RFC 6749, section 6
+#[test]
+fn what_is_kept_does_not_grow_with_each_renewal() {
+    let world = World::with(|rules| rules.token = json!({ "scope": "granted" }));
+    let store = Arc::new(MemoryStore::new());
+    let builder = world.login().store(Arc::clone(&store));
+    let client = world.connect(builder).unwrap();
+    for number in 0..3 {
+        world.set(|rules| rules.token = json!({ "scope": format!("more-{number}") }));
+        world.revoke_tokens();
+        assert_eq!(call(&client, "x").unwrap(), "done");
+    }
+    assert_eq!(kept(&store, &world)["scopes"], json!(["granted"]));
+}
+
 // OAuth 2.1, section 4.3.1: one that is used again may cost all tokens of its login.
 #[test]
 fn a_refresh_token_that_another_process_has_used_is_not_used_again() {
@@ -216,7 +331,7 @@ fn a_refresh_token_that_another_process_has_used_is_not_used_again() {
 /// Keeps nothing from some time on.
 struct Full {
     inner: MemoryStore,
-    is_full: std::sync::atomic::AtomicBool,
+    is_full: AtomicBool,
 }
 
 impl Store for Full {
@@ -225,7 +340,7 @@ impl Store for Full {
     }
 
     fn save(&self, name: &str, content: &Secret) -> mcplink::Result<()> {
-        if self.is_full.load(std::sync::atomic::Ordering::SeqCst) {
+        if self.is_full.load(Ordering::SeqCst) {
             return Err(mcplink::Error::new(ErrorKind::Io, "there is no room"));
         }
         self.inner.save(name, content)
@@ -245,9 +360,7 @@ fn what_could_not_be_kept_is_not_given_up_for_what_was_kept_before() {
     });
     let builder = world.login().store(Arc::clone(&store));
     let client = world.connect(builder).unwrap();
-    store
-        .is_full
-        .store(true, std::sync::atomic::Ordering::SeqCst);
+    store.is_full.store(true, Ordering::SeqCst);
     for _ in 0..3 {
         world.revoke_tokens();
         assert_eq!(call(&client, "x").unwrap(), "done");
@@ -341,5 +454,97 @@ fn processes_that_need_a_login_at_once_share_it() {
             });
         }
     });
+    assert_eq!(world.record().authorizations.len(), 2);
+}
+
+/// A folder's store, in which the test sees to it who comes when.
+struct Ordered {
+    inner: FileStore,
+    /// Before something is locked, before it is kept, and behind that.
+    on: Box<dyn Fn(Step, &str) + Send + Sync>,
+}
+
+#[derive(PartialEq)]
+enum Step {
+    Lock,
+    Save,
+    Saved,
+}
+
+impl Store for Ordered {
+    fn load(&self, name: &str) -> mcplink::Result<Option<Secret>> {
+        self.inner.load(name)
+    }
+
+    fn save(&self, name: &str, content: &Secret) -> mcplink::Result<()> {
+        (self.on)(Step::Save, name);
+        self.inner.save(name, content)?;
+        (self.on)(Step::Saved, name);
+        Ok(())
+    }
+
+    fn remove(&self, name: &str) -> mcplink::Result<()> {
+        self.inner.remove(name)
+    }
+
+    fn lock(&self, name: &str, waiting: &Waiting) -> mcplink::Result<Box<dyn Send>> {
+        (self.on)(Step::Lock, name);
+        self.inner.lock(name, waiting)
+    }
+}
+
+#[test]
+fn a_login_is_not_lost_to_a_renewal_in_another_process() {
+    let world = World::with(|rules| {
+        rules.needs.insert("write".to_owned(), "write".to_owned());
+    });
+    let folder = Folder::new("login-and-renewal");
+    let name = format!("tokens {}", world.mcp.url());
+    let was_asked = Arc::new(AtomicBool::new(false));
+    let (come, has_come) = mpsc::channel();
+    let (reach, is_reached) = mpsc::channel();
+    // The one renews, and is about to keep what it got until the other one has kept its own, or waits for its turn.
+    let (flag, own) = (Arc::clone(&was_asked), name.clone());
+    let has_come = Mutex::new(has_come);
+    let renewing = Ordered {
+        inner: folder.store(),
+        on: Box::new(move |step, what| {
+            if step == Step::Save && what == own && flag.load(Ordering::SeqCst) {
+                reach.send(()).unwrap();
+                has_come.lock().unwrap().recv_timeout(LONG).unwrap();
+            }
+        }),
+    };
+    let was_answered = Arc::new(AtomicBool::new(false));
+    let (flag, own) = (Arc::clone(&was_answered), name.clone());
+    let logging_in = Ordered {
+        inner: folder.store(),
+        on: Box::new(move |step, what| {
+            let is_there = matches!(step, Step::Lock | Step::Saved);
+            if is_there && what == own && flag.load(Ordering::SeqCst) {
+                // It may not be waited for any more.
+                _ = come.send(());
+            }
+        }),
+    };
+    let one = world.connect(world.login().store(renewing)).unwrap();
+    let (visitor, is_asked) = slow_person();
+    let other = OAuth::login(visitor).store(logging_in);
+    let other = world.connect(other).unwrap();
+    std::thread::scope(|scope| {
+        let write = scope.spawn(|| call(&other, "write"));
+        let go = is_asked.recv_timeout(LONG).unwrap();
+        was_asked.store(true, Ordering::SeqCst);
+        world.revoke_tokens();
+        let renewed = scope.spawn(|| call(&one, "x"));
+        is_reached.recv_timeout(LONG).unwrap();
+        was_answered.store(true, Ordering::SeqCst);
+        go.send(()).unwrap();
+        assert_eq!(renewed.join().unwrap().unwrap(), "done");
+        assert_eq!(write.join().unwrap().unwrap(), "done");
+    });
+    // The next process may do what the person allowed.
+    let next = world.connect(world.login().store(folder.store())).unwrap();
+    assert_eq!(call(&next, "write").unwrap(), "done");
     assert_eq!(world.record().authorizations.len(), 2);
 }

@@ -1,12 +1,12 @@
 //! Tokens that expire, are renewed and kept, and calls that wait for them.
 
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::time::{Duration, Instant, SystemTime};
 
-use mcplink::auth::{FileStore, Login, MemoryStore, OAuth, Secret, Store, Visitor};
+use mcplink::auth::{FileStore, Login, MemoryStore, OAuth, OAuthBuilder, Secret, Store, Visitor};
 use mcplink::protocol::{CallOptions, CancelToken};
 use mcplink::{Error, ErrorKind};
 use serde_json::{Value, json};
@@ -248,6 +248,13 @@ fn a_login_that_nobody_waits_for_is_told_to_end() {
 
 #[test]
 fn a_host_that_does_not_end_a_login_stops_no_other() {
+    let folder = Folder::new("never-ending");
+    one_login_does_not_end(|login| login);
+    // Where other processes wait for a login, too.
+    one_login_does_not_end(|login| login.store(folder.store()));
+}
+
+fn one_login_does_not_end(set: impl Fn(OAuthBuilder) -> OAuthBuilder) {
     let world = World::start();
     let (stuck, is_stuck) = mpsc::channel();
     let (end, ending) = mpsc::channel::<()>();
@@ -260,7 +267,7 @@ fn a_host_that_does_not_end_a_login_stops_no_other() {
         }
         Ok(Secret::new(follow(login.url())))
     });
-    let client = world.connect(OAuth::login(visitor)).unwrap();
+    let client = world.connect(set(OAuth::login(visitor))).unwrap();
     world.revoke_all();
     let token = CancelToken::new();
     std::thread::scope(|scope| {
@@ -273,7 +280,8 @@ fn a_host_that_does_not_end_a_login_stops_no_other() {
         let error = calling.join().unwrap().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
     });
-    assert_eq!(call(&client, "x").unwrap(), "done");
+    let options = CallOptions::new().timeout(LONG / 3);
+    assert_eq!(call_with(&client, "x", options).unwrap(), "done");
     // What it comes to in the end is for nobody.
     end.send(()).unwrap();
     assert_eq!(call(&client, "x").unwrap(), "done");
@@ -370,6 +378,35 @@ fn tokens_are_kept_in_files_of_the_owner() {
         FileStore::new(folder.0.clone()).unwrap_err().kind(),
         ErrorKind::Invalid
     );
+}
+
+/// Who has a folder, or a file in it, can put tokens of his own there.
+#[test]
+fn what_belongs_to_another_user_is_not_used() {
+    const NOBODY: Option<u32> = Some(65534);
+    let folder = Folder::new("foreign");
+    let store = folder.store();
+    store.save("one", &Secret::new("kept")).unwrap();
+    let [file] = &folder.files("json")[..] else {
+        panic!("one file");
+    };
+    if chown(file, NOBODY, None).is_err() {
+        // Only root can give files away.
+        return;
+    }
+    let refused = |error: Error| {
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert!(
+            error.to_string().contains("another user (65534)"),
+            "{error}"
+        );
+    };
+    refused(store.load("one").unwrap_err());
+    store.save("one", &Secret::new("mine")).unwrap();
+    assert_eq!(store.load("one").unwrap().unwrap().reveal(), "mine");
+    chown(&folder.0, NOBODY, None).unwrap();
+    refused(FileStore::new(folder.0.clone()).unwrap_err());
+    assert!(folder.files("new").is_empty());
 }
 
 /// A process was killed between writing and renaming.

@@ -280,3 +280,70 @@ fn it_may_close_its_connection_while_that_closes_it() {
     closes.set(connection.clone()).unwrap();
     within(Duration::from_secs(5), move || connection.close());
 }
+
+/// A way out that leads nowhere, and tells when it is told to close.
+#[derive(Debug)]
+struct Broken(Channel, ErrorKind, mpsc::Sender<()>);
+
+#[derive(Debug)]
+struct Nowhere(ErrorKind);
+
+#[derive(Debug)]
+struct Told(Ends, mpsc::Sender<()>);
+
+impl Sender for Nowhere {
+    fn send(&mut self, _: &mut VecDeque<SessionMessage>, _: Instant) -> Result<()> {
+        Err(Error::new(self.0, "the way out is broken"))
+    }
+}
+
+impl Control for Told {
+    fn peer(&self) -> String {
+        self.0.peer()
+    }
+
+    fn close(&self) {
+        self.1.send(()).unwrap();
+        self.0.close();
+    }
+}
+
+impl Transport for Broken {
+    fn open(self: Box<Self>, limits: &Limits) -> Result<Halves> {
+        let Self(channel, kind, told) = *self;
+        let inner = Ends {
+            peer: channel.outgoing.clone(),
+            own: channel.own.clone(),
+        };
+        let mut halves = Box::new(channel).open(limits)?;
+        halves.sender = Box::new(Nowhere(kind));
+        halves.control = Arc::new(Told(inner, told));
+        Ok(halves)
+    }
+}
+
+#[test]
+fn it_is_closed_when_nothing_can_be_sent_any_more() {
+    for kind in [ErrorKind::Io, ErrorKind::Closed] {
+        let (tell, told) = mpsc::channel();
+        let (here, _there) = pair();
+        let connection = Connection::asking().open(Broken(here, kind, tell)).unwrap();
+        let (peer, options) = (connection.peer(), CallOptions::new());
+        let call = peer.request("tests/anything", &json!({}), options);
+        let error = call.unwrap_err();
+        assert_eq!(error.kind(), kind, "{error}");
+        told.recv_timeout(PATIENCE).unwrap();
+        connection.close();
+        told.try_recv().unwrap_err();
+        // A server too.
+        let (tell, told) = mpsc::channel();
+        let (here, there) = pair();
+        let server = Server::builder("own", "1").build().unwrap();
+        let serving = server.open(Broken(here, kind, tell)).unwrap();
+        let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
+        there.outgoing.send(ping.to_string().into_bytes()).unwrap();
+        told.recv_timeout(PATIENCE).unwrap();
+        serving.close();
+        told.try_recv().unwrap_err();
+    }
+}

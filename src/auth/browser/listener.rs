@@ -25,6 +25,8 @@ const MAX_HEAD: usize = 32 << 10;
 const SENDING: Duration = Duration::from_secs(1);
 /// A wait without end is looked at so often.
 const LOOK: Duration = Duration::from_secs(3600);
+/// So long nobody is let in when the system has no descriptor for another connection.
+const PAUSE: Duration = Duration::from_millis(100);
 
 const DONE: &str = "<!doctype html><meta charset=utf-8><title>Done</title>\
     <body style=\"font:1.2em sans-serif;margin:4em auto;max-width:30em\">\
@@ -79,13 +81,18 @@ impl Listener {
         let waker = Arc::clone(&wake);
         let _woken = login.waiting().on_over(move || waker.fire());
         let mut connections: Vec<Connection> = Vec::new();
+        let mut paused_until = None;
         while !login.waiting().is_over() {
             let deadline = login.waiting().deadline();
-            let until = deadline.unwrap_or_else(|| Instant::now() + LOOK);
+            let now = Instant::now();
+            let until = deadline.unwrap_or_else(|| now + LOOK);
+            paused_until = paused_until.filter(|at| *at > now);
+            let until = paused_until.map_or(until, |at| until.min(at));
             let streams = connections.iter().map(|one| one.stream.as_fd());
-            let fds: Vec<_> = streams.chain([self.socket.as_fd()]).collect();
+            let socket = paused_until.is_none().then(|| self.socket.as_fd());
+            let fds: Vec<_> = streams.chain(socket).collect();
             let ready = fd::wait_readable(&fds, &wake, until).map_err(failed)?;
-            let (is_called, ready) = ready.split_last().expect("the listener is one of them");
+            let is_called = ready.get(connections.len()) == Some(&true);
             let mut at = 0;
             let mut answer = None;
             // In order, each with what was found of it.
@@ -102,11 +109,20 @@ impl Listener {
             if let Some(answer) = answer {
                 return Ok(answer);
             }
-            if *is_called && let Ok((stream, _)) = self.socket.accept() {
-                if connections.len() >= MAX_CONNECTIONS {
-                    connections.remove(0);
+            if !is_called {
+                continue;
+            }
+            match self.socket.accept() {
+                Ok((stream, _)) => {
+                    if connections.len() >= MAX_CONNECTIONS {
+                        connections.remove(0);
+                    }
+                    connections.extend(Connection::new(stream));
                 }
-                connections.extend(Connection::new(stream));
+                Err(error) if has_passed(&error) => {}
+                // Out of descriptors: here too the oldest gives way. Asked again at once without that, the system would only refuse again.
+                Err(_) if !connections.is_empty() => _ = connections.remove(0),
+                Err(_) => paused_until = Some(Instant::now() + PAUSE),
             }
         }
         let text = "nobody came back from the login";
@@ -193,6 +209,15 @@ impl Connection {
             .and_then(|()| self.stream.write_all(format!("{head}{page}").as_bytes()));
         _ = sent;
     }
+}
+
+/// Whether nobody could be let in because who came has gone, or for another reason of the moment.
+fn has_passed(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, WouldBlock};
+    matches!(
+        error.kind(),
+        WouldBlock | Interrupted | ConnectionAborted | ConnectionReset
+    )
 }
 
 /// The port of a redirect URI, if it is one of ours.

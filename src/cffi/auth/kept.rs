@@ -67,7 +67,8 @@ pub(super) struct Functions {
 /// in renewing. In memory without this and mcplink_oauth_set_store.
 ///
 /// oauth: the settings.
-/// folder: a path. It is made, with mode 0700, when a client is opened; one that others may write into is an error then. NULL for memory.
+/// folder: a path. It is made, with mode 0700, when a client is opened; one that belongs to another user, or that others may write into, is an
+/// error then. NULL for memory.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

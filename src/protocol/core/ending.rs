@@ -65,20 +65,25 @@ impl Core {
         self.handlers.say_farewell(&Peer::new(Arc::clone(self)));
     }
 
-    /// Nothing can be written any more. A peer that has gone may have left an answer, or its last words: they are read first.
+    /// Nothing can be written any more, so a thread of its own closes the connection. A peer that has gone may have left an answer, or its last
+    /// words: they are read first. Requests in hand get their time, for what they do besides answering.
     pub(super) fn end_by_writing(self: &Arc<Self>, error: Error) {
-        if self.settings.serving || error.kind() != ErrorKind::Closed {
-            return self.end(&error);
+        let has_gone = !self.settings.serving && error.kind() == ErrorKind::Closed;
+        if !has_gone {
+            self.end(&error);
         }
         let core = Arc::clone(self);
         let hands = self.engine().crew.push_own(Box::new(move || {
-            let until = Instant::now() + FAREWELL;
-            let mut life = core.life.lock();
-            while life.ended.is_none() && Instant::now() < until {
-                life = core.life_changed.wait_until(life, Some(until));
+            if has_gone {
+                let until = Instant::now() + FAREWELL;
+                let mut life = core.life.lock();
+                while life.ended.is_none() && Instant::now() < until {
+                    life = core.life_changed.wait_until(life, Some(until));
+                }
+                drop(life);
+                core.end(&error);
             }
-            drop(life);
-            core.end(&error);
+            core.wait_and_close();
         }));
         self.provide(hands);
     }
