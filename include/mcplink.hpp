@@ -45,6 +45,16 @@
 #include <stdexcept>
 #endif
 
+/* Has Clang warn of views that outlive the object which they came from, as of call_tool(…).value().text() that is kept. */
+#if defined(__has_cpp_attribute)
+#if __has_cpp_attribute(clang::lifetimebound)
+#define MCPLINK_LIFETIMEBOUND [[clang::lifetimebound]]
+#endif
+#endif
+#ifndef MCPLINK_LIFETIMEBOUND
+#define MCPLINK_LIFETIMEBOUND
+#endif
+
 namespace mcplink {
 
 using milliseconds = std::chrono::milliseconds;
@@ -100,18 +110,18 @@ public:
     explicit error(mcplink_status_t status, const char *text = nullptr) noexcept : status_(status), text_(text) {}
 
     mcplink_status_t status() const noexcept { return status_; }
-    std::string_view message() const noexcept
+    std::string_view message() const noexcept MCPLINK_LIFETIMEBOUND
     {
         return owned_ ? mcplink_error_message(get()) : text_ ? text_ : mcplink_status_name(status_);
     }
-    std::string_view method() const noexcept { return detail::view(mcplink_error_method(get())); }
+    std::string_view method() const noexcept MCPLINK_LIFETIMEBOUND { return detail::view(mcplink_error_method(get())); }
     std::int64_t rpc_code() const noexcept { return mcplink_error_rpc_code(get()); }
-    std::string_view data() const noexcept { return detail::view(mcplink_error_data(get())); }
+    std::string_view data() const noexcept MCPLINK_LIFETIMEBOUND { return detail::view(mcplink_error_data(get())); }
     int os_code() const noexcept { return mcplink_error_os_code(get()); }
     int http_status() const noexcept { return mcplink_error_http_status(get()); }
-    std::string_view http_challenge() const noexcept { return detail::view(mcplink_error_http_challenge(get())); }
-    std::string_view oauth_code() const noexcept { return detail::view(mcplink_error_oauth_code(get())); }
-    std::string_view peer_stderr() const noexcept { return detail::view(mcplink_error_peer_stderr(get())); }
+    std::string_view http_challenge() const noexcept MCPLINK_LIFETIMEBOUND { return detail::view(mcplink_error_http_challenge(get())); }
+    std::string_view oauth_code() const noexcept MCPLINK_LIFETIMEBOUND { return detail::view(mcplink_error_oauth_code(get())); }
+    std::string_view peer_stderr() const noexcept MCPLINK_LIFETIMEBOUND { return detail::view(mcplink_error_peer_stderr(get())); }
     bool is_retryable() const noexcept { return mcplink_error_is_retryable(get()); }
     const mcplink_error_t *get() const noexcept { return owned_.get(); }
 
@@ -134,7 +144,7 @@ class exception : public std::exception {
 public:
     explicit exception(mcplink::error error) : error_(std::move(error)) {}
     const char *what() const noexcept override { return error_.message().data(); }
-    const mcplink::error &error() const noexcept { return error_; }
+    const mcplink::error &error() const noexcept MCPLINK_LIFETIMEBOUND { return error_; }
 
 private:
     mcplink::error error_;
@@ -159,10 +169,10 @@ public:
     T &operator*() & noexcept { return *std::get_if<0>(&content_); }
     const T &operator*() const & noexcept { return *std::get_if<0>(&content_); }
     T &&operator*() && noexcept { return std::move(*std::get_if<0>(&content_)); }
-    T *operator->() noexcept { return std::get_if<0>(&content_); }
-    const T *operator->() const noexcept { return std::get_if<0>(&content_); }
+    T *operator->() noexcept MCPLINK_LIFETIMEBOUND { return std::get_if<0>(&content_); }
+    const T *operator->() const noexcept MCPLINK_LIFETIMEBOUND { return std::get_if<0>(&content_); }
     /* Only when there is none. */
-    const mcplink::error &error() const noexcept { return *std::get_if<1>(&content_); }
+    const mcplink::error &error() const noexcept MCPLINK_LIFETIMEBOUND { return *std::get_if<1>(&content_); }
 #ifdef MCPLINK_EXCEPTIONS
     /* The value; throws mcplink::exception when there is none. */
     T value() &&
@@ -193,7 +203,7 @@ public:
 
     bool has_value() const noexcept { return error_.status() >= 0; }
     explicit operator bool() const noexcept { return has_value(); }
-    const mcplink::error &error() const noexcept { return error_; }
+    const mcplink::error &error() const noexcept MCPLINK_LIFETIMEBOUND { return error_; }
 #ifdef MCPLINK_EXCEPTIONS
     void value() const
     {
@@ -327,9 +337,9 @@ public:
     {
         return detail::made<json, mcplink_json_t>([&](auto out, auto err) { return mcplink_json_parse(text.data(), text.size(), out, err); });
     }
-    json_view view() const noexcept { return json_view(get()); }
+    json_view view() const noexcept MCPLINK_LIFETIMEBOUND { return json_view(get()); }
     const mcplink_json_t *get() const noexcept { return owned_.get(); }
-    template <class Key> json_view operator[](Key key) const noexcept { return view()[key]; }
+    template <class Key> json_view operator[](Key key) const noexcept MCPLINK_LIFETIMEBOUND { return view()[key]; }
 
 private:
     detail::owner<mcplink_json_t, mcplink_json_free> owned_;
@@ -830,16 +840,16 @@ public:
     explicit call_result(mcplink_result_t *owned) noexcept : owned_(owned) {}
     /* The tool ran and failed: the content says why, for the model to read. */
     bool is_tool_error() const noexcept { return mcplink_result_is_tool_error(get()); }
-    std::string_view text() const noexcept { return detail::view(mcplink_result_text(get())); }
-    std::string_view raw() const noexcept { return detail::view(mcplink_result_raw(get())); }
-    json_view json() const noexcept { return json_view(mcplink_result_json(get())); }
-    json_view structured() const noexcept { return json_view(mcplink_result_structured(get())); }
-    json_view meta() const noexcept { return json_view(mcplink_result_meta(get())); }
+    std::string_view text() const noexcept MCPLINK_LIFETIMEBOUND { return detail::view(mcplink_result_text(get())); }
+    std::string_view raw() const noexcept MCPLINK_LIFETIMEBOUND { return detail::view(mcplink_result_raw(get())); }
+    json_view json() const noexcept MCPLINK_LIFETIMEBOUND { return json_view(mcplink_result_json(get())); }
+    json_view structured() const noexcept MCPLINK_LIFETIMEBOUND { return json_view(mcplink_result_structured(get())); }
+    json_view meta() const noexcept MCPLINK_LIFETIMEBOUND { return json_view(mcplink_result_meta(get())); }
     std::size_t content_count() const noexcept { return mcplink_result_content_count(get()); }
-    json_view content(std::size_t index) const noexcept { return json_view(mcplink_result_content(get(), index)); }
+    json_view content(std::size_t index) const noexcept MCPLINK_LIFETIMEBOUND { return json_view(mcplink_result_content(get(), index)); }
     std::int32_t content_kind(std::size_t index) const noexcept { return mcplink_result_content_kind(get(), index); }
     /* Of an image, of sound, of a resource that is no text. */
-    std::string_view content_bytes(std::size_t index) const noexcept
+    std::string_view content_bytes(std::size_t index) const noexcept MCPLINK_LIFETIMEBOUND
     {
         std::size_t size = 0;
         const void *bytes = mcplink_result_content_bytes(get(), index, &size);
