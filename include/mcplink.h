@@ -1784,7 +1784,7 @@ int32_t mcplink_pump_dispatch(mcplink_pump_t *pump,
                               int32_t max_events);
 
 /**
- * Waits until a callback waits to be dispatched: for programs without a loop of their own.
+ * Waits until a callback waits to be dispatched, which mcplink_pump_dispatch does then: for programs without a loop of their own.
  *
  * pump: the pump.
  * timeout_ms: for how long at most, in milliseconds.

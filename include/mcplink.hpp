@@ -793,6 +793,7 @@ public:
     static result<pump> make() { return detail::made<pump, mcplink_pump_t>(mcplink_pump_new); }
     std::ptrdiff_t fd() const noexcept { return mcplink_pump_fd(get()); }
     std::int32_t dispatch(std::int32_t most = 64) noexcept { return mcplink_pump_dispatch(get(), most); }
+    /* How many callbacks wait for dispatch(), which runs them. */
     std::int32_t wait(milliseconds timeout) noexcept { return mcplink_pump_wait(get(), detail::count(timeout)); }
     void wakeup() noexcept { mcplink_pump_wakeup(get()); }
     template <class F> void set_notify(F callback)
