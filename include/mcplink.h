@@ -1789,7 +1789,7 @@ int32_t mcplink_pump_dispatch(mcplink_pump_t *pump,
                               int32_t max_events);
 
 /**
- * Waits until a callback waits to be dispatched: for programs without a loop of their own.
+ * Waits until a callback waits to be dispatched, which mcplink_pump_dispatch does then: for programs without a loop of their own.
  *
  * pump: the pump.
  * timeout_ms: for how long at most, in milliseconds.
@@ -2522,7 +2522,7 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_dpop(mcplink_oauth_t *oauth, int3
  * Says how long one request to an authorization server may take: 10 s without this.
  *
  * oauth: the settings.
- * milliseconds: at most an hour.
+ * milliseconds: more than an hour is an hour.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_step_timeout_ms(mcplink_oauth_t *oauth, uint32_t milliseconds);
@@ -2532,7 +2532,7 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_step_timeout_ms(mcplink_oauth_t *
  * does not run, up to what mcplink_call_options_set_max_timeout_ms and mcplink_client_options_set_max_timeout_ms say.
  *
  * oauth: the settings.
- * milliseconds: at most a day.
+ * milliseconds: more than a day is a day.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API
@@ -3281,7 +3281,7 @@ mcplink_status_t mcplink_client_options_set_stderr(mcplink_client_options_t *opt
  * it is killed (2 s); how long a server over HTTP may take to hear that the session has ended (1 s).
  *
  * options: the options.
- * milliseconds: at most an hour.
+ * milliseconds: more than an hour is an hour.
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
  */
 MCPLINK_API
@@ -4244,6 +4244,9 @@ mcplink_tool_t *mcplink_tool_new(const char *name,
 
 /**
  * Adds an argument: the input schema of the tool is made of all that are added.
+ *
+ * A build with "validation" (mcplink_has_feature) refuses calls whose arguments don't fit before the callback runs; with others the callback may be
+ * called without an argument that is required, or with one of another type.
  *
  * tool: the tool.
  * param: the name of the argument.

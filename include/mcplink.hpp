@@ -8,8 +8,10 @@
  * is not there: ask has_value() first. Setters come in a chain: what one of them refuses is told by the function that takes the object, which then
  * does nothing else.
  *
- * Callbacks are callables of any type; nullptr is none. They run where the C function beside them says, some on several threads at once, and what
- * they hold ends where its destroy does: once, also when they are refused. They may throw. Of a tool's handler a tool_failure is told to the model; anything
+ * Callbacks are callables of any type; nullptr is none, and so are an empty std::function and a null pointer to a function. Only what checks who
+ * sends a request (http_options::on_authenticate, resource_server::verifier) is refused when it is empty, so that nobody is let in by mistake.
+ * They run where the C function beside them says, some on several threads at once, and what they hold ends where its destroy does: once, also
+ * when they are refused. They may throw. Of a tool's handler a tool_failure is told to the model; anything
  * else becomes an error without its text. Who finds out who sends a request has put it off then (status 503); a login is given up; what asks
  * for a token, keeps one or sends bytes has failed, as if it had returned false. Those that are only told something, such as events, progress, log
  * lines and outcomes, have nobody to tell: what they throw is dropped.
@@ -43,6 +45,16 @@
 #include <stdexcept>
 #endif
 
+/* Has Clang warn of views that outlive the object which they came from, as of call_tool(…).value().text() that is kept. */
+#if defined(__has_cpp_attribute)
+#if __has_cpp_attribute(clang::lifetimebound)
+#define MCPLINK_LIFETIMEBOUND [[clang::lifetimebound]]
+#endif
+#endif
+#ifndef MCPLINK_LIFETIMEBOUND
+#define MCPLINK_LIFETIMEBOUND
+#endif
+
 namespace mcplink {
 
 using milliseconds = std::chrono::milliseconds;
@@ -70,6 +82,20 @@ template <class T, auto Free> using owner = std::unique_ptr<T, freed_by<Free>>;
 /* Numbers, and enumerations that are used as such. */
 template <class T> using if_index = std::enable_if_t<std::is_convertible_v<T, std::size_t> && (std::is_integral_v<T> || std::is_enum_v<T>), bool>;
 
+/* Whether a callable is none: nullptr, a null pointer, an empty std::function or what else is like one. */
+template <class F, class = void> struct may_be_none : std::false_type {};
+template <class F>
+struct may_be_none<F, std::void_t<decltype(static_cast<bool>(std::declval<const F &>() == nullptr))>> : std::is_convertible<std::nullptr_t, F> {};
+template <class F> bool is_none(const F &callable) noexcept
+{
+    if constexpr (may_be_none<F>::value) {
+        return callable == nullptr;
+    } else {
+        static_cast<void>(callable);
+        return false;
+    }
+}
+
 /* Passes callables to a C function: enlist(callback of type Fn for each, user, destroy) gives its status. Further below. */
 template <class... Fn, class Register, class... F> mcplink_status_t hand_over(Register enlist, F... callables);
 
@@ -84,18 +110,18 @@ public:
     explicit error(mcplink_status_t status, const char *text = nullptr) noexcept : status_(status), text_(text) {}
 
     mcplink_status_t status() const noexcept { return status_; }
-    std::string_view message() const noexcept
+    std::string_view message() const noexcept MCPLINK_LIFETIMEBOUND
     {
         return owned_ ? mcplink_error_message(get()) : text_ ? text_ : mcplink_status_name(status_);
     }
-    std::string_view method() const noexcept { return detail::view(mcplink_error_method(get())); }
+    std::string_view method() const noexcept MCPLINK_LIFETIMEBOUND { return detail::view(mcplink_error_method(get())); }
     std::int64_t rpc_code() const noexcept { return mcplink_error_rpc_code(get()); }
-    std::string_view data() const noexcept { return detail::view(mcplink_error_data(get())); }
+    std::string_view data() const noexcept MCPLINK_LIFETIMEBOUND { return detail::view(mcplink_error_data(get())); }
     int os_code() const noexcept { return mcplink_error_os_code(get()); }
     int http_status() const noexcept { return mcplink_error_http_status(get()); }
-    std::string_view http_challenge() const noexcept { return detail::view(mcplink_error_http_challenge(get())); }
-    std::string_view oauth_code() const noexcept { return detail::view(mcplink_error_oauth_code(get())); }
-    std::string_view peer_stderr() const noexcept { return detail::view(mcplink_error_peer_stderr(get())); }
+    std::string_view http_challenge() const noexcept MCPLINK_LIFETIMEBOUND { return detail::view(mcplink_error_http_challenge(get())); }
+    std::string_view oauth_code() const noexcept MCPLINK_LIFETIMEBOUND { return detail::view(mcplink_error_oauth_code(get())); }
+    std::string_view peer_stderr() const noexcept MCPLINK_LIFETIMEBOUND { return detail::view(mcplink_error_peer_stderr(get())); }
     bool is_retryable() const noexcept { return mcplink_error_is_retryable(get()); }
     const mcplink_error_t *get() const noexcept { return owned_.get(); }
 
@@ -118,7 +144,7 @@ class exception : public std::exception {
 public:
     explicit exception(mcplink::error error) : error_(std::move(error)) {}
     const char *what() const noexcept override { return error_.message().data(); }
-    const mcplink::error &error() const noexcept { return error_; }
+    const mcplink::error &error() const noexcept MCPLINK_LIFETIMEBOUND { return error_; }
 
 private:
     mcplink::error error_;
@@ -143,10 +169,10 @@ public:
     T &operator*() & noexcept { return *std::get_if<0>(&content_); }
     const T &operator*() const & noexcept { return *std::get_if<0>(&content_); }
     T &&operator*() && noexcept { return std::move(*std::get_if<0>(&content_)); }
-    T *operator->() noexcept { return std::get_if<0>(&content_); }
-    const T *operator->() const noexcept { return std::get_if<0>(&content_); }
+    T *operator->() noexcept MCPLINK_LIFETIMEBOUND { return std::get_if<0>(&content_); }
+    const T *operator->() const noexcept MCPLINK_LIFETIMEBOUND { return std::get_if<0>(&content_); }
     /* Only when there is none. */
-    const mcplink::error &error() const noexcept { return *std::get_if<1>(&content_); }
+    const mcplink::error &error() const noexcept MCPLINK_LIFETIMEBOUND { return *std::get_if<1>(&content_); }
 #ifdef MCPLINK_EXCEPTIONS
     /* The value; throws mcplink::exception when there is none. */
     T value() &&
@@ -177,7 +203,7 @@ public:
 
     bool has_value() const noexcept { return error_.status() >= 0; }
     explicit operator bool() const noexcept { return has_value(); }
-    const mcplink::error &error() const noexcept { return error_; }
+    const mcplink::error &error() const noexcept MCPLINK_LIFETIMEBOUND { return error_; }
 #ifdef MCPLINK_EXCEPTIONS
     void value() const
     {
@@ -235,6 +261,11 @@ protected:
     void need(bool there, const char *what, mcplink_status_t status = MCPLINK_E_INVALID) noexcept
     {
         if (!there) note(status, what);
+    }
+    /* One that is empty by mistake is not taken for none. */
+    template <class F> void check(const F &callable, const char *what) noexcept
+    {
+        need(std::is_same_v<F, std::nullptr_t> || !is_none(callable), what);
     }
     Object &note(mcplink_status_t status, const char *what) noexcept
     {
@@ -306,9 +337,9 @@ public:
     {
         return detail::made<json, mcplink_json_t>([&](auto out, auto err) { return mcplink_json_parse(text.data(), text.size(), out, err); });
     }
-    json_view view() const noexcept { return json_view(get()); }
+    json_view view() const noexcept MCPLINK_LIFETIMEBOUND { return json_view(get()); }
     const mcplink_json_t *get() const noexcept { return owned_.get(); }
-    template <class Key> json_view operator[](Key key) const noexcept { return view()[key]; }
+    template <class Key> json_view operator[](Key key) const noexcept MCPLINK_LIFETIMEBOUND { return view()[key]; }
 
 private:
     detail::owner<mcplink_json_t, mcplink_json_free> owned_;
@@ -566,22 +597,67 @@ template <class F, class... Args> decltype(auto) named(F &callable, Args... args
 
 template <class F, class... Raw> auto called(F &callable, Raw... raw) { return named(callable, seen(raw)...); }
 template <class F> auto called(F &callable, const char *bytes, std::size_t size) { return callable(std::string_view(bytes, size)); }
-/* A handler. It answers itself, or returns what is the text of the answer. */
 template <class F> void called(F &handler, const mcplink_request_t *raw_request, mcplink_responder_t *raw_responder)
 {
     request asked(raw_request);
     responder answer(raw_responder);
-    if constexpr (std::is_void_v<std::invoke_result_t<F &, const request &, responder &>>) {
-        handler(asked, answer);
-    } else {
-        /* It fails when nobody waits any more. */
-        (void)answer.text(handler(asked, answer));
-    }
+    handler(asked, answer);
 }
 template <class F>
 void called(F &callable, mcplink_call_t *, mcplink_status_t status, const mcplink_result_t *result, const mcplink_error_t *err)
 {
     callable(status, result, err);
+}
+
+/* What can't be answered is told, as the handler does not learn it. It fails as well when nobody waits any more. */
+inline void tell(responder &answer, const result<void> &answered)
+{
+    if (answered.error().status() == MCPLINK_E_INVALID)
+        (void)answer.fail(MCPLINK_RPC_INTERNAL_ERROR, "internal error: its handler returned text that is not UTF-8");
+}
+
+/* What handlers may return: the text of the answer, values, or nothing when only they know how to answer. */
+struct text {
+    template <class Given> static void answer(responder &answer, const Given &given)
+    {
+        static_assert(std::is_convertible_v<const Given &, std::string_view>, "return the text of the answer; or answer by the responder, and return nothing");
+        tell(answer, answer.text(given));
+    }
+};
+struct values {
+    template <class Given> static void answer(responder &answer, const Given &given)
+    {
+        static_assert(std::is_convertible_v<const Given &, const std::vector<std::string> &>,
+                      "return a std::vector<std::string> of values; or answer with values() of the responder, and return nothing");
+        tell(answer, answer.values(given));
+    }
+};
+struct nothing {
+    template <class Given> static void answer(responder &, const Given &)
+    {
+        static_assert(std::is_void_v<Given>, "answer with json() of the responder, and return nothing");
+    }
+};
+template <class F, class Returned> struct handler {
+    F callable;
+    void operator()(const request &asked, responder &answer)
+    {
+        using Given = std::decay_t<std::invoke_result_t<F &, const request &, responder &>>;
+        if constexpr (std::is_void_v<Given> || std::is_same_v<Given, result<void>>) {
+            static_cast<void>(callable(asked, answer));
+        } else {
+            Returned::answer(answer, callable(asked, answer));
+        }
+    }
+};
+template <class F, class Returned> bool is_none(const handler<F, Returned> &one) noexcept { return is_none(one.callable); }
+template <class Returned, class F> auto handling(F callable)
+{
+    if constexpr (std::is_same_v<F, std::nullptr_t>) {
+        return nullptr;
+    } else {
+        return handler<F, Returned>{std::move(callable)};
+    }
 }
 
 /* A secret, as text or as an optional one: without it what asked for it fails. */
@@ -598,6 +674,11 @@ template <class Text> mcplink_status_t give(mcplink_token_t *token, const Text &
 template <class Text> struct kept {
     Text content;
 };
+template <class Load> struct loading {
+    Load load;
+    auto operator()(std::string_view name) { return kept<decltype(load(name))>{load(name)}; }
+};
+template <class Load> bool is_none(const loading<Load> &loader) noexcept { return is_none(loader.load); }
 template <class Text> mcplink_status_t give(mcplink_token_t *token, const kept<Text> &found)
 {
     return found.content ? give(token, *found.content) : static_cast<mcplink_status_t>(MCPLINK_OK);
@@ -661,12 +742,13 @@ private:
     }
 };
 
-template <class Fn, class All, std::size_t Place> constexpr Fn function() noexcept
+template <class Fn, class All, std::size_t Place> Fn function(const All &all) noexcept
 {
     if constexpr (std::is_same_v<std::tuple_element_t<Place, All>, std::nullptr_t>) {
+        static_cast<void>(all);
         return nullptr;
     } else {
-        return trampoline<Fn, All, Place>::run;
+        return is_none(std::get<Place>(all)) ? nullptr : trampoline<Fn, All, Place>::run;
     }
 }
 
@@ -676,7 +758,7 @@ template <class All> void destroy(void *user) noexcept { delete static_cast<All 
 template <class... Fn, class Register, class All, std::size_t... Place>
 mcplink_status_t enlist_all(Register enlist, All *owned, std::index_sequence<Place...>)
 {
-    return enlist(function<Fn, All, Place>()..., static_cast<void *>(owned), static_cast<mcplink_destroy_fn>(destroy<All>));
+    return enlist(function<Fn, All, Place>(*owned)..., static_cast<void *>(owned), static_cast<mcplink_destroy_fn>(destroy<All>));
 }
 template <class... Fn, class Register, class... F> mcplink_status_t hand_over(Register enlist, F... callables)
 {
@@ -711,6 +793,7 @@ public:
     static result<pump> make() { return detail::made<pump, mcplink_pump_t>(mcplink_pump_new); }
     std::ptrdiff_t fd() const noexcept { return mcplink_pump_fd(get()); }
     std::int32_t dispatch(std::int32_t most = 64) noexcept { return mcplink_pump_dispatch(get(), most); }
+    /* How many callbacks wait for dispatch(), which runs them. */
     std::int32_t wait(milliseconds timeout) noexcept { return mcplink_pump_wait(get(), detail::count(timeout)); }
     void wakeup() noexcept { mcplink_pump_wakeup(get()); }
     template <class F> void set_notify(F callback)
@@ -758,16 +841,16 @@ public:
     explicit call_result(mcplink_result_t *owned) noexcept : owned_(owned) {}
     /* The tool ran and failed: the content says why, for the model to read. */
     bool is_tool_error() const noexcept { return mcplink_result_is_tool_error(get()); }
-    std::string_view text() const noexcept { return detail::view(mcplink_result_text(get())); }
-    std::string_view raw() const noexcept { return detail::view(mcplink_result_raw(get())); }
-    json_view json() const noexcept { return json_view(mcplink_result_json(get())); }
-    json_view structured() const noexcept { return json_view(mcplink_result_structured(get())); }
-    json_view meta() const noexcept { return json_view(mcplink_result_meta(get())); }
+    std::string_view text() const noexcept MCPLINK_LIFETIMEBOUND { return detail::view(mcplink_result_text(get())); }
+    std::string_view raw() const noexcept MCPLINK_LIFETIMEBOUND { return detail::view(mcplink_result_raw(get())); }
+    json_view json() const noexcept MCPLINK_LIFETIMEBOUND { return json_view(mcplink_result_json(get())); }
+    json_view structured() const noexcept MCPLINK_LIFETIMEBOUND { return json_view(mcplink_result_structured(get())); }
+    json_view meta() const noexcept MCPLINK_LIFETIMEBOUND { return json_view(mcplink_result_meta(get())); }
     std::size_t content_count() const noexcept { return mcplink_result_content_count(get()); }
-    json_view content(std::size_t index) const noexcept { return json_view(mcplink_result_content(get(), index)); }
+    json_view content(std::size_t index) const noexcept MCPLINK_LIFETIMEBOUND { return json_view(mcplink_result_content(get(), index)); }
     std::int32_t content_kind(std::size_t index) const noexcept { return mcplink_result_content_kind(get(), index); }
     /* Of an image, of sound, of a resource that is no text. */
-    std::string_view content_bytes(std::size_t index) const noexcept
+    std::string_view content_bytes(std::size_t index) const noexcept MCPLINK_LIFETIMEBOUND
     {
         std::size_t size = 0;
         const void *bytes = mcplink_result_content_bytes(get(), index, &size);
@@ -887,9 +970,9 @@ public:
     }
     template <class Load, class Save, class Remove> oauth &store(Load load, Save save, Remove remove)
     {
-        auto loaded = [load = std::move(load)](std::string_view name) mutable { return detail::kept<decltype(load(name))>{load(name)}; };
+        detail::loading<Load> loads{std::move(load)};
         return with<mcplink_store_load_fn, mcplink_store_save_fn, mcplink_store_remove_fn>("oauth::store was refused", mcplink_oauth_set_store,
-                                                                                           std::move(loaded), std::move(save), std::move(remove));
+                                                                                           std::move(loads), std::move(save), std::move(remove));
     }
     /* callback(login &): a way of the host's own to show a page and see where it leads. What it throws gives the login up. */
     template <class F> oauth &visitor(const char *redirect_uri, F callback)
@@ -920,6 +1003,25 @@ public:
                         [&](auto... c) { return mcplink_oauth_set_enterprise(get(), token_endpoint, known.get(), subject, c...); },
                         std::move(callback)),
                     "oauth::enterprise was refused");
+    }
+    oauth &proxy(const char *url) noexcept { return note(mcplink_oauth_set_proxy(get(), url), "oauth::proxy was refused"); }
+    oauth &login_timeout(milliseconds span) noexcept
+    {
+        return note(mcplink_oauth_set_login_timeout_ms(get(), detail::count(span)), "oauth::login_timeout was refused");
+    }
+    oauth &step_timeout(milliseconds span) noexcept
+    {
+        return note(mcplink_oauth_set_step_timeout_ms(get(), detail::count(span)), "oauth::step_timeout was refused");
+    }
+    /* Whether to ask for leave to act while the person is away. */
+    oauth &offline_access(bool asks) noexcept
+    {
+        return note(mcplink_oauth_set_offline_access(get(), asks), "oauth::offline_access was refused");
+    }
+    /* Whether authorization servers may be in private networks when the server is not. */
+    oauth &private_addresses(bool allowed) noexcept
+    {
+        return note(mcplink_oauth_set_private_addresses(get(), allowed), "oauth::private_addresses was refused");
     }
     oauth &dpop(std::int32_t dpop) noexcept { return note(mcplink_oauth_set_dpop(get(), dpop), "oauth::dpop was refused"); }
     /* As set_log. */
@@ -981,6 +1083,11 @@ public:
     {
         return note(mcplink_client_options_set_info(get(), name, version), "client_options::info was refused");
     }
+    /* All of who the client is, as JSON: "name", "version", "title", "description", "websiteUrl", "icons". */
+    client_options &info_json(std::string_view json) noexcept
+    {
+        return note(mcplink_client_options_set_info_json(get(), json.data(), json.size()), "client_options::info_json was refused");
+    }
     client_options &timeout(milliseconds span) noexcept
     {
         return note(mcplink_client_options_set_timeout_ms(get(), detail::count(span)), "client_options::timeout was refused");
@@ -1023,6 +1130,11 @@ public:
     {
         return note(mcplink_client_options_set_connect_timeout_ms(get(), detail::count(span)), "client_options::connect_timeout was refused");
     }
+    /* How long a server may be silent at first before it is taken for one of the legacy era. */
+    client_options &probe_timeout(milliseconds span) noexcept
+    {
+        return note(mcplink_client_options_set_probe_timeout_ms(get(), detail::count(span)), "client_options::probe_timeout was refused");
+    }
     client_options &max_timeout(milliseconds span) noexcept
     {
         return note(mcplink_client_options_set_max_timeout_ms(get(), detail::count(span)), "client_options::max_timeout was refused");
@@ -1035,6 +1147,16 @@ public:
     client_options &limit(std::int32_t number, std::size_t bound) noexcept
     {
         return note(mcplink_client_options_set_limit(get(), number, bound), "client_options::limit was refused");
+    }
+    /* How long lists may be that are read. */
+    client_options &max_list(std::size_t pages, std::size_t items) noexcept
+    {
+        return note(mcplink_client_options_set_max_list(get(), pages, items), "client_options::max_list was refused");
+    }
+    /* How many calls that were started may go on at once. */
+    client_options &max_started(std::size_t count) noexcept
+    {
+        return note(mcplink_client_options_set_max_started(get(), count), "client_options::max_started was refused");
     }
     client_options &restart(std::uint32_t max_attempts, milliseconds first_delay, milliseconds max_delay) noexcept
     {
@@ -1104,27 +1226,32 @@ public:
                                                         std::move(callback)),
                     "client_options::on_notification was refused");
     }
-    /* What answers a server: handlers, as those of a server. */
+    /* What answers a server: handlers that take (const request &, responder &) and answer with json() of the responder, or with fail(). They return
+       nothing. */
     template <class F> client_options &on_elicit(F handler)
     {
-        return with<mcplink_handler_fn>("client_options::on_elicit was refused", mcplink_client_options_on_elicit, std::move(handler));
+        return with<mcplink_handler_fn>("client_options::on_elicit was refused", mcplink_client_options_on_elicit,
+                                        detail::handling<detail::nothing>(std::move(handler)));
     }
     template <class F> client_options &on_elicit_url(F handler)
     {
-        return with<mcplink_handler_fn>("client_options::on_elicit_url was refused", mcplink_client_options_on_elicit_url, std::move(handler));
+        return with<mcplink_handler_fn>("client_options::on_elicit_url was refused", mcplink_client_options_on_elicit_url,
+                                        detail::handling<detail::nothing>(std::move(handler)));
     }
     template <class F> client_options &on_sample(F handler)
     {
-        return with<mcplink_handler_fn>("client_options::on_sample was refused", mcplink_client_options_on_sample, std::move(handler));
+        return with<mcplink_handler_fn>("client_options::on_sample was refused", mcplink_client_options_on_sample,
+                                        detail::handling<detail::nothing>(std::move(handler)));
     }
     template <class F> client_options &on_roots(F handler)
     {
-        return with<mcplink_handler_fn>("client_options::on_roots was refused", mcplink_client_options_on_roots, std::move(handler));
+        return with<mcplink_handler_fn>("client_options::on_roots was refused", mcplink_client_options_on_roots,
+                                        detail::handling<detail::nothing>(std::move(handler)));
     }
     template <class F> client_options &on_request(const char *method, F handler)
     {
         return note(detail::hand_over<mcplink_handler_fn>([&](auto... c) { return mcplink_client_options_on_request(get(), method, c...); },
-                                                          std::move(handler)),
+                                                          detail::handling<detail::nothing>(std::move(handler))),
                     "client_options::on_request was refused");
     }
     mcplink_client_options_t *get() const noexcept { return owned_.get(); }
@@ -1137,6 +1264,8 @@ private:
 class call {
 public:
     explicit call(mcplink_call_t *owned) noexcept : owned_(owned) {}
+    /* Tells the call from all others of this process. */
+    std::uint64_t id() const noexcept { return mcplink_call_id(get()); }
     bool is_done() const noexcept { return mcplink_call_is_done(get()); }
     void cancel(const char *reason = nullptr) noexcept { mcplink_call_cancel(get(), reason); }
     /* The outcome; an error whose status is MCPLINK_PENDING when it is not there in time. */
@@ -1339,6 +1468,16 @@ public:
         return note(mcplink_tool_set_task_support(get(), support), "tool::task_support was refused");
     }
     tool &title(const char *title) noexcept { return note(mcplink_tool_set_title(get(), title), "tool::title was refused"); }
+    /* As JSON, which is checked: an array of objects with "src". */
+    tool &icons(std::string_view json) noexcept
+    {
+        return note(mcplink_tool_set_icons(get(), json.data(), json.size()), "tool::icons was refused");
+    }
+    /* What travels beside it: an object, as JSON. */
+    tool &meta(std::string_view json) noexcept
+    {
+        return note(mcplink_tool_set_meta(get(), json.data(), json.size()), "tool::meta was refused");
+    }
     mcplink_tool_t *get() const noexcept { return owned_.get(); }
 
 private:
@@ -1358,6 +1497,23 @@ public:
         return note(mcplink_resource_set_description(get(), text), "resource::description was refused");
     }
     resource &mime_type(const char *type) noexcept { return note(mcplink_resource_set_mime_type(get(), type), "resource::mime_type was refused"); }
+    /* As JSON, which is checked: an array of objects with "src". */
+    resource &icons(std::string_view json) noexcept
+    {
+        return note(mcplink_resource_set_icons(get(), json.data(), json.size()), "resource::icons was refused");
+    }
+    /* What travels beside it: an object, as JSON. */
+    resource &meta(std::string_view json) noexcept
+    {
+        return note(mcplink_resource_set_meta(get(), json.data(), json.size()), "resource::meta was refused");
+    }
+    /* For whom it is, and how important: an object with "audience", "priority", "lastModified", as JSON. */
+    resource &annotations(std::string_view json) noexcept
+    {
+        return note(mcplink_resource_set_annotations(get(), json.data(), json.size()), "resource::annotations was refused");
+    }
+    /* In bytes, without any coding. */
+    resource &size(std::uint64_t bytes) noexcept { return note(mcplink_resource_set_size(get(), bytes), "resource::size was refused"); }
     mcplink_resource_t *get() const noexcept { return owned_.get(); }
 
 private:
@@ -1383,6 +1539,21 @@ public:
     {
         return note(mcplink_template_set_mime_type(get(), type), "resource_template::mime_type was refused");
     }
+    /* As JSON, which is checked: an array of objects with "src". */
+    resource_template &icons(std::string_view json) noexcept
+    {
+        return note(mcplink_template_set_icons(get(), json.data(), json.size()), "resource_template::icons was refused");
+    }
+    /* What travels beside it: an object, as JSON. */
+    resource_template &meta(std::string_view json) noexcept
+    {
+        return note(mcplink_template_set_meta(get(), json.data(), json.size()), "resource_template::meta was refused");
+    }
+    /* For whom it is, and how important: an object with "audience", "priority", "lastModified", as JSON. */
+    resource_template &annotations(std::string_view json) noexcept
+    {
+        return note(mcplink_template_set_annotations(get(), json.data(), json.size()), "resource_template::annotations was refused");
+    }
     mcplink_template_t *get() const noexcept { return owned_.get(); }
 
 private:
@@ -1400,6 +1571,16 @@ public:
     prompt &argument(const char *name, std::uint32_t flags = 0, const char *description = nullptr) noexcept
     {
         return note(mcplink_prompt_add_argument(get(), name, flags, description), "prompt::argument was refused");
+    }
+    /* As JSON, which is checked: an array of objects with "src". */
+    prompt &icons(std::string_view json) noexcept
+    {
+        return note(mcplink_prompt_set_icons(get(), json.data(), json.size()), "prompt::icons was refused");
+    }
+    /* What travels beside it: an object, as JSON. */
+    prompt &meta(std::string_view json) noexcept
+    {
+        return note(mcplink_prompt_set_meta(get(), json.data(), json.size()), "prompt::meta was refused");
     }
     mcplink_prompt_t *get() const noexcept { return owned_.get(); }
 
@@ -1442,6 +1623,11 @@ public:
     {
         need(pump.get() != nullptr, "server_options::pump_with was refused");
         return note(mcplink_server_options_set_pump(get(), pump.get()), "server_options::pump_with was refused");
+    }
+    /* Whether standard output is taken for the protocol while it is served there. */
+    server_options &claim_stdio(bool claims) noexcept
+    {
+        return note(mcplink_server_options_set_claim_stdio(get(), claims), "server_options::claim_stdio was refused");
     }
     /* which: one of enum mcplink_limit. */
     server_options &limit(std::int32_t which, std::size_t bound) noexcept
@@ -1515,11 +1701,11 @@ public:
                                                       std::move(callback)),
                     "server_options::on_log was refused");
     }
-    /* A handler as those of server. */
+    /* A handler that takes (const request &, responder &), answers with json() of the responder, or with fail(), and returns nothing. */
     template <class F> server_options &on_method(const char *method, F handler)
     {
         return note(detail::hand_over<mcplink_handler_fn>([&](auto... c) { return mcplink_server_options_on_method(get(), method, c...); },
-                                                          std::move(handler)),
+                                                          detail::handling<detail::nothing>(std::move(handler))),
                     "server_options::on_method was refused");
     }
     /* start(std::string_view thread) and stop(std::string_view thread), on each thread of the server. */
@@ -1576,6 +1762,7 @@ public:
     /* callback(http_request &) checks a token, on several threads at once; one that throws puts the request off. */
     template <class F> resource_server &verifier(F callback)
     {
+        check(callback, "resource_server::verifier was refused: the callable is empty; nullptr has the keys of the issuer check tokens");
         return with<mcplink_authenticate_fn>("resource_server::verifier was refused", mcplink_resource_server_set_verifier, std::move(callback));
     }
     resource_server &required_scopes(const char *scopes) noexcept
@@ -1657,6 +1844,7 @@ public:
     /* callback(http_request &) finds out who sends a request, on several threads at once; one that throws puts the request off. */
     template <class F> http_options &on_authenticate(F callback)
     {
+        check(callback, "http_options::on_authenticate was refused: the callable is empty; nullptr lets everybody in");
         return with<mcplink_authenticate_fn>("http_options::on_authenticate was refused", mcplink_http_options_on_authenticate,
                                              std::move(callback));
     }
@@ -1717,7 +1905,7 @@ public:
                 return MCPLINK_OK;
             },
             std::move(begin), std::move(write), std::move(end));
-        need(owned_ != nullptr, "exchange: the method or target was refused");
+        need(owned_ != nullptr, "exchange: the method, the target or a callable was refused");
     }
     exchange &header(const char *field, std::string_view content) noexcept
     {
@@ -1756,7 +1944,8 @@ private:
     detail::owner<mcplink_http_t, mcplink_http_free> owned_;
 };
 
-/* A server. Handlers are callables that take (const request &, responder &), and answer themselves or return the text of the answer. */
+/* A server. Handlers are callables that take (const request &, responder &). They answer by the responder and return nothing, or what it told; or they
+   return the text of the answer. */
 class server {
 public:
     server(const char *name, const char *version) : owned_(mcplink_server_new(name, version)) {}
@@ -1783,11 +1972,11 @@ public:
     {
         return add(mcplink_server_add_prompt, prompt, std::move(handler));
     }
-    /* The handler finds the argument in name(), what is typed in typed() and the others in args(), and answers with values(). of: one of enum
-       mcplink_completion_of. */
+    /* The handler finds the argument in name(), what is typed in typed() and the others in args(), and answers with values(), or returns a
+       std::vector<std::string>. of: one of enum mcplink_completion_of. */
     template <class F> result<void> add_completer(std::int32_t of, const char *target, const char *argument, F handler)
     {
-        return enlist(std::move(handler), [&](auto... rest) { return mcplink_server_add_completer(get(), of, target, argument, rest...); });
+        return enlist(detail::handling<detail::values>(std::move(handler)), [&](auto... rest) { return mcplink_server_add_completer(get(), of, target, argument, rest...); });
     }
     result<void> remove_tool(const char *name) { return detail::told(mcplink_server_remove_tool(get(), name)); }
     result<void> remove_resource(const char *uri) { return detail::told(mcplink_server_remove_resource(get(), uri)); }
@@ -1857,7 +2046,7 @@ private:
     template <class Add, class Definition, class F> result<void> add(Add function, const Definition &definition, F handler)
     {
         if (!definition.refused()) return definition.refused();
-        return enlist(std::move(handler), [&](auto... rest) { return function(get(), definition.get(), rest...); });
+        return enlist(detail::handling<detail::text>(std::move(handler)), [&](auto... rest) { return function(get(), definition.get(), rest...); });
     }
     detail::owner<mcplink_server_t, mcplink_server_free> owned_;
 };

@@ -112,7 +112,7 @@ pub unsafe extern "C" fn mcplink_pump_dispatch(pump: *mut mcplink_pump_t, max_ev
     counted(status, count)
 }
 
-/// Waits until a callback waits to be dispatched: for programs without a loop of their own.
+/// Waits until a callback waits to be dispatched, which mcplink_pump_dispatch does then: for programs without a loop of their own.
 ///
 /// pump: the pump.
 /// timeout_ms: for how long at most, in milliseconds.

@@ -103,6 +103,11 @@ static const char *const texts[] = {
     "\xc3\xa4\xe2\x82\xac", "{\"toolsListChanged\":true}", "1e999", "com.example/x",
     "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n", "{\"content\":[{\"type\":\"text\",\"text\":\"x\"}]}",
     "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"x\"}}\n",
+    /* Half a surrogate, as an escape and as bytes; beyond Unicode; an escaped NUL; numbers that nothing holds; a long name. */
+    "\"\\ud800\"", "{\"name\":\"\\udc00x\"}", "\xed\xa0\x80", "\xf4\x90\x80\x80", "{\"name\":\"a\\u0000b\"}", "-0", "1e-999",
+    "123456789012345678901234567890", "[-9223372036854775809,18446744073709551616]",
+    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+    "{\"a\":1,\"a\":2}", "{\"__proto__\":null,\"\":0}", "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[",
 };
 
 static const char *pick_name(void)
@@ -113,6 +118,10 @@ static const char *pick_name(void)
 static const void *pick_text(size_t *len)
 {
     const char *text = pick_name();
+    if (!any(24)) return *len = sizeof "{\"a\0b\":\"\0\"}" - 1, "{\"a\0b\":\"\0\"}";
+    if (!any(24)) return *len = 3, "a\0b";
+    /* More than any memory has is refused before it is looked at. */
+    if (!any(24)) return *len = any(2) ? (size_t)PTRDIFF_MAX + 1 : SIZE_MAX - 1, text;
     *len = text == NULL ? (any(4) ? 0 : 5) : any(2) ? MCPLINK_NUL : below((unsigned)strlen(text) + 1);
     return text;
 }
@@ -134,7 +143,7 @@ static int32_t pick_int(void)
 
 static size_t pick_size(void)
 {
-    static const size_t numbers[] = { 0, 1, 2, 5, 64, 4096, 1 << 20, SIZE_MAX };
+    static const size_t numbers[] = { 0, 1, 2, 5, 64, 4096, 1 << 20, PTRDIFF_MAX, SIZE_MAX - 1, SIZE_MAX };
     return numbers[below(sizeof numbers / sizeof *numbers)];
 }
 

@@ -3,48 +3,38 @@
 
 tls_front.py CERTIFICATE PORT prints the port that it listens at, and ends with its standard input.
 """
+import asyncio
 import os
-import socket
 import ssl
 import sys
-import threading
 
 
-def carry(source, target):
+async def carry(reader, writer):
     try:
-        while data := source.recv(65536):
-            target.sendall(data)
-        target.shutdown(socket.SHUT_WR)
+        while data := await reader.read(65536):
+            writer.write(data)
+            await writer.drain()
     except OSError:
         pass
+    finally:
+        writer.close()
 
 
-def serve(client, context, port):
-    try:
-        client = context.wrap_socket(client, server_side=True)
-    except OSError:
-        return  # It trusts nobody here.
-    with client, socket.create_connection(("127.0.0.1", port)) as server:
-        outward = threading.Thread(target=carry, args=(server, client), daemon=True)
-        outward.start()
-        carry(client, server)
-        outward.join()
+async def main():
+    async def serve(reader, writer):
+        try:
+            server = await asyncio.open_connection("127.0.0.1", int(sys.argv[2]))
+        except OSError:
+            writer.close()
+            return
+        await asyncio.gather(carry(reader, server[1]), carry(server[0], writer))
 
-
-def accept(listener, context, port):
-    while True:
-        client, _ = listener.accept()
-        threading.Thread(target=serve, args=(client, context, port), daemon=True).start()
-
-
-def main():
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(sys.argv[1])
-    listener = socket.create_server(("127.0.0.1", 0))
-    threading.Thread(target=accept, args=(listener, context, int(sys.argv[2])), daemon=True).start()
-    print(listener.getsockname()[1], flush=True)
-    sys.stdin.read()
+    listener = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
+    print(listener.sockets[0].getsockname()[1], flush=True)
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
     os._exit(0)
 
 
-main()
+asyncio.run(main())

@@ -267,7 +267,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_dpop(
 /// Says how long one request to an authorization server may take: 10 s without this.
 ///
 /// oauth: the settings.
-/// milliseconds: at most an hour.
+/// milliseconds: more than an hour is an hour.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -289,7 +289,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_step_timeout_ms(
 /// does not run, up to what mcplink_call_options_set_max_timeout_ms and mcplink_client_options_set_max_timeout_ms say.
 ///
 /// oauth: the settings.
-/// milliseconds: at most a day.
+/// milliseconds: more than a day is a day.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

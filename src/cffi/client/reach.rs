@@ -217,7 +217,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_stderr(
 /// it is killed (2 s); how long a server over HTTP may take to hear that the session has ended (1 s).
 ///
 /// options: the options.
-/// milliseconds: at most an hour.
+/// milliseconds: more than an hour is an hour.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]

@@ -147,6 +147,9 @@ pub unsafe extern "C" fn mcplink_tool_new(
 
 /// Adds an argument: the input schema of the tool is made of all that are added.
 ///
+/// A build with "validation" (mcplink_has_feature) refuses calls whose arguments don't fit before the callback runs; with others the callback may be
+/// called without an argument that is required, or with one of another type.
+///
 /// tool: the tool.
 /// param: the name of the argument.
 /// kind: one of enum mcplink_param_type.

@@ -326,6 +326,11 @@ static void completes()
             CHECK(answer.values(all, asked.typed() != "all"));
         };
         CHECK(server->add_completer(MCPLINK_COMPLETION_OF_PROMPT, "colour", "name", completer));
+        /* Or it returns them; and what answering told may be returned too. */
+        CHECK(server->add_completer(MCPLINK_COMPLETION_OF_TEMPLATE, "user://{id}", "id",
+                                    [](const mcplink::request &, mcplink::responder &) { return std::vector<std::string>{"ada", "bob"}; }));
+        CHECK(server->add_completer(MCPLINK_COMPLETION_OF_PROMPT, "colour", "of",
+                                    [](const mcplink::request &, mcplink::responder &answer) { return answer.values({"rose", "sky"}); }));
         const int before = alive::count;
         CHECK(failed_with(server->add_completer(MCPLINK_COMPLETION_OF_PROMPT, "colour", "name", completer), MCPLINK_E_INVALID));
         CHECK(failed_with(server->add_completer(99, "colour", "of", completer), MCPLINK_E_INVALID));
@@ -346,6 +351,10 @@ static void completes()
         CHECK(worked(completed) && completed->json()["completion"]["values"].text() == R"(["red","rose","green"])");
         auto everything = client->complete(MCPLINK_COMPLETION_OF_PROMPT, "colour", "name", "all", R"({"of":"rose"})");
         CHECK(worked(everything) && everything->json()["completion"]["values"].size() == 4);
+        auto returned = client->complete(MCPLINK_COMPLETION_OF_TEMPLATE, "user://{id}", "id", "a");
+        CHECK(worked(returned) && returned->json()["completion"]["values"].text() == R"(["ada"])");
+        auto told = client->complete(MCPLINK_COMPLETION_OF_PROMPT, "colour", "of", "sk");
+        CHECK(worked(told) && told->json()["completion"]["values"].text() == R"(["sky"])");
         CHECK(client->read_resource("data://bytes")->content_bytes(0) == std::string_view("\0\1", 2));
         CHECK(client->read_resource("data://bytes")->content_bytes(1).empty());
         CHECK(client->read_resource("user://ada")->content(0)["mimeType"].str() == "text/markdown");
@@ -357,6 +366,46 @@ static void completes()
         CHECK(server->remove_tool("long"));
     }
     CHECK(alive::count == 0);
+}
+
+/* What things are, for people and programs, beside what they do. */
+static void describes()
+{
+    const auto icons = R"([{"src":"https://example.com/icon.png"}])", meta = R"({"com.example/a":1})", annotations = R"({"priority":0.5})";
+    const auto answers = [](const mcplink::request &, mcplink::responder &) { return "x"; };
+    mcplink::server server("served", "1.0");
+    CHECK(worked(server.add_tool(mcplink::tool("a", "").icons(icons).meta(meta), answers)));
+    CHECK(worked(server.add_resource(mcplink::resource("data://a", "a").icons(icons).meta(meta).annotations(annotations).size(5), answers)));
+    CHECK(worked(server.add_template(mcplink::resource_template("data://{a}", "a").icons(icons).meta(meta).annotations(annotations), answers)));
+    CHECK(worked(server.add_prompt(mcplink::prompt("a", "").icons(icons).meta(meta), answers)));
+    const auto refused = [](const auto &object) { return failed_with(object.refused(), MCPLINK_E_INVALID); };
+    CHECK(refused(mcplink::tool("b", "").icons("{}")) && refused(mcplink::tool("b", "").meta("[]")));
+    CHECK(refused(mcplink::resource("data://b", "b").annotations("[]")) && refused(mcplink::prompt("b", "").meta("x")));
+    CHECK(mcplink::tool("b", "").icons({}).meta({}).refused());
+
+    auto listener = server.listen_http("0");
+    CHECK(worked(listener));
+    mcplink::client_options options;
+    options.url(std::string(listener->url()).c_str()).info_json(R"({"name":"a","version":"1","title":"A"})").max_started(1).probe_timeout(5s);
+    auto client = mcplink::client::open(options);
+    CHECK(worked(client));
+    const auto tools = client->list_tools(), resources = client->list_resources(), templates = client->list_templates(), prompts = client->list_prompts();
+    CHECK(worked(tools) && worked(resources) && worked(templates) && worked(prompts));
+    for (const auto one : {tools->json()["tools"][0], resources->json()["resources"][0], templates->json()["resourceTemplates"][0], prompts->json()["prompts"][0]})
+        CHECK(one["icons"][0]["src"].str() == "https://example.com/icon.png" && one["_meta"]["com.example/a"].i64() == 1);
+    CHECK(resources->json()["resources"][0]["annotations"]["priority"].f64() == 0.5 && resources->json()["resources"][0]["size"].i64() == 5);
+    CHECK(templates->json()["resourceTemplates"][0]["annotations"]["priority"].f64() == 0.5);
+    auto one = client->call_tool_start("a", "{}", nullptr), next = client->call_tool_start("a", "{}", nullptr);
+    CHECK(worked(one) && one->id() > 0 && (!next || next->id() > one->id()) && one->wait(60s));
+
+    CHECK(server.add_tool(mcplink::tool("b", ""), answers));
+    mcplink::client_options others;
+    auto bounded = mcplink::client::open(others.url(std::string(listener->url()).c_str()).max_list(1, 1));
+    CHECK(worked(bounded) && failed_with(bounded->list_tools(), MCPLINK_E_LIMIT));
+    CHECK(refused(mcplink::client_options().info_json("{}")) && refused(mcplink::client_options().max_started(0)));
+    CHECK(mcplink::server_options("a", "1").claim_stdio(false).refused());
+    CHECK(mcplink::oauth().proxy("environment").login_timeout(1min).step_timeout(1s).offline_access(false).private_addresses(true).refused());
+    CHECK(refused(mcplink::oauth().proxy("\xff")));
 }
 
 /* A web server of one's own: responses come by callables. */
@@ -426,6 +475,7 @@ int main()
     tells_of_sessions();
     keeps_sessions();
     completes();
+    describes();
     answers_in_a_web_server();
     std::puts("servers in C++ work");
     return 0;

@@ -2,6 +2,7 @@
 #include "check.hpp"
 
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -370,6 +371,84 @@ static void lets_go_of_what_is_refused()
     }
 }
 
+/* What may or may not be there is often kept in a std::function or a pointer: an empty one is none, as nullptr is. */
+static void takes_empty_ones_for_none()
+{
+    const std::function<void(const mcplink::request &, mcplink::responder &)> handler;
+    const std::function<void(std::int32_t, mcplink::json_view)> event;
+    const std::function<void(std::int32_t, std::string_view, std::string_view)> line;
+    const std::function<void(std::string_view)> name;
+    const std::function<void()> over;
+    const std::function<std::optional<std::string>()> token;
+    const std::function<void(double, double, std::string_view)> progress;
+    void (*const done)(mcplink_status_t, const mcplink_result_t *, const mcplink_error_t *) = nullptr;
+    const std::function<void(mcplink::http_request &)> check;
+    const std::function<void(mcplink::login &)> visit;
+    const std::function<bool(std::string_view, std::string_view)> save;
+    const std::function<std::optional<std::string>(std::string_view)> load;
+    const std::function<bool(std::string_view)> send;
+
+    /* Where there may be none. */
+    linked link;
+    mcplink::server_options described("empty", "1.0");
+    described.on_session(event).on_event(event).on_thread(name, name).on_log(MCPLINK_LOG_DEBUG, line);
+    auto server = mcplink::server::make(described);
+    CHECK(worked(server) && mcplink::set_log(MCPLINK_LOG_DEBUG, line));
+    add_things(*server);
+    CHECK(server->add_tool(mcplink::tool("sees", ""), [&](const mcplink::request &asked, mcplink::responder &answer) {
+        CHECK(worked(answer.on_cancel(over)) && worked(answer.progress(1, 2)));
+        return asked.capabilities().text();
+    }));
+    mcplink::client_options options;
+    options.transport_with(*link.client).on_event(event).on_notification("notifications/a", event).on_request("a", handler).on_log(0, line);
+    options.on_thread(name, name).on_elicit(handler).on_elicit_url(handler).on_sample(handler).on_roots(handler);
+    {
+        auto session = server->attach(*link.server);
+        auto client = mcplink::client::open(options);
+        CHECK(worked(session) && worked(client));
+        mcplink::call_options call;
+        call.on_progress(progress);
+        CHECK(client->call_tool("sees", "{}", &call)->text() == "{}");
+        auto started = client->call_tool_start("greet", "{}", done);
+        CHECK(worked(started) && started->wait(60s)->text() == "hello");
+        CHECK(client->call_tool("greet")->text() == "hello" && worked(client->close(60s)));
+    }
+    auto pump = mcplink::pump::make();
+    CHECK(worked(pump));
+    pump->set_notify(over);
+    mcplink::client_options others;
+    CHECK(others.bearer_hook(token).on_stderr(name).refused());
+    mcplink::oauth oauth;
+    CHECK(worked(oauth.store(load, save, send).browser(0, nullptr, nullptr, visit).on_log(0, line).refused()));
+
+    /* Where there has to be one. */
+    CHECK(failed_with(server->add_tool(mcplink::tool("none", ""), handler), MCPLINK_E_INVALID));
+    CHECK(failed_with(server->add_resource(mcplink::resource("data://none", "none"), handler), MCPLINK_E_INVALID));
+    CHECK(failed_with(server->add_template(mcplink::resource_template("none://{x}", "none"), handler), MCPLINK_E_INVALID));
+    CHECK(failed_with(server->add_prompt(mcplink::prompt("none", ""), handler), MCPLINK_E_INVALID));
+    CHECK(failed_with(server->add_completer(MCPLINK_COMPLETION_OF_PROMPT, "p", "none", handler), MCPLINK_E_INVALID));
+    const auto refused = [](const auto &object) { return failed_with(object.refused(), MCPLINK_E_INVALID); };
+    mcplink::server_options methods("empty", "1.0");
+    CHECK(refused(methods.on_method("a", handler)));
+    mcplink::oauth visited, worked_for, signed_on, halved;
+    CHECK(refused(visited.visitor("https://a.example/callback", visit)) && refused(worked_for.workload("id", load)));
+    CHECK(refused(signed_on.enterprise("https://idp.example/token", mcplink::oauth_client("https://login.example", "id"), MCPLINK_SUBJECT_ID_TOKEN,
+                                       token)));
+    CHECK(refused(halved.store(load, [](std::string_view, std::string_view) {}, send)));
+    CHECK(refused(mcplink::exchange("POST", "/mcp", [](const mcplink::http_head &, std::int64_t) {}, send, [](bool) {})));
+    mcplink::transport mute(send);
+    CHECK(failed_with(server->attach(mute), MCPLINK_E_STATE));
+
+    /* Where none would let everybody in. */
+    mcplink::http_options open;
+    CHECK(failed_with(server->listen_http("0", open.on_authenticate(check)), MCPLINK_E_INVALID));
+    CHECK(open.refused().error().message().find("empty") != std::string_view::npos);
+    mcplink::resource_server tokens("https://files.example/mcp", "https://login.example");
+    CHECK(refused(tokens.verifier(check)));
+    mcplink::http_options by_intent;
+    CHECK(by_intent.on_authenticate(nullptr).refused());
+}
+
 /* Those who are only told something have nobody to tell what they throw. */
 static void bears_exceptions()
 {
@@ -419,6 +498,7 @@ int main(int argc, char **argv)
     asks_for_tokens();
     keeps_tokens();
     lets_go_of_what_is_refused();
+    takes_empty_ones_for_none();
     bears_exceptions();
     std::puts("clients in C++ work");
     return 0;

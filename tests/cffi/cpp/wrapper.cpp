@@ -107,6 +107,7 @@ static void talks()
         }));
         CHECK(server.add_tool(mcplink::tool("throws", "Throws"), [](const mcplink::request &, mcplink::responder &) { throw 42; }));
 #endif
+        CHECK(server.add_tool(mcplink::tool("garbled", "Is no text"), [](const mcplink::request &, mcplink::responder &) { return "\xff"; }));
         mcplink::cancel held;
         CHECK(server.add_tool(mcplink::tool("hold", "Waits"), [&held](const mcplink::request &, mcplink::responder &) {
             while (!held.is_triggered()) std::this_thread::sleep_for(1ms);
@@ -130,6 +131,8 @@ static void talks()
             auto thrown = client->call_tool("throws");
             CHECK(!thrown && thrown.error().rpc_code() == -32603);
 #endif
+            auto garbled = client->call_tool("garbled");
+            CHECK(!garbled && garbled.error().rpc_code() == -32603 && garbled.error().message().find("not UTF-8") != std::string_view::npos);
             /* A call that goes on: not there yet is no result. */
             mcplink_status_t told = MCPLINK_PENDING;
             auto started = client->call_tool_start("hold", "{}", [&told](mcplink_status_t status, const mcplink_result_t *, const mcplink_error_t *) { told = status; });
