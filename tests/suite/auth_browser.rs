@@ -1,12 +1,9 @@
 //! A login that ends at a small server on this machine, and the program that opens the browser.
 
-use std::fs::File;
-use std::io::{Read as _, Seek as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::Command;
 use std::sync::mpsc;
-use std::time::Duration;
 
 use mcplink::ErrorKind;
 use mcplink::auth::{Browser, Login, OAuth};
@@ -196,93 +193,105 @@ fn a_browser_that_can_not_be_opened_is_an_error_unless_the_host_shows_the_way() 
     assert_eq!(error.kind(), ErrorKind::Io, "{error}");
 }
 
+/// Where the system says what a process has open, and what time it takes.
 #[cfg(target_os = "linux")]
-/// How much of a processor's time this process has had, by the file `/proc/self/stat`, which is open: ticks of a hundredth of a second.
-fn ticks(stat: &mut File) -> u64 {
-    let mut text = String::new();
-    stat.rewind().unwrap();
-    stat.read_to_string(&mut text).unwrap();
-    // Behind the name, which may have blanks in it.
-    let fields: Vec<&str> = text
-        .rsplit_once(')')
-        .unwrap()
-        .1
-        .split_whitespace()
-        .collect();
-    fields[11..13]
-        .iter()
-        .map(|field| field.parse::<u64>().unwrap())
-        .sum()
-}
+mod few {
+    use std::fs::File;
+    use std::io::Seek as _;
+    use std::process::Command;
+    use std::time::Duration;
 
-#[cfg(target_os = "linux")]
-#[test]
-#[ignore = "uses up the descriptors of its process: run by the test below"]
-fn with_few_descriptors() {
-    let world = World::start();
-    let (browser, urls) = shown();
-    let oauth = OAuth::login(browser).login_timeout(LONG).build().unwrap();
-    let mut stat = File::open("/proc/self/stat").unwrap();
-    std::thread::scope(|scope| {
-        let connecting = scope.spawn(|| world.connect_to(&oauth));
-        let answer = follow(&urls.recv_timeout(LONG).unwrap());
-        let (place, target) = apart(&answer);
-        let mut idle = TcpStream::connect(place).unwrap();
-        idle.write_all(b"GET /callback").unwrap();
-        let use_up = |hoard: &mut Vec<File>| {
-            hoard.extend(std::iter::from_fn(|| File::open("/dev/null").ok()));
-        };
-        // Connections of what came before are still being closed.
-        let (mut count, mut same) = (0, 0);
-        wait_until("nothing is opened or closed any more", || {
-            let now = std::fs::read_dir("/proc/self/fd").unwrap().count();
-            same = if now == count { same + 1 } else { 0 };
-            count = now;
-            same > 50
+    use super::*;
+
+    /// How much of a processor's time this process has had, by the file `/proc/self/stat`, which is open: ticks of a hundredth of a second.
+    fn ticks(stat: &mut File) -> u64 {
+        let mut text = String::new();
+        stat.rewind().unwrap();
+        stat.read_to_string(&mut text).unwrap();
+        // Behind the name, which may have blanks in it.
+        let fields: Vec<&str> = text
+            .rsplit_once(')')
+            .unwrap()
+            .1
+            .split_whitespace()
+            .collect();
+        fields[11..13]
+            .iter()
+            .map(|field| field.parse::<u64>().unwrap())
+            .sum()
+    }
+
+    #[test]
+    #[ignore = "uses up the descriptors of its process: run by the test below"]
+    fn with_few_descriptors() {
+        let world = World::start();
+        let (browser, urls) = shown();
+        let oauth = OAuth::login(browser).login_timeout(LONG).build().unwrap();
+        let mut stat = File::open("/proc/self/stat").unwrap();
+        std::thread::scope(|scope| {
+            let connecting = scope.spawn(|| world.connect_to(&oauth));
+            let answer = follow(&urls.recv_timeout(LONG).unwrap());
+            let (place, target) = apart(&answer);
+            let mut idle = TcpStream::connect(place).unwrap();
+            idle.write_all(b"GET /callback").unwrap();
+            let use_up = |hoard: &mut Vec<File>| {
+                hoard.extend(std::iter::from_fn(|| File::open("/dev/null").ok()));
+            };
+            // Connections of what came before are still being closed.
+            let (mut count, mut same) = (0, 0);
+            wait_until("nothing is opened or closed any more", || {
+                let now = std::fs::read_dir("/proc/self/fd").unwrap().count();
+                same = if now == count { same + 1 } else { 0 };
+                count = now;
+                same > 50
+            });
+            let mut hoard = Vec::new();
+            use_up(&mut hoard);
+            // With the last one somebody comes, who takes the place of the one who says nothing.
+            hoard.pop();
+            let mut stream = TcpStream::connect(place).unwrap();
+            stream.set_read_timeout(Some(LONG)).unwrap();
+            write!(stream, "GET /favicon.ico HTTP/1.1\r\n\r\n").unwrap();
+            let mut page = String::new();
+            stream.read_to_string(&mut page).unwrap();
+            assert!(page.starts_with("HTTP/1.1 404"), "{page}");
+            // There is nobody left who could give way.
+            drop(stream);
+            use_up(&mut hoard);
+            hoard.pop();
+            let mut stream = TcpStream::connect(place).unwrap();
+            stream.set_read_timeout(Some(LONG)).unwrap();
+            write!(stream, "GET {target} HTTP/1.1\r\n\r\n").unwrap();
+            let before = ticks(&mut stat);
+            std::thread::sleep(Duration::from_secs(1));
+            let spent = ticks(&mut stat) - before;
+            drop(hoard);
+            stream.read_to_string(&mut page).unwrap();
+            assert!(page.contains("You can close this page"), "{page}");
+            connecting.join().unwrap().unwrap();
+            assert!(
+                spent < 20,
+                "{spent} of 100 ticks were spent on asking in vain"
+            );
         });
-        let mut hoard = Vec::new();
-        use_up(&mut hoard);
-        // With the last one somebody comes, who takes the place of the one who says nothing.
-        hoard.pop();
-        let mut stream = TcpStream::connect(place).unwrap();
-        stream.set_read_timeout(Some(LONG)).unwrap();
-        write!(stream, "GET /favicon.ico HTTP/1.1\r\n\r\n").unwrap();
-        let mut page = String::new();
-        stream.read_to_string(&mut page).unwrap();
-        assert!(page.starts_with("HTTP/1.1 404"), "{page}");
-        // There is nobody left who could give way.
-        drop(stream);
-        use_up(&mut hoard);
-        hoard.pop();
-        let mut stream = TcpStream::connect(place).unwrap();
-        stream.set_read_timeout(Some(LONG)).unwrap();
-        write!(stream, "GET {target} HTTP/1.1\r\n\r\n").unwrap();
-        let before = ticks(&mut stat);
-        std::thread::sleep(Duration::from_secs(1));
-        let spent = ticks(&mut stat) - before;
-        drop(hoard);
-        stream.read_to_string(&mut page).unwrap();
-        assert!(page.contains("You can close this page"), "{page}");
-        connecting.join().unwrap().unwrap();
-        assert!(
-            spent < 20,
-            "{spent} of 100 ticks were spent on asking in vain"
-        );
-    });
-}
+    }
 
-#[cfg(target_os = "linux")]
-#[test]
-fn a_login_waits_quietly_for_descriptors() {
-    let ended = Command::new("/bin/sh")
-        .args(["-c", "ulimit -n 128 && exec \"$@\"", "sh"])
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "auth_browser::with_few_descriptors", "--ignored"])
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&ended.stdout);
-    assert!(
-        ended.status.success() && said.contains("1 passed"),
-        "{said}"
-    );
+    #[test]
+    fn a_login_waits_quietly_for_descriptors() {
+        let ended = Command::new("/bin/sh")
+            .args(["-c", "ulimit -n 128 && exec \"$@\"", "sh"])
+            .arg(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "auth_browser::few::with_few_descriptors",
+                "--ignored",
+            ])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&ended.stdout);
+        assert!(
+            ended.status.success() && said.contains("1 passed"),
+            "{said}"
+        );
+    }
 }

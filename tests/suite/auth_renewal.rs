@@ -457,11 +457,13 @@ fn processes_that_need_a_login_at_once_share_it() {
     assert_eq!(world.record().authorizations.len(), 2);
 }
 
+type StepHook = dyn Fn(Step, &str) + Send + Sync;
+
 /// A folder's store, in which the test sees to it who comes when.
 struct Ordered {
     inner: FileStore,
     /// Before something is locked, before it is kept, and behind that.
-    on: Box<dyn Fn(Step, &str) + Send + Sync>,
+    on: Box<StepHook>,
 }
 
 #[derive(PartialEq)]
