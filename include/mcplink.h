@@ -332,7 +332,8 @@ enum mcplink_http_limit
      */
     MCPLINK_HTTP_LIMIT_CONNECTIONS = 4,
     /**
-     * How many requests may be served at once, each on a thread of its own: 64. The next ones wait.
+     * How many requests may be served at once, each on a thread of its own: 64. The next ones wait, but for pings, cancellations and
+     * other requests that need no handler.
      */
     MCPLINK_HTTP_LIMIT_WORKERS = 5,
     /**

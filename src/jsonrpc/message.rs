@@ -333,6 +333,24 @@ impl Message {
     }
 }
 
+/// Whether a text is a request of another method than these, or not to be understood at a glance.
+#[cfg(feature = "http-server")]
+pub(crate) fn asks_for_more_than(methods: &[&str], text: &[u8], max_depth: usize) -> bool {
+    let text = std::str::from_utf8(text).ok();
+    let Some((text, envelope)) =
+        text.and_then(|text| Some((text, Envelope::scan(text, max_depth)?)))
+    else {
+        return true;
+    };
+    match envelope.method.filter(|_| envelope.id.is_some()) {
+        Some(place) => {
+            let method = text[place].trim_matches('"');
+            !methods.contains(&method)
+        }
+        None => false,
+    }
+}
+
 fn read_method(text: &str, place: &Range<usize>) -> Option<Method> {
     let written = &text[place.clone()];
     let name = place.start + 1..place.end - 1;

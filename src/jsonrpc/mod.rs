@@ -17,6 +17,8 @@ pub use id::RequestId;
 pub(crate) use id::short_number;
 pub(crate) use line::append_line;
 pub use line::{Line, LineBuffer, TooLong, end_line};
+#[cfg(feature = "http-server")]
+pub(crate) use message::asks_for_more_than;
 pub use message::{Form, Malformed, Message, Notification, Parsed, RawResult, Request, Response};
 pub(crate) use write::write_result_with;
 pub use write::{write_error, write_notification, write_request, write_result};

@@ -492,6 +492,43 @@ fn a_request_that_came_in_time_is_served_however_long_it_waits() {
     }
 }
 
+/// It was looked at already while it waited, and so was what stands behind it.
+#[test]
+fn a_request_in_pieces_is_whole_when_its_turn_comes() {
+    let (listener, gate, _kept) = listen_to_all(limits(|limits| limits.max_workers = 1));
+    let mut blocking = Client::to(&listener);
+    blocking.get("/block");
+    gate.wait_for(1);
+    let mut clients = [
+        "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
+        "Content-Length: 5\r\n\r\nabcde",
+    ]
+    .map(|rest| {
+        let mut client = Client::to(&listener);
+        client.send(format!(
+            "POST /one HTTP/1.1\r\nHost: x\r\n{rest}GET /other HTTP/1.1\r\nHost: x\r\n\r\n"
+        ));
+        client
+    });
+    // A large one is not read to its end meanwhile.
+    let text = "x".repeat(1 << 20);
+    let mut large = Client::to(&listener);
+    large.send("POST /large HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1048576\r\n\r\n");
+    assert_eq!(large.head().status, 100);
+    let mut stream = large.stream.try_clone().unwrap();
+    let sent = text.clone();
+    let sending =
+        std::thread::spawn(move || std::io::Write::write_all(&mut stream, sent.as_bytes()));
+    wait_until(|| listener.stats().waiting == clients.len() + 1, &listener);
+    gate.open();
+    sending.join().unwrap().unwrap();
+    assert_eq!(large.receive().body, format!("POST /large x {text}"));
+    for client in &mut clients {
+        assert_eq!(client.receive().body, "POST /one x abcde");
+        assert_eq!(client.receive().body, "GET /other x ");
+    }
+}
+
 fn wait_until(mut condition: impl FnMut() -> bool, listener: &HttpListener) {
     let deadline = Instant::now() + LONG;
     while !condition() {

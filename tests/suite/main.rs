@@ -74,6 +74,8 @@ mod forms;
 )]
 mod front;
 mod held;
+#[cfg(all(feature = "http-client", feature = "http-server"))]
+mod http_busy;
 #[cfg(feature = "http-client")]
 mod http_client_authorizer;
 #[cfg(feature = "http-client")]

@@ -25,7 +25,7 @@ use super::reply::{self, Reply};
 use super::session::{MAX_OPENING, Session, Sessions};
 use super::stream::RequestStream;
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result, RpcError};
-use crate::jsonrpc::{Form, Malformed, Message, Parsed, Request};
+use crate::jsonrpc::{Form, Malformed, Message, Parsed, Request, asks_for_more_than};
 use crate::protocol::principal::Principal;
 use crate::protocol::trouble::Trouble;
 use crate::protocol::{Connection, LogLevel, Origin, Outlet, tell};
@@ -124,6 +124,10 @@ impl Service for HttpService {
             _ = response.respond(&refusal.head, &refusal.body);
         }
     }
+
+    fn is_quick(&self, request: &HttpRequest<'_>) -> bool {
+        self.0.is_quick(request)
+    }
 }
 
 impl fmt::Debug for HttpService {
@@ -135,7 +139,26 @@ impl fmt::Debug for HttpService {
     }
 }
 
+/// What is answered without a handler, beside notifications and answers. To cancel is worth nothing behind what is to be cancelled.
+const QUICK: [&str; 5] = [
+    method::PING,
+    method::INITIALIZE,
+    method::SERVER_DISCOVER,
+    method::TASKS_GET,
+    method::TASKS_CANCEL,
+];
+
 impl Served {
+    fn is_quick(&self, request: &HttpRequest<'_>) -> bool {
+        let depth = self.server.limits.max_depth;
+        match request.method {
+            "POST" => !asks_for_more_than(&QUICK, &request.body, depth),
+            // It waits for the handlers of its session.
+            "DELETE" => false,
+            _ => true,
+        }
+    }
+
     fn serve(&self, mut request: HttpRequest<'_>, response: Box<dyn ResponseWriter>) -> Handled {
         if self.closing.load(Ordering::SeqCst) {
             let refusal = Refusal::text(503, "the server is closing").header("Retry-After", "1");

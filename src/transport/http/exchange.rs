@@ -165,4 +165,11 @@ pub trait Service: Send + Sync + fmt::Debug {
     ///
     /// It may block while the request is handled. A panic breaks the connection off, and nothing else.
     fn serve(&self, request: HttpRequest<'_>, response: Box<dyn ResponseWriter>);
+
+    /// Whether a request is answered without waiting for anybody: it is served then though as many others as may are being served. Asked
+    /// only while that is so, on a thread that all such requests share. It neither blocks nor answers. Defaults to no.
+    fn is_quick(&self, request: &HttpRequest<'_>) -> bool {
+        _ = request;
+        false
+    }
 }

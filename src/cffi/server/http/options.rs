@@ -326,7 +326,8 @@ pub enum mcplink_http_limit {
     MCPLINK_HTTP_LIMIT_STREAMS = 3,
     /// How many connections may be open: 1024. The next one is answered with status 503.
     MCPLINK_HTTP_LIMIT_CONNECTIONS = 4,
-    /// How many requests may be served at once, each on a thread of its own: 64. The next ones wait.
+    /// How many requests may be served at once, each on a thread of its own: 64. The next ones wait, but for pings, cancellations and
+    /// other requests that need no handler.
     MCPLINK_HTTP_LIMIT_WORKERS = 5,
     /// How many connections with something to read may wait for a thread: 256. The next one is answered with status 503.
     MCPLINK_HTTP_LIMIT_WAITING = 6,

@@ -1,7 +1,11 @@
 //! The threads that serve requests: called on demand, up to a limit, and gone again after a while.
 //!
+//! When all of them are busy, one more comes, the reserve. It looks at jobs that nobody has looked at, does those that take no time, and puts
+//! the others where only the others take them. So what must not wait for handlers, such as their cancellation, does not.
+//!
 //! **Invariant:** while jobs wait, an idle thread was woken for each of them, or a thread is on its way that looks for them, or as many
-//! threads as allowed are busy. A thread that takes a job looks whether more wait, and calls another one.
+//! threads as allowed are busy, and the reserve looks at those that nobody has looked at, or was called for that. A thread that takes a job
+//! looks whether more wait, and calls another one.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,10 +20,12 @@ const IDLE: Duration = Duration::from_secs(3);
 
 /// Whether the caller has to start a thread, which is counted already.
 #[must_use = "a thread that is counted has to be started"]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Hands {
+    #[default]
     Enough,
     StartOne,
+    StartReserve,
 }
 
 /// Jobs and the threads that take them.
@@ -30,6 +36,8 @@ pub(super) struct Crew<J> {
     waiting: AtomicUsize,
     /// A thread has left.
     fewer: Condvar,
+    /// There is something to look at for the reserve.
+    look: Condvar,
     max_workers: usize,
     max_waiting: usize,
 }
@@ -38,6 +46,10 @@ pub(super) struct Crew<J> {
 #[derive(Debug)]
 struct State<J> {
     jobs: VecDeque<J>,
+    /// Those that the reserve has looked at: they take time.
+    long: VecDeque<J>,
+    /// Whether the reserve is there, or on its way.
+    has_reserve: bool,
     /// Idle threads that nobody has woken yet. The last one is woken first, so that those which are not needed leave.
     idle: Vec<Arc<Seat>>,
     threads: usize,
@@ -65,6 +77,14 @@ impl Seat {
 }
 
 impl<J> State<J> {
+    fn waiting(&self) -> usize {
+        self.jobs.len() + self.long.len()
+    }
+
+    fn drain(&mut self) -> Vec<J> {
+        self.long.drain(..).chain(self.jobs.drain(..)).collect()
+    }
+
     fn has(&self, seat: &Arc<Seat>) -> bool {
         self.idle.iter().any(|other| Arc::ptr_eq(other, seat))
     }
@@ -90,6 +110,8 @@ impl<J> Crew<J> {
         Self {
             state: Mutex::new(State {
                 jobs: VecDeque::new(),
+                long: VecDeque::new(),
+                has_reserve: false,
                 idle: Vec::new(),
                 threads: 0,
                 starting: false,
@@ -97,6 +119,7 @@ impl<J> Crew<J> {
             }),
             waiting: AtomicUsize::new(0),
             fewer: Condvar::new(),
+            look: Condvar::new(),
             max_workers: max_workers.max(1),
             max_waiting,
         }
@@ -121,22 +144,47 @@ impl<J> Crew<J> {
             return Err(job);
         }
         state.jobs.push_back(job);
-        self.waiting.store(state.jobs.len(), Ordering::Relaxed);
+        Ok(self.provide(&mut state))
+    }
+
+    /// The same for a job that takes time, of the reserve.
+    pub(super) fn push_long(&self, job: J) -> Result<Hands, J> {
+        let mut state = self.state.lock();
+        if state.stopped || state.long.len() >= self.max_waiting {
+            return Err(job);
+        }
+        state.long.push_back(job);
+        Ok(self.provide(&mut state))
+    }
+
+    /// There is a job more.
+    fn provide(&self, state: &mut State<J>) -> Hands {
+        self.waiting.store(state.waiting(), Ordering::Relaxed);
         if let Some(seat) = state.pop_idle() {
             seat.wake();
-            return Ok(Hands::Enough);
+            return Hands::Enough;
         }
-        Ok(self.call(&mut state))
+        self.call(state)
     }
 
     /// One thread is called at a time: quick jobs need no more.
     fn call(&self, state: &mut State<J>) -> Hands {
-        if state.jobs.is_empty() || state.starting || state.threads >= self.max_workers {
+        if state.waiting() == 0 || state.starting {
             return Hands::Enough;
         }
-        state.starting = true;
-        state.threads += 1;
-        Hands::StartOne
+        if state.threads < self.max_workers {
+            state.starting = true;
+            state.threads += 1;
+            return Hands::StartOne;
+        }
+        if state.jobs.is_empty() {
+            return Hands::Enough;
+        }
+        if std::mem::replace(&mut state.has_reserve, true) {
+            self.look.notify_one();
+            return Hands::Enough;
+        }
+        Hands::StartReserve
     }
 
     /// A thread that was called has come.
@@ -154,7 +202,32 @@ impl<J> Crew<J> {
             return Vec::new();
         }
         self.waiting.store(0, Ordering::Relaxed);
-        state.jobs.drain(..).collect()
+        state.drain()
+    }
+
+    /// The reserve could not be started, or leaves.
+    pub(super) fn without_reserve(&self) {
+        self.state.lock().has_reserve = false;
+        self.fewer.notify_all();
+    }
+
+    /// Waits for a job that nobody has looked at, while all others are busy. `None` tells the reserve to leave; it is no longer counted then.
+    pub(super) fn next_to_look_at(&self) -> Option<J> {
+        let deadline = Instant::now() + IDLE;
+        let mut state = self.state.lock();
+        while !state.stopped {
+            if let Some(job) = state.jobs.pop_front() {
+                self.waiting.store(state.waiting(), Ordering::Relaxed);
+                return Some(job);
+            }
+            if Instant::now() >= deadline {
+                break;
+            }
+            state = self.look.wait_until(state, Some(deadline));
+        }
+        state.has_reserve = false;
+        self.fewer.notify_all();
+        None
     }
 
     /// Waits for a job. `None` tells the calling thread to leave; it is no longer counted then.
@@ -207,8 +280,8 @@ impl<J> Crew<J> {
     }
 
     fn take(&self, state: &mut State<J>) -> Option<(J, Hands)> {
-        let job = state.jobs.pop_front()?;
-        self.waiting.store(state.jobs.len(), Ordering::Relaxed);
+        let job = state.long.pop_front().or_else(|| state.jobs.pop_front())?;
+        self.waiting.store(state.waiting(), Ordering::Relaxed);
         // Those who were woken for the rest are on their way.
         let hands = match state.idle.is_empty() {
             true => self.call(state),
@@ -237,17 +310,19 @@ impl<J> Crew<J> {
         for seat in state.idle.drain(..) {
             seat.wake();
         }
+        self.look.notify_all();
         self.waiting.store(0, Ordering::Relaxed);
-        state.jobs.drain(..).collect()
+        state.drain()
     }
 
     /// Waits until no more than `own` threads are left, or until the deadline. Returns whether it is so.
     pub(super) fn wait_for_threads(&self, own: usize, deadline: Instant) -> bool {
         let mut state = self.state.lock();
-        while state.threads > own && Instant::now() < deadline {
+        let threads = |state: &State<J>| state.threads + usize::from(state.has_reserve);
+        while threads(&state) > own && Instant::now() < deadline {
             state = self.fewer.wait_until(state, Some(deadline));
         }
-        state.threads <= own
+        threads(&state) <= own
     }
 }
 
@@ -262,7 +337,7 @@ mod tests {
         crew.arrived();
         assert_eq!(crew.push(2), Err(2));
         assert_eq!(crew.next(), Some((1, Hands::Enough)));
-        assert_eq!(crew.push(3), Ok(Hands::Enough));
+        assert_eq!(crew.push(3), Ok(Hands::StartReserve));
         assert_eq!(crew.push(4), Err(4));
         assert_eq!(crew.push_again(5), Ok(Hands::Enough));
     }
@@ -275,6 +350,31 @@ mod tests {
         crew.arrived();
         assert_eq!(crew.next(), Some((1, Hands::StartOne)));
         assert_eq!(crew.threads(), 2);
+    }
+
+    #[test]
+    fn the_reserve_looks_at_each_job_once() {
+        let crew = Crew::new(1, 2);
+        assert_eq!(crew.push(1), Ok(Hands::StartOne));
+        crew.arrived();
+        assert_eq!(crew.next(), Some((1, Hands::Enough)));
+        assert_eq!(crew.push(2), Ok(Hands::StartReserve));
+        assert_eq!(crew.push(3), Ok(Hands::Enough));
+        assert_eq!(crew.next_to_look_at(), Some(2));
+        assert_eq!(crew.push_long(2), Ok(Hands::Enough));
+        assert_eq!(crew.next_to_look_at(), Some(3));
+        assert_eq!(crew.push_long(3), Ok(Hands::Enough));
+        // No more than may wait, and beside them what nobody has looked at.
+        assert_eq!(crew.push_long(4), Err(4));
+        assert_eq!(crew.push(4), Ok(Hands::Enough));
+        assert_eq!(crew.waiting(), 3);
+        // In the order in which they came.
+        let taken = [2, 3, 4].map(|_| crew.next().map(|(job, _)| job));
+        assert_eq!(taken, [2, 3, 4].map(Some));
+        assert!(crew.stop().is_empty());
+        assert!(!crew.wait_for_threads(1, Instant::now()));
+        assert_eq!(crew.next_to_look_at(), None);
+        assert!(crew.wait_for_threads(1, Instant::now()));
     }
 
     #[test]
@@ -307,8 +407,7 @@ mod loom_tests {
                         .sum::<u32>()
                 })
             };
-            assert_eq!(crew.push(1), Ok(Hands::Enough));
-            assert_eq!(crew.push(2), Ok(Hands::Enough));
+            assert!(crew.push(1).is_ok() && crew.push(2).is_ok());
             assert_eq!(worker.join().expect("no panic"), 3);
         });
     }
@@ -333,10 +432,35 @@ mod loom_tests {
                     taken
                 })
             };
-            assert_eq!(crew.push(1), Ok(Hands::Enough));
+            assert!(crew.push(1).is_ok());
             let mut taken = worker.join().expect("no panic");
             taken.extend(crew.stop());
             assert_eq!(taken, [0, 1]);
+        });
+    }
+
+    /// A job is pushed while the only thread is busy or goes idle, and the reserve looks at it and puts it back: it is taken once.
+    #[test]
+    fn loom_what_the_reserve_puts_back_is_taken() {
+        loom::model(|| {
+            let crew = Arc::new(Crew::new(1, 9));
+            assert_eq!(crew.push(0), Ok(Hands::StartOne));
+            let (one, other) = (Arc::clone(&crew), Arc::clone(&crew));
+            let worker = loom::thread::spawn(move || {
+                one.arrived();
+                [one.next(), one.next()].map(|taken| taken.map(|(job, _)| job))
+            });
+            let reserve = loom::thread::spawn(move || {
+                while let Some(job) = other.next_to_look_at() {
+                    assert!(other.push_long(job).is_ok());
+                }
+            });
+            assert!(crew.push(1).is_ok());
+            let mut taken = worker.join().expect("no panic");
+            taken.sort_unstable();
+            assert_eq!(taken, [Some(0), Some(1)]);
+            assert!(crew.stop().is_empty());
+            reserve.join().expect("no panic");
         });
     }
 

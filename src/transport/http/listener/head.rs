@@ -26,6 +26,14 @@ impl Refusal {
         Self { status, text }
     }
 
+    /// There is no place to wait in.
+    pub(super) fn busy() -> Self {
+        Self::new(
+            503,
+            "too many requests wait already (max_waiting): try again later",
+        )
+    }
+
     pub(super) fn bad(text: impl Into<Cow<'static, str>>) -> Self {
         Self::new(400, text)
     }

@@ -34,6 +34,8 @@ pub(super) struct Intake {
     /// How much of the body has earned time already.
     counted: usize,
     held: Option<Held>,
+    /// The request is whole, though nobody has taken it yet.
+    is_whole: bool,
 }
 
 /// A share of the memory that all unfinished bodies may take.
@@ -68,6 +70,15 @@ impl Intake {
 
     /// Looks what has become of the bytes.
     pub(super) fn next(&mut self, limits: &HttpLimits) -> Result<Next, Refusal> {
+        if self.is_whole {
+            return Ok(Next::Request);
+        }
+        let next = self.look(limits)?;
+        self.is_whole = next == Next::Request;
+        Ok(next)
+    }
+
+    fn look(&mut self, limits: &HttpLimits) -> Result<Next, Refusal> {
         if self.head.is_none() {
             if !self.take_head(limits)? {
                 return Ok(Next::More);
@@ -162,6 +173,11 @@ impl Intake {
         }
     }
 
+    /// Whether the body is none that the reserve reads: while nobody has time for them, large ones stay with the system.
+    pub(super) fn is_large(&self) -> bool {
+        self.body.len().saturating_add(self.missing()) > SMALL
+    }
+
     /// Until when the rest of the request has to be there, `None` for never; `now` is when something of it came last.
     pub(super) fn deadline(&mut self, now: Instant, limits: &HttpLimits) -> Option<Instant> {
         if self.head.is_none() {
@@ -219,11 +235,17 @@ impl Intake {
             .map(|head| (head, self.bytes.as_slice(), body))
     }
 
+    /// Gives back the body of a request that was looked at only.
+    pub(super) fn give_back(&mut self, body: Vec<u8>) {
+        self.body = body;
+    }
+
     /// Forgets the request, which was served, and keeps what came behind it.
     pub(super) fn forget(&mut self) {
         self.bytes.drain(..self.used);
         (self.scanned, self.used, self.counted) = (0, 0, 0);
         (self.head, self.until, self.held) = (None, None, None);
+        self.is_whole = false;
         self.chunks = Chunks::default();
     }
 
@@ -239,5 +261,30 @@ impl Intake {
         let mut taken = std::mem::take(self);
         taken.bytes.shrink_to_fit();
         taken
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_is_large_by_what_was_said_or_by_what_has_come() {
+        fn check(head: &str, come: usize, expected: bool) {
+            let limits = HttpLimits::default();
+            let mut intake = Intake::default();
+            let text = format!("POST / HTTP/1.1\r\nHost: x\r\n{head}\r\n\r\n");
+            intake.room().0.extend_from_slice(text.as_bytes());
+            assert_eq!(intake.next(&limits), Ok(Next::More), "{head}");
+            let chunk = format!("{come:x}\r\n{}", "x".repeat(come));
+            intake.room().0.extend_from_slice(chunk.as_bytes());
+            assert_eq!(intake.next(&limits), Ok(Next::More), "{head}");
+            assert_eq!(intake.is_large(), expected, "{head}, {come}");
+        }
+        check("Content-Length: 65536", 0, false);
+        check("Content-Length: 65537", 0, true);
+        check("Transfer-Encoding: chunked", SMALL, false);
+        check("Transfer-Encoding: chunked", SMALL + 1, true);
+        assert!(!Intake::default().is_large());
     }
 }

@@ -10,10 +10,12 @@ use crate::transport::Threads;
 pub struct HttpLimits {
     /// How many connections may be open. Defaults to 1 024. The next one is answered with 503.
     pub max_connections: usize,
-    /// How many requests may be served at once, each on a thread of its own. Defaults to 64. The next ones wait. Responses that were kept
-    /// to be ended later do not count.
+    /// How many requests may be served at once, each on a thread of its own. Defaults to 64. The next ones wait, but for those that the
+    /// service calls [quick](crate::transport::http::Service::is_quick): one more thread serves these meanwhile. Responses that were kept to be
+    /// ended later do not count.
     pub max_workers: usize,
-    /// How many connections with something to read may wait for a thread. Defaults to 256. The next one is answered with 503.
+    /// How many connections with something to read may wait for a thread, and as many again whose request is known to wait for one of
+    /// [`max_workers`](Self::max_workers). Defaults to 256. The next one is answered with 503.
     pub max_waiting: usize,
     /// Longest request line with its header fields, in bytes. Defaults to 16 KiB. A longer one is answered with 431, or with 414 when the
     /// request line alone exceeds it.

@@ -12,7 +12,7 @@ use std::time::Instant;
 use polling::Poller;
 
 use super::conn::{Conn, Doing, Gone};
-use super::crew::Crew;
+use super::crew::{Crew, Hands};
 use super::round::Rounds;
 use super::{HttpLimits, HttpStats, worker};
 use crate::sync::Mutex;
@@ -94,15 +94,28 @@ impl Shared {
         }
     }
 
-    /// Starts a worker, which the crew has counted.
-    pub(super) fn start_worker(self: &Arc<Self>) {
+    /// Starts the worker that the crew has called, if it has.
+    pub(super) fn start(self: &Arc<Self>, hands: Hands) {
+        let is_reserve = match hands {
+            Hands::Enough => return,
+            Hands::StartOne => false,
+            Hands::StartReserve => true,
+        };
         let shared = Arc::clone(self);
-        let (kind, work) = (&self.limits.threads, move || worker::work(&shared));
-        let started = self.workers.start(kind, "http", Stack::Large, work);
-        if started.is_err() {
-            for conn in self.crew.failed() {
-                conn.turn_away("no thread can be started to serve the request: try again later");
-            }
+        let work = move || worker::work(&shared, is_reserve);
+        let threads = &self.limits.threads;
+        if self
+            .workers
+            .start(threads, "http", Stack::Large, work)
+            .is_ok()
+        {
+            return;
+        }
+        if is_reserve {
+            return self.crew.without_reserve();
+        }
+        for conn in self.crew.failed() {
+            conn.turn_away("no thread can be started to serve the request: try again later");
         }
     }
 

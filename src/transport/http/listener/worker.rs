@@ -3,6 +3,8 @@
 //! It stays with a connection for a moment after a request: the next one costs no change of threads then. With one connection, and nothing
 //! else to do, it blocks in its read; with several it waits for all of its [round](super::round). While others wait for a thread it does
 //! not stay.
+//!
+//! While all workers are busy, one more, the reserve, serves the requests that take no time.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,8 +12,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::conn::{Conn, Turn};
-use super::crew::{Hands, Seat};
-use super::head::Refusal;
+use super::crew::Seat;
+use super::head::{Head, Refusal};
 use super::intake::{Intake, Next};
 use super::reply::Reply;
 use super::round::Round;
@@ -30,11 +32,14 @@ pub(super) fn is_of(shared: &Arc<Shared>) -> bool {
     OF.try_with(Cell::get).unwrap_or(0) == Arc::as_ptr(shared) as usize
 }
 
-pub(super) fn work(shared: &Arc<Shared>) {
+pub(super) fn work(shared: &Arc<Shared>, is_reserve: bool) {
     OF.set(Arc::as_ptr(shared) as usize);
-    shared.crew.arrived();
+    if !is_reserve {
+        shared.crew.arrived();
+    }
     let mut worker = Worker {
         shared,
+        is_reserve,
         intake: Intake::default(),
         round: None,
     };
@@ -48,6 +53,8 @@ pub(super) fn work(shared: &Arc<Shared>) {
 
 struct Worker<'a> {
     shared: &'a Arc<Shared>,
+    /// It serves only what takes no time, stays with no connection, and waits for none.
+    is_reserve: bool,
     intake: Intake,
     /// The connections that it stays with, and where it waits for them; from the first one on.
     round: Option<(Arc<Round>, Arc<Seat>)>,
@@ -56,6 +63,12 @@ struct Worker<'a> {
 impl Worker<'_> {
     /// Waits for a connection that has something to be read. `None` tells the thread to leave.
     fn next(&mut self) -> Option<Arc<Conn>> {
+        while self.is_reserve {
+            let conn = self.shared.crew.next_to_look_at()?;
+            if conn.take(&mut self.intake) {
+                return Some(conn);
+            }
+        }
         loop {
             if let Some((round, _)) = &self.round
                 && let Some(conn) = round.come_back()
@@ -79,9 +92,7 @@ impl Worker<'_> {
                 }
             };
             let Some((conn, hands)) = job else { continue };
-            if hands == Hands::StartOne {
-                self.shared.start_worker();
-            }
+            self.shared.start(hands);
             if conn.take(&mut self.intake) {
                 return Some(conn);
             }
@@ -93,6 +104,11 @@ impl Worker<'_> {
         let mut is_fresh = true;
         loop {
             match self.intake.next(&self.shared.limits) {
+                Ok(Next::Request)
+                    if self.is_reserve && !is_quick(self.shared, conn, &mut self.intake) =>
+                {
+                    return conn.wait_for_worker(&mut self.intake);
+                }
                 Ok(Next::Request) => {
                     self.lay_open();
                     if serve(self.shared, conn, &mut self.intake) == Turn::Over {
@@ -107,6 +123,9 @@ impl Worker<'_> {
                     }
                 }
                 Ok(Next::Continue) if !conn.say_continue() => return self.close(conn),
+                Ok(Next::Continue | Next::More) if self.is_reserve && self.intake.is_large() => {
+                    return conn.wait_for_worker(&mut self.intake);
+                }
                 Ok(Next::Continue | Next::More) => {
                     if !self.read(conn, std::mem::take(&mut is_fresh)) {
                         return;
@@ -134,7 +153,7 @@ impl Worker<'_> {
 
     /// Takes the connection into the round, where it waits with others for its next request. `false` if the worker had better wait for it alone.
     fn stay(&mut self, conn: &Arc<Conn>) -> bool {
-        if self.shared.is_closing() {
+        if self.is_reserve || self.shared.is_closing() {
             conn.let_go();
             return true;
         }
@@ -189,7 +208,7 @@ impl Worker<'_> {
             self.refuse(conn, &refusal);
             return false;
         }
-        let is_patient = !shared.crew.has_waiting() && !shared.is_closing();
+        let is_patient = !(self.is_reserve || shared.crew.has_waiting() || shared.is_closing());
         let begins = self.intake.is_empty();
         if is_patient && !begins {
             self.lay_open();
@@ -210,6 +229,31 @@ impl Worker<'_> {
     }
 }
 
+/// Whether the request, which is whole, is answered without waiting for anybody.
+fn is_quick(shared: &Shared, conn: &Conn, intake: &mut Intake) -> bool {
+    let Some((head, bytes, body)) = intake.request() else {
+        return true;
+    };
+    let fields = head.fields(bytes);
+    let request = request(conn, head, bytes, &fields).body(body);
+    let look = || shared.service.is_quick(&request);
+    let is_quick = catch_unwind(AssertUnwindSafe(look)).unwrap_or(false);
+    let body = request.body;
+    intake.give_back(body);
+    is_quick
+}
+
+fn request<'a>(
+    conn: &Conn,
+    head: &Head,
+    bytes: &'a [u8],
+    fields: &'a [(&'a str, &'a [u8])],
+) -> HttpRequest<'a> {
+    HttpRequest::new(head.method(bytes), head.target(bytes))
+        .headers(fields)
+        .addresses(Some(conn.local()), conn.remote)
+}
+
 fn serve(shared: &Shared, conn: &Arc<Conn>, intake: &mut Intake) -> Turn {
     let Some((head, bytes, body)) = intake.request() else {
         return Turn::Over;
@@ -219,10 +263,7 @@ fn serve(shared: &Shared, conn: &Arc<Conn>, intake: &mut Intake) -> Turn {
     }
     let fields = head.fields(bytes);
     let method = head.method(bytes);
-    let request = HttpRequest::new(method, head.target(bytes))
-        .headers(&fields)
-        .body(body)
-        .addresses(Some(conn.local()), conn.remote);
+    let request = request(conn, head, bytes, &fields).body(body);
     let reply = Reply::new(Arc::clone(conn), method, head, shared.is_closing());
     // A panic drops the reply, and so breaks the connection off.
     let service = || shared.service.serve(request, Box::new(reply));

@@ -112,7 +112,7 @@ struct Quiet {
 #[must_use]
 #[derive(Default)]
 pub(super) struct Later {
-    start: bool,
+    hands: Hands,
     /// To be told that the client has gone.
     gone: Option<Gone>,
     /// To be dropped only: what it holds may come from the service.
@@ -122,9 +122,7 @@ pub(super) struct Later {
 impl Later {
     /// On a thread that may hold locks of the service: the poller tells it.
     pub(super) fn settle(self, shared: &Arc<Shared>) {
-        if self.start {
-            shared.start_worker();
-        }
+        shared.start(self.hands);
         if let Some(gone) = self.gone {
             shared.tell(gone);
         }
@@ -132,9 +130,7 @@ impl Later {
 
     /// On the poller's thread.
     pub(super) fn settle_here(self, shared: &Arc<Shared>) {
-        if self.start {
-            shared.start_worker();
-        }
+        shared.start(self.hands);
         if let Some(gone) = self.gone {
             Shared::call(gone);
         }
@@ -250,14 +246,13 @@ impl Conn {
             false => crew.push(Arc::clone(self)),
         };
         match pushed {
-            Ok(hands) => later.start = hands == Hands::StartOne,
+            Ok(hands) => later.hands = hands,
             // Many clients that leave at once are no requests.
             Err(_) if !matches!(tcp::peek(self.socket.get()), Ok(Some(true))) => {
                 drop(self.over(state));
             }
             Err(_) => {
-                let text = "too many requests wait already (max_waiting): try again later";
-                self.say_no(state, &Refusal::new(503, text));
+                self.say_no(state, &Refusal::busy());
             }
         }
     }

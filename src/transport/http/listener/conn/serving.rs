@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::{Conn, Exchange, Later, Owner, Turn};
+use crate::transport::http::listener::crew::Hands;
 use crate::transport::http::listener::head::Refusal;
 use crate::transport::http::listener::intake::Intake;
 use crate::transport::sys::tcp;
@@ -88,6 +89,23 @@ impl Conn {
         }
         drop(state);
         later.settle(&self.shared);
+    }
+
+    /// Its request takes a handler, or is large: it waits for one of those who run handlers. This is the reserve.
+    pub(in super::super) fn wait_for_worker(self: &Arc<Self>, intake: &mut Intake) {
+        let mut hands = Hands::Enough;
+        let mut state = self.state.lock();
+        if state.owner == Owner::Worker {
+            state.intake = Some(Box::new(intake.take()));
+            state.owner = Owner::Queue;
+            match self.shared.crew.push_long(Arc::clone(self)) {
+                Ok(called) => hands = called,
+                Err(_) => self.say_no(&mut state, &Refusal::busy()),
+            }
+        }
+        drop(state);
+        intake.clear();
+        self.shared.start(hands);
     }
 
     /// Tells a client that waits for it to go on with the body.
