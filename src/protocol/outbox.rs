@@ -27,6 +27,8 @@ const TOGETHER_MOST: usize = 64;
 const TOGETHER_BYTES: usize = 64 << 10;
 /// So long answers wait for others, once there are [`TOGETHER`].
 const PATIENCE: Duration = Duration::from_micros(50);
+/// The memory of a queue for more messages is not kept.
+const SPARE: usize = 8;
 
 #[derive(Debug)]
 pub(crate) struct Outbox {
@@ -44,6 +46,8 @@ pub(crate) struct Outbox {
 #[derive(Debug)]
 struct State {
     queue: VecDeque<SessionMessage>,
+    /// An empty queue, whose memory serves again.
+    spare: VecDeque<SessionMessage>,
     /// Of all messages that were queued and not yet written, those that the writing thread has taken included.
     bytes: usize,
     /// `None` while a thread writes.
@@ -74,6 +78,7 @@ impl Outbox {
     pub(crate) fn new(sender: Box<dyn Sender>, max_bytes: usize) -> Self {
         let state = State {
             queue: VecDeque::new(),
+            spare: VecDeque::new(),
             bytes: 0,
             sender: Some(sender),
             writer: None,
@@ -178,7 +183,7 @@ impl Outbox {
         };
         state.held_since = None;
         state.writer = Some((std::thread::current(), about_now()));
-        let mut batch = VecDeque::new();
+        let mut batch = std::mem::take(&mut state.spare);
         for round in 1.. {
             std::mem::swap(&mut state.queue, &mut batch);
             let taken = bytes_of(&batch);
@@ -222,6 +227,9 @@ impl Outbox {
             }
         }
         state.sender = Some(sender);
+        if batch.capacity() <= SPARE {
+            state.spare = batch;
+        }
         let is_empty = state.queue.is_empty();
         drop(state);
         self.changed.notify_all();
