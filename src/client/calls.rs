@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
 
 use super::cache::{self, Fetched, Looked, Topic};
 use super::envelope::params_text;
@@ -15,8 +14,8 @@ use crate::jsonrpc::RawResult;
 use crate::protocol::CallOptions;
 use crate::schema::tree;
 use crate::schema::{
-    CallToolRequestParams, CallToolResult, CompleteRequestParams, CompleteResult, EmptyResult,
-    FitTo, GetPromptRequestParams, GetPromptResult, ListPromptsResult, ListResourceTemplatesResult,
+    CallToolResult, CompleteRequestParams, CompleteResult, EmptyResult, FitTo,
+    GetPromptRequestParams, GetPromptResult, ListPromptsResult, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, LoggingLevel, NotificationParams, Prompt,
     ProtocolVersion, ReadResourceRequestParams, ReadResourceResult, Resource, ResourceTemplate,
     SetLevelRequestParams, Tool, method,
@@ -28,6 +27,27 @@ pub(super) struct Promised {
     schema: Option<CompiledSchema>,
     /// That of what was known of the tools.
     age: u64,
+}
+
+/// The params of a call of a tool, written in one go.
+#[derive(Serialize)]
+struct ToolParams<'a, A> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arguments: Option<&'a A>,
+}
+
+/// Where the arguments begin in such params.
+fn arguments_in(params: &str) -> usize {
+    let mut at = r#"{"name":""#.len();
+    loop {
+        match params.as_bytes().get(at) {
+            Some(b'\\') => at += 2,
+            Some(b'"') | None => break,
+            Some(_) => at += 1,
+        }
+    }
+    at + r#"","arguments":"#.len()
 }
 
 impl Client {
@@ -93,7 +113,7 @@ impl Client {
     ) -> Result<CallToolResult> {
         let params = self.tool_params(name, arguments)?;
         let promised = self.promise_of(name)?;
-        let result = self.call_tool_to_its_end(params, options)?;
+        let result = self.call_tool_to_its_end(name, params, options)?;
         self.read_tool_result(name, promised, &result)
     }
 
@@ -132,7 +152,7 @@ impl Client {
     ) -> Result<RawResult> {
         let params = self.tool_params(name, arguments)?;
         let promised = self.promise_of(name)?;
-        let result = self.call_tool_to_its_end(params, options)?;
+        let result = self.call_tool_to_its_end(name, params, options)?;
         self.check_tool_result(name, promised, &result)?;
         Ok(result)
     }
@@ -186,27 +206,34 @@ impl Client {
         Ok(())
     }
 
-    /// The params of a call of a tool, when the server has tools.
-    pub(super) fn tool_params(
-        &self,
-        name: &str,
-        arguments: &impl Serialize,
-    ) -> Result<CallToolRequestParams> {
+    /// The params of a call of a tool as JSON text, when the server has tools.
+    pub(super) fn tool_params(&self, name: &str, arguments: &impl Serialize) -> Result<String> {
         self.need(
             self.capabilities().tools.is_some(),
             "tools",
             method::TOOLS_CALL,
         )?;
-        let mut params = CallToolRequestParams::new(name).arguments(arguments)?;
-        match params.arguments.as_deref().map(RawValue::get) {
-            Some("null") => params.arguments = None,
-            Some(arguments) if !arguments.starts_with('{') => {
-                let text = format!("arguments of tool '{}' have to be an object", Excerpt(name));
-                return Err(Error::new(ErrorKind::Invalid, text));
-            }
-            _ => {}
+        let written = ToolParams {
+            name,
+            arguments: Some(arguments),
+        };
+        let text = serde_json::to_string(&written).map_err(|error| {
+            let text = format!("arguments is not JSON: {error}");
+            Error::new(ErrorKind::Invalid, text)
+        })?;
+        let arguments = &text[arguments_in(&text)..];
+        if arguments.starts_with('{') {
+            return Ok(text);
         }
-        Ok(params)
+        if arguments == "null}" {
+            let nothing = ToolParams::<()> {
+                name,
+                arguments: None,
+            };
+            return params_text(method::TOOLS_CALL, &nothing);
+        }
+        let text = format!("arguments of tool '{}' have to be an object", Excerpt(name));
+        Err(Error::new(ErrorKind::Invalid, text))
     }
 
     /// Lists the resources, all pages of them.

@@ -3,16 +3,19 @@
 //! It is the same for all requests of a connection but for the progress token, so it is written once and copied.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::jsonrpc::find::find;
 use crate::schema::{
     ClientCapabilities, FitTo, Implementation, InputResponses, JsonObject, ProtocolVersion,
     RequestMetaObject, TASKS_EXTENSION, meta_key,
 };
+
+/// What stands around the members of the envelope and those of the params, and what ends a line.
+const BEFORE_MEMBERS: usize = r#"{"_meta":{"progressToken":}},}"#.len() + 20 + 1;
 
 /// What every request of one connection carries.
 #[derive(Clone, Debug)]
@@ -75,8 +78,10 @@ impl Envelope {
         own: &JsonObject,
         text: &mut Vec<u8>,
     ) -> serde_json::Result<()> {
-        write!(text, "{{\"_meta\":{{\"progressToken\":{id}{}", self.members)
-            .expect("memory takes all");
+        text.reserve(BEFORE_MEMBERS + self.members.len() + params.len());
+        text.extend_from_slice(b"{\"_meta\":{\"progressToken\":");
+        id.serialize(&mut serde_json::Serializer::new(&mut *text))?;
+        text.extend_from_slice(self.members.as_bytes());
         for (key, value) in own.iter().filter(|(key, _)| !is_ours(key)) {
             write_member(key, value, text)?;
         }
@@ -156,10 +161,18 @@ pub(super) fn with_answers(
         #[serde(skip_serializing_if = "Option::is_none")]
         request_state: Option<&'a str>,
     }
-    let added = serde_json::to_string(&Answers {
-        input_responses: responses,
-        request_state: state,
-    })?;
+    with_members(
+        params,
+        &Answers {
+            input_responses: responses,
+            request_state: state,
+        },
+    )
+}
+
+/// An object with the members of another one behind its own.
+pub(super) fn with_members(params: &str, added: &impl Serialize) -> serde_json::Result<String> {
+    let added = serde_json::to_string(added)?;
     let own = params.trim_ascii();
     let (own, added) = (&own[..own.len() - 1], &added[1..]);
     let comma = if own.trim_ascii_end().ends_with('{') || added == "}" {
@@ -170,6 +183,18 @@ pub(super) fn with_answers(
     Ok(format!("{own}{comma}{added}"))
 }
 
+/// Whether the name stands anywhere.
+fn names_meta(params: &str) -> bool {
+    let mut rest = params.as_bytes();
+    while let Some(at) = find(b'_', rest) {
+        rest = &rest[at + 1..];
+        if rest.starts_with(b"meta\"") {
+            return true;
+        }
+    }
+    false
+}
+
 /// Whether an object has a member `_meta` of its own; the text search spares most requests the parsing.
 fn has_meta(params: &str) -> bool {
     #[derive(serde::Deserialize)]
@@ -177,7 +202,7 @@ fn has_meta(params: &str) -> bool {
         #[serde(borrow, rename = "_meta", default)]
         meta: Option<&'a RawValue>,
     }
-    params.contains("\"_meta\"")
+    names_meta(params)
         && serde_json::from_str::<Head<'_>>(params).is_ok_and(|head| head.meta.is_some())
 }
 

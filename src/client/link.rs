@@ -269,15 +269,14 @@ impl Link {
         is_harmless: impl Fn(u64) -> bool,
         send: impl Fn(&Generation, &mut CallOptions<'_>) -> Result<T>,
     ) -> Result<T> {
+        if self.again.is_none() {
+            return send(&*self.ready(options)?, options);
+        }
         let started = Instant::now();
         let mut generation = self.ready(options)?;
         let mut waited = started.elapsed();
         loop {
-            let outcome = if self.again.is_none() {
-                send(&generation, options)
-            } else {
-                send(&generation, &mut options.after(waited, started.elapsed()))
-            };
+            let outcome = send(&generation, &mut options.after(waited, started.elapsed()));
             let error = match outcome {
                 Err(error) if self.is_loss(&error, &generation) => error,
                 outcome => return outcome,

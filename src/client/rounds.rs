@@ -16,6 +16,7 @@ use crate::jsonrpc::RawResult;
 use crate::protocol::CallOptions;
 use crate::schema::tree;
 use crate::schema::{ResultType, demanded_pages, method};
+use crate::transport::clock::about_now;
 
 /// After so many rounds of questions a server gets no more answers.
 const MAX_ROUNDS: u32 = 10;
@@ -106,12 +107,12 @@ impl Client {
         options: &mut CallOptions<'_>,
     ) -> Result<Answer> {
         let is_harmless = |number| harmless::is_harmless(self, number, method, &params);
-        let (started, mut people_took) = (Instant::now(), Duration::ZERO);
+        let (started, mut people_took) = (about_now(), Duration::ZERO);
         let mut result = self.request_text(method, &params, options, is_harmless)?;
-        let (generation, cancel) = (self.0.link.generation(), options.cancel_token());
+        let generation = self.0.link.generation();
         let mut pause = PAUSES.0;
         for round in 0..MAX_ROUNDS {
-            let asked = match self.judge_round(method, &result)? {
+            let asked = match self.judge_round(&generation, method, &result)? {
                 Round::Asked(asked) => asked,
                 Round::Over { is_task } => {
                     return Ok(Answer {
@@ -124,6 +125,7 @@ impl Client {
             let answers = asked.input_requests.as_ref().map(|asked| {
                 let asked: Vec<_> = asked.iter().collect();
                 let since = Instant::now();
+                let cancel = options.cancel_token();
                 let answers = generation.inputs.fulfil(&asked, &generation.peer, &cancel);
                 people_took += since.elapsed();
                 answers
@@ -157,7 +159,7 @@ impl Client {
                 )
                 .map_err(|error| error.sent(true))?;
         }
-        match self.judge_round(method, &result)? {
+        match self.judge_round(&generation, method, &result)? {
             Round::Over { is_task } => Ok(Answer {
                 result,
                 is_task,
@@ -174,9 +176,9 @@ impl Client {
     }
 
     /// Whether the server needs something first.
-    fn judge_round(&self, method: &str, result: &str) -> Result<Round> {
+    fn judge_round(&self, generation: &Generation, method: &str, result: &str) -> Result<Round> {
         let over = |is_task| Ok(Round::Over { is_task });
-        if self.revision().is_legacy() {
+        if generation.revision.is_legacy() {
             return over(false);
         }
         let broken = |text: String| Error::new(ErrorKind::Protocol, text).sent(true);
@@ -184,7 +186,11 @@ impl Client {
             .map_err(|error| error.context(self.during(method)).sent(true))?;
         match kind {
             ResultType::Complete => over(false),
-            ResultType::Task if method == method::TOOLS_CALL && self.takes_tasks() => over(true),
+            ResultType::Task
+                if method == method::TOOLS_CALL && generation.envelope.takes_tasks() =>
+            {
+                over(true)
+            }
             ResultType::InputRequired if may_ask(method) => {
                 let asked = tree::read::<Asked>(result).map_err(|error| {
                     broken(format!(

@@ -14,16 +14,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::Client;
-use super::envelope::params_text;
+use super::envelope::{params_text, with_members};
 use super::input::Questions;
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError, Span};
 use crate::jsonrpc::RawResult;
 use crate::protocol::CallOptions;
 use crate::schema::json::millis;
 use crate::schema::{
-    CallToolRequestParams, CallToolResult, CreateTaskResult, EmptyResult, JsonObject, Task,
-    TaskMetadata, TaskRequestParams, TaskStatus, TaskSupport, UpdateTaskRequestParams, method,
+    CallToolResult, CreateTaskResult, EmptyResult, JsonObject, Task, TaskMetadata,
+    TaskRequestParams, TaskStatus, TaskSupport, UpdateTaskRequestParams, method,
 };
+use crate::transport::clock::about_now;
 
 /// How long to wait between two looks at a task when the server does not say, and the shortest and longest wait that it may ask for.
 const POLL: (Duration, Duration, Duration) = (
@@ -43,6 +44,14 @@ pub enum ToolAnswer {
     Result(Box<CallToolResult>),
     /// The call goes on as a task.
     Task(TaskHandle),
+}
+
+/// What a call of a tool asks for, as far as the client decides that.
+#[derive(Clone, Copy, PartialEq)]
+enum Call {
+    Plain,
+    /// In the way of 2025-11-25.
+    AsTask,
 }
 
 /// The same, with the result as it came.
@@ -136,6 +145,7 @@ impl Client {
     ) -> Result<ToolAnswer> {
         let mut params = self.tool_params(name, arguments)?;
         let mut options = CallOptions::new();
+        let mut kind = Call::Plain;
         if self.revision().is_legacy() {
             if !self.task_support(name)? {
                 let text = format!(
@@ -145,17 +155,20 @@ impl Client {
                 );
                 return Err(Error::new(ErrorKind::Unsupported, text));
             }
-            params.task = Some(task_metadata(ttl));
+            params = with_task(&params, task_metadata(ttl))?;
+            kind = Call::AsTask;
         } else {
             self.need_extension(crate::schema::TASKS_EXTENSION)?;
         }
-        Ok(match self.call_tool_once(&params, &mut options)? {
-            Called::Result(result) => {
-                let result = self.decode(method::TOOLS_CALL, &result)?;
-                ToolAnswer::Result(Box::new(result))
-            }
-            Called::Task(task) => ToolAnswer::Task(task),
-        })
+        Ok(
+            match self.call_tool_once(name, params, kind, &mut options)? {
+                Called::Result(result) => {
+                    let result = self.decode(method::TOOLS_CALL, &result)?;
+                    ToolAnswer::Result(Box::new(result))
+                }
+                Called::Task(task) => ToolAnswer::Task(task),
+            },
+        )
     }
 
     /// A task of the server by its id, for one that was started earlier. Nothing is sent.
@@ -167,11 +180,6 @@ impl Client {
             since: Instant::now(),
             poll: None,
         }
-    }
-
-    /// Whether the client declared that servers of the modern era may answer calls with tasks.
-    pub(super) fn takes_tasks(&self) -> bool {
-        self.0.link.generation().envelope.takes_tasks()
     }
 
     /// Whether a tool of a server of 2025-11-25 may be called as a task.
@@ -200,27 +208,24 @@ impl Client {
     /// Sends a call of a tool. What the server made of it is told by what the client asked for, or by the result's type.
     fn call_tool_once(
         &self,
-        params: &CallToolRequestParams,
+        name: &str,
+        params: String,
+        kind: Call,
         options: &mut CallOptions<'_>,
     ) -> Result<Called> {
-        let text = params_text(method::TOOLS_CALL, params)?;
-        let answer = self.call_in_rounds(method::TOOLS_CALL, text, options)?;
-        let seen = if self.revision().is_legacy() {
-            if params.task.is_none() {
-                return Ok(Called::Result(answer.result));
-            }
+        let answer = self.call_in_rounds(method::TOOLS_CALL, params, options)?;
+        let seen = if kind == Call::AsTask {
             let created: CreateTaskResult = self.decode(method::TOOLS_CALL, &answer.result)?;
             (created.task.task_id.clone(), Seen::from(created.task))
-        } else {
-            if !answer.is_task {
-                return Ok(Called::Result(answer.result));
-            }
+        } else if answer.is_task {
             let created: Detailed = self.decode(method::TOOLS_CALL, &answer.result)?;
             (created.task_id.clone(), Seen::from(created))
+        } else {
+            return Ok(Called::Result(answer.result));
         };
         let (id, seen) = seen;
         let mut task = self.task(id);
-        task.tool = Some(params.name.clone());
+        task.tool = Some(name.to_owned());
         task.poll = seen.poll;
         Ok(Called::Task(task))
     }
@@ -228,14 +233,17 @@ impl Client {
     /// Calls a tool and waits for its result, as a task if that is what it takes.
     pub(super) fn call_tool_to_its_end(
         &self,
-        mut params: CallToolRequestParams,
+        name: &str,
+        mut params: String,
         mut options: CallOptions<'_>,
     ) -> Result<RawResult> {
-        if self.runs_tasks() && self.0.link.outputs.needs_task(&params.name) {
-            params.task = Some(TaskMetadata::default());
+        let mut kind = Call::Plain;
+        if self.runs_tasks() && self.0.link.outputs.needs_task(name) {
+            params = with_task(&params, TaskMetadata::default())?;
+            kind = Call::AsTask;
         }
-        let started = Instant::now();
-        match self.call_tool_once(&params, &mut options)? {
+        let started = about_now();
+        match self.call_tool_once(name, params, kind, &mut options)? {
             Called::Result(result) => Ok(result),
             Called::Task(task) => task.wait_since(started, options).inspect_err(|error| {
                 // Nobody knows of the task but this call.
@@ -245,6 +253,18 @@ impl Client {
             }),
         }
     }
+}
+
+/// The params of a call that asks for a task.
+fn with_task(params: &str, task: TaskMetadata) -> Result<String> {
+    #[derive(Serialize)]
+    struct Added {
+        task: TaskMetadata,
+    }
+    with_members(params, &Added { task }).map_err(|error| {
+        let text = format!("what is asked of the task is not JSON: {error}");
+        Error::new(ErrorKind::Invalid, text)
+    })
 }
 
 fn task_metadata(ttl: Option<Duration>) -> TaskMetadata {

@@ -9,7 +9,7 @@ const LARGE: usize = 4 << 10;
 
 /// The first place of a byte.
 #[inline]
-pub(super) fn find(byte: u8, text: &[u8]) -> Option<usize> {
+pub(crate) fn find(byte: u8, text: &[u8]) -> Option<usize> {
     #[cfg(target_arch = "x86_64")]
     if text.len() < LARGE
         && let Some(one) = memchr::arch::x86_64::sse2::memchr::One::new(byte)

@@ -3,7 +3,7 @@
 //! Pure functions of bytes: nothing here reads, writes, waits or starts a thread.
 
 mod envelope;
-mod find;
+pub(crate) mod find;
 mod id;
 mod line;
 pub(crate) mod members;

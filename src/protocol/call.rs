@@ -215,6 +215,8 @@ struct Call<'c> {
     core: &'c Arc<Core>,
     method: &'c str,
     waiter: Waiter,
+    /// When it began, for the first look at whether its time has passed.
+    began: Option<Instant>,
     deadline: Deadline,
     /// Before it began.
     people_took: Duration,
@@ -261,6 +263,7 @@ pub(super) fn request(
         core,
         method,
         waiter,
+        began: Some(now),
         deadline,
         people_took: core.people_took(now),
         may_cancel,
@@ -345,7 +348,7 @@ impl Call<'_> {
             if let Some(Found::Outcome(outcome)) = found {
                 return Ok(outcome);
             }
-            let mut now = Instant::now();
+            let mut now = self.began.take().unwrap_or_else(Instant::now);
             let mut looked_at = None;
             while let Some(here) = found {
                 let progress = match here {
