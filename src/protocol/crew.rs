@@ -570,6 +570,10 @@ mod tests {
     use super::super::outgoing::There;
     use super::*;
 
+    fn slot() -> Arc<Slot> {
+        Arc::new(Slot::new(&Arc::default(), 0))
+    }
+
     fn nothing() -> Work {
         Work {
             run: Run::Job(Box::new(|| {})),
@@ -580,7 +584,7 @@ mod tests {
     /// Left over, such a nudge would end the caller's next turn of reading before it began, again and again.
     #[test]
     fn a_caller_that_reads_is_not_asked_to() {
-        let (crew, slot) = (Crew::<u32>::new(4), Arc::new(Slot::default()));
+        let (crew, slot) = (Crew::<u32>::new(4), slot());
         assert_eq!(crew.take_or_stand_by(1, &slot), None);
         let _ = crew.park(7);
         assert_eq!(crew.take_or_stand_by(1, &slot), Some(7));
@@ -595,7 +599,7 @@ mod tests {
     #[test]
     fn a_thread_of_the_crew_reads_for_many_callers() {
         let crew = Crew::<u32>::new(4);
-        let slots: Vec<Arc<Slot>> = (0..CROWD).map(|_| Arc::default()).collect();
+        let slots: Vec<Arc<Slot>> = (0..CROWD).map(|_| slot()).collect();
         for (id, slot) in (0..).zip(&slots) {
             assert_eq!(crew.is_crowded(), id >= FEW as i64);
             assert_eq!(crew.take_or_stand_by(id, slot), None);
@@ -645,6 +649,10 @@ mod loom_tests {
     use super::super::outgoing::There;
     use super::*;
 
+    fn slot() -> Arc<Slot> {
+        Arc::new(Slot::new(&Arc::default(), 0))
+    }
+
     /// The leader runs a handler inline while the watchdog comes by: one of them reads on, never both, never none.
     #[test]
     fn loom_the_receiver_has_one_holder() {
@@ -675,7 +683,7 @@ mod loom_tests {
     fn loom_a_waiting_caller_is_not_forgotten() {
         loom::model(|| {
             let crew = Arc::new(Crew::<u32>::new(4));
-            let slot = Arc::new(Slot::default());
+            let slot = slot();
             let leaving = {
                 let crew = Arc::clone(&crew);
                 loom::thread::spawn(move || crew.pass_on(7))

@@ -11,6 +11,7 @@
 //! thread, and nothing else. Closing from one of the connection's own threads waits for everything but itself.
 
 mod activity;
+mod bell;
 mod call;
 mod cancel;
 mod core;

@@ -22,9 +22,10 @@ use std::time::Instant;
 use rustc_hash::FxHashMap;
 
 use super::activity::{PendingCall, thread_name};
+use super::bell::{Bell, Places};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::{Malformed, RequestId, Response};
-use crate::sync::{AtomicUsize, Condvar, Mutex};
+use crate::sync::{AtomicUsize, Mutex};
 
 /// How many ended calls are remembered, to tell a late answer from one to an id that was never used.
 const RETIRED: usize = 256;
@@ -64,14 +65,16 @@ impl Progress {
 }
 
 /// Where one caller waits.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Slot {
     state: Mutex<SlotState>,
+    bell: Arc<Bell>,
+    /// Of the caller, at the bell.
+    place: usize,
     /// What the state holds, as [`SlotState::summary`] says it: who reads looks after each message, and need not take the lock. Written under it.
     summary: AtomicUsize,
     /// How much progress the caller keeps beside it, which has a part in the bound.
     kept: AtomicUsize,
-    changed: Condvar,
 }
 
 /// A caller that waits for an answer. It may take in meanwhile what comes for everybody, and keeps its own progress: nobody else reads then, so
@@ -153,6 +156,17 @@ impl SlotState {
 }
 
 impl Slot {
+    /// The callers of a connection share the bell.
+    pub(crate) fn new(bell: &Arc<Bell>, place: usize) -> Self {
+        Self {
+            state: Mutex::default(),
+            bell: Arc::clone(bell),
+            place,
+            summary: AtomicUsize::new(0),
+            kept: AtomicUsize::new(0),
+        }
+    }
+
     fn change<T>(&self, change: impl FnOnce(&mut SlotState) -> T) -> T {
         let mut state = self.state.lock();
         let changed = change(&mut state);
@@ -186,18 +200,21 @@ impl Slot {
 
     /// Waits until something is there, the slot is nudged, or `deadline`.
     pub(crate) fn wait(&self, deadline: Option<Instant>) {
-        let mut state = self.state.lock();
-        state.waiting = true;
-        while state.outcome.is_none()
-            && state.progress.is_empty()
-            && !state.nudged
-            && deadline.is_none_or(|deadline| Instant::now() < deadline)
-        {
-            state = self.changed.wait_until(state, deadline);
+        let mut has_time = true;
+        loop {
+            let mut state = self.state.lock();
+            if state.summary() != 0 || !has_time {
+                state.waiting = false;
+                state.nudged = false;
+                self.summary.store(state.summary(), Ordering::Release);
+                return;
+            }
+            state.waiting = true;
+            // Under the lock: whoever sees that the caller waits rings later.
+            let count = self.bell.count(self.place);
+            drop(state);
+            has_time = self.bell.wait(self.place, count, deadline);
         }
-        state.waiting = false;
-        state.nudged = false;
-        self.summary.store(state.summary(), Ordering::Release);
     }
 
     /// Makes the caller look up. Returns whether it is waiting in the slot.
@@ -206,33 +223,38 @@ impl Slot {
             state.nudged = true;
             state.waiting
         });
-        self.changed.notify_one();
+        if waiting {
+            self.bell.ring(Places::one(self.place));
+        }
         waiting
     }
 
     /// Queues progress; returns whether older progress had to give way to it.
     fn report(&self, progress: Progress, max: usize) -> bool {
         let max = max.saturating_sub(self.kept.load(Ordering::Relaxed)).max(1);
-        let merged = self.change(|state| {
+        let (merged, waiting) = self.change(|state| {
             let merged = state.progress.len() >= max;
             if merged {
                 state.progress.pop_back();
             }
             state.progress.push_back(progress);
-            state.waiting = false;
-            merged
+            (merged, std::mem::take(&mut state.waiting))
         });
-        self.changed.notify_one();
+        if waiting {
+            self.bell.ring(Places::one(self.place));
+        }
         merged
     }
 
-    fn complete(&self, outcome: Outcome) {
-        self.change(|state| {
+    /// Returns where the caller is to be woken, if it waits.
+    #[must_use = "a caller that waits has to be woken"]
+    fn complete(&self, outcome: Outcome) -> Option<Places> {
+        let waiting = self.change(|state| {
             debug_assert!(state.outcome.is_none(), "the table hands a slot out once");
             state.outcome = Some(outcome);
-            state.waiting = false;
+            std::mem::take(&mut state.waiting)
         });
-        self.changed.notify_one();
+        waiting.then(|| Places::one(self.place))
     }
 }
 
@@ -292,6 +314,7 @@ pub(crate) enum Delivery {
 #[derive(Debug)]
 pub(crate) struct Calls {
     table: Mutex<Table>,
+    bell: Arc<Bell>,
     max_calls: usize,
     max_events: usize,
 }
@@ -302,7 +325,20 @@ struct Table {
     // The ids are ours, so that a quick hash will do: what a peer names is only looked up.
     owed: FxHashMap<i64, Asked>,
     retired: VecDeque<i64>,
+    /// Whom the thread that reads will wake when it has read what has come.
+    gathered: Option<Places>,
     closed: Option<Error>,
+}
+
+/// While there is one, callers whose answers come are not woken; when it is dropped, all are at once.
+#[derive(Debug)]
+pub(crate) struct Gathering<'a>(&'a Calls);
+
+impl Drop for Gathering<'_> {
+    fn drop(&mut self) {
+        let gathered = self.0.table.lock().gathered.take();
+        self.0.bell.ring(gathered.unwrap_or_default());
+    }
 }
 
 impl Calls {
@@ -311,10 +347,12 @@ impl Calls {
             last_id: 0,
             owed: FxHashMap::default(),
             retired: VecDeque::new(),
+            gathered: None,
             closed: None,
         };
         Self {
             table: Mutex::new(table),
+            bell: Arc::default(),
             max_calls,
             max_events,
         }
@@ -322,18 +360,28 @@ impl Calls {
 
     /// Opens a slot under an id that was never used on this connection.
     pub(crate) fn register(&self, about: About) -> Result<Waiter> {
-        let slot = Arc::new(Slot::default());
-        let id = self.enter(about, || Owed::Caller(Arc::clone(&slot)))?;
+        let mut slot = None;
+        let id = self.enter(about, |id| {
+            let own = slot.insert(Arc::new(Slot::new(&self.bell, id as usize)));
+            Owed::Caller(Arc::clone(own))
+        })?;
         let kept = VecDeque::new();
+        let slot = slot.expect("made when the call was entered");
         Ok(Waiter { id, slot, kept })
+    }
+
+    /// Puts off waking callers whose answers come, for one thread at a time, which must not wait meanwhile.
+    pub(crate) fn gather(&self) -> Gathering<'_> {
+        self.table.lock().gathered.get_or_insert_default();
+        Gathering(self)
     }
 
     /// Promises the outcome of a request under such an id to a callback.
     pub(crate) fn register_callback(&self, about: About, on_end: OnEnd) -> Result<i64> {
-        self.enter(about, || Owed::Callback(on_end))
+        self.enter(about, |_| Owed::Callback(on_end))
     }
 
-    fn enter(&self, about: About, owed: impl FnOnce() -> Owed) -> Result<i64> {
+    fn enter(&self, about: About, owed: impl FnOnce(i64) -> Owed) -> Result<i64> {
         let mut table = self.table.lock();
         if let Some(error) = &table.closed {
             return Err(error.clone().sent(false));
@@ -345,7 +393,7 @@ impl Calls {
         }
         table.last_id += 1;
         let id = table.last_id;
-        let owed = owed();
+        let owed = owed(id);
         table.owed.insert(id, Asked { about, owed });
         Ok(id)
     }
@@ -366,14 +414,20 @@ impl Calls {
             return (delivery, None);
         };
         table.retire(number);
-        drop(table);
-        match owed.owed {
-            Owed::Caller(slot) => {
-                slot.complete(outcome);
-                (Delivery::Delivered, None)
+        let slot = match owed.owed {
+            Owed::Caller(slot) => slot,
+            Owed::Callback(on_end) => return (Delivery::Delivered, Some((on_end, outcome))),
+        };
+        if let Some(place) = slot.complete(outcome) {
+            match &mut table.gathered {
+                Some(gathered) => gathered.add(place),
+                None => {
+                    drop(table);
+                    self.bell.ring(place);
+                }
             }
-            Owed::Callback(on_end) => (Delivery::Delivered, Some((on_end, outcome))),
         }
+        (Delivery::Delivered, None)
     }
 
     /// The peer will not answer. That ends what a callback is owed; a caller waits on, since only its own patience ends its call.
@@ -436,14 +490,15 @@ impl Calls {
         }
         let owed = std::mem::take(&mut table.owed);
         drop(table);
-        let mut due = Vec::new();
+        let (mut due, mut places) = (Vec::new(), Places::default());
         for owed in owed.into_values() {
             let outcome = Outcome::Failed(error.clone().sent(true));
             match owed.owed {
-                Owed::Caller(slot) => slot.complete(outcome),
+                Owed::Caller(slot) => places.add(slot.complete(outcome).unwrap_or_default()),
                 Owed::Callback(on_end) => due.push((on_end, outcome)),
             }
         }
+        self.bell.ring(places);
         due
     }
 

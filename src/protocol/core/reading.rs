@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::super::crew::{Duty, Hands, Run, Work};
 use super::super::log::LogLevel;
-use super::super::outgoing::{There, Waiter};
+use super::super::outgoing::{Gathering, There, Waiter};
 use super::routing::Taken;
 use super::{CREW_OF, Core, IN_HANDLER, OWN_CORE, STANDING, Standing, Stint};
 use crate::error::Result;
@@ -136,15 +136,19 @@ impl Core {
                 }
             }
             let patience = self.look_around();
-            let work = match self.receive_one(&mut *receiver, patience) {
+            let received = self.receive(&mut *receiver, patience);
+            // Nothing is waited for while callers are not woken.
+            let gathering = (!self.settings.inline && self.engine().crew.is_crowded())
+                .then(|| self.engine().calls.gather());
+            let work = match received.map(|received| self.take_received(received)) {
                 Ok(Some(Taken::Work(work))) => work,
                 Ok(Some(Taken::Delivered)) if !self.settings.inline => {
-                    if !self.engine().crew.is_crowded() {
+                    let Some(gathering) = gathering else {
                         // Its caller may call again at once, and then better reads for itself.
                         let hands = self.engine().crew.pass_on(receiver);
                         return self.provide(hands);
-                    }
-                    if let Err(error) = self.read_for_crowd(&mut *receiver) {
+                    };
+                    if let Err(error) = self.read_for_crowd(&mut *receiver, gathering) {
                         drop(receiver);
                         return self.end(&error);
                     }
@@ -196,7 +200,11 @@ impl Core {
 
     /// Takes in what has been read for many callers. They call again meanwhile, and leave writing to this thread, so that what they ask leaves
     /// in one piece.
-    fn read_for_crowd(self: &Arc<Self>, receiver: &mut dyn Receiver) -> Result<()> {
+    fn read_for_crowd(
+        self: &Arc<Self>,
+        receiver: &mut dyn Receiver,
+        gathering: Gathering<'_>,
+    ) -> Result<()> {
         let outbox = &self.engine().outbox;
         outbox.see_to(true);
         let mut read = Ok(());
@@ -210,7 +218,8 @@ impl Core {
                 }
             });
         }
-        // Those that it has woken get to call.
+        // Those that it wakes get to call.
+        drop(gathering);
         std::thread::yield_now();
         outbox.see_to(false);
         read

@@ -75,6 +75,16 @@ impl Core {
         receiver: &mut dyn Receiver,
         patience: Option<Duration>,
     ) -> Result<Option<Taken>> {
+        let received = self.receive(receiver, patience)?;
+        Ok(self.take_received(received))
+    }
+
+    /// Receives what comes next, or nothing in time.
+    pub(super) fn receive(
+        &self,
+        receiver: &mut dyn Receiver,
+        patience: Option<Duration>,
+    ) -> Result<Received> {
         // A transport may be the host's. When it panics, the connection ends like for any other failure.
         let received = catch_unwind(AssertUnwindSafe(|| receiver.receive(patience)))
             .unwrap_or_else(|panic| {
@@ -86,10 +96,15 @@ impl Core {
         {
             pulse.seen(Instant::now());
         }
+        Ok(received)
+    }
+
+    /// Routes what was received; `None` when that is nothing.
+    pub(super) fn take_received(self: &Arc<Self>, received: Received) -> Option<Taken> {
         let outer = STANDING.replace(Standing::Reading(self.address()));
         let taken = self.take(received);
         STANDING.set(outer);
-        Ok(taken)
+        taken
     }
 
     pub(super) fn take(self: &Arc<Self>, received: Received) -> Option<Taken> {

@@ -15,6 +15,8 @@ compile_error!(
 #[cfg(unix)]
 mod unix;
 
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+pub(crate) use unix::futex;
 #[cfg(all(unix, feature = "http-server"))]
 pub(crate) use unix::tcp;
 #[cfg(unix)]

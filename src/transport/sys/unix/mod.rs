@@ -2,6 +2,8 @@
 
 pub(crate) mod clock;
 pub(crate) mod fd;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+pub(crate) mod futex;
 pub(crate) mod origin;
 pub(crate) mod process;
 pub(crate) mod random;
