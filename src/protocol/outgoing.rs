@@ -715,6 +715,28 @@ mod loom_tests {
         });
     }
 
+    /// The answer comes while waking is put off: the caller is woken at the end of that, or has found it.
+    #[test]
+    fn loom_who_is_gathered_is_woken() {
+        loom::model(|| {
+            let calls = Arc::new(Calls::new(10, 10));
+            let Waiter { id, slot, .. } = calls.register(about()).expect("open");
+            let reading = {
+                let calls = Arc::clone(&calls);
+                loom::thread::spawn(move || {
+                    let gathering = calls.gather();
+                    let (delivery, _) = calls.complete(&RequestId::from(id), response(id));
+                    drop(gathering);
+                    delivery
+                })
+            };
+            slot.wait(None);
+            assert!(matches!(slot.take(), Some(Found::Outcome(_))));
+            let delivery = reading.join().expect("read");
+            assert_eq!(delivery, Delivery::Delivered);
+        });
+    }
+
     /// The caller gives up while the answer arrives: either it tells the peer, or the outcome is there.
     #[test]
     fn loom_giving_up_races_with_the_answer() {

@@ -2,7 +2,7 @@
 
 pub(crate) mod clock;
 pub(crate) mod fd;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(loom)))]
 pub(crate) mod futex;
 pub(crate) mod origin;
 pub(crate) mod process;
