@@ -703,3 +703,28 @@ impl Client {
         Err(Error::new(ErrorKind::Unsupported, text))
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_found_behind_any_name() {
+        for name in [
+            "",
+            "echo",
+            "a\"b",
+            "\\",
+            "\\\"",
+            "é\u{7}\u{1f980}",
+            "\",\"arguments\":",
+        ] {
+            let params = ToolParams {
+                name,
+                arguments: Some(&[1]),
+            };
+            let text = serde_json::to_string(&params).expect("JSON");
+            assert_eq!(&text[arguments_in(&text)..], "[1]}", "{text}");
+        }
+    }
+}

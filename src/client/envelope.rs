@@ -15,7 +15,7 @@ use crate::schema::{
 };
 
 /// What stands around the members of the envelope and those of the params, and what ends a line.
-const BEFORE_MEMBERS: usize = r#"{"_meta":{"progressToken":}},}"#.len() + 20 + 1;
+const AROUND_MEMBERS: usize = r#"{"_meta":{"progressToken":}},}"#.len() + 20 + 1;
 
 /// What every request of one connection carries.
 #[derive(Clone, Debug)]
@@ -78,7 +78,7 @@ impl Envelope {
         own: &JsonObject,
         text: &mut Vec<u8>,
     ) -> serde_json::Result<()> {
-        text.reserve(BEFORE_MEMBERS + self.members.len() + params.len());
+        text.reserve(AROUND_MEMBERS + self.members.len() + params.len());
         text.extend_from_slice(b"{\"_meta\":{\"progressToken\":");
         id.serialize(&mut serde_json::Serializer::new(&mut *text))?;
         text.extend_from_slice(self.members.as_bytes());
