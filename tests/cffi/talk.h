@@ -33,8 +33,8 @@ static inline void talk_clean(int fds)
 {
     struct timespec moment = { 0, 1000000 };
     int i;
-    for (i = 0; count_of("task") > 3 && i < PATIENCE; i++) nanosleep(&moment, NULL);
-    CHECK(count_of("task") == 3);
+    for (i = 0; count_of("task") != 3 && i < PATIENCE; i++) nanosleep(&moment, NULL);
+    CHECK(i < PATIENCE);
     CHECK(count_of("fd") == fds);
 }
 
