@@ -132,7 +132,7 @@ mod tests {
 
     use super::*;
 
-    /// Each implementation wakes exactly those who are meant, at all places.
+    /// Each implementation wakes those who are meant, whatever their places.
     macro_rules! check {
         ($bell:ty) => {
             let bell = <$bell>::default();

@@ -93,12 +93,12 @@ mod tests {
     }
 
     #[test]
-    fn a_wake_reaches_those_whose_bits_it_has() {
+    fn a_wake_reaches_all_whose_bits_it_has() {
         let word = AtomicU32::new(0);
         std::thread::scope(|scope| {
             let waiting = [1u32, 2, 4].map(|bits| {
                 let word = &word;
-                // Which one was woken is told by the word: it does not change before the last wake.
+                // Who comes too late to wait finds another number.
                 scope.spawn(
                     move || while word.load(Ordering::SeqCst) == 0 && wait(word, 0, bits, None) {},
                 )
