@@ -17,6 +17,8 @@ pub(super) struct Envelope {
     pub(super) jsonrpc: Option<Range<usize>>,
     pub(super) id: Option<Range<usize>>,
     pub(super) method: Option<Range<usize>>,
+    /// Whether it is known to be a string in which nothing is escaped.
+    pub(super) has_plain_method: bool,
     pub(super) params: Option<Range<usize>>,
     pub(super) result: Option<Range<usize>>,
     pub(super) error: Option<Range<usize>>,
@@ -37,6 +39,7 @@ impl Envelope {
             jsonrpc: place(raw.jsonrpc),
             id: place(raw.id),
             method: place(raw.method),
+            has_plain_method: false,
             params: place(raw.params),
             result: place(raw.result),
             error: place(raw.error),
@@ -57,20 +60,26 @@ impl Envelope {
         let scan = Scan(text.as_bytes());
         let room = max_depth.min(Scan::LEVELS).checked_sub(1)?;
         let at = scan.space(0);
-        let at = scan.object(at, |key, at| {
-            let key = &scan.0[key];
-            let end = if key == b"params" && scan.get(at)? == b'{' {
-                // Whoever looks into the params will look for its members.
-                let (room, places) = (room.checked_sub(1)?, &mut self.places);
-                scan.object(at, |key, at| {
-                    let end = scan.value(at, room)?;
-                    places.add(key, at..end);
-                    Some(end)
-                })?
-            } else {
-                scan.value(at, room)?
+        let at = scan.object(at, Scan::name, |name, at| {
+            let end = match (name, scan.get(at)?) {
+                (Some(Name::Params), b'{') => {
+                    // Whoever looks into the params will look for its members.
+                    let (room, places) = (room.checked_sub(1)?, &mut self.places);
+                    scan.object(at, Scan::plain_key, |key, at| {
+                        let end = scan.value(at, room)?;
+                        places.add(key, at..end);
+                        Some(end)
+                    })?
+                }
+                (Some(Name::Method), b'"') => {
+                    let special = next_special(scan.0, at + 1);
+                    self.has_plain_method = scan.get(special)? == b'"';
+                    scan.end_of_string(special)?
+                }
+                _ => scan.value(at, room)?,
             };
-            if let Some(member) = self.member(key) {
+            if let Some(name) = name {
+                let member = self.member(name);
                 if member.is_some() {
                     return None;
                 }
@@ -81,17 +90,73 @@ impl Envelope {
         (scan.space(at) == text.len()).then_some(())
     }
 
-    fn member(&mut self, key: &[u8]) -> Option<&mut Option<Range<usize>>> {
+    fn member(&mut self, name: Name) -> &mut Option<Range<usize>> {
+        match name {
+            Name::Jsonrpc => &mut self.jsonrpc,
+            Name::Id => &mut self.id,
+            Name::Method => &mut self.method,
+            Name::Params => &mut self.params,
+            Name::Result => &mut self.result,
+            Name::Error => &mut self.error,
+        }
+    }
+}
+
+/// The members that a message can have.
+#[derive(Clone, Copy, PartialEq)]
+enum Name {
+    Jsonrpc,
+    Id,
+    Method,
+    Params,
+    Result,
+    Error,
+}
+
+impl Name {
+    fn of(key: &[u8]) -> Option<Self> {
         match key {
-            b"jsonrpc" => Some(&mut self.jsonrpc),
-            b"id" => Some(&mut self.id),
-            b"method" => Some(&mut self.method),
-            b"params" => Some(&mut self.params),
-            b"result" => Some(&mut self.result),
-            b"error" => Some(&mut self.error),
+            b"jsonrpc" => Some(Self::Jsonrpc),
+            b"id" => Some(Self::Id),
+            b"method" => Some(Self::Method),
+            b"params" => Some(Self::Params),
+            b"result" => Some(Self::Result),
+            b"error" => Some(Self::Error),
             _ => None,
         }
     }
+}
+
+/// The members of the params of a notification of this method, each as it is found: its key, in which nothing is escaped, and its value.
+/// Only for a text that is written as usual, with the method before the params. `None` may mean anything; until it ends with something else,
+/// it is not known whether the text is such a notification, nor whether it is UTF-8.
+pub(crate) fn find_params<'a>(
+    text: &'a [u8],
+    method: &str,
+    max_depth: usize,
+    mut member: impl FnMut(&'a [u8], &'a [u8]) -> Option<()>,
+) -> Option<()> {
+    let scan = Scan(text);
+    let room = max_depth.min(Scan::LEVELS).checked_sub(2)?;
+    let (mut has_version, mut has_method, mut has_params) = (false, false, false);
+    let at = scan.object(scan.space(0), Scan::name, |name, at| match name {
+        Some(Name::Jsonrpc) if !std::mem::replace(&mut has_version, true) => {
+            scan.word(at, b"\"2.0\"")
+        }
+        Some(Name::Method) if !std::mem::replace(&mut has_method, true) => {
+            let at = scan.word(scan.token_here(at, b'"')?, method.as_bytes())?;
+            scan.token_here(at, b'"')
+        }
+        Some(Name::Params) if has_method && !std::mem::replace(&mut has_params, true) => scan
+            .object(at, Scan::plain_key, |key, at| {
+                let end = scan.value(at, room)?;
+                member(&text[key], &text[at..end])?;
+                Some(end)
+            }),
+        None => scan.value(at, room + 1),
+        Some(_) => None,
+    })?;
+    (has_version && has_params && scan.space(at) == text.len()).then_some(())
 }
 
 #[derive(Deserialize)]
@@ -158,24 +223,22 @@ impl Scan<'_> {
         self.token_here(self.space(at), expected)
     }
 
-    /// An object, which begins here. `member` is given the place of each key without its quotes, one with escapes is left to others, and
-    /// where its value begins; it gives where that ends.
+    /// An object, which begins here. `key` is given the place behind the first quote of a key, and gives what is to be known of it and where
+    /// the value begins; `member` is given both, and gives where the value ends.
     #[inline]
-    fn object(
+    fn object<K>(
         self,
         at: usize,
-        mut member: impl FnMut(Range<usize>, usize) -> Option<usize>,
+        key: impl Fn(Self, usize) -> Option<(K, usize)>,
+        mut member: impl FnMut(K, usize) -> Option<usize>,
     ) -> Option<usize> {
         let mut at = self.token(at, b'{')?;
         if let Some(end) = self.token(at, b'}') {
             return Some(end);
         }
         loop {
-            let start = self.token(at, b'"')?;
-            let end = next_special(self.0, start);
-            let value = self.token_here(end, b'"')?;
-            let value = self.token(value, b':')?;
-            at = self.space(member(start..end, self.space(value))?);
+            let (known, value) = key(self, self.token(at, b'"')?)?;
+            at = self.space(member(known, self.space(value))?);
             match self.get(at)? {
                 b',' => at += 1,
                 b'}' => return Some(at + 1),
@@ -184,18 +247,50 @@ impl Scan<'_> {
         }
     }
 
+    /// The place of a key without its quotes, and the one behind its colon. A key with escapes is left to others.
+    #[inline]
+    fn plain_key(self, start: usize) -> Option<(Range<usize>, usize)> {
+        let end = next_special(self.0, start);
+        let colon = self.token_here(end, b'"')?;
+        Some((start..end, self.token(colon, b':')?))
+    }
+
+    /// The same for a key of a message: which one it is.
+    #[inline]
+    fn name(self, start: usize) -> Option<(Option<Name>, usize)> {
+        const JSONRPC: u64 = u64::from_le_bytes(*b"jsonrpc\"");
+        const ID: u64 = u64::from_le_bytes(*b"\0\0\0\0id\":");
+        const METHOD: u64 = u64::from_le_bytes(*b"method\":");
+        const PARAMS: u64 = u64::from_le_bytes(*b"params\":");
+        const RESULT: u64 = u64::from_le_bytes(*b"result\":");
+        // As nearly everybody writes them, they are told by one look at eight bytes.
+        if let Some(eight) = self.0.get(start..).and_then(<[u8]>::first_chunk) {
+            let eight = u64::from_le_bytes(*eight);
+            match eight {
+                JSONRPC => return Some((Some(Name::Jsonrpc), self.token(start + 8, b':')?)),
+                METHOD => return Some((Some(Name::Method), start + 8)),
+                PARAMS => return Some((Some(Name::Params), start + 8)),
+                RESULT => return Some((Some(Name::Result), start + 8)),
+                _ if eight << 32 == ID => return Some((Some(Name::Id), start + 4)),
+                _ => {}
+            }
+        }
+        let (key, value) = self.plain_key(start)?;
+        Some((Name::of(&self.0[key]), value))
+    }
+
     #[inline]
     fn token_here(self, at: usize, expected: u8) -> Option<usize> {
         (self.get(at)? == expected).then_some(at + 1)
     }
 
     /// A value, which begins here, with no more than so many levels.
-    #[inline]
+    #[inline(always)]
     fn value(self, at: usize, room: usize) -> Option<usize> {
         match self.get(at)? {
             b'"' => self.string(at + 1),
             b'{' | b'[' => self.nested(at, room),
-            first => self.simple(first, at),
+            first => self.scalar(first, at),
         }
     }
 
@@ -204,6 +299,14 @@ impl Scan<'_> {
     fn simple(self, first: u8, at: usize) -> Option<usize> {
         match first {
             b'"' => self.string(at + 1),
+            _ => self.scalar(first, at),
+        }
+    }
+
+    /// A number or a word, which begins here with this byte.
+    #[inline(never)]
+    fn scalar(self, first: u8, at: usize) -> Option<usize> {
+        match first {
             b'-' | b'0'..=b'9' => self.number(at),
             b't' => self.word(at, b"true"),
             b'f' => self.word(at, b"false"),
@@ -269,9 +372,24 @@ impl Scan<'_> {
     }
 
     /// A string, from behind its first quote.
-    fn string(self, mut at: usize) -> Option<usize> {
+    #[inline]
+    fn string(self, at: usize) -> Option<usize> {
+        self.end_of_string(next_special(self.0, at))
+    }
+
+    /// The same from the first special character on.
+    #[inline]
+    fn end_of_string(self, at: usize) -> Option<usize> {
+        match self.get(at)? {
+            b'"' => Some(at + 1),
+            _ => self.escaped(at),
+        }
+    }
+
+    /// The same if that is not its end.
+    #[inline(never)]
+    fn escaped(self, mut at: usize) -> Option<usize> {
         loop {
-            at = next_special(self.0, at);
             match self.get(at)? {
                 b'"' => return Some(at + 1),
                 b'\\' => match self.get(at + 1)? {
@@ -287,17 +405,26 @@ impl Scan<'_> {
                 },
                 _ => return None,
             }
+            at = next_special(self.0, at);
         }
     }
 
-    fn number(self, mut at: usize) -> Option<usize> {
-        if self.get(at) == Some(b'-') {
-            at += 1;
+    #[inline]
+    fn number(self, start: usize) -> Option<usize> {
+        let first = start + usize::from(self.get(start)? == b'-');
+        let end = self.digits(first)?;
+        if self.get(first)? == b'0' && end > first + 1 {
+            return None;
         }
-        at = match self.get(at)? {
-            b'0' => at + 1,
-            _ => self.digits(at)?,
-        };
+        match self.get(end) {
+            Some(b'.' | b'e' | b'E') => self.fraction(end),
+            _ => Some(end),
+        }
+    }
+
+    /// What stands behind the digits of a number that is not whole.
+    #[inline(never)]
+    fn fraction(self, mut at: usize) -> Option<usize> {
         if self.get(at) == Some(b'.') {
             at = self.digits(at + 1)?;
         }
@@ -342,6 +469,14 @@ mod tests {
             assert!(known.eq(Members::of(&text[params])), "{text}");
         }
         read.places = scanned.places.clone();
+        if scanned.has_plain_method {
+            let written = &text[read.method.clone().expect("there is one")];
+            let name = written
+                .strip_prefix('"')
+                .and_then(|name| name.strip_suffix('"'));
+            assert!(name.is_some_and(|name| !name.contains('\\')), "{text}");
+            read.has_plain_method = true;
+        }
         assert_eq!(read, *scanned, "{text}");
         assert!(!nesting::exceeds(text.as_bytes(), Scan::LEVELS), "{text}");
         true

@@ -13,6 +13,8 @@ use super::skim::Skim;
 const INITIAL_BYTES: usize = 16 * 1024;
 /// A line at least this long leaves with the buffer that it was read into instead of a copy.
 const TAKE_BYTES: usize = 32 * 1024;
+/// Memory of at most so many bytes is kept for the next line.
+const SPARE_BYTES: usize = 4 * 1024;
 
 /// Splits incoming bytes into lines.
 ///
@@ -28,6 +30,8 @@ pub struct LineBuffer {
     /// Where the newline behind `scanned` is, if it was found: it is looked for when the line before is taken.
     line_end: Option<usize>,
     max_bytes: usize,
+    /// Memory of a line that was given back.
+    spare: Vec<u8>,
     /// Set while the rest of an over-long line is dropped.
     dropping: Option<Dropping>,
 }
@@ -69,6 +73,7 @@ impl LineBuffer {
             scanned: 0,
             line_end: None,
             max_bytes,
+            spare: Vec::new(),
             dropping: None,
         }
     }
@@ -178,6 +183,14 @@ impl LineBuffer {
             .then_some(rest)
     }
 
+    /// Takes back the memory of a line, for the next one that is copied.
+    pub fn reuse(&mut self, mut memory: Vec<u8>) {
+        if memory.capacity() <= SPARE_BYTES {
+            memory.clear();
+            self.spare = memory;
+        }
+    }
+
     fn drop_until(&mut self, line_end: usize) {
         let dropping = self.dropping.get_or_insert_with(|| Dropping {
             skim: Skim::default(),
@@ -200,7 +213,8 @@ impl LineBuffer {
     fn take(&mut self, content: Range<usize>, next: usize) -> Vec<u8> {
         let rest = next..self.end;
         if content.len() < TAKE_BYTES || rest.len() > content.len() || self.start > 0 {
-            let message = self.buffer[content].to_vec();
+            let mut message = std::mem::take(&mut self.spare);
+            message.extend_from_slice(&self.buffer[content]);
             (self.start, self.scanned) = (next, next);
             return message;
         }
@@ -296,6 +310,31 @@ mod tests {
             lines.extend(drain(&mut buffer));
         }
         assert_eq!(lines, expected, "{input:?} byte by byte");
+    }
+
+    #[test]
+    fn memory_of_a_line_is_used_again_if_it_is_small() {
+        let mut buffer = LineBuffer::new(1 << 20);
+        let long = "x".repeat(2 * SPARE_BYTES);
+        push(
+            &mut buffer,
+            format!("first\n2\nthird\n{long}\n5\n").as_bytes(),
+        );
+        let next = |buffer: &mut LineBuffer| match buffer.next_line() {
+            Some(Line::Message(text)) => text,
+            other => panic!("{other:?}"),
+        };
+        let first = next(&mut buffer);
+        let place = first.as_ptr();
+        buffer.reuse(first);
+        let second = next(&mut buffer);
+        assert_eq!((&*second, second.as_ptr()), (&b"2"[..], place));
+        assert_eq!(next(&mut buffer), b"third");
+        let fourth = next(&mut buffer);
+        assert_eq!(fourth, long.as_bytes());
+        buffer.reuse(fourth);
+        assert_eq!(buffer.spare.capacity(), 0);
+        assert_eq!(next(&mut buffer), b"5");
     }
 
     // M-STDIO-B-01, AMB-32

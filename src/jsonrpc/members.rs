@@ -76,8 +76,9 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// The next of those that are not known: its key, with the quotes, and its value, as they were written.
-    fn next_raw(&mut self) -> Option<(&'a str, &'a str)> {
+    /// The next of those that are not known.
+    #[inline(never)]
+    fn next_unknown(&mut self) -> Option<<Self as Iterator>::Item> {
         let rest = self.rest.trim_ascii_start().strip_prefix(['{', ','])?;
         let rest = rest.trim_ascii_start();
         let (key, rest) = rest.split_at_checked(end_of_string(rest.as_bytes())?)?;
@@ -85,7 +86,7 @@ impl<'a> Members<'a> {
         let rest = rest.trim_ascii_start();
         let (value, rest) = rest.split_at_checked(end_of_value(rest.as_bytes())?)?;
         self.rest = rest;
-        Some((key, value))
+        Some((name_of(key)?, value))
     }
 }
 
@@ -93,15 +94,14 @@ impl<'a> Iterator for Members<'a> {
     /// The key and the value, which is JSON text.
     type Item = (Cow<'a, str>, &'a str);
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        if let Some((Place { key, value }, others)) = self.known.split_first() {
-            self.known = others;
-            let written =
-                |place: &Range<u32>| self.text.get(place.start as usize..place.end as usize);
-            return Some((Cow::Borrowed(written(key)?), written(value)?));
-        }
-        let (key, value) = self.next_raw()?;
-        Some((name_of(key)?, value))
+        let Some((Place { key, value }, others)) = self.known.split_first() else {
+            return self.next_unknown();
+        };
+        self.known = others;
+        let written = |place: &Range<u32>| self.text.get(place.start as usize..place.end as usize);
+        Some((Cow::Borrowed(written(key)?), written(value)?))
     }
 }
 

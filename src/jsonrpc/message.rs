@@ -7,7 +7,6 @@ use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::envelope::Envelope;
-use super::find::find;
 use super::id::RequestId;
 use super::members::{Members, Places};
 use super::skim::Skim;
@@ -74,7 +73,7 @@ struct Call {
 #[derive(Debug)]
 enum Method {
     Span(Range<usize>),
-    /// It was written with escapes.
+    /// It was written with escapes, or in an unusual message.
     Decoded(Box<str>),
 }
 
@@ -269,7 +268,7 @@ impl Message {
         }
         match (&envelope.method, &envelope.result, &envelope.error) {
             (Some(place), None, None) => {
-                let Some(method) = read_method(&text, place) else {
+                let Some(method) = read_method(&text, place, envelope.has_plain_method) else {
                     let found = Excerpt(&text[place.clone()]);
                     return Err(refuse(format!("method must be a string, not {found}"), id));
                 };
@@ -351,18 +350,12 @@ pub(crate) fn asks_for_more_than(methods: &[&str], text: &[u8], max_depth: usize
     }
 }
 
-fn read_method(text: &str, place: &Range<usize>) -> Option<Method> {
-    let written = &text[place.clone()];
-    let name = place.start + 1..place.end - 1;
-    if !written.starts_with('"') {
-        return None;
+fn read_method(text: &str, place: &Range<usize>, is_plain: bool) -> Option<Method> {
+    if is_plain {
+        return Some(Method::Span(place.start + 1..place.end - 1));
     }
-    // It is JSON, so nothing else can be special.
-    if find(b'\\', &text.as_bytes()[name.clone()]).is_some() {
-        let method: Option<Box<str>> = serde_json::from_str(written).ok();
-        return method.map(Method::Decoded);
-    }
-    Some(Method::Span(name))
+    let method: Option<Box<str>> = serde_json::from_str(&text[place.clone()]).ok();
+    method.map(Method::Decoded)
 }
 
 fn excerpt_of(bytes: &[u8]) -> Box<str> {

@@ -13,6 +13,7 @@ mod skim;
 pub(crate) mod text;
 mod write;
 
+pub(crate) use envelope::find_params;
 pub use id::RequestId;
 pub(crate) use id::short_number;
 pub(crate) use line::append_line;

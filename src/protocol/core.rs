@@ -3,6 +3,7 @@
 mod carrying;
 mod ending;
 mod looking;
+mod progress;
 mod reading;
 mod routing;
 mod sending;

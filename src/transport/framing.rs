@@ -118,6 +118,10 @@ impl<I: Input> Receiver for LineReceiver<I> {
     fn is_patient(&self) -> bool {
         self.input.is_patient()
     }
+
+    fn reuse(&mut self, memory: Vec<u8>) {
+        self.lines.reuse(memory);
+    }
 }
 
 /// The sending half of every byte stream.

@@ -187,6 +187,11 @@ pub trait Receiver: Send + fmt::Debug {
     fn is_patient(&self) -> bool {
         false
     }
+
+    /// Takes back the memory of a message that was read at once, for the next one. Defaults to freeing it.
+    fn reuse(&mut self, memory: Vec<u8>) {
+        drop(memory);
+    }
 }
 
 /// The outgoing half of a transport.

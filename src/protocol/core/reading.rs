@@ -262,7 +262,12 @@ impl Core {
                 break;
             }
             match self.receive_one(&mut *receiver, Some(patience)) {
-                Ok(Some(taken)) => self.hand_on(taken, Some(reader)),
+                Ok(Some(mut taken)) => {
+                    if let Taken::Progress(.., memory) = &mut taken {
+                        receiver.reuse(std::mem::take(memory));
+                    }
+                    self.hand_on(taken, Some(reader));
+                }
                 Ok(None) => {}
                 Err(error) => {
                     drop(receiver);

@@ -18,42 +18,15 @@ use super::super::peer::Peer;
 use super::super::responder::Responder;
 use super::super::stats::count;
 use super::super::trouble::ServerEventKind;
+use super::progress::ProgressParams;
 use super::reading::panic_text;
 use super::{CANCELLED, Core, PROGRESS, STANDING, Standing};
 use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
-use crate::jsonrpc::members::Members;
 use crate::jsonrpc::{
-    self, Form, Malformed, Message, Notification, Parsed, Request, RequestId, TooLong, short_number,
+    self, Form, Malformed, Message, Notification, Parsed, Request, RequestId, TooLong,
 };
 use crate::transport::clock::about_now;
 use crate::transport::{Received, Receiver, SessionMessage};
-
-/// Reads the params of a progress notification. There may be very many of them, so no more is done than that.
-fn read_progress(params: Members<'_>) -> Option<(RequestId, Progress)> {
-    let (mut token, mut progress) = (None, None);
-    let (mut total, mut message) = (None, None);
-    for (key, value) in params {
-        match &*key {
-            "progressToken" => token = RequestId::from_json(value),
-            "progress" => progress = Some(read_number(value)?),
-            "total" if value == "null" => total = None,
-            "total" => total = Some(read_number(value)?),
-            "message" => message = serde_json::from_str(value).ok()?,
-            _ => {}
-        }
-    }
-    let mut progress = Progress::new(progress?);
-    (progress.total, progress.message) = (total, message);
-    Some((token?, progress))
-}
-
-/// Mostly it counts something.
-fn read_number(text: &str) -> Option<f64> {
-    match short_number(text.as_bytes()) {
-        Some(count) if count < 1 << 53 => Some(count as f64),
-        _ => serde_json::from_str(text).ok(),
-    }
-}
 
 /// What became of a message.
 #[must_use = "what is not done with has to be handed on"]
@@ -62,8 +35,8 @@ pub(super) enum Taken {
     Done,
     /// It was an answer that a caller waits for.
     Delivered,
-    /// Progress of the request with this token: to be handed on.
-    Progress(RequestId, Progress),
+    /// Progress of the request with this token: to be handed on. And memory that is not needed any more.
+    Progress(RequestId, Progress, Vec<u8>),
     /// A handler has to run, and is said to do so on this thread.
     Work(Work),
 }
@@ -116,7 +89,11 @@ impl Core {
     }
 
     pub(super) fn take_in(self: &Arc<Self>, message: SessionMessage) -> Taken {
-        match Parsed::read(message.text, self.settings.limits.max_depth) {
+        let max_depth = self.settings.limits.max_depth;
+        if let Some((token, progress)) = ProgressParams::of_message(&message.text, max_depth) {
+            return Taken::Progress(token, progress, message.text);
+        }
+        match Parsed::read(message.text, max_depth) {
             Parsed::Single(Ok(message)) => self.route(message, &Origin::default()),
             Parsed::Single(Err(malformed)) => {
                 self.refuse_malformed(malformed, &Origin::default());
@@ -173,7 +150,7 @@ impl Core {
         match taken {
             Taken::Done | Taken::Delivered => {}
             Taken::Work(work) => self.run_elsewhere(work),
-            Taken::Progress(token, progress) => {
+            Taken::Progress(token, progress, _) => {
                 if let Some(reader) = reader
                     && token.as_i64() == Some(reader.id)
                 {
@@ -191,8 +168,8 @@ impl Core {
         match message {
             Message::Request(request) => self.accept(request, origin),
             Message::Notification(notification) if notification.method() == PROGRESS => {
-                match read_progress(notification.members()) {
-                    Some((token, progress)) => Taken::Progress(token, progress),
+                match ProgressParams::of_params(notification.members()) {
+                    Some((token, progress)) => Taken::Progress(token, progress, Vec::new()),
                     None => {
                         count(&self.engine().counters.malformed);
                         Taken::Done
