@@ -177,20 +177,23 @@ impl Client {
         promised: Promised,
         text: &str,
     ) -> Result<CallToolResult> {
-        let result: CallToolResult = self.decode(method::TOOLS_CALL, text)?;
-        let Promised { schema, age } = promised;
-        // A server that was started meanwhile has promised nothing, and one whose tools have changed promised something else.
-        let Some(schema) = schema.filter(|_| self.0.link.outputs.age() == age) else {
-            return Ok(result);
+        // Results are large: one stays where it is.
+        let read = self.decode(method::TOOLS_CALL, text);
+        let (Ok(result), Some(schema)) = (&read, promised.schema) else {
+            return read;
         };
-        let checked = outputs::check(&schema, &result).map(|()| result);
-        checked.map_err(|error| {
+        // A server that was started meanwhile has promised nothing, and one whose tools have changed promised something else.
+        if self.0.link.outputs.age() != promised.age {
+            return read;
+        }
+        if let Err(error) = outputs::check(&schema, result) {
             let error = error.with_result(text.to_owned());
             let (name, server) = (Excerpt(name), self.server_name());
-            error.context(format_args!(
+            return Err(error.context(format_args!(
                 "the structured content of tool '{name}' of '{server}' does not fit its output schema"
-            ))
-        })
+            )));
+        }
+        read
     }
 
     /// The same for what nobody here wants to have read: it is only if something was promised.
@@ -217,10 +220,13 @@ impl Client {
             name,
             arguments: Some(arguments),
         };
-        let text = serde_json::to_string(&written).map_err(|error| {
+        // Room for most of them, so that they seldom grow.
+        let mut text = Vec::with_capacity(512);
+        serde_json::to_writer(&mut text, &written).map_err(|error| {
             let text = format!("arguments is not JSON: {error}");
             Error::new(ErrorKind::Invalid, text)
         })?;
+        let text = String::from_utf8(text).expect("serde_json writes UTF-8");
         let arguments = &text[arguments_in(&text)..];
         if arguments.starts_with('{') {
             return Ok(text);

@@ -213,8 +213,14 @@ impl LineBuffer {
     fn take(&mut self, content: Range<usize>, next: usize) -> Vec<u8> {
         let rest = next..self.end;
         if content.len() < TAKE_BYTES || rest.len() > content.len() || self.start > 0 {
-            let mut message = std::mem::take(&mut self.spare);
-            message.extend_from_slice(&self.buffer[content]);
+            let content = &self.buffer[content];
+            let message = if content.len() <= self.spare.capacity() {
+                let mut message = std::mem::take(&mut self.spare);
+                message.extend_from_slice(content);
+                message
+            } else {
+                content.to_vec()
+            };
             (self.start, self.scanned) = (next, next);
             return message;
         }

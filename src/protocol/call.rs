@@ -292,7 +292,7 @@ fn write_request(
     method: &str,
     write: impl FnOnce(i64, &mut Vec<u8>) -> serde_json::Result<()>,
 ) -> serde_json::Result<Vec<u8>> {
-    let mut text = Vec::with_capacity(256);
+    let mut text = Vec::with_capacity(512);
     text.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
     id.serialize(&mut serde_json::Serializer::new(&mut text))?;
     text.extend_from_slice(b",\"method\":");
