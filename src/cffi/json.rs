@@ -72,7 +72,6 @@ impl Document {
         // Each string is shorter than it is written, with its quotes, by one byte at least.
         let mut reading = Reading {
             texts: Texts::with_room(text.len()),
-            items: Vec::new(),
             // As many as an ordinary result has, so that there is no need to move them.
             members: Vec::with_capacity(16),
         };
@@ -184,10 +183,9 @@ fn index(step: &str) -> Option<usize> {
     step.parse().ok().filter(|_| plain)
 }
 
-/// A document while it is read. What is in an array or object is collected at the end of the lists, and moved when all of it is there.
+/// A document while it is read. What is in an object is collected at the end of the list, and moved when all of it is there.
 struct Reading {
     texts: Texts,
-    items: Vec<Node>,
     members: Vec<(Kept, Node)>,
 }
 
@@ -231,11 +229,12 @@ impl<'de> Visitor<'de> for &mut Reading {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Content, A::Error> {
-        let start = self.items.len();
+        // Most results have one content block.
+        let mut items = Vec::with_capacity(1);
         while let Some(item) = seq.next_element_seed(&mut *self)? {
-            self.items.push(item);
+            items.push(item);
         }
-        Ok(Content::Array(self.items.drain(start..).collect()))
+        Ok(Content::Array(items.into()))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Content, A::Error> {

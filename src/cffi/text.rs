@@ -94,8 +94,7 @@ impl Texts {
     /// There is no room for it.
     pub(super) fn keep(&mut self, text: &str) -> Kept {
         let start = self.0.len();
-        let end = start + text.len();
-        assert!(end < self.0.capacity(), "there is room");
+        assert!(text.len() < self.0.capacity() - start, "there is room");
         self.0.push_str(text);
         self.0.push('\0');
         Kept(NonNull::from(&self.0[start..]))

@@ -50,6 +50,34 @@ fn arguments_in(params: &str) -> usize {
     at + r#"","arguments":"#.len()
 }
 
+/// The params of a call of a tool as JSON text.
+pub(crate) fn tool_params(name: &str, arguments: &impl Serialize) -> Result<String> {
+    let written = ToolParams {
+        name,
+        arguments: Some(arguments),
+    };
+    // Room for most of them, so that they seldom grow.
+    let mut text = Vec::with_capacity(512);
+    serde_json::to_writer(&mut text, &written).map_err(|error| {
+        let text = format!("arguments is not JSON: {error}");
+        Error::new(ErrorKind::Invalid, text)
+    })?;
+    let text = String::from_utf8(text).expect("serde_json writes UTF-8");
+    let arguments = &text[arguments_in(&text)..];
+    if arguments.starts_with('{') {
+        return Ok(text);
+    }
+    if arguments == "null}" {
+        let nothing = ToolParams::<()> {
+            name,
+            arguments: None,
+        };
+        return params_text(method::TOOLS_CALL, &nothing);
+    }
+    let text = format!("arguments of tool '{}' have to be an object", Excerpt(name));
+    Err(Error::new(ErrorKind::Invalid, text))
+}
+
 impl Client {
     pub(super) fn new(link: std::sync::Arc<super::link::Link>) -> Self {
         Self(std::sync::Arc::new(Inner { link }))
@@ -111,7 +139,8 @@ impl Client {
         arguments: &impl Serialize,
         options: CallOptions<'_>,
     ) -> Result<CallToolResult> {
-        let params = self.tool_params(name, arguments)?;
+        self.need_tools()?;
+        let params = tool_params(name, arguments)?;
         let promised = self.promise_of(name)?;
         let result = self.call_tool_to_its_end(name, params, options)?;
         self.read_tool_result(name, promised, &result)
@@ -150,7 +179,18 @@ impl Client {
         arguments: &impl Serialize,
         options: CallOptions<'_>,
     ) -> Result<RawResult> {
-        let params = self.tool_params(name, arguments)?;
+        self.call_tool_written(name, tool_params(name, arguments), options)
+    }
+
+    /// The same with params that [`tool_params`] has written.
+    pub(crate) fn call_tool_written(
+        &self,
+        name: &str,
+        params: Result<String>,
+        options: CallOptions<'_>,
+    ) -> Result<RawResult> {
+        self.need_tools()?;
+        let params = params?;
         let promised = self.promise_of(name)?;
         let result = self.call_tool_to_its_end(name, params, options)?;
         self.check_tool_result(name, promised, &result)?;
@@ -209,37 +249,13 @@ impl Client {
         Ok(())
     }
 
-    /// The params of a call of a tool as JSON text, when the server has tools.
-    pub(super) fn tool_params(&self, name: &str, arguments: &impl Serialize) -> Result<String> {
+    /// Fails when the server has no tools.
+    pub(super) fn need_tools(&self) -> Result<()> {
         self.need(
             self.capabilities().tools.is_some(),
             "tools",
             method::TOOLS_CALL,
-        )?;
-        let written = ToolParams {
-            name,
-            arguments: Some(arguments),
-        };
-        // Room for most of them, so that they seldom grow.
-        let mut text = Vec::with_capacity(512);
-        serde_json::to_writer(&mut text, &written).map_err(|error| {
-            let text = format!("arguments is not JSON: {error}");
-            Error::new(ErrorKind::Invalid, text)
-        })?;
-        let text = String::from_utf8(text).expect("serde_json writes UTF-8");
-        let arguments = &text[arguments_in(&text)..];
-        if arguments.starts_with('{') {
-            return Ok(text);
-        }
-        if arguments == "null}" {
-            let nothing = ToolParams::<()> {
-                name,
-                arguments: None,
-            };
-            return params_text(method::TOOLS_CALL, &nothing);
-        }
-        let text = format!("arguments of tool '{}' have to be an object", Excerpt(name));
-        Err(Error::new(ErrorKind::Invalid, text))
+        )
     }
 
     /// Lists the resources, all pages of them.

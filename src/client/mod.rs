@@ -34,6 +34,8 @@ use std::sync::Arc;
 pub use self::asked_by::AskedBy;
 pub use self::builder::ClientBuilder;
 pub use self::cache::ResponseCache;
+#[cfg(feature = "cffi")]
+pub(crate) use self::calls::tool_params;
 pub use self::era::{Era, EraMemory};
 use self::link::Link;
 pub use self::paging::{Items, ListPage, Pages};

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::Client;
+use super::calls::tool_params;
 use super::envelope::{params_text, with_members};
 use super::input::Questions;
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError, Span};
@@ -143,7 +144,8 @@ impl Client {
         arguments: &impl Serialize,
         ttl: Option<Duration>,
     ) -> Result<ToolAnswer> {
-        let mut params = self.tool_params(name, arguments)?;
+        self.need_tools()?;
+        let mut params = tool_params(name, arguments)?;
         let mut options = CallOptions::new();
         let mut kind = Call::Plain;
         if self.revision().is_legacy() {

@@ -19,6 +19,7 @@ use crate::cffi::server::mcplink_completion_of;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::name;
 use crate::cffi::user::mcplink_destroy_fn;
+use crate::client::tool_params;
 use crate::schema::{CompleteRequestParams, CompletionReference, method};
 
 /// # Safety
@@ -32,9 +33,9 @@ unsafe fn tool(tool: *const c_char, arguments: *const c_char, len: usize) -> Out
             optional_json(arguments, len, "arguments")?,
         )
     };
-    let (tool, arguments) = (tool.to_owned(), arguments.map(RawValue::to_owned));
+    let (tool, params) = (tool.to_owned(), tool_params(tool, &arguments));
     Ok(Request::new(method::TOOLS_CALL, move |client, options| {
-        let result = client.call_tool_raw(&tool, &arguments, options)?;
+        let result = client.call_tool_written(&tool, params, options)?;
         mcplink_result_t::read(method::TOOLS_CALL, result)
     }))
 }
