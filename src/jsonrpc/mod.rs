@@ -14,6 +14,8 @@ pub(crate) mod text;
 mod write;
 
 pub(crate) use envelope::find_params;
+#[cfg(test)]
+pub(crate) use envelope::variants;
 pub use id::RequestId;
 pub(crate) use id::short_number;
 pub(crate) use line::append_line;
