@@ -22,7 +22,7 @@ impl ProgressParams {
             b"progress" => self.progress = Some(read_number(value)?),
             b"total" if value == b"null" => self.total = None,
             b"total" => self.total = Some(read_number(value)?),
-            b"message" => self.message = serde_json::from_slice(value).ok()?,
+            b"message" => self.message = serde_json::from_str(str::from_utf8(value).ok()?).ok()?,
             _ => {}
         }
         Some(())
@@ -57,7 +57,7 @@ impl ProgressParams {
 fn read_number(text: &[u8]) -> Option<f64> {
     match short_number(text) {
         Some(count) if count < 1 << 53 => Some(count as f64),
-        _ => serde_json::from_slice(text).ok(),
+        _ => serde_json::from_str(str::from_utf8(text).ok()?).ok(),
     }
 }
 
