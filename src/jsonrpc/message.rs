@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 
 use super::envelope::Envelope;
 use super::id::RequestId;
+use super::malformed::{Form, Malformed, not_json};
 use super::members::{Members, Places};
-use super::skim::Skim;
 use crate::error::{ErrorCode, Excerpt, RpcError};
 
 /// The most messages of a batch. Two bytes are enough for a member, and it, what is wrong with it and the answer take a hundred times that.
@@ -85,33 +85,6 @@ pub enum Parsed {
     Single(Result<Message, Malformed>),
     /// An array of messages, which only revision 2025-03-26 knows. It has at least one member, and 1 024 at most.
     Batch(Vec<Result<Message, Malformed>>),
-}
-
-/// A message that can't be handled, and the error to answer with.
-#[derive(Clone, Debug)]
-pub struct Malformed {
-    /// What is wrong.
-    pub error: RpcError,
-    /// The id of the message, where it could be read.
-    pub id: Option<RequestId>,
-    /// What it seems to be.
-    pub form: Form,
-    /// The beginning of what was no message at all.
-    pub excerpt: Option<Box<str>>,
-}
-
-/// What a malformed message seems to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Form {
-    /// Not JSON at all: a banner, a stray print.
-    Noise,
-    /// A request, or nothing that can be told apart from one.
-    Request,
-    /// A notification, which is never answered.
-    Notification,
-    /// A response: to be handed to whoever waits for it.
-    Response,
 }
 
 impl Parsed {
@@ -356,50 +329,6 @@ fn read_method(text: &str, place: &Range<usize>, is_plain: bool) -> Option<Metho
     }
     let method: Option<Box<str>> = serde_json::from_str(&text[place.clone()]).ok();
     method.map(Method::Decoded)
-}
-
-fn excerpt_of(bytes: &[u8]) -> Box<str> {
-    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(512)]);
-    Excerpt(&head).to_string().into()
-}
-
-fn not_json(error: &serde_json::Error) -> String {
-    format!("message is not valid JSON: {error}")
-}
-
-impl Malformed {
-    fn unreadable(bytes: &[u8], code: ErrorCode, message: String) -> Self {
-        let skim = Skim::of(bytes);
-        let form = match bytes.trim_ascii_start().first() {
-            Some(b'{' | b'[') if skim.looks_like_response() => Form::Response,
-            Some(b'{' | b'[') => Form::Request,
-            _ => Form::Noise,
-        };
-        Self {
-            error: RpcError::new(code, message),
-            id: skim.id(),
-            form,
-            excerpt: (form == Form::Noise).then(|| excerpt_of(bytes)),
-        }
-    }
-
-    fn from_serde(text: &str, error: &serde_json::Error) -> Self {
-        // "data" means that the text is JSON but not an object with members that stand there once.
-        let is_json =
-            error.is_data() && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
-        if !is_json {
-            return Self::unreadable(text.as_bytes(), ErrorCode::PARSE_ERROR, not_json(error));
-        }
-        let mut malformed = Self::unreadable(
-            text.as_bytes(),
-            ErrorCode::INVALID_REQUEST,
-            format!("message is not a valid request: {error}"),
-        );
-        if malformed.form == Form::Noise {
-            malformed.form = Form::Request;
-        }
-        malformed
-    }
 }
 
 impl Call {

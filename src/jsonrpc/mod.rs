@@ -6,6 +6,7 @@ mod envelope;
 pub(crate) mod find;
 mod id;
 mod line;
+mod malformed;
 pub(crate) mod members;
 mod message;
 pub(crate) mod nesting;
@@ -20,8 +21,9 @@ pub use id::RequestId;
 pub(crate) use id::short_number;
 pub(crate) use line::append_line;
 pub use line::{Line, LineBuffer, TooLong, end_line};
+pub use malformed::{Form, Malformed};
 #[cfg(feature = "http-server")]
 pub(crate) use message::asks_for_more_than;
-pub use message::{Form, Malformed, Message, Notification, Parsed, RawResult, Request, Response};
+pub use message::{Message, Notification, Parsed, RawResult, Request, Response};
 pub(crate) use write::write_result_with;
 pub use write::{write_error, write_notification, write_request, write_result};

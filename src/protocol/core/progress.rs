@@ -90,7 +90,7 @@ mod tests {
         r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progressToken":2,"progress":3,"progress":4}}"#,
     ];
 
-    // M-PROG-C-01, M-PROG-B-09
+    // M-PROG-B-09
     #[test]
     fn usual_notifications_are_read_in_one_pass() {
         for text in USUAL {

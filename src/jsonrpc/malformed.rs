@@ -1,0 +1,76 @@
+//! Messages that can't be read, and what can still be said of them.
+
+use super::id::RequestId;
+use super::skim::Skim;
+use crate::error::{ErrorCode, Excerpt, RpcError};
+
+/// A message that can't be handled, and the error to answer with.
+#[derive(Clone, Debug)]
+pub struct Malformed {
+    /// What is wrong.
+    pub error: RpcError,
+    /// The id of the message, where it could be read.
+    pub id: Option<RequestId>,
+    /// What it seems to be.
+    pub form: Form,
+    /// The beginning of what was no message at all.
+    pub excerpt: Option<Box<str>>,
+}
+
+/// What a malformed message seems to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Form {
+    /// Not JSON at all: a banner, a stray print.
+    Noise,
+    /// A request, or nothing that can be told apart from one.
+    Request,
+    /// A notification, which is never answered.
+    Notification,
+    /// A response: to be handed to whoever waits for it.
+    Response,
+}
+
+impl Malformed {
+    pub(super) fn unreadable(bytes: &[u8], code: ErrorCode, message: String) -> Self {
+        let skim = Skim::of(bytes);
+        let form = match bytes.trim_ascii_start().first() {
+            Some(b'{' | b'[') if skim.looks_like_response() => Form::Response,
+            Some(b'{' | b'[') => Form::Request,
+            _ => Form::Noise,
+        };
+        Self {
+            error: RpcError::new(code, message),
+            id: skim.id(),
+            form,
+            excerpt: (form == Form::Noise).then(|| excerpt_of(bytes)),
+        }
+    }
+
+    pub(super) fn from_serde(text: &str, error: &serde_json::Error) -> Self {
+        // "data" means that the text is JSON but not an object with members that stand there once.
+        let is_json =
+            error.is_data() && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+        if !is_json {
+            return Self::unreadable(text.as_bytes(), ErrorCode::PARSE_ERROR, not_json(error));
+        }
+        let mut malformed = Self::unreadable(
+            text.as_bytes(),
+            ErrorCode::INVALID_REQUEST,
+            format!("message is not a valid request: {error}"),
+        );
+        if malformed.form == Form::Noise {
+            malformed.form = Form::Request;
+        }
+        malformed
+    }
+}
+
+fn excerpt_of(bytes: &[u8]) -> Box<str> {
+    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(512)]);
+    Excerpt(&head).to_string().into()
+}
+
+pub(super) fn not_json(error: &serde_json::Error) -> String {
+    format!("message is not valid JSON: {error}")
+}
