@@ -147,13 +147,22 @@ pub(super) fn entry(fd: RawFd, events: libc::c_short) -> libc::pollfd {
 
 /// Waits until one of the descriptors is ready (`true`) or the deadline passes (`false`); without a deadline, for ever.
 pub(super) fn poll(fds: &mut [libc::pollfd], deadline: Option<Instant>) -> io::Result<bool> {
-    loop {
-        let timeout = deadline.map_or(-1, millis_until);
+    let ready = until(deadline, |timeout| {
         // SAFETY: the entries are initialised and as many as said.
-        let ready = unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, timeout) };
-        match check(ready) {
+        unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, timeout) }
+    })?;
+    Ok(ready > 0)
+}
+
+/// Has `wait`, which is told milliseconds or -1 for ever, wait until something is ready or the deadline passes. Returns how many are ready.
+pub(super) fn until(
+    deadline: Option<Instant>,
+    mut wait: impl FnMut(c_int) -> c_int,
+) -> io::Result<usize> {
+    loop {
+        match check(wait(deadline.map_or(-1, millis_until))) {
             Ok(0) if deadline.is_none_or(|at| Instant::now() < at) => {}
-            Ok(ready) => return Ok(ready > 0),
+            Ok(ready) => return Ok(usize::try_from(ready).unwrap_or_default()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }

@@ -1,6 +1,8 @@
 //! Unix.
 
 pub(crate) mod clock;
+#[cfg(target_os = "linux")]
+mod epoll;
 pub(crate) mod fd;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(loom)))]
 pub(crate) mod futex;

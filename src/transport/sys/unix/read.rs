@@ -6,6 +6,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+#[cfg(target_os = "linux")]
+use super::epoll::Epoll;
 use super::fd::{self, Kind, Wake};
 
 /// How long a read of a socket waits by itself before it goes to `poll`. An answer that comes within it costs one system call.
@@ -14,10 +16,13 @@ const QUICK: Duration = Duration::from_millis(10);
 /// A descriptor to read from. Its methods may be called from any thread; one reads, any [`end`](Self::end)s.
 #[derive(Debug)]
 pub(crate) struct ReadEnd {
+    /// Waits for the descriptor and its wake, where it can.
+    #[cfg(target_os = "linux")]
+    epoll: Option<Epoll>,
     fd: OwnedFd,
     /// Sockets are read with flags, so that no read blocks by surprise.
     is_socket: bool,
-    /// A read waits [`QUICK`] at most, so it may come before the poll.
+    /// A socket of our own: a read waits [`QUICK`] at most, so it may come before the poll.
     is_quick: bool,
     /// Ends the wait where shutting the socket is not ours to do.
     wake: Option<Wake>,
@@ -42,27 +47,13 @@ impl ReadEnd {
     /// A socket that nobody else reads. Ending it shuts it down in both directions, whoever else may hold the other end.
     pub(crate) fn socket(fd: OwnedFd) -> io::Result<Self> {
         set_receive_timeout(fd.as_fd(), QUICK)?;
-        Ok(Self {
-            is_socket: true,
-            is_quick: true,
-            wake: None,
-            left_after_end: (1 << 20).into(),
-            fd,
-            ended: false.into(),
-        })
+        Ok(Self::new(fd, true, None, 1 << 20))
     }
 
     /// The pipe of a child of ours.
     pub(crate) fn own_pipe(fd: OwnedFd) -> io::Result<Self> {
         fd::set_nonblocking(fd.as_fd())?;
-        Ok(Self {
-            is_socket: false,
-            is_quick: false,
-            wake: Some(Wake::new()?),
-            left_after_end: (1 << 20).into(),
-            fd,
-            ended: false.into(),
-        })
+        Ok(Self::new(fd, false, Some(Wake::new()?), 1 << 20))
     }
 
     /// A descriptor of the host, of any kind. Nothing about it is changed, and nothing more is taken from it after the end.
@@ -73,14 +64,22 @@ impl ReadEnd {
             Kind::Pipe => fd::reopen_pipe(fd.as_fd(), libc::O_RDONLY).unwrap_or(fd),
             _ => fd,
         };
-        Ok(Self {
-            is_socket: kind == Kind::Socket,
-            is_quick: false,
-            wake: Some(Wake::new()?),
-            left_after_end: 0.into(),
+        Ok(Self::new(fd, kind == Kind::Socket, Some(Wake::new()?), 0))
+    }
+
+    fn new(fd: OwnedFd, is_socket: bool, wake: Option<Wake>, left_after_end: usize) -> Self {
+        Self {
+            #[cfg(target_os = "linux")]
+            epoll: wake
+                .as_ref()
+                .and_then(|wake| Epoll::new(fd.as_fd(), wake).ok()),
             fd,
+            is_socket,
+            is_quick: wake.is_none(),
+            wake,
             ended: false.into(),
-        })
+            left_after_end: left_after_end.into(),
+        }
     }
 
     /// Reads what is there, or waits for it: without end, or for about `patience`; or until `watch` is ready; or until the end.
@@ -149,6 +148,10 @@ impl ReadEnd {
     }
 
     fn wait(&self, deadline: Option<Instant>, watch: Option<BorrowedFd<'_>>) -> io::Result<Ready> {
+        #[cfg(target_os = "linux")]
+        if let (Some(epoll), None) = (&self.epoll, watch) {
+            return epoll.wait(deadline);
+        }
         // poll skips negative descriptors.
         let mut fds = [
             fd::entry(self.fd.as_raw_fd(), libc::POLLIN),
@@ -199,10 +202,13 @@ impl ReadEnd {
     }
 }
 
-enum Ready {
+/// What a wait ended with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ready {
     Input,
     Woken,
     Watched,
+    /// The deadline has passed.
     Nothing,
 }
 
