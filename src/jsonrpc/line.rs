@@ -114,6 +114,9 @@ impl LineBuffer {
     /// Where the next line begins that is not blank, and where its newline is if it has come. A blank one is none to who asks whether there
     /// is one: nobody would be given it.
     fn find_line(&self) -> (usize, Option<usize>) {
+        if self.scanned == self.end {
+            return (self.start, None);
+        }
         let (mut start, mut scanned) = (self.start, self.scanned);
         loop {
             let Some(at) = find(b'\n', &self.buffer[scanned..self.end]) else {

@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
-use std::thread::Thread;
+use std::thread::{Thread, ThreadId};
 use std::time::{Duration, Instant};
 
 use super::activity::{Running, thread_name};
@@ -29,6 +29,10 @@ const TOGETHER_BYTES: usize = 64 << 10;
 const PATIENCE: Duration = Duration::from_micros(50);
 /// The memory of a queue for more messages is not kept.
 const SPARE: usize = 8;
+
+thread_local! {
+    static HERE: ThreadId = std::thread::current().id();
+}
 
 #[derive(Debug)]
 pub(crate) struct Outbox {
@@ -182,7 +186,7 @@ impl Outbox {
             return Flush::Done;
         };
         state.held_since = None;
-        state.writer = Some((std::thread::current(), about_now()));
+        state.now_written_here();
         let mut batch = std::mem::take(&mut state.spare);
         for round in 1.. {
             std::mem::swap(&mut state.queue, &mut batch);
@@ -316,6 +320,15 @@ impl State {
         }
         let now = Instant::now();
         now >= *self.held_since.get_or_insert(now) + PATIENCE
+    }
+
+    /// Mostly it is the thread that wrote before. To ask for a thread costs a shared count.
+    fn now_written_here(&mut self) {
+        let now = about_now();
+        match &mut self.writer {
+            Some((thread, since)) if thread.id() == HERE.with(|id| *id) => *since = now,
+            writer => *writer = Some((std::thread::current(), now)),
+        }
     }
 
     fn is_writing(&self) -> bool {

@@ -174,7 +174,8 @@ impl Core {
                 Ok((park, hands)) => {
                     self.provide(hands);
                     self.run_inline(work, park);
-                    if self.engine().outbox.is_due(more) {
+                    // With the receiver parked, writing waits for nobody: whether something is queued shows then.
+                    if !more || self.engine().outbox.is_due(more) {
                         self.flush_until(None);
                     }
                     let (taken_back, hands) = self.engine().crew.end_inline(park);
