@@ -31,6 +31,7 @@ const PATIENCE: Duration = Duration::from_micros(50);
 const SPARE: usize = 8;
 
 thread_local! {
+    /// The number of this thread, which is never another's.
     static HERE: ThreadId = std::thread::current().id();
 }
 
