@@ -22,9 +22,8 @@ pub(crate) struct ReadEnd {
     fd: OwnedFd,
     /// Sockets are read with flags, so that no read blocks by surprise.
     is_socket: bool,
-    /// A socket of our own: a read waits [`QUICK`] at most, so it may come before the poll.
-    is_quick: bool,
-    /// Ends the wait where shutting the socket is not ours to do.
+    /// Ends the wait where shutting the socket is not ours to do. A socket that is ours has none: it is ended by shutting it down, and a read of
+    /// it waits [`QUICK`] at most, so that it may come before the poll.
     wake: Option<Wake>,
     ended: AtomicBool,
     /// How much of what had arrived may still be taken after the end. Bounded: a peer that goes on writing must not keep it alive.
@@ -75,7 +74,6 @@ impl ReadEnd {
                 .and_then(|wake| Epoll::new(fd.as_fd(), wake).ok()),
             fd,
             is_socket,
-            is_quick: wake.is_none(),
             wake,
             ended: false.into(),
             left_after_end: left_after_end.into(),
@@ -93,7 +91,7 @@ impl ReadEnd {
             return self.read_after_end(room);
         }
         let deadline = patience.and_then(|patience| Instant::now().checked_add(patience));
-        if self.is_quick {
+        if self.wake.is_none() {
             let flags = match patience {
                 Some(patience) if patience < QUICK => libc::MSG_DONTWAIT,
                 _ => 0,
