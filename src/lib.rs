@@ -65,6 +65,11 @@ pub mod jsonrpc;
 pub mod protocol;
 pub mod schema;
 pub mod server;
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the tables take it up in the next commits")
+)]
+mod shares;
 mod spare;
 mod sync;
 pub mod transport;

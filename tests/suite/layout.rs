@@ -16,8 +16,8 @@ const LAYERS: [&str; 10] = [
     "server",
     "cffi",
 ];
-/// Not layers: locks, and memory that is used again, for whoever needs them.
-const TOOLS: [&str; 2] = ["spare", "sync"];
+/// Not layers: shares of tables, locks, and memory that is used again.
+const TOOLS: [&str; 3] = ["shares", "spare", "sync"];
 
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder)

@@ -1,0 +1,286 @@
+//! Fair shares of a bounded table that many clients use.
+//!
+//! A table that clients fill (sessions, connections, tasks, workers) keeps one [`Shares`] behind
+//! its own lock. It counts how much each client holds, and decides three things: whether a client
+//! may take more, which entry gives way when the table is full, and who is refused.
+//!
+//! The rules:
+//!
+//! - A client may take whatever is free. Alone it may hold everything but the reserve.
+//! - The reserve is for clients that hold less than their equal part.
+//! - When nothing is free, an idle entry gives way: one of the client that holds most, in the order
+//!   that the table gives. A client displaces entries of clients that hold more than it does, and
+//!   its own; beyond [`Shares::new`]'s `part` only its own. So no client is displaced by one that
+//!   holds more.
+//! - When nothing may give way, the client is refused.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// A client as far as sharing goes: its principal, else its session, else its address.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Client {
+    /// The authenticated principal's name.
+    Principal(Arc<str>),
+    /// The id of a legacy session of a client without a principal.
+    Session(Arc<str>),
+    /// A network address; of IPv6 the first 64 bits, since one client may have all of these.
+    Address(IpAddr),
+    /// A connection that is not made over a network, or whose address is not known.
+    Connection(u64),
+}
+
+impl Client {
+    /// The client at a network address.
+    pub(crate) fn at(address: IpAddr) -> Self {
+        Self::Address(match address.to_canonical() {
+            IpAddr::V6(address) => {
+                let prefix = address.to_bits() >> 64 << 64;
+                IpAddr::V6(prefix.into())
+            }
+            v4 => v4,
+        })
+    }
+}
+
+/// What a full or contended table does with a client that wants more.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Admission<I> {
+    /// There is a place: [`Shares::take`] it.
+    Granted,
+    /// End this entry, give its share back, and ask again.
+    After(I),
+    /// The client has to be refused.
+    Refused,
+}
+
+/// Counts what each client holds of a bounded table, and says which entry gives way.
+///
+/// `I` names an entry of the table. Every call is `O(log n)`.
+#[derive(Debug)]
+pub(crate) struct Shares<I> {
+    max: usize,
+    part: usize,
+    reserve: usize,
+    held: usize,
+    clients: HashMap<Client, Held<I>>,
+    /// The clients with idle entries, by how much they hold.
+    ///
+    /// Invariant: a client stands here exactly if its `idle` is not empty, with its `amount`.
+    displaceable: BTreeSet<(usize, Client)>,
+}
+
+#[derive(Debug)]
+struct Held<I> {
+    amount: usize,
+    /// Entries that may give way, the first one first.
+    idle: BTreeMap<(u8, u64), I>,
+}
+
+impl<I: Clone> Shares<I> {
+    /// Shares of a table with `max` places.
+    ///
+    /// `part` is the most that a client may displace others for. `reserve` places stay free for
+    /// clients that hold less than their equal part; a table whose entries can all give way needs
+    /// none.
+    pub(crate) fn new(max: usize, part: usize, reserve: usize) -> Self {
+        Self {
+            max,
+            part: part.max(1),
+            reserve: reserve.min(max.saturating_sub(1)),
+            held: 0,
+            clients: HashMap::new(),
+            displaceable: BTreeSet::new(),
+        }
+    }
+
+    /// How much is held by all clients.
+    pub(crate) fn total(&self) -> usize {
+        self.held
+    }
+
+    /// How much a client holds.
+    pub(crate) fn of(&self, client: &Client) -> usize {
+        self.clients.get(client).map_or(0, |held| held.amount)
+    }
+
+    /// Decides whether a client may take `amount` more. Takes nothing yet.
+    pub(crate) fn admit(&self, client: &Client, amount: usize) -> Admission<I> {
+        let own = self.of(client);
+        let wanted = own.saturating_add(amount);
+        let sum = self.held.saturating_add(amount);
+        if sum <= self.max - self.reserve {
+            return Admission::Granted;
+        }
+        let others = self.clients.len() - usize::from(own > 0);
+        if sum <= self.max && wanted <= self.part.min((self.max / (others + 1)).max(1)) {
+            return Admission::Granted;
+        }
+        self.gives_way(client, own, wanted)
+            .map_or(Admission::Refused, Admission::After)
+    }
+
+    fn gives_way(&self, client: &Client, own: usize, wanted: usize) -> Option<I> {
+        let first = |client: &Client| {
+            let held = self.clients.get(client)?;
+            held.idle.values().next().cloned()
+        };
+        let largest = self.displaceable.last();
+        match largest.filter(|(amount, _)| *amount > own && wanted <= self.part) {
+            Some((_, largest)) => first(largest),
+            None => first(client),
+        }
+    }
+
+    /// Counts `amount` for a client.
+    pub(crate) fn take(&mut self, client: &Client, amount: usize) {
+        self.held += amount;
+        self.change(client, |held| held.amount += amount);
+    }
+
+    /// Gives back `amount` of what a client holds.
+    pub(crate) fn give_back(&mut self, client: &Client, amount: usize) {
+        let amount = amount.min(self.of(client));
+        self.held -= amount;
+        self.change(client, |held| held.amount -= amount);
+    }
+
+    /// Says that an entry of a client may give way. Entries with a lower rank go first, and of one
+    /// rank those with a lower `order`, such as the time since which they are idle. The two tell
+    /// the entry from the client's others.
+    pub(crate) fn set_idle(&mut self, client: &Client, rank: u8, order: u64, entry: I) {
+        self.change(client, |held| {
+            held.idle.insert((rank, order), entry);
+        });
+    }
+
+    /// Says that an entry may not give way any more. Returns whether it could.
+    pub(crate) fn set_busy(&mut self, client: &Client, rank: u8, order: u64) -> bool {
+        let mut was_idle = false;
+        self.change(client, |held| {
+            was_idle = held.idle.remove(&(rank, order)).is_some();
+        });
+        was_idle
+    }
+
+    fn change(&mut self, client: &Client, change: impl FnOnce(&mut Held<I>)) {
+        let held = self.clients.entry(client.clone()).or_insert_with(|| Held {
+            amount: 0,
+            idle: BTreeMap::new(),
+        });
+        let before = (!held.idle.is_empty()).then_some(held.amount);
+        change(held);
+        let after = (!held.idle.is_empty()).then_some(held.amount);
+        if held.amount == 0 && after.is_none() {
+            self.clients.remove(client);
+        }
+        if before == after {
+            return;
+        }
+        if let Some(amount) = before {
+            self.displaceable.remove(&(amount, client.clone()));
+        }
+        if let Some(amount) = after {
+            self.displaceable.insert((amount, client.clone()));
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn client(number: u64) -> Client {
+        Client::Connection(number)
+    }
+
+    /// Takes a place with an idle entry, ending what gives way, as a table does.
+    fn insert(shares: &mut Shares<(u64, u64)>, by: u64, order: u64) -> Result<Vec<u64>, ()> {
+        let mut ended = Vec::new();
+        loop {
+            match shares.admit(&client(by), 1) {
+                Admission::Granted => break,
+                Admission::After((owner, order)) => {
+                    assert!(shares.set_busy(&client(owner), 0, order));
+                    shares.give_back(&client(owner), 1);
+                    ended.push(owner);
+                }
+                Admission::Refused => return Err(()),
+            }
+        }
+        shares.take(&client(by), 1);
+        shares.set_idle(&client(by), 0, order, (by, order));
+        Ok(ended)
+    }
+
+    #[test]
+    fn a_lone_client_holds_everything_and_gives_way_to_others() {
+        let mut shares = Shares::new(8, 4, 0);
+        for order in 0..8 {
+            assert_eq!(insert(&mut shares, 1, order), Ok(vec![]));
+        }
+        assert_eq!(insert(&mut shares, 1, 8), Ok(vec![1]), "its own oldest");
+        for order in 9..13 {
+            assert_eq!(insert(&mut shares, 2, order), Ok(vec![1]));
+        }
+        assert_eq!((shares.of(&client(1)), shares.of(&client(2))), (4, 4));
+        assert_eq!(insert(&mut shares, 2, 13), Ok(vec![2]), "no more than half");
+        assert_eq!(insert(&mut shares, 3, 14), Ok(vec![2]), "of a largest one");
+        assert_eq!(shares.total(), 8);
+    }
+
+    #[test]
+    fn busy_entries_never_give_way_and_the_reserve_is_for_small_clients() {
+        let mut shares = Shares::<()>::new(8, 4, 2);
+        let mut take = |by| {
+            let admission = shares.admit(&client(by), 1);
+            if admission == Admission::Granted {
+                shares.take(&client(by), 1);
+            }
+            admission
+        };
+        for _ in 0..6 {
+            assert_eq!(take(1), Admission::Granted);
+        }
+        assert_eq!(take(1), Admission::Refused, "all but the reserve");
+        assert_eq!(take(2), Admission::Granted);
+        assert_eq!(take(3), Admission::Granted);
+        assert_eq!(take(4), Admission::Refused, "full of what can't give way");
+        shares.give_back(&client(1), 1);
+        assert_eq!(shares.admit(&client(1), 1), Admission::Refused);
+        assert_eq!(shares.admit(&client(4), 1), Admission::Granted);
+    }
+
+    #[test]
+    fn a_lone_client_leaves_the_reserve() {
+        let mut shares = Shares::<()>::new(4, usize::MAX, 1);
+        shares.take(&client(1), 3);
+        // With `part` unbounded a lone client's equal part is the whole table.
+        assert_eq!(shares.admit(&client(1), 1), Admission::Granted);
+        let mut shares = Shares::<()>::new(4, 2, 1);
+        shares.take(&client(1), 3);
+        assert_eq!(shares.admit(&client(1), 1), Admission::Refused);
+        assert_eq!(shares.admit(&client(2), 1), Admission::Granted);
+    }
+
+    #[test]
+    fn what_is_given_back_is_forgotten() {
+        let mut shares = Shares::new(2, 1, 0);
+        assert_eq!(insert(&mut shares, 1, 0), Ok(vec![]));
+        assert!(shares.set_busy(&client(1), 0, 0));
+        assert!(!shares.set_busy(&client(1), 0, 0));
+        shares.give_back(&client(1), 5);
+        assert!(shares.clients.is_empty() && shares.displaceable.is_empty());
+        assert_eq!(shares.total(), 0);
+    }
+
+    #[test]
+    fn addresses_of_one_network_are_one_client() {
+        let at = |text: &str| Client::at(text.parse().expect("an address"));
+        assert_eq!(at("2001:db8::1"), at("2001:db8::ffff:1"));
+        assert_ne!(at("2001:db8::1"), at("2001:db8:0:1::1"));
+        assert_eq!(at("::ffff:192.0.2.1"), at("192.0.2.1"));
+        assert_ne!(at("192.0.2.1"), at("192.0.2.2"));
+    }
+}
