@@ -2,6 +2,17 @@
  * mcplink: the Model Context Protocol for programs without an async runtime.
  *
  * This header is generated from src/cffi; change it there. Every function is safe to call from any thread.
+ *
+ * Setters. Objects that are described by setters remember the first setter that was refused:
+ * options, definitions of tools, prompts, resources and templates, OAuth settings and clients,
+ * resource servers, exchanges. Every function that takes such an object then fails with that
+ * status, and with the name of the setter and the reason in err; the log is told at once, as a
+ * warning. So the status of a setter may be dropped. A later call does not take the refusal back:
+ * free the object and make another one.
+ *
+ * Restrictions never fail open. Where a setting restricts access or trust, NULL and text without
+ * anything are refused: a token that was not found in the environment, a file of certificates that
+ * could not be read. "None" has a function of its own: ..._clear_..., ..._use_default_....
  */
 
 #ifndef MCPLINK_H
@@ -1319,7 +1330,8 @@ typedef void (*mcplink_handler_fn)(void *user, const mcplink_request_t *request,
 
 /**
  * Finds out who sends a request: ends with mcplink_http_request_admit or one of the functions that refuse, of which the last one counts; without
- * any the request is refused with status 403.
+ * any the request is refused with status 403. So it is when one of these functions fails and mcplink_http_request_admit is called all the same,
+ * before or after: nobody is let in under a condition that could not be taken down. The log says which one.
  */
 typedef void (*mcplink_authenticate_fn)(void *user, mcplink_http_request_t *request);
 
@@ -2216,8 +2228,9 @@ mcplink_status_t mcplink_responder_progress(mcplink_responder_t *responder,
  *
  * responder: the responder.
  * scopes: all that are needed, a blank between two.
- * Returns: MCPLINK_OK when they were granted; MCPLINK_E_AUTH when not: the request was answered with that, so return. MCPLINK_E_INVALID;
- * MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for methods of one's own, and on a client. Threads: any. Blocks: only while a client
+ * Returns: MCPLINK_OK when they were granted; MCPLINK_E_AUTH when not: the request was answered with that, so return. MCPLINK_E_INVALID when
+ * scopes names none and MCPLINK_E_UNSUPPORTED for methods of one's own and on a client: the request was answered with an internal error.
+ * MCPLINK_E_STATE after the answer. Threads: any. Blocks: only while a client
  * does not read. Since 0.1.
  */
 MCPLINK_API
@@ -2459,7 +2472,7 @@ void mcplink_oauth_free(mcplink_oauth_t *oauth);
  * mcplink_oauth_set_client_credentials.
  *
  * oauth: the settings.
- * client: copied; it stays the caller's.
+ * client: copied; it stays the caller's. One of which a setter was refused is refused.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_add_client(mcplink_oauth_t *oauth, const mcplink_oauth_client_t *client);
@@ -2491,12 +2504,20 @@ mcplink_status_t mcplink_oauth_set_client_document(mcplink_oauth_t *oauth,
  * and what was asked for before.
  *
  * oauth: the settings.
- * scopes: their names, a blank between two; NULL for the default.
+ * scopes: their names, a blank between two; "" for none. NULL is refused: see mcplink_oauth_use_default_scopes.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_oauth_set_scopes(mcplink_oauth_t *oauth,
                                           const char *scopes);
+
+/**
+ * Asks for the scopes that the server says it has, as without mcplink_oauth_set_scopes.
+ *
+ * oauth: the settings.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_use_default_scopes(mcplink_oauth_t *oauth);
 
 /**
  * Says whether to ask for leave to act while the person is away (offline_access), where the authorization server has that: with it, logins are
@@ -2554,10 +2575,18 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_private_addresses(mcplink_oauth_t
  * Goes to authorization servers through a proxy. Defaults to none, whatever the environment says.
  *
  * oauth: the settings.
- * url: as for mcplink_client_options_set_proxy, "environment" too; NULL for none.
+ * url: as for mcplink_client_options_set_proxy, "environment" too. NULL is refused: see mcplink_oauth_clear_proxy.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_proxy(mcplink_oauth_t *oauth, const char *url);
+
+/**
+ * Goes to authorization servers without a proxy, as without mcplink_oauth_set_proxy.
+ *
+ * oauth: the settings.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_clear_proxy(mcplink_oauth_t *oauth);
 
 /**
  * Trusts the servers over HTTPS whose certificates these authorities issued, and no others: a company's own, for example. Mozilla's list without
@@ -2567,7 +2596,7 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_proxy(mcplink_oauth_t *oauth, con
  *
  * oauth: the settings.
  * pem, len: PEM text with all of them, one or more; other things in it are skipped. MCPLINK_NUL measures it. It is copied, and has the place of
- * what was set before. NULL for Mozilla's list. That there is no certificate in it, or one that can't be read, is found out when a client is
+ * what was set before. NULL and text without anything are refused: see mcplink_oauth_use_default_roots. That there is no certificate in it, or one that can't be read, is found out when a client is
  * opened, with MCPLINK_E_INVALID; in a build without OAuth (feature auth) that fails with MCPLINK_E_UNSUPPORTED.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
@@ -2575,6 +2604,14 @@ MCPLINK_API
 mcplink_status_t mcplink_oauth_set_root_certificates(mcplink_oauth_t *oauth,
                                                      const char *pem,
                                                      size_t len);
+
+/**
+ * Trusts Mozilla's list of authorities, as without mcplink_oauth_set_root_certificates.
+ *
+ * oauth: the settings.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_use_default_roots(mcplink_oauth_t *oauth);
 
 /**
  * Sets what takes what there is to say about authorizations, instead of what mcplink_set_log was given. No secrets are in it.
@@ -2694,8 +2731,8 @@ mcplink_status_t mcplink_oauth_set_enterprise(mcplink_oauth_t *oauth,
 /**
  * Describes a client as an authorization server knows it.
  *
- * issuer: the issuer identifier of the authorization server, for example "https://login.example". NULL for the one that the server names first,
- * which decides then who sees the credentials: name the issuer wherever it is known.
+ * issuer: the issuer identifier of the authorization server, for example "https://login.example". NULL and text without anything are refused: see
+ * mcplink_oauth_client_new_for_any.
  * client_id: the id.
  * Returns: the client, the caller's to free; NULL for a bad argument. Threads: any. Since 0.1.
  */
@@ -2704,10 +2741,20 @@ mcplink_oauth_client_t *mcplink_oauth_client_new(const char *issuer,
                                                  const char *client_id);
 
 /**
+ * Describes a client for the authorization server that the MCP server names first, which decides then who sees the credentials: where the issuer is
+ * known, use mcplink_oauth_client_new.
+ *
+ * client_id: the id.
+ * Returns: the client, the caller's to free; NULL for a bad argument. Threads: any. Since 0.1.
+ */
+MCPLINK_API
+mcplink_oauth_client_t *mcplink_oauth_client_new_for_any(const char *client_id);
+
+/**
  * Has the client prove itself by a secret. It appears in no error and no log, and goes to the token endpoint only.
  *
  * client: the client.
- * secret: NULL for none.
+ * secret: NULL and text without anything are refused; a client that proves nothing is one without this. It has the place of a key.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_client_set_secret(mcplink_oauth_client_t *client, const char *secret);
@@ -2733,7 +2780,7 @@ mcplink_status_t mcplink_oauth_client_set_key(mcplink_oauth_client_t *client,
  * Says for whom the proof by a key is (aud). The issuer without this; some authorization servers want the URL of their token endpoint.
  *
  * client: the client.
- * audience: NULL for the default.
+ * audience: NULL and text without anything are refused.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_client_set_audience(mcplink_oauth_client_t *client, const char *audience);
@@ -3312,21 +3359,24 @@ mcplink_status_t mcplink_client_options_set_header(mcplink_client_options_t *opt
                                                    const char *field_value);
 
 /**
- * Sends a token with every request over HTTP (Authorization: Bearer). It appears in no error and no log.
+ * Sends a token with every request over HTTP (Authorization: Bearer). It appears in no error and no log. It takes the place of
+ * mcplink_client_options_set_bearer_hook and mcplink_client_options_set_oauth.
  *
  * options: the options.
- * token: NULL for none.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ * token: NULL and text without anything are refused: see mcplink_client_options_clear_authorization.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_bearer(mcplink_client_options_t *options, const char *token);
 
 /**
- * Asks for a token before every request over HTTP, instead of one that stays the same.
+ * Asks for a token before every request over HTTP, instead of one that stays the same. It takes the place of mcplink_client_options_set_bearer
+ * and mcplink_client_options_set_oauth.
  *
  * options: the options.
- * callback: see mcplink_bearer_fn; NULL for none.
- * user, destroy: passed to callback, and ended when another one is set, or when options and clients that have it are freed.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ * callback: see mcplink_bearer_fn. NULL is refused: see mcplink_client_options_clear_authorization.
+ * user, destroy: passed to callback, and ended when another one is set, when it is refused or cleared, or when options and clients that have it
+ * are freed.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_set_bearer_hook(mcplink_client_options_t *options,
@@ -3342,26 +3392,45 @@ mcplink_status_t mcplink_client_options_set_bearer_hook(mcplink_client_options_t
  * which step, with whom and why, and mcplink_error_oauth_code what the authorization server said.
  *
  * options: the options.
- * oauth: the settings, which may be given to any number of options: clients with the same share tokens. They stay the caller's. NULL for none.
- * What is wrong with them is found out when the client is opened, which fails with MCPLINK_E_UNSUPPORTED in a build without OAuth.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * oauth: the settings, which may be given to any number of options: clients with the same share tokens. They stay the caller's. NULL, and
+ * settings of which a setter was refused, are refused: see mcplink_client_options_clear_authorization. What else is wrong with them is found out
+ * when the client is opened, which fails with MCPLINK_E_UNSUPPORTED in a build without OAuth.
+ * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or what the setter was refused with. Blocks: no. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_set_oauth(mcplink_client_options_t *options,
                                                   const mcplink_oauth_t *oauth);
 
 /**
+ * Sends no tokens, as without mcplink_client_options_set_bearer, mcplink_client_options_set_bearer_hook and mcplink_client_options_set_oauth: what
+ * they were given is taken away.
+ *
+ * options: the options.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_clear_authorization(mcplink_client_options_t *options);
+
+/**
  * Goes through a proxy. Defaults to none, whatever the environment says.
  *
  * options: the options.
  * url: http://, https://, socks4://, socks4a://, socks5:// or socks5h:// with host and port; "environment" for what HTTPS_PROXY, HTTP_PROXY,
- * ALL_PROXY and NO_PROXY say; NULL for none. With socks4 and socks5 the server's name is looked up here, with the others by the proxy. What is
+ * ALL_PROXY and NO_PROXY say. NULL is refused: see mcplink_client_options_clear_proxy. With socks4 and socks5 the server's name is looked up here, with the others by the proxy. What is
  * wrong with it is found out when the client is opened.
- * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_client_options_set_proxy(mcplink_client_options_t *options,
                                                   const char *url);
+
+/**
+ * Goes through no proxy, as without mcplink_client_options_set_proxy.
+ *
+ * options: the options.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_clear_proxy(mcplink_client_options_t *options);
 
 /**
  * Trusts the servers over HTTPS whose certificates these authorities issued, and no others: a company's own, for example. Mozilla's list without
@@ -3369,7 +3438,7 @@ mcplink_status_t mcplink_client_options_set_proxy(mcplink_client_options_t *opti
  *
  * options: the options.
  * pem, len: PEM text with all of them, one or more; other things in it are skipped. MCPLINK_NUL measures it. It is copied, and has the place of
- * what was set before. NULL for Mozilla's list. That there is no certificate in it, or one that can't be read, is found out when the client is
+ * what was set before. NULL and text without anything are refused: see mcplink_client_options_use_default_roots. That there is no certificate in it, or one that can't be read, is found out when the client is
  * opened, with MCPLINK_E_INVALID; in a build without HTTPS (feature tls) that fails with MCPLINK_E_UNSUPPORTED.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
@@ -3377,6 +3446,14 @@ MCPLINK_API
 mcplink_status_t mcplink_client_options_set_root_certificates(mcplink_client_options_t *options,
                                                               const char *pem,
                                                               size_t len);
+
+/**
+ * Trusts Mozilla's list of authorities, as without mcplink_client_options_set_root_certificates.
+ *
+ * options: the options.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_use_default_roots(mcplink_client_options_t *options);
 
 /**
  * Follows redirects over HTTP to the same origin. Defaults to no. One to another origin is an error that names it, always.
@@ -5006,7 +5083,7 @@ mcplink_status_t mcplink_server_stop(mcplink_server_t *server);
  * Adds a tool.
  *
  * server: the server.
- * tool: the definition, which is copied.
+ * tool: the definition, which is copied. One of which a setter was refused is refused, with its reason in err.
  * callback: answers; see mcplink_handler_fn. It runs on a thread of the library, several at once, or where the pump of the server is
  * dispatched.
  * user, destroy: passed to callback; ended when the tool is taken away and no request for it is left, or with the server.
@@ -5037,7 +5114,7 @@ mcplink_status_t mcplink_server_remove_tool(mcplink_server_t *server,
  * Adds a resource.
  *
  * server: the server.
- * resource: the definition, which is copied.
+ * resource: the definition, which is copied. One of which a setter was refused is refused, with its reason in err.
  * callback: answers; see mcplink_handler_fn. It runs on a thread of the library, several at once, or where the pump of the server is
  * dispatched.
  * user, destroy: passed to callback; ended when the resource is taken away and no request for it is left, or with the server.
@@ -5068,7 +5145,7 @@ mcplink_status_t mcplink_server_remove_resource(mcplink_server_t *server,
  * Adds resources whose addresses follow a template. mcplink_request_args shows what the variables are in the address that is read.
  *
  * server: the server.
- * template: the definition, which is copied.
+ * template: the definition, which is copied. One of which a setter was refused is refused, with its reason in err.
  * callback: answers; see mcplink_handler_fn. It runs on a thread of the library, several at once, or where the pump of the server is
  * dispatched.
  * user, destroy: passed to callback; ended when the template is taken away and no request for it is left, or with the server.
@@ -5099,7 +5176,7 @@ mcplink_status_t mcplink_server_remove_template(mcplink_server_t *server,
  * Adds a prompt.
  *
  * server: the server.
- * prompt: the definition, which is copied.
+ * prompt: the definition, which is copied. One of which a setter was refused is refused, with its reason in err.
  * callback: answers; see mcplink_handler_fn. It runs on a thread of the library, several at once, or where the pump of the server is
  * dispatched.
  * user, destroy: passed to callback; ended when the prompt is taken away and no request for it is left, or with the server.
@@ -5137,7 +5214,8 @@ mcplink_status_t mcplink_server_remove_prompt(mcplink_server_t *server,
  * for what is added in its place.
  * scopes: their names, a blank between two.
  * err: receives what went wrong; NULL is fine.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the server has no such thing. Threads: any; say it before anybody is served, so that no request
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the server has no such thing or scopes names none: then the server serves nobody who comes
+ * later, and what would serve fails with this reason. Threads: any; say it before anybody is served, so that no request
  * comes in between. Blocks: no. Since 0.1.
  */
 MCPLINK_API
@@ -5454,20 +5532,29 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_keep_alive_ms(mcplink_http
 MCPLINK_API mcplink_status_t mcplink_http_options_set_limit(mcplink_http_options_t *options, int32_t which, size_t bound);
 
 /**
- * Has a function find out who sends each request, before anything else is done for it: everybody is let in without this. It takes the place
- * of what mcplink_http_options_set_resource_server was given.
+ * Has a function find out who sends each request, before anything else is done for it. Everybody is let in without this and without
+ * mcplink_http_options_set_resource_server; settings that have that already refuse this.
  *
  * options: the settings.
  * callback: see mcplink_authenticate_fn. Called on the thread that read the request, several at once, or where the pump of the server is
- * dispatched. NULL for none.
- * user, destroy: passed to callback; ended when another function is set, or when the settings and all that serves with them have ended.
- * Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
+ * dispatched. NULL is refused: see mcplink_http_options_clear_authenticate.
+ * user, destroy: passed to callback; ended when another function is set, when it is refused or cleared, or when the settings and all that serves
+ * with them have ended.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_http_options_on_authenticate(mcplink_http_options_t *options,
                                                       mcplink_authenticate_fn callback,
                                                       void *user,
                                                       mcplink_destroy_fn destroy);
+
+/**
+ * Takes the function of mcplink_http_options_on_authenticate away. Without another check everybody is let in.
+ *
+ * options: the settings.
+ * Returns: MCPLINK_OK, also when there is none, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_http_options_clear_authenticate(mcplink_http_options_t *options);
 
 /**
  * The method of an HTTP request.
@@ -5517,7 +5604,7 @@ MCPLINK_API mcplink_str_t mcplink_http_request_token(const mcplink_http_request_
  * Lets a request in.
  *
  * request: the request.
- * principal: who sends it, for mcplink_request_principal. Sessions and what calls keep between their rounds are good for whom they were made.
+ * principal: who sends it, for mcplink_request_principal; not empty. Sessions and what calls keep between their rounds are good for whom they were made.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
  */
 MCPLINK_API
@@ -5549,7 +5636,7 @@ MCPLINK_API mcplink_status_t mcplink_http_request_set_expiry(mcplink_http_reques
  *
  * request: the request.
  * audience: as the token has it (aud).
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
+ * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE in a function of mcplink_http_options_on_authenticate. Threads: that of the callback. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_http_request_add_audience(mcplink_http_request_t *request,
@@ -5561,7 +5648,7 @@ mcplink_status_t mcplink_http_request_add_audience(mcplink_http_request_t *reque
  *
  * request: the request.
  * thumbprint: of the key, as the token or the authorization server gives it (cnf.jkt; RFC 7638).
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
+ * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE in a function of mcplink_http_options_on_authenticate. Threads: that of the callback. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_http_request_bind_key(mcplink_http_request_t *request,
@@ -5632,8 +5719,8 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_add_issuer(mcplink_resource
  * Says where the issuer's keys are, for one whose metadata does not say so.
  *
  * server: the description.
- * url: of its key set (RFC 7517): https, except on this machine; NULL for where the metadata says.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * url: of its key set (RFC 7517): https, except on this machine. NULL is refused: see mcplink_resource_server_use_default_keys.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when there are keys or a function that checks tokens already. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_keys_url(mcplink_resource_server_t *server, const char *url);
 
@@ -5641,8 +5728,8 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_set_keys_url(mcplink_resour
  * Gives the issuer's keys, which are not fetched then.
  *
  * server: the description.
- * json, len: the key set (RFC 7517), {"keys":[...]}; MCPLINK_NUL measures it.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * json, len: the key set (RFC 7517), {"keys":[...]}; MCPLINK_NUL measures it. It has the place of the address of keys.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when there is a function that checks tokens already. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_keys(mcplink_resource_server_t *server, const char *json, size_t len);
 
@@ -5650,10 +5737,18 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_set_keys(mcplink_resource_s
  * Fetches the issuer's metadata and keys through a proxy. Defaults to none, whatever the environment says.
  *
  * server: the description.
- * url: as for mcplink_client_options_set_proxy, "environment" too; NULL for none.
+ * url: as for mcplink_client_options_set_proxy, "environment" too. NULL is refused: see mcplink_resource_server_clear_proxy.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_resource_server_set_proxy(mcplink_resource_server_t *server, const char *url);
+
+/**
+ * Fetches the issuer's metadata and keys without a proxy, as without mcplink_resource_server_set_proxy.
+ *
+ * server: the description.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_resource_server_clear_proxy(mcplink_resource_server_t *server);
 
 /**
  * Trusts the servers over HTTPS whose certificates these authorities issued, and no others, where the issuer's metadata and keys are fetched.
@@ -5661,7 +5756,7 @@ MCPLINK_API mcplink_status_t mcplink_resource_server_set_proxy(mcplink_resource_
  *
  * server: the description.
  * pem, len: PEM text with all of them, one or more; other things in it are skipped. MCPLINK_NUL measures it. It is copied, and has the place of
- * what was set before. NULL for Mozilla's list. That there is no certificate in it, or one that can't be read, is found out when something serves
+ * what was set before. NULL and text without anything are refused: see mcplink_resource_server_use_default_roots. That there is no certificate in it, or one that can't be read, is found out when something serves
  * with it, with MCPLINK_E_INVALID; in a build that does not check tokens by itself (feature jwt) that fails with MCPLINK_E_UNSUPPORTED. It is not
  * looked at where a function of the host's checks tokens.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -5672,14 +5767,22 @@ mcplink_status_t mcplink_resource_server_set_root_certificates(mcplink_resource_
                                                                size_t len);
 
 /**
+ * Trusts Mozilla's list of authorities, as without mcplink_resource_server_set_root_certificates.
+ *
+ * server: the description.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_resource_server_use_default_roots(mcplink_resource_server_t *server);
+
+/**
  * Has a function of the host's check tokens, of any kind.
  *
  * server: the description.
  * callback: called for each token, which is all that is known of the request (mcplink_http_request_token); ends with mcplink_http_request_admit
  * and mcplink_http_request_add_audience, or refuses. For whom the token was issued and whether it has expired is checked besides. Runs where
- * mcplink_http_options_on_authenticate says; never hand the token on. NULL for the issuer's keys.
- * user, destroy: passed to callback; ended when another check is set, or when all that has the description, and serves with it, has ended.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ * mcplink_http_options_on_authenticate says; never hand the token on. NULL is refused: see mcplink_resource_server_use_default_keys.
+ * user, destroy: passed to callback; ended when another function is set, when it is refused or taken away, or when all that has the description, and serves with it, has ended.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when there are keys already. Blocks: no. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_resource_server_set_verifier(mcplink_resource_server_t *server,
@@ -5688,16 +5791,33 @@ mcplink_status_t mcplink_resource_server_set_verifier(mcplink_resource_server_t 
                                                       mcplink_destroy_fn destroy);
 
 /**
+ * Has tokens checked by the keys that the issuer's metadata names, as without mcplink_resource_server_set_keys,
+ * mcplink_resource_server_set_keys_url and mcplink_resource_server_set_verifier: what they were given is taken away.
+ *
+ * server: the description.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_resource_server_use_default_keys(mcplink_resource_server_t *server);
+
+/**
  * Says which scopes every request needs; what one operation needs besides says mcplink_server_require_scopes. Clients are told with the first
  * challenge. None without this.
  *
  * server: the description.
- * scopes: their names, a blank between two.
+ * scopes: their names, a blank between two. NULL and text without a name are refused: see mcplink_resource_server_clear_required_scopes.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_resource_server_set_required_scopes(mcplink_resource_server_t *server,
                                                              const char *scopes);
+
+/**
+ * Has requests need no scopes but those of single operations, as without mcplink_resource_server_set_required_scopes.
+ *
+ * server: the description.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_resource_server_clear_required_scopes(mcplink_resource_server_t *server);
 
 /**
  * Says which scopes there are, as the metadata shows them: those that a client needs for the usual, since some ask for all of them at once.
@@ -5791,19 +5911,28 @@ mcplink_status_t mcplink_resource_server_set_nonces(mcplink_resource_server_t *s
 MCPLINK_API void mcplink_resource_server_free(mcplink_resource_server_t *server);
 
 /**
- * Serves only requests that carry an access token for this server, and tells clients where tokens are to be had. It takes the place of a
- * function of mcplink_http_options_on_authenticate, which is for anything else than tokens.
+ * Serves only requests that carry an access token for this server, and tells clients where tokens are to be had. A function of
+ * mcplink_http_options_on_authenticate is for anything else than tokens: settings that have one refuse this.
  *
  * Handlers learn who asks from mcplink_request_principal, and what that one may do from mcplink_request_has_scope.
  *
  * options: the settings.
- * server: copied; it stays the caller's. NULL for none. What is wrong with it is found out when something serves with the settings, which
- * fails with MCPLINK_E_UNSUPPORTED where tokens are JWTs in a build without them.
- * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ * server: copied; it stays the caller's. NULL, and one of which a setter was refused, are refused: see
+ * mcplink_http_options_clear_resource_server. What else is wrong with it is found out when something serves with the settings, which fails with
+ * MCPLINK_E_UNSUPPORTED where tokens are JWTs in a build without them.
+ * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or what the setter was refused with. Threads: one at a time. Since 0.1.
  */
 MCPLINK_API
 mcplink_status_t mcplink_http_options_set_resource_server(mcplink_http_options_t *options,
                                                           const mcplink_resource_server_t *server);
+
+/**
+ * Takes what mcplink_http_options_set_resource_server was given away. Without another check everybody is let in.
+ *
+ * options: the settings.
+ * Returns: MCPLINK_OK, also when there is none, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_http_options_clear_resource_server(mcplink_http_options_t *options);
 
 /**
  * Listens for HTTP clients, on threads of the library.
@@ -5812,7 +5941,8 @@ mcplink_status_t mcplink_http_options_set_resource_server(mcplink_http_options_t
  * mcplink_http_options_on_authenticate then.
  *
  * server: the server.
- * options: the settings, which are copied; NULL for the defaults.
+ * options: the settings, which are copied; NULL for the defaults, with which everybody is let in. Settings of which a setter was refused are
+ * refused, with its reason in err.
  * bind: an address such as "192.0.2.1:8080", or a port of the loopback address such as "8080"; port 0 is one that the system chooses.
  * listener: receives the listener, NULL after a failure. The caller's to free, before or after the server.
  * err: receives what went wrong; NULL is fine.
@@ -5963,8 +6093,9 @@ MCPLINK_API mcplink_status_t mcplink_exchange_set_body(mcplink_exchange_t *excha
  * Says where the request came in, which decides under which names the server is reached, and where it came from.
  *
  * exchange: the exchange.
- * local: address and port, for example "127.0.0.1:8080"; NULL when that is not known.
- * remote: the same of the client.
+ * local: address and port, for example "127.0.0.1:8080". NULL is refused: without it a server that has no names of its own
+ * (mcplink_http_options_add_host) answers to all.
+ * remote: the same of the client; NULL when that is not known.
  * Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already. Threads: any. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_exchange_set_addresses(mcplink_exchange_t *exchange, const char *local, const char *remote);
@@ -5990,7 +6121,8 @@ void mcplink_exchange_free(mcplink_exchange_t *exchange);
  * Makes an endpoint that the host mounts in its own web server, which hands it each request with mcplink_http_serve.
  *
  * server: the server.
- * options: the settings, which are copied; NULL for the defaults. Bounds of connections are the host's business.
+ * options: the settings, which are copied; NULL for the defaults, with which everybody is let in. Settings of which a setter was refused are
+ * refused, with its reason in err. Bounds of connections are the host's business.
  * http: receives the endpoint, NULL after a failure. The caller's to free, before or after the server.
  * err: receives what went wrong; NULL is fine.
  * Returns: MCPLINK_OK; MCPLINK_E_INVALID when the settings are none; MCPLINK_E_CLOSED when the server was stopped; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any. Blocks: no.
@@ -6009,7 +6141,7 @@ mcplink_status_t mcplink_server_http(mcplink_server_t *server,
  * exchange: the request and where its response goes. It serves once, and stays the caller's.
  * err: receives what went wrong; NULL is fine.
  * Returns: MCPLINK_OK when the response is there or will come, whatever it says; MCPLINK_E_STATE when the exchange has served before or lacks
- * a request; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any, several at once. Blocks: without a pump as long as the handler
+ * a request; what a function was refused with that says something of the request; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any, several at once. Blocks: without a pump as long as the handler
  * that answers, which runs on this thread. Since 0.1.
  */
 MCPLINK_API

@@ -5,11 +5,12 @@
  * this header has no word for can be done with the C function beside it.
  *
  * Errors. What can fail gives a result<T>: a value or an error. With exceptions, value() throws mcplink::exception; without them (-fno-exceptions) it
- * is not there: ask has_value() first. Setters come in a chain: what one of them refuses is told by the function that takes the object, which then
- * does nothing else.
+ * is not there: ask has_value() first. Setters come in a chain: the first refusal of an object stays, and the function that takes the object fails
+ * with its reason and does nothing else. An object whose setter was refused is of no more use: make another one.
  *
- * Callbacks are callables of any type; nullptr is none, and so are an empty std::function and a null pointer to a function. Only what checks who
- * sends a request (http_options::on_authenticate, resource_server::verifier) is refused when it is empty, so that nobody is let in by mistake.
+ * Callbacks are callables of any type; nullptr is none, and so are an empty std::function and a null pointer to a function. What restricts access or
+ * trust has to be there: where none is given (nullptr, "", an empty callable) it is refused, and what takes the object fails, so that nobody is let
+ * in by mistake. "None" has a function of its own, as http_options::clear_authenticate.
  * They run where the C function beside them says, some on several threads at once, and what they hold ends where its destroy does: once, also
  * when they are refused. They may throw. Of a tool's handler a tool_failure is told to the model; anything
  * else becomes an error without its text. Who finds out who sends a request has put it off then (status 503); a login is given up; what asks
@@ -247,25 +248,35 @@ template <class Object> class described {
 public:
     described() noexcept = default;
     /* What was moved from is none: in C that would often mean the defaults, which let everybody in. */
-    described(described &&other) noexcept : refused_(other.leave()) {}
+    described(described &&other) noexcept : known_here_(other.known_here_), refused_(other.leave()) {}
     described &operator=(described &&other) noexcept
     {
-        if (this != &other) refused_ = other.leave();
+        if (this != &other) {
+            known_here_ = other.known_here_;
+            refused_ = other.leave();
+        }
         return *this;
     }
     /* Whether all was well so far. */
     const result<void> &refused() const noexcept { return refused_; }
+    /* What went wrong that the object in C knows nothing of. Of the rest it tells who takes it, with the reason. */
+    result<void> unknown_to_c() const { return known_here_ ? refused_ : result<void>(); }
 
 protected:
     /* What is not there is refused, and not taken for none. */
     void need(bool there, const char *what, mcplink_status_t status = MCPLINK_E_INVALID) noexcept
     {
-        if (!there) note(status, what);
+        if (there) return;
+        known_here_ = true;
+        note(status, what);
     }
-    /* One that is empty by mistake is not taken for none. */
-    template <class F> void check(const F &callable, const char *what) noexcept
+    /* The same for an object that another one takes. */
+    template <class Other> void need(const described<Other> &other) noexcept
     {
-        need(std::is_same_v<F, std::nullptr_t> || !is_none(callable), what);
+        if (auto unknown = other.unknown_to_c(); !unknown) {
+            known_here_ = true;
+            note(unknown);
+        }
     }
     Object &note(mcplink_status_t status, const char *what) noexcept
     {
@@ -285,7 +296,12 @@ protected:
     }
 
 private:
-    result<void> leave() noexcept { return std::exchange(refused_, error(MCPLINK_E_INVALID, "this was moved from")); }
+    result<void> leave() noexcept
+    {
+        known_here_ = true;
+        return std::exchange(refused_, error(MCPLINK_E_INVALID, "this was moved from"));
+    }
+    bool known_here_ = false;
     result<void> refused_;
 };
 
@@ -910,6 +926,8 @@ public:
     {
         need(owned_ != nullptr, "oauth_client: the issuer or id was refused");
     }
+    /* For the authorization server that the MCP server names first, which decides then who sees the credentials. */
+    static oauth_client for_any(const char *client_id) { return oauth_client(mcplink_oauth_client_new_for_any(client_id)); }
     oauth_client &secret(const char *secret) noexcept
     {
         return note(mcplink_oauth_client_set_secret(get(), secret), "oauth_client::secret was refused");
@@ -925,6 +943,7 @@ public:
     mcplink_oauth_client_t *get() const noexcept { return owned_.get(); }
 
 private:
+    explicit oauth_client(mcplink_oauth_client_t *owned) : owned_(owned) { need(owned_ != nullptr, "oauth_client: the id was refused"); }
     detail::owner<mcplink_oauth_client_t, mcplink_oauth_client_free> owned_;
 };
 
@@ -948,7 +967,7 @@ public:
     }
     oauth &client(const oauth_client &known) noexcept
     {
-        note(known.refused());
+        need(known);
         return note(mcplink_oauth_add_client(get(), known.get()), "oauth::client was refused");
     }
     oauth &client_credentials() noexcept { return note(mcplink_oauth_set_client_credentials(get()), "oauth::client_credentials was refused"); }
@@ -998,13 +1017,16 @@ public:
     /* callback() gives what the user signed on with, which is one of enum mcplink_subject, as text or as an optional one. */
     template <class F> oauth &enterprise(const char *token_endpoint, const oauth_client &known, std::int32_t subject, F callback)
     {
-        note(known.refused());
+        need(known);
         return note(detail::hand_over<mcplink_bearer_fn>(
                         [&](auto... c) { return mcplink_oauth_set_enterprise(get(), token_endpoint, known.get(), subject, c...); },
                         std::move(callback)),
                     "oauth::enterprise was refused");
     }
     oauth &proxy(const char *url) noexcept { return note(mcplink_oauth_set_proxy(get(), url), "oauth::proxy was refused"); }
+    oauth &clear_proxy() noexcept { return note(mcplink_oauth_clear_proxy(get()), "oauth::clear_proxy was refused"); }
+    oauth &use_default_roots() noexcept { return note(mcplink_oauth_use_default_roots(get()), "oauth::use_default_roots was refused"); }
+    oauth &use_default_scopes() noexcept { return note(mcplink_oauth_use_default_scopes(get()), "oauth::use_default_scopes was refused"); }
     oauth &login_timeout(milliseconds span) noexcept
     {
         return note(mcplink_oauth_set_login_timeout_ms(get(), detail::count(span)), "oauth::login_timeout was refused");
@@ -1032,7 +1054,7 @@ public:
     }
     result<void> forget(const char *url)
     {
-        if (auto ready = refused(); !ready) return ready;
+        if (auto unknown = unknown_to_c(); !unknown) return unknown;
         return detail::done([&](auto err) { return mcplink_oauth_forget(get(), url, err); });
     }
     mcplink_oauth_t *get() const noexcept { return owned_.get(); }
@@ -1062,7 +1084,7 @@ public:
     }
     client_options &oauth_with(const oauth &oauth) noexcept
     {
-        note(oauth.refused());
+        need(oauth);
         return note(mcplink_client_options_set_oauth(get(), oauth.get()), "client_options::oauth_with was refused");
     }
     /* The text of the certificates of a company's own authorities, as PEM: whom to trust over HTTPS instead of Mozilla's list. */
@@ -1184,6 +1206,16 @@ public:
     {
         return note(mcplink_client_options_set_sampling(get(), tools, context), "client_options::sampling was refused");
     }
+    /* Sends no tokens: takes away what bearer, bearer_hook and oauth_with were given. */
+    client_options &clear_authorization() noexcept
+    {
+        return note(mcplink_client_options_clear_authorization(get()), "client_options::clear_authorization was refused");
+    }
+    client_options &clear_proxy() noexcept { return note(mcplink_client_options_clear_proxy(get()), "client_options::clear_proxy was refused"); }
+    client_options &use_default_roots() noexcept
+    {
+        return note(mcplink_client_options_use_default_roots(get()), "client_options::use_default_roots was refused");
+    }
     /* callback() gives the token for one request, as text or as an optional one. */
     template <class F> client_options &bearer_hook(F callback)
     {
@@ -1289,13 +1321,13 @@ public:
     explicit client(mcplink_client_t *owned) noexcept : owned_(owned) {}
     static result<client> open(const client_options &options)
     {
-        if (!options.refused()) return options.refused().error();
+        if (auto unknown = options.unknown_to_c(); !unknown) return unknown.error();
         return detail::made<client, mcplink_client_t>([&](auto out, auto err) { return mcplink_client_open(options.get(), out, err); });
     }
     /* Without waiting: the outcome is an event. */
     static result<client> start(const client_options &options)
     {
-        if (!options.refused()) return options.refused().error();
+        if (auto unknown = options.unknown_to_c(); !unknown) return unknown.error();
         return detail::made<client, mcplink_client_t>([&](auto out, auto err) { return mcplink_client_start(options.get(), out, err); });
     }
     result<call_result> list_tools(const call_options *options = nullptr) { return ask(options, mcplink_client_list_tools); }
@@ -1412,20 +1444,20 @@ public:
 private:
     /* Options that are none are told, and nothing is done. */
     static const mcplink_call_options_t *raw(const call_options *options) noexcept { return options ? options->get() : nullptr; }
-    static bool refused(const call_options *options) noexcept { return options && !options->refused(); }
+    static result<void> unknown(const call_options *options) { return options ? options->unknown_to_c() : result<void>(); }
     template <class C, class... Args> result<call_result> ask(const call_options *options, C function, Args... args)
     {
-        if (refused(options)) return options->refused().error();
+        if (auto none = unknown(options); !none) return none.error();
         return detail::made<call_result, mcplink_result_t>([&](auto out, auto err) { return function(get(), args..., raw(options), out, err); });
     }
     template <class C, class... Args> result<void> act(const call_options *options, C function, Args... args)
     {
-        if (refused(options)) return options->refused();
+        if (auto none = unknown(options); !none) return none;
         return detail::done([&](auto err) { return function(get(), args..., raw(options), err); });
     }
     template <class F, class C, class... Args> result<call> begin(F done, const call_options *options, C function, Args... args)
     {
-        if (refused(options)) return options->refused().error();
+        if (auto none = unknown(options); !none) return none.error();
         return detail::made<call, mcplink_call_t>([&](auto out, auto err) {
             return detail::hand_over<mcplink_done_fn>([&](auto... c) { return function(get(), args..., raw(options), c..., out, err); },
                                                       std::move(done));
@@ -1762,8 +1794,25 @@ public:
     /* callback(http_request &) checks a token, on several threads at once; one that throws puts the request off. */
     template <class F> resource_server &verifier(F callback)
     {
-        check(callback, "resource_server::verifier was refused: the callable is empty; nullptr has the keys of the issuer check tokens");
-        return with<mcplink_authenticate_fn>("resource_server::verifier was refused", mcplink_resource_server_set_verifier, std::move(callback));
+        return with<mcplink_authenticate_fn>("resource_server::verifier was refused: the callable is empty, or there are keys already",
+                                             mcplink_resource_server_set_verifier, std::move(callback));
+    }
+    /* Those that the metadata of the issuer names: takes away what keys, keys_url and verifier were given. */
+    resource_server &use_default_keys() noexcept
+    {
+        return note(mcplink_resource_server_use_default_keys(get()), "resource_server::use_default_keys was refused");
+    }
+    resource_server &use_default_roots() noexcept
+    {
+        return note(mcplink_resource_server_use_default_roots(get()), "resource_server::use_default_roots was refused");
+    }
+    resource_server &clear_proxy() noexcept
+    {
+        return note(mcplink_resource_server_clear_proxy(get()), "resource_server::clear_proxy was refused");
+    }
+    resource_server &clear_required_scopes() noexcept
+    {
+        return note(mcplink_resource_server_clear_required_scopes(get()), "resource_server::clear_required_scopes was refused");
     }
     resource_server &required_scopes(const char *scopes) noexcept
     {
@@ -1844,14 +1893,23 @@ public:
     /* callback(http_request &) finds out who sends a request, on several threads at once; one that throws puts the request off. */
     template <class F> http_options &on_authenticate(F callback)
     {
-        check(callback, "http_options::on_authenticate was refused: the callable is empty; nullptr lets everybody in");
-        return with<mcplink_authenticate_fn>("http_options::on_authenticate was refused", mcplink_http_options_on_authenticate,
-                                             std::move(callback));
+        return with<mcplink_authenticate_fn>("http_options::on_authenticate was refused: the callable is empty, or tokens are checked already",
+                                             mcplink_http_options_on_authenticate, std::move(callback));
+    }
+    /* Without another check everybody is let in. */
+    http_options &clear_authenticate() noexcept
+    {
+        return note(mcplink_http_options_clear_authenticate(get()), "http_options::clear_authenticate was refused");
     }
     http_options &resource_server_with(const resource_server &server) noexcept
     {
-        note(server.refused());
+        need(server);
         return note(mcplink_http_options_set_resource_server(get(), server.get()), "http_options::resource_server_with was refused");
+    }
+    /* Without another check everybody is let in. */
+    http_options &clear_resource_server() noexcept
+    {
+        return note(mcplink_http_options_clear_resource_server(get()), "http_options::clear_resource_server was refused");
     }
     mcplink_http_options_t *get() const noexcept { return owned_.get(); }
 
@@ -1934,7 +1992,7 @@ public:
     /* The response comes by the callables of the exchange, now or later; none when this fails. */
     result<void> serve(const exchange &exchange)
     {
-        if (!exchange.refused()) return exchange.refused();
+        if (auto unknown = exchange.unknown_to_c(); !unknown) return unknown;
         return detail::done([&](auto err) { return mcplink_http_serve(get(), exchange.get(), err); });
     }
     result<void> close() { return detail::told(mcplink_http_close(get())); }
@@ -1952,7 +2010,7 @@ public:
     explicit server(mcplink_server_t *owned) noexcept : owned_(owned) {}
     static result<server> make(const server_options &options)
     {
-        if (!options.refused()) return options.refused().error();
+        if (auto unknown = options.unknown_to_c(); !unknown) return unknown.error();
         return make(options.get());
     }
     static result<server> make(const mcplink_server_options_t *options)
@@ -2022,14 +2080,14 @@ public:
     /* bind: a port of the loopback address, or address and port; port 0 is one that the system chooses. */
     result<listener> listen_http(const char *bind, const http_options &options = {})
     {
-        if (!options.refused()) return options.refused().error();
+        if (auto unknown = options.unknown_to_c(); !unknown) return unknown.error();
         return detail::made<listener, mcplink_listener_t>(
             [&](auto out, auto err) { return mcplink_server_listen_http(get(), options.get(), bind, out, err); });
     }
     /* The endpoint, for a web server of the host's own. */
     result<mcplink::http> http(const http_options &options = {})
     {
-        if (!options.refused()) return options.refused().error();
+        if (auto unknown = options.unknown_to_c(); !unknown) return unknown.error();
         return detail::made<mcplink::http, mcplink_http_t>([&](auto out, auto err) { return mcplink_server_http(get(), options.get(), out, err); });
     }
     /* Ends all that is served; what waits for that returns. */
@@ -2045,7 +2103,7 @@ private:
     }
     template <class Add, class Definition, class F> result<void> add(Add function, const Definition &definition, F handler)
     {
-        if (!definition.refused()) return definition.refused();
+        if (auto unknown = definition.unknown_to_c(); !unknown) return unknown;
         return enlist(detail::handling<detail::text>(std::move(handler)), [&](auto... rest) { return function(get(), definition.get(), rest...); });
     }
     detail::owner<mcplink_server_t, mcplink_server_free> owned_;

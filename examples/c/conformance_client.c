@@ -85,12 +85,13 @@ static char *copy_of(const char *text) { return text != NULL ? strdup(text) : NU
 /* Says how tokens are come by in a scenario. */
 static mcplink_status_t set_oauth(const char *scenario, const mcplink_json_t *context, mcplink_oauth_t *oauth)
 {
-    mcplink_oauth_client_t *me = mcplink_oauth_client_new(given(context, "issuer"), given(context, "client_id"));
+    const char *issuer = given(context, "issuer"), *id = given(context, "client_id");
+    mcplink_oauth_client_t *me = issuer != NULL ? mcplink_oauth_client_new(issuer, id) : mcplink_oauth_client_new_for_any(id);
     mcplink_oauth_client_t *at_provider = mcplink_oauth_client_new(given(context, "idp_issuer"), given(context, "idp_client_id"));
     mcplink_status_t st;
     if (strcmp(scenario, "auth/client-credentials-jwt") == 0)
         mcplink_oauth_client_set_key(me, given(context, "private_key_pem"), MCPLINK_NUL, NULL, false);
-    else
+    else if (given(context, "client_secret") != NULL)
         mcplink_oauth_client_set_secret(me, given(context, "client_secret"));
     mcplink_oauth_set_client_name(oauth, "mcplink-conformance", NULL);
     st = mcplink_oauth_set_visitor(oauth, REDIRECT, visit, NULL, NULL);

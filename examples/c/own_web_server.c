@@ -170,7 +170,8 @@ static void serve(struct connection *c, mcplink_http_t *http, char *body, size_t
     mcplink_exchange_set_body(c->exchange, body, body_len);
     name_address(getsockname, c->fd, local, sizeof local);
     name_address(getpeername, c->fd, remote, sizeof remote);
-    mcplink_exchange_set_addresses(c->exchange, *local ? local : NULL, *remote ? remote : NULL);
+    /* A local address that is not known is refused: it decides under which names the server is reached. */
+    mcplink_exchange_set_addresses(c->exchange, local, *remote ? remote : NULL);
     if (mcplink_http_serve(http, c->exchange, NULL) != MCPLINK_OK) answer_plainly(c, "500 Internal Server Error", "");
 }
 

@@ -1,6 +1,7 @@
 //! What went wrong, as C sees it.
 
 use std::ffi::c_char;
+use std::fmt;
 
 use super::entry::{free, get};
 use super::status::{mcplink_status, mcplink_status_t};
@@ -43,6 +44,12 @@ impl Failure {
         self
     }
 
+    /// Puts before the text what was being done.
+    pub(super) fn context(mut self, doing: impl fmt::Display) -> Self {
+        self.error = self.error.context(doing);
+        self
+    }
+
     /// For who goes on in Rust.
     pub(super) fn into_error(self) -> Error {
         self.error
@@ -51,6 +58,12 @@ impl Failure {
     /// Where nothing but the status is told.
     pub(super) fn code(&self) -> mcplink_status_t {
         self.status.code()
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
     }
 }
 

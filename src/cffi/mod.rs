@@ -44,6 +44,7 @@ mod log;
 mod long;
 mod pump;
 mod queue;
+mod refusal;
 mod request;
 mod responder;
 mod result;

@@ -17,7 +17,7 @@ use super::request::mcplink_request_t;
 use super::served::{Answer, Call, Question};
 use super::stage::Stage;
 use super::status::{mcplink_status, mcplink_status_t};
-use super::text::{name, optional, payload};
+use super::text::{filled, name, optional, payload};
 use super::user::{UserData, call_back, mcplink_destroy_fn};
 use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
 use crate::protocol::{CancelToken, LogLevel, OnTrigger};
@@ -172,6 +172,20 @@ impl mcplink_responder_t {
             }
         }
         Ok(mcplink_status::MCPLINK_OK)
+    }
+
+    /// What a request needs could not be asked for: it is answered with an error, so that no answer goes out unchecked.
+    fn close_door(&self, failure: Failure) -> Failure {
+        let failure = failure.context("mcplink_responder_need_scopes");
+        // It fails when the request has been answered, which is the better reason to give.
+        let told = self.look(|call| {
+            if let Some(context) = call.context() {
+                context.tell_host(LogLevel::Warning, || failure.to_string());
+            }
+        });
+        let text = "the handler could not find out whether this is allowed";
+        let closed = told.and_then(|()| self.answer(Answer::Error(RpcError::internal(text))));
+        closed.err().unwrap_or(failure)
     }
 
     /// Shows a value, which stays as long as the responder.
@@ -398,8 +412,9 @@ pub(super) fn level_of(level: i32) -> Result<LoggingLevel> {
 ///
 /// responder: the responder.
 /// scopes: all that are needed, a blank between two.
-/// Returns: MCPLINK_OK when they were granted; MCPLINK_E_AUTH when not: the request was answered with that, so return. MCPLINK_E_INVALID;
-/// MCPLINK_E_STATE after the answer; MCPLINK_E_UNSUPPORTED for methods of one's own, and on a client. Threads: any. Blocks: only while a client
+/// Returns: MCPLINK_OK when they were granted; MCPLINK_E_AUTH when not: the request was answered with that, so return. MCPLINK_E_INVALID when
+/// scopes names none and MCPLINK_E_UNSUPPORTED for methods of one's own and on a client: the request was answered with an internal error.
+/// MCPLINK_E_STATE after the answer. Threads: any. Blocks: only while a client
 /// does not read. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -408,11 +423,18 @@ pub unsafe extern "C" fn mcplink_responder_need_scopes(
     scopes: *const c_char,
 ) -> mcplink_status_t {
     plain(|| {
-        // SAFETY: the header says that they are a responder of ours and text that ends in NUL.
-        let (responder, scopes) =
-            unsafe { (need(responder, "responder")?, name(scopes, "scopes")?) };
-        let granted = responder.look(|call| Some(call.context()?.need_scopes(&[scopes])))?;
-        match granted.ok_or_else(unsupported)? {
+        // SAFETY: the header says that it is a responder of ours.
+        let responder = unsafe { need(responder, "responder") }?;
+        // SAFETY: the header says that it is text that ends in NUL.
+        let granted = unsafe { filled(scopes, "scopes") }
+            .map_err(Failure::from)
+            .and_then(|scopes| {
+                let granted =
+                    responder.look(|call| Some(call.context()?.need_scopes(&[scopes])))?;
+                granted.ok_or_else(unsupported)
+            });
+        let granted = granted.map_err(|failure| responder.close_door(failure))?;
+        match granted {
             Ok(()) => Ok(mcplink_status::MCPLINK_OK),
             Err(refusal) => {
                 let text = refusal.to_string();

@@ -194,6 +194,20 @@ pub(super) unsafe fn name<'a>(ptr: *const c_char, what: &str) -> Result<&'a str>
     unsafe { payload(ptr, NUL, what) }
 }
 
+/// Text that ends in NUL, has to be there, and says something: where no text at all would mean that nothing is wanted.
+///
+/// # Safety
+///
+/// As for [`name`].
+pub(super) unsafe fn filled<'a>(ptr: *const c_char, what: &str) -> Result<&'a str> {
+    // SAFETY: the caller promises the same.
+    let text = unsafe { name(ptr, what) }?;
+    if text.trim().is_empty() {
+        return Err(empty(what));
+    }
+    Ok(text)
+}
+
 /// The same, NULL for none.
 ///
 /// # Safety
@@ -207,21 +221,29 @@ pub(super) unsafe fn optional<'a>(ptr: *const c_char, what: &str) -> Result<Opti
     unsafe { name(ptr, what) }.map(Some)
 }
 
-/// Bytes of something that is mostly text, NULL for none.
+/// Bytes of something that is mostly text, has to be there, and says something.
 ///
 /// # Safety
 ///
 /// As for [`measured`].
-pub(super) unsafe fn optional_measured<'a>(
+pub(super) unsafe fn filled_measured<'a>(
     ptr: *const c_char,
     len: usize,
     what: &str,
-) -> Result<Option<&'a [u8]>> {
+) -> Result<&'a [u8]> {
     if ptr.is_null() {
-        return Ok(None);
+        return Err(missing(what));
     }
     // SAFETY: the caller promises the same.
-    unsafe { measured(ptr, len, what) }.map(Some)
+    let bytes = unsafe { measured(ptr, len, what) }?;
+    if bytes.trim_ascii().is_empty() {
+        return Err(empty(what));
+    }
+    Ok(bytes)
+}
+
+fn empty(what: &str) -> Error {
+    Error::new(ErrorKind::Invalid, format!("{what} must not be empty"))
 }
 
 pub(super) fn missing(what: &str) -> Error {
@@ -261,6 +283,16 @@ mod tests {
             assert_eq!(bytes(c"abc".as_ptr(), 2, "it").expect("bytes"), b"ab");
             assert_eq!(measured(c"abc".as_ptr(), NUL, "it").expect("bytes"), b"abc");
             assert!(bytes(c"abc".as_ptr(), NUL, "it").is_err());
+            assert_eq!(filled(c" a ".as_ptr(), "it").expect("text"), " a ");
+            assert_eq!(
+                filled_measured(c"a".as_ptr(), 1, "it").expect("bytes"),
+                b"a"
+            );
+            let blank = filled(c" \t".as_ptr(), "the scopes").expect_err("blank");
+            assert_eq!(blank.to_string(), "the scopes must not be empty");
+            assert!(filled(c"".as_ptr(), "it").is_err() && filled(std::ptr::null(), "it").is_err());
+            assert!(filled_measured(c"a".as_ptr(), 0, "it").is_err());
+            assert!(filled_measured(std::ptr::null(), 0, "it").is_err());
             assert_eq!(optional(std::ptr::null(), "it").expect("none"), None);
             let missing = payload(std::ptr::null(), 1, "the name").expect_err("NULL");
             assert_eq!(missing.to_string(), "the name must not be NULL");

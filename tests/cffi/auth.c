@@ -394,7 +394,7 @@ static void stores(void)
     mcplink_oauth_t *oauth = visited(ANSWER), *again;
     mcplink_client_t *c;
     mcplink_error_t *err = NULL;
-    CHECK(mcplink_oauth_set_store(oauth, load, NULL, take_away, &one, count_end) == MCPLINK_E_INVALID);
+    REFUSES(oauth, mcplink_oauth_new(), mcplink_oauth_set_store(it, load, NULL, take_away, &one, count_end));
     ENDED(1);
     CHECK(mcplink_oauth_set_store(oauth, load, save, take_away, &one, NULL) == MCPLINK_OK);
     CHECK(mcplink_oauth_set_log(oauth, MCPLINK_LOG_DEBUG, on_log, &lines, NULL) == MCPLINK_OK);
@@ -476,7 +476,7 @@ static void browsers(void)
     mcplink_oauth_t *oauth = mcplink_oauth_new();
     mcplink_client_t *c;
     issuer_forget();
-    CHECK(mcplink_oauth_set_browser(oauth, 0, "", NULL, NULL, &one, count_end) == MCPLINK_E_INVALID);
+    REFUSES(oauth, mcplink_oauth_new(), mcplink_oauth_set_browser(it, 0, "", NULL, NULL, &one, count_end));
     ENDED(1);
     CHECK(mcplink_oauth_set_browser(oauth, 0, self(), NULL, NULL, NULL, NULL) == MCPLINK_OK);
     c = open_client(oauth);
@@ -525,7 +525,8 @@ static void machines(void)
     CHECK(mcplink_oauth_set_client_credentials(oauth) == MCPLINK_OK);
     CHECK(strstr(fails(oauth, MCPLINK_E_INVALID, ""), "mcplink_oauth_add_client") != NULL);
     CHECK(mcplink_oauth_client_set_secret(me, "s3cret") == MCPLINK_OK);
-    CHECK(mcplink_oauth_add_client(oauth, me) == MCPLINK_OK && mcplink_oauth_add_client(oauth, NULL) == MCPLINK_E_INVALID);
+    CHECK(mcplink_oauth_add_client(oauth, me) == MCPLINK_OK);
+    REFUSES(oauth, mcplink_oauth_new(), mcplink_oauth_add_client(it, NULL));
     c = open_client(oauth);
     CHECK(issuer.logins == 0 && issuer.secrets == 1 && strcmp(issuer.grant, "client_credentials") == 0);
     mcplink_client_free(c);
@@ -533,14 +534,15 @@ static void machines(void)
 
     /* A key, and tokens that are bound to one, which this server has no use for. */
     oauth = mcplink_oauth_new();
-    CHECK(mcplink_oauth_client_set_key(me, "no key", MCPLINK_NUL, NULL, false) == MCPLINK_E_INVALID);
+    REFUSES(oauth_client, mcplink_oauth_client_new("https://login.example", "me"), mcplink_oauth_client_set_key(it, "no key", MCPLINK_NUL, NULL, false));
     CHECK(mcplink_oauth_client_set_key(me, key, MCPLINK_NUL, "test", false) == MCPLINK_OK);
     CHECK(mcplink_oauth_client_set_audience(me, "https://login.example/token") == MCPLINK_OK);
     CHECK(mcplink_oauth_set_client_credentials(oauth) == MCPLINK_OK && mcplink_oauth_add_client(oauth, me) == MCPLINK_OK);
     c = open_client(oauth);
     CHECK(issuer.assertions == 1 && issuer.proofs == 0);
     mcplink_client_free(c);
-    CHECK(mcplink_oauth_set_dpop(oauth, 9) == MCPLINK_E_INVALID && mcplink_oauth_set_dpop(oauth, MCPLINK_DPOP_ALWAYS) == MCPLINK_OK);
+    REFUSES(oauth, mcplink_oauth_new(), mcplink_oauth_set_dpop(it, 9));
+    CHECK(mcplink_oauth_set_dpop(oauth, MCPLINK_DPOP_ALWAYS) == MCPLINK_OK);
     fails(oauth, MCPLINK_E_AUTH, "");
     CHECK(issuer.assertions >= 2 && issuer.proofs >= 1);
     mcplink_oauth_free(oauth);
@@ -600,7 +602,7 @@ static void workloads_and_organisations(void)
     mcplink_oauth_client_t *me = mcplink_oauth_client_new(issuer.url, "me"), *at_provider = mcplink_oauth_client_new("https://idp.example", "us");
     mcplink_client_t *c;
     issuer_forget();
-    CHECK(mcplink_oauth_set_workload(oauth, "me", NULL, &one, count_end) == MCPLINK_E_INVALID);
+    REFUSES(oauth, mcplink_oauth_new(), mcplink_oauth_set_workload(it, "me", NULL, &one, count_end));
     ENDED(1);
     CHECK(mcplink_oauth_set_workload(oauth, "me", state_it, &ten, count_end) == MCPLINK_OK);
     CHECK(strstr(fails(oauth, MCPLINK_E_AUTH, ""), "returned -17") != NULL);
@@ -613,8 +615,8 @@ static void workloads_and_organisations(void)
     issuer_forget();
     snprintf(exchange, sizeof exchange, "%s/token", issuer.url);
     CHECK(mcplink_oauth_client_set_secret(me, "s3cret") == MCPLINK_OK && mcplink_oauth_add_client(oauth, me) == MCPLINK_OK);
-    CHECK(mcplink_oauth_set_enterprise(oauth, exchange, at_provider, 9, sign_on, &one, NULL) == MCPLINK_E_INVALID);
-    CHECK(mcplink_oauth_set_enterprise(oauth, exchange, NULL, MCPLINK_SUBJECT_ID_TOKEN, sign_on, &one, NULL) == MCPLINK_E_INVALID);
+    REFUSES(oauth, mcplink_oauth_new(), mcplink_oauth_set_enterprise(it, exchange, at_provider, 9, sign_on, &one, NULL));
+    REFUSES(oauth, mcplink_oauth_new(), mcplink_oauth_set_enterprise(it, exchange, NULL, MCPLINK_SUBJECT_ID_TOKEN, sign_on, &one, NULL));
     CHECK(mcplink_oauth_set_enterprise(oauth, exchange, at_provider, MCPLINK_SUBJECT_ID_TOKEN, sign_on, &ten, count_end) == MCPLINK_OK);
     ENDED(1);
     CHECK(strstr(fails(oauth, MCPLINK_E_AUTH, ""), "mcplink_token_set") != NULL);

@@ -51,6 +51,7 @@ build_program() {
   shift
   case $name in
     nulls | triples) source=$out/$name.c && tests/cffi/calls.py "$name" "$source" ;;
+    restricts) source=$out/$name.c && tests/cffi/restricts.py c "$source" ;;
     link) source=$out/link.c && tests/cffi/abi.py link "$source" ;;
     fuzz) tests/cffi/calls.py cases "$out/cases.h" ;;
   esac
@@ -62,12 +63,13 @@ build_program() {
   "${CC:-gcc}" "${c_flags[@]}" -Itests/cffi "-I$out" "$source" "$@" "${more[@]}" "$archive" $native -o "$out/$name"
 }
 
-# build_cpp NAME [FLAG …]: the program of tests/cffi/cpp/NAME.cpp.
+# build_cpp NAME [FLAG …]: the program of tests/cffi/cpp/NAME.cpp, or the one that is made of the prototypes.
 build_cpp() {
-  local name=$1
+  local name=$1 source=tests/cffi/cpp/$1.cpp
   shift
+  [ "$name" != restricts ] || { source=$out/cpp/$name.cpp && tests/cffi/restricts.py cpp "$source"; }
   # shellcheck disable=SC2086
-  g++ -std=c++17 "${cpp_flags[@]}" "$@" "tests/cffi/cpp/$name.cpp" "$archive" $native -o "$out/cpp/$name"
+  g++ -std=c++17 "${cpp_flags[@]}" "$@" -Itests/cffi "$source" "$archive" $native -o "$out/cpp/$name"
 }
 
 run_program() {

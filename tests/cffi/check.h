@@ -16,6 +16,14 @@
         }                                                                                 \
     } while (0)
 
+/* A setter that refuses what it is given, called on an object `it` of its own: the first refusal of an object stays. */
+#define REFUSES(kind, made, call)                \
+    do {                                         \
+        mcplink_##kind##_t *it = (made);         \
+        CHECK((call) == MCPLINK_E_INVALID);      \
+        mcplink_##kind##_free(it);               \
+    } while (0)
+
 /* A status that has to be exactly this one; on another one the error says why. Takes the error and sets it to NULL. */
 #define CHECK_STATUS(status, expected, err) check_status(__FILE__, __LINE__, (status), (expected), &(err))
 

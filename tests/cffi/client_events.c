@@ -97,7 +97,7 @@ static void standard_error(void)
     mcplink_client_t *c;
     CHECK(mcplink_client_options_set_command(o, argv) == MCPLINK_OK);
     CHECK(mcplink_client_options_set_env(o, "SERVER", everything_server()) == MCPLINK_OK);
-    CHECK(mcplink_client_options_set_stderr(o, MCPLINK_STDERR_DISCARD, on_line, NULL, NULL) == MCPLINK_E_INVALID);
+    REFUSES(client_options, mcplink_client_options_new(), mcplink_client_options_set_stderr(it, MCPLINK_STDERR_DISCARD, on_line, NULL, NULL));
     CHECK(mcplink_client_options_set_stderr(o, MCPLINK_STDERR_CAPTURE, on_line, NULL, NULL) == MCPLINK_OK);
     c = open_with(o, NULL);
     CHECK(counter_wait(&lines, 3) && strcmp(all, "one||three|") == 0);
@@ -152,7 +152,7 @@ static void own_methods(void)
     o = peer_options(&p);
     CHECK(mcplink_client_options_on_notification(o, "notifications/com.example", on_notice, user, NULL) == MCPLINK_OK);
     CHECK(mcplink_client_options_on_request(o, "com.example/ask", on_request, NULL, NULL) == MCPLINK_OK);
-    CHECK(mcplink_client_options_set_log(o, 99, on_log, NULL, NULL) == MCPLINK_E_INVALID);
+    REFUSES(client_options, mcplink_client_options_new(), mcplink_client_options_set_log(it, 99, on_log, NULL, NULL));
     CHECK(mcplink_client_options_set_log(o, MCPLINK_LOG_WARNING, on_log, NULL, NULL) == MCPLINK_OK);
     c = open_with(o, NULL);
     peer_feed(&p, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/com.example\",\"params\":{\"a\":[1]}}\n");

@@ -52,7 +52,7 @@ static void of_options(void)
     mcplink_call_options_t *c;
     mcplink_http_options_t *h;
     mcplink_oauth_t *a;
-    mcplink_oauth_client_t *registered = mcplink_oauth_client_new(NULL, "x");
+    mcplink_oauth_client_t *registered = mcplink_oauth_client_new_for_any("x");
     mcplink_resource_server_t *tokens;
 #define CLIENT(set) o = mcplink_client_options_new(); REPLACED(set, mcplink_client_options_free(o))
     CLIENT(mcplink_client_options_on_elicit(o, on_handler, user, count_end));

@@ -214,12 +214,12 @@ static void of_options(void)
     size_t i;
 
     for (i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        CHECK(mcplink_client_options_set_thread_stack_size(c, sizes[i]) == MCPLINK_E_INVALID);
-        CHECK(mcplink_server_options_set_thread_stack_size(s, sizes[i]) == MCPLINK_E_INVALID);
+        REFUSES(client_options, mcplink_client_options_new(), mcplink_client_options_set_thread_stack_size(it, sizes[i]));
+        REFUSES(server_options, mcplink_server_options_new("refuses", "1"), mcplink_server_options_set_thread_stack_size(it, sizes[i]));
     }
     for (i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
-        CHECK(mcplink_client_options_set_thread_prefix(c, prefixes[i]) == MCPLINK_E_INVALID);
-        CHECK(mcplink_server_options_set_thread_prefix(s, prefixes[i]) == MCPLINK_E_INVALID);
+        REFUSES(client_options, mcplink_client_options_new(), mcplink_client_options_set_thread_prefix(it, prefixes[i]));
+        REFUSES(server_options, mcplink_server_options_new("refuses", "1"), mcplink_server_options_set_thread_prefix(it, prefixes[i]));
     }
     /* One of the two is enough; none ends what belongs to them. */
     CHECK(mcplink_client_options_on_thread(c, start, NULL, &first, ended) == MCPLINK_OK && first.ended == 0);

@@ -78,7 +78,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_store_folder(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are settings of ours and text that ends in NUL.
     unsafe {
-        set(oauth, |settings| {
+        set(oauth, "mcplink_oauth_set_store_folder", |settings| {
             settings.kept = if folder.is_null() {
                 Kept::Memory
             } else {
@@ -109,7 +109,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_store(
     let user = UserData::new(user, destroy);
     // SAFETY: the header says that they are settings of ours.
     unsafe {
-        set(oauth, |settings| {
+        set(oauth, "mcplink_oauth_set_store", |settings| {
             let functions = match (load, save, remove) {
                 (None, None, None) => None,
                 (Some(load), Some(save), Some(remove)) => Some(Functions { load, save, remove }),

@@ -3,12 +3,40 @@
 use std::ffi::c_char;
 
 use super::Hidden;
-use crate::cffi::entry::{free, need_mut, plain, value};
-use crate::cffi::status::{mcplink_status, mcplink_status_t};
-use crate::cffi::text::{name, optional, payload};
+use crate::cffi::entry::free;
+use crate::cffi::refusal::{Refusal, Settings, constructed, set};
+use crate::cffi::status::mcplink_status_t;
+use crate::cffi::text::{filled, filled_measured, optional, payload};
 
 /// A client that was registered with an authorization server beforehand. One thread at a time uses it.
-pub struct mcplink_oauth_client_t(pub(super) Registered);
+pub struct mcplink_oauth_client_t {
+    pub(super) registered: Registered,
+    refusal: Refusal,
+}
+
+impl Settings for mcplink_oauth_client_t {
+    const NAME: &'static str = "client";
+    const TARGET: &'static str = "auth";
+    const CONSTRUCTOR: Option<&'static str> = Some("mcplink_oauth_client_new");
+
+    fn refusal(&self) -> &Refusal {
+        &self.refusal
+    }
+}
+
+impl mcplink_oauth_client_t {
+    fn new(issuer: Option<&str>, id: &str) -> *mut Self {
+        Box::into_raw(Box::new(Self {
+            registered: Registered {
+                issuer: issuer.map(str::to_owned),
+                id: id.to_owned(),
+                proof: Proof::None,
+                audience: None,
+            },
+            refusal: Refusal::default(),
+        }))
+    }
+}
 
 #[derive(Clone)]
 pub(super) struct Registered {
@@ -33,8 +61,8 @@ pub(super) enum Proof {
 
 /// Describes a client as an authorization server knows it.
 ///
-/// issuer: the issuer identifier of the authorization server, for example "https://login.example". NULL for the one that the server names first,
-/// which decides then who sees the credentials: name the issuer wherever it is known.
+/// issuer: the issuer identifier of the authorization server, for example "https://login.example". NULL and text without anything are refused: see
+/// mcplink_oauth_client_new_for_any.
 /// client_id: the id.
 /// Returns: the client, the caller's to free; NULL for a bad argument. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -43,25 +71,34 @@ pub unsafe extern "C" fn mcplink_oauth_client_new(
     issuer: *const c_char,
     client_id: *const c_char,
 ) -> *mut mcplink_oauth_client_t {
-    value(std::ptr::null_mut(), || {
+    constructed("mcplink_oauth_client_new", "auth", || {
         // SAFETY: the header says that they are texts that end in NUL.
-        let (issuer, id) = unsafe { (optional(issuer, "issuer"), name(client_id, "client_id")) };
-        let (Ok(issuer), Ok(id)) = (issuer, id) else {
-            return std::ptr::null_mut();
-        };
-        Box::into_raw(Box::new(mcplink_oauth_client_t(Registered {
-            issuer: issuer.map(str::to_owned),
-            id: id.to_owned(),
-            proof: Proof::None,
-            audience: None,
-        })))
+        let (issuer, id) = unsafe { (filled(issuer, "issuer")?, filled(client_id, "client_id")?) };
+        Ok(mcplink_oauth_client_t::new(Some(issuer), id))
+    })
+}
+
+/// Describes a client for the authorization server that the MCP server names first, which decides then who sees the credentials: where the issuer is
+/// known, use mcplink_oauth_client_new.
+///
+/// client_id: the id.
+/// Returns: the client, the caller's to free; NULL for a bad argument. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_oauth_client_new_for_any(
+    client_id: *const c_char,
+) -> *mut mcplink_oauth_client_t {
+    constructed("mcplink_oauth_client_new_for_any", "auth", || {
+        // SAFETY: the header says that it is text that ends in NUL.
+        let id = unsafe { filled(client_id, "client_id") }?;
+        Ok(mcplink_oauth_client_t::new(None, id))
     })
 }
 
 /// Has the client prove itself by a secret. It appears in no error and no log, and goes to the token endpoint only.
 ///
 /// client: the client.
-/// secret: NULL for none.
+/// secret: NULL and text without anything are refused; a client that proves nothing is one without this. It has the place of a key.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -69,13 +106,14 @@ pub unsafe extern "C" fn mcplink_oauth_client_set_secret(
     client: *mut mcplink_oauth_client_t,
     secret: *const c_char,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are a client of ours and text that ends in NUL.
-        let (client, secret) =
-            unsafe { (need_mut(client, "client")?, optional(secret, "secret")?) };
-        client.0.proof = secret.map_or(Proof::None, |secret| Proof::Secret(secret.into()));
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are a client of ours and text that ends in NUL.
+    unsafe {
+        set(client, "mcplink_oauth_client_set_secret", |client| {
+            let secret = filled(secret, "secret")?;
+            client.registered.proof = Proof::Secret(secret.into());
+            Ok(())
+        })
+    }
 }
 
 /// Has the client prove itself by a private key (private_key_jwt), which is never sent: better than a secret.
@@ -95,28 +133,28 @@ pub unsafe extern "C" fn mcplink_oauth_client_set_key(
     key_id: *const c_char,
     pss: bool,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are a client of ours, text with its length and text that ends in NUL.
-        let (client, pem, id) = unsafe {
-            let client = need_mut(client, "client")?;
+    // SAFETY: the header says that they are a client of ours, text with its length and text that ends in NUL.
+    unsafe {
+        set(client, "mcplink_oauth_client_set_key", |client| {
+            filled_measured(pem, len, "pem")?;
             let pem = payload(pem, len, "pem")?;
-            (client, Hidden::from(pem), optional(key_id, "key_id")?)
-        };
-        #[cfg(feature = "auth")]
-        crate::auth::SigningKey::from_pem(&pem)?;
-        client.0.proof = Proof::Key {
-            pem,
-            id: id.map(str::to_owned),
-            pss,
-        };
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+            let (pem, id) = (Hidden::from(pem), optional(key_id, "key_id")?);
+            #[cfg(feature = "auth")]
+            crate::auth::SigningKey::from_pem(&pem)?;
+            client.registered.proof = Proof::Key {
+                pem,
+                id: id.map(str::to_owned),
+                pss,
+            };
+            Ok(())
+        })
+    }
 }
 
 /// Says for whom the proof by a key is (aud). The issuer without this; some authorization servers want the URL of their token endpoint.
 ///
 /// client: the client.
-/// audience: NULL for the default.
+/// audience: NULL and text without anything are refused.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -124,13 +162,14 @@ pub unsafe extern "C" fn mcplink_oauth_client_set_audience(
     client: *mut mcplink_oauth_client_t,
     audience: *const c_char,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are a client of ours and text that ends in NUL.
-        let (client, audience) =
-            unsafe { (need_mut(client, "client")?, optional(audience, "audience")?) };
-        client.0.audience = audience.map(str::to_owned);
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are a client of ours and text that ends in NUL.
+    unsafe {
+        set(client, "mcplink_oauth_client_set_audience", |client| {
+            let audience = filled(audience, "audience")?;
+            client.registered.audience = Some(audience.to_owned());
+            Ok(())
+        })
+    }
 }
 
 /// Frees a client. Settings that it was added to keep it.

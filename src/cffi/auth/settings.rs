@@ -8,11 +8,12 @@ use super::kept::Kept;
 use super::made::Made;
 use super::registered::{Registered, mcplink_oauth_client_t};
 use super::ways::Way;
-use crate::cffi::entry::{Outcome, ffi, free, need, need_mut, plain, value};
+use crate::cffi::entry::{Outcome, ffi, free, value};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::log::{self, mcplink_log_fn};
+use crate::cffi::refusal::{self, Refusal, taken};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
-use crate::cffi::text::{name, optional, optional_measured};
+use crate::cffi::text::{filled, filled_measured, name, optional};
 use crate::cffi::user::{UserData, mcplink_destroy_fn};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -23,6 +24,20 @@ use crate::error::{Error, ErrorKind, Result};
 /// that have them keep them.
 pub struct mcplink_oauth_t {
     made: Arc<Made>,
+    refusal: Refusal,
+}
+
+impl refusal::Settings for mcplink_oauth_t {
+    const NAME: &'static str = "oauth";
+    const TARGET: &'static str = "auth";
+
+    fn refusal(&self) -> &Refusal {
+        &self.refusal
+    }
+
+    fn log(&self) -> Option<Arc<log::Hook>> {
+        self.made.settings().log.clone()
+    }
 }
 
 /// All that is said. Copies share the functions in it.
@@ -91,16 +106,18 @@ impl mcplink_oauth_t {
 /// `oauth` is NULL or settings that live, and are used by this thread alone.
 pub(super) unsafe fn set(
     oauth: *mut mcplink_oauth_t,
+    setter: &str,
     change: impl FnOnce(&mut Settings) -> Outcome<()>,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the caller promises the same.
-        let oauth = unsafe { need_mut(oauth, "oauth") }?;
-        let mut settings = oauth.made.settings().clone();
-        change(&mut settings)?;
-        oauth.made = Made::of(settings);
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the caller promises the same.
+    unsafe {
+        refusal::set(oauth, setter, |oauth| {
+            let mut settings = oauth.made.settings().clone();
+            change(&mut settings)?;
+            oauth.made = Made::of(settings);
+            Ok(())
+        })
+    }
 }
 
 pub(super) fn invalid(text: impl Into<String>) -> Error {
@@ -116,6 +133,7 @@ pub extern "C" fn mcplink_oauth_new() -> *mut mcplink_oauth_t {
     value(std::ptr::null_mut(), || {
         Box::into_raw(Box::new(mcplink_oauth_t {
             made: Made::of(Settings::default()),
+            refusal: Refusal::default(),
         }))
     })
 }
@@ -136,7 +154,7 @@ pub unsafe extern "C" fn mcplink_oauth_free(oauth: *mut mcplink_oauth_t) {
 /// mcplink_oauth_set_client_credentials.
 ///
 /// oauth: the settings.
-/// client: copied; it stays the caller's.
+/// client: copied; it stays the caller's. One of which a setter was refused is refused.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -146,8 +164,8 @@ pub unsafe extern "C" fn mcplink_oauth_add_client(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are settings and a client of ours.
     unsafe {
-        set(oauth, |settings| {
-            let client = need(client, "client")?.0.clone();
+        set(oauth, "mcplink_oauth_add_client", |settings| {
+            let client = taken(client, "client")?.registered.clone();
             settings.clients.push(client);
             Ok(())
         })
@@ -169,7 +187,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_client_name(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are settings of ours and texts that end in NUL.
     unsafe {
-        set(oauth, |settings| {
+        set(oauth, "mcplink_oauth_set_client_name", |settings| {
             let client_name = optional(client_name, "client_name")?;
             let page = optional(page, "page")?;
             settings.client_name = client_name.map(str::to_owned);
@@ -193,7 +211,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_client_document(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are settings of ours and text that ends in NUL.
     unsafe {
-        set(oauth, |settings| {
+        set(oauth, "mcplink_oauth_set_client_document", |settings| {
             settings.document = optional(url, "url")?.map(str::to_owned);
             Ok(())
         })
@@ -204,7 +222,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_client_document(
 /// and what was asked for before.
 ///
 /// oauth: the settings.
-/// scopes: their names, a blank between two; NULL for the default.
+/// scopes: their names, a blank between two; "" for none. NULL is refused: see mcplink_oauth_use_default_scopes.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -214,10 +232,27 @@ pub unsafe extern "C" fn mcplink_oauth_set_scopes(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are settings of ours and text that ends in NUL.
     unsafe {
-        set(oauth, |settings| {
-            let scopes = optional(scopes, "scopes")?;
-            let names = scopes.map(|scopes| scopes.split_ascii_whitespace());
-            settings.scopes = names.map(|names| names.map(str::to_owned).collect());
+        set(oauth, "mcplink_oauth_set_scopes", |settings| {
+            let names = name(scopes, "scopes")?.split_ascii_whitespace();
+            settings.scopes = Some(names.map(str::to_owned).collect());
+            Ok(())
+        })
+    }
+}
+
+/// Asks for the scopes that the server says it has, as without mcplink_oauth_set_scopes.
+///
+/// oauth: the settings.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_oauth_use_default_scopes(
+    oauth: *mut mcplink_oauth_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are settings of ours.
+    unsafe {
+        set(oauth, "mcplink_oauth_use_default_scopes", |settings| {
+            settings.scopes = None;
             Ok(())
         })
     }
@@ -237,7 +272,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_offline_access(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are settings of ours.
     unsafe {
-        set(oauth, |settings| {
+        set(oauth, "mcplink_oauth_set_offline_access", |settings| {
             settings.asks_offline = Some(asks);
             Ok(())
         })
@@ -257,7 +292,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_dpop(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are settings of ours.
     unsafe {
-        set(oauth, |settings| {
+        set(oauth, "mcplink_oauth_set_dpop", |settings| {
             settings.dpop = mcplink_dpop::of(dpop)?;
             Ok(())
         })
@@ -277,7 +312,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_step_timeout_ms(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are settings of ours.
     unsafe {
-        set(oauth, |settings| {
+        set(oauth, "mcplink_oauth_set_step_timeout_ms", |settings| {
             let span = Duration::from_millis(milliseconds.min(3_600_000).into());
             settings.step_timeout = Some(span);
             Ok(())
@@ -299,7 +334,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_login_timeout_ms(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are settings of ours.
     unsafe {
-        set(oauth, |settings| {
+        set(oauth, "mcplink_oauth_set_login_timeout_ms", |settings| {
             let span = Duration::from_millis(milliseconds.min(86_400_000).into());
             settings.login_timeout = Some(span);
             Ok(())
@@ -321,7 +356,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_private_addresses(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are settings of ours.
     unsafe {
-        set(oauth, |settings| {
+        set(oauth, "mcplink_oauth_set_private_addresses", |settings| {
             settings.everywhere = allowed;
             Ok(())
         })
@@ -331,7 +366,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_private_addresses(
 /// Goes to authorization servers through a proxy. Defaults to none, whatever the environment says.
 ///
 /// oauth: the settings.
-/// url: as for mcplink_client_options_set_proxy, "environment" too; NULL for none.
+/// url: as for mcplink_client_options_set_proxy, "environment" too. NULL is refused: see mcplink_oauth_clear_proxy.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -341,8 +376,26 @@ pub unsafe extern "C" fn mcplink_oauth_set_proxy(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are settings of ours and text that ends in NUL.
     unsafe {
-        set(oauth, |settings| {
-            settings.proxy = optional(url, "url")?.map(str::to_owned);
+        set(oauth, "mcplink_oauth_set_proxy", |settings| {
+            settings.proxy = Some(filled(url, "url")?.to_owned());
+            Ok(())
+        })
+    }
+}
+
+/// Goes to authorization servers without a proxy, as without mcplink_oauth_set_proxy.
+///
+/// oauth: the settings.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_oauth_clear_proxy(
+    oauth: *mut mcplink_oauth_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are settings of ours.
+    unsafe {
+        set(oauth, "mcplink_oauth_clear_proxy", |settings| {
+            settings.proxy = None;
             Ok(())
         })
     }
@@ -355,7 +408,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_proxy(
 ///
 /// oauth: the settings.
 /// pem, len: PEM text with all of them, one or more; other things in it are skipped. MCPLINK_NUL measures it. It is copied, and has the place of
-/// what was set before. NULL for Mozilla's list. That there is no certificate in it, or one that can't be read, is found out when a client is
+/// what was set before. NULL and text without anything are refused: see mcplink_oauth_use_default_roots. That there is no certificate in it, or one that can't be read, is found out when a client is
 /// opened, with MCPLINK_E_INVALID; in a build without OAuth (feature auth) that fails with MCPLINK_E_UNSUPPORTED.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -367,9 +420,26 @@ pub unsafe extern "C" fn mcplink_oauth_set_root_certificates(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are settings of ours and text with its length.
     unsafe {
-        set(oauth, |settings| {
-            let pem = optional_measured(pem, len, "pem")?;
-            settings.roots = pem.map(<[u8]>::to_vec);
+        set(oauth, "mcplink_oauth_set_root_certificates", |settings| {
+            settings.roots = Some(filled_measured(pem, len, "the PEM text")?.to_vec());
+            Ok(())
+        })
+    }
+}
+
+/// Trusts Mozilla's list of authorities, as without mcplink_oauth_set_root_certificates.
+///
+/// oauth: the settings.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_oauth_use_default_roots(
+    oauth: *mut mcplink_oauth_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are settings of ours.
+    unsafe {
+        set(oauth, "mcplink_oauth_use_default_roots", |settings| {
+            settings.roots = None;
             Ok(())
         })
     }
@@ -394,7 +464,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_log(
     let user = UserData::new(user, destroy);
     // SAFETY: the header says that they are settings of ours.
     unsafe {
-        set(oauth, |settings| {
+        set(oauth, "mcplink_oauth_set_log", |settings| {
             settings.log = log::Hook::new(level, callback, user)?;
             Ok(())
         })
@@ -418,7 +488,7 @@ pub unsafe extern "C" fn mcplink_oauth_forget(
     // SAFETY: the header says that they are settings of ours, text that ends in NUL and a place that can be written to.
     unsafe {
         ffi(err, || {
-            let made = need(oauth, "oauth")?.made();
+            let made = taken(oauth, "oauth")?.made();
             made.forget(name(url, "url")?)?;
             Ok(mcplink_status::MCPLINK_OK)
         })

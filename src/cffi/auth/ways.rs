@@ -7,9 +7,9 @@ use super::login::mcplink_login_t;
 use super::registered::{Registered, mcplink_oauth_client_t};
 use super::settings::{invalid, mcplink_oauth_t, set};
 use crate::cffi::client::{mcplink_bearer_fn, mcplink_token_t};
-use crate::cffi::entry::need;
+use crate::cffi::refusal::taken;
 use crate::cffi::status::mcplink_status_t;
-use crate::cffi::text::{mcplink_str_t, missing, name, optional};
+use crate::cffi::text::{filled, mcplink_str_t, missing, optional};
 use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
 
 /// Has a person log in: has mcplink_login_url opened, and sees to it that mcplink_login_answer is called with where that led, before it returns
@@ -115,7 +115,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_browser(
     let user = UserData::new(user, destroy);
     // SAFETY: the header says that they are settings of ours and texts that end in NUL.
     unsafe {
-        set(oauth, |settings| {
+        set(oauth, "mcplink_oauth_set_browser", |settings| {
             let program = optional(program, "program")?;
             if program == Some("") && callback.is_none() {
                 let text = "without a program callback has to tell the person where to go";
@@ -151,8 +151,8 @@ pub unsafe extern "C" fn mcplink_oauth_set_visitor(
     let user = UserData::new(user, destroy);
     // SAFETY: the header says that they are settings of ours and text that ends in NUL.
     unsafe {
-        set(oauth, |settings| {
-            let redirect = name(redirect_uri, "redirect_uri")?.to_owned();
+        set(oauth, "mcplink_oauth_set_visitor", |settings| {
+            let redirect = filled(redirect_uri, "redirect_uri")?.to_owned();
             let hook = Hook::new(callback, user).ok_or_else(|| missing("callback"))?;
             settings.way = Way::Visitor { redirect, hook };
             Ok(())
@@ -171,7 +171,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_client_credentials(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are settings of ours.
     unsafe {
-        set(oauth, |settings| {
+        set(oauth, "mcplink_oauth_set_client_credentials", |settings| {
             settings.way = Way::Machine;
             Ok(())
         })
@@ -197,7 +197,7 @@ pub unsafe extern "C" fn mcplink_oauth_set_workload(
     let user = UserData::new(user, destroy);
     // SAFETY: the header says that they are settings of ours and text that ends in NUL.
     unsafe {
-        set(oauth, |settings| {
+        set(oauth, "mcplink_oauth_set_workload", |settings| {
             let client_id = optional(client_id, "client_id")?.map(str::to_owned);
             let hook = Hook::new(callback, user).ok_or_else(|| missing("callback"))?;
             settings.way = Way::Workload { client_id, hook };
@@ -232,9 +232,9 @@ pub unsafe extern "C" fn mcplink_oauth_set_enterprise(
     let user = UserData::new(user, destroy);
     // SAFETY: the header says that they are settings and a client of ours and text that ends in NUL.
     unsafe {
-        set(oauth, |settings| {
-            let endpoint = name(token_endpoint, "token_endpoint")?.to_owned();
-            let client = Box::new(need(client, "client")?.0.clone());
+        set(oauth, "mcplink_oauth_set_enterprise", |settings| {
+            let endpoint = filled(token_endpoint, "token_endpoint")?.to_owned();
+            let client = Box::new(taken(client, "client")?.registered.clone());
             let all = [
                 Subject::MCPLINK_SUBJECT_ID_TOKEN,
                 Subject::MCPLINK_SUBJECT_REFRESH_TOKEN,

@@ -191,7 +191,7 @@ pub(super) unsafe fn start(
                 out.write(std::ptr::null_mut());
             }
             let client = enter(client, "client")?;
-            let options = copied(options);
+            let options = copied(options)?;
             let request = request()?;
             let done = Hook::new(callback, user);
             let call = begin(&client, options, request, done, !out.is_null())?;

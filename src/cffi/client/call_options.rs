@@ -7,10 +7,11 @@ use std::time::Duration;
 use super::Timeouts;
 use super::options::{invalid, span};
 use crate::cffi::cancel::{mcplink_cancel_t, optional_token};
-use crate::cffi::entry::{Outcome, free, get, need_mut, plain, value};
+use crate::cffi::entry::{Outcome, free, value};
 use crate::cffi::json::json_payload;
+use crate::cffi::refusal::{Refusal, Settings, set, taken};
 use crate::cffi::responder::level_of;
-use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{Text, mcplink_str_t, name, view_or_empty};
 use crate::cffi::user::{Hook, UserData, call_back, mcplink_destroy_fn};
 use crate::protocol::{CallOptions, CancelToken, Progress};
@@ -26,6 +27,7 @@ pub struct mcplink_call_options_t {
     meta: JsonObject,
     log_level: Option<LoggingLevel>,
     bypasses_cache: bool,
+    refusal: Refusal,
 }
 
 /// Takes what a call tells of its progress. total is 0 when it is not known; message is empty when there is none, and valid until this returns.
@@ -44,6 +46,15 @@ pub(super) type ProgressFn = unsafe extern "C-unwind" fn(
     total: f64,
     message: mcplink_str_t,
 );
+
+impl Settings for mcplink_call_options_t {
+    const NAME: &'static str = "options";
+    const TARGET: &'static str = "client";
+
+    fn refusal(&self) -> &Refusal {
+        &self.refusal
+    }
+}
 
 impl mcplink_call_options_t {
     /// The options of a call as Rust programs have them.
@@ -95,23 +106,14 @@ pub(super) fn tell(number: u64, hook: &Hook<ProgressFn>, progress: Progress) {
 /// # Safety
 ///
 /// `options` is NULL or options that live, and don't change meanwhile.
-pub(super) unsafe fn copied(options: *const mcplink_call_options_t) -> mcplink_call_options_t {
+pub(super) unsafe fn copied(
+    options: *const mcplink_call_options_t,
+) -> Outcome<mcplink_call_options_t> {
+    if options.is_null() {
+        return Ok(mcplink_call_options_t::default());
+    }
     // SAFETY: the caller promises the same.
-    unsafe { get(options) }.cloned().unwrap_or_default()
-}
-
-/// # Safety
-///
-/// `options` is NULL or options that live, and are used by this thread alone.
-unsafe fn set(
-    options: *mut mcplink_call_options_t,
-    change: impl FnOnce(&mut mcplink_call_options_t) -> Outcome<()>,
-) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the caller promises the same.
-        change(unsafe { need_mut(options, "options") }?)?;
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    unsafe { taken(options, "options") }.cloned()
 }
 
 /// Makes options with the defaults.
@@ -149,7 +151,7 @@ pub unsafe extern "C" fn mcplink_call_options_set_timeout_ms(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        set(options, |options| {
+        set(options, "mcplink_call_options_set_timeout_ms", |options| {
             options.timeout = Some(span(milliseconds));
             Ok(())
         })
@@ -169,10 +171,14 @@ pub unsafe extern "C" fn mcplink_call_options_set_max_timeout_ms(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        set(options, |options| {
-            options.max_timeout = Some(span(milliseconds));
-            Ok(())
-        })
+        set(
+            options,
+            "mcplink_call_options_set_max_timeout_ms",
+            |options| {
+                options.max_timeout = Some(span(milliseconds));
+                Ok(())
+            },
+        )
     }
 }
 
@@ -189,7 +195,7 @@ pub unsafe extern "C" fn mcplink_call_options_set_cancel(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options and a token of ours.
     unsafe {
-        set(options, |options| {
+        set(options, "mcplink_call_options_set_cancel", |options| {
             options.cancel = optional_token(cancel)?;
             Ok(())
         })
@@ -214,7 +220,7 @@ pub unsafe extern "C" fn mcplink_call_options_on_progress(
     let user = UserData::new(user, destroy);
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        set(options, |options| {
+        set(options, "mcplink_call_options_on_progress", |options| {
             options.progress = Hook::new(callback, user);
             Ok(())
         })
@@ -237,7 +243,7 @@ pub unsafe extern "C" fn mcplink_call_options_set_meta(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours, text that ends in NUL and text with its length.
     unsafe {
-        set(options, |options| {
+        set(options, "mcplink_call_options_set_meta", |options| {
             let (key, json) = (name(key, "key")?, json_payload(json, len, "json")?);
             let json =
                 serde_json::from_str(json.get()).map_err(|error| invalid(error.to_string()))?;
@@ -261,7 +267,7 @@ pub unsafe extern "C" fn mcplink_call_options_set_log_level(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        set(options, |options| {
+        set(options, "mcplink_call_options_set_log_level", |options| {
             options.log_level = Some(level_of(level)?);
             Ok(())
         })
@@ -281,9 +287,13 @@ pub unsafe extern "C" fn mcplink_call_options_set_bypass_cache(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        set(options, |options| {
-            options.bypasses_cache = bypasses;
-            Ok(())
-        })
+        set(
+            options,
+            "mcplink_call_options_set_bypass_cache",
+            |options| {
+                options.bypasses_cache = bypasses;
+                Ok(())
+            },
+        )
     }
 }

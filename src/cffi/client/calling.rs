@@ -73,7 +73,7 @@ pub(super) unsafe fn call(
                 out.write(std::ptr::null_mut());
             }
             let client = enter(client, "client")?;
-            let result = run(&client, copied(options), request()?)?;
+            let result = run(&client, copied(options)?, request()?)?;
             let status = result.status();
             if let Out::To(out) = out {
                 out.write(Arc::into_raw(result).cast_mut());

@@ -209,8 +209,8 @@ fn asked(shared: &Weak<Shared>) -> Result<String> {
         (hook.callback)(hook.user.ptr(), &raw mut token)
     });
     match (status, token.text) {
-        (Some(0), Some(text)) => Ok(text),
-        (Some(0), None) => Err(refused(
+        (Some(0), Some(text)) if !text.trim().is_empty() => Ok(text),
+        (Some(0), _) => Err(refused(
             "the function for tokens gave none (mcplink_token_set)".to_owned(),
         )),
         (Some(status), _) => Err(refused(format!(

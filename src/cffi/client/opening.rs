@@ -9,9 +9,10 @@ use super::options::{mcplink_client_options_t, span};
 use super::{Shared, mcplink_client_t};
 use super::{events, questions};
 use crate::cffi::callers::Callers;
-use crate::cffi::entry::{Outcome, ffi, giving, need};
+use crate::cffi::entry::{Outcome, ffi, giving};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::{Gate, Handled as _, enter, free_handle, hand_out};
+use crate::cffi::refusal::taken;
 use crate::cffi::stage::Stage;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::client::ClientBuilder;
@@ -87,7 +88,7 @@ pub unsafe extern "C" fn mcplink_client_open(
     // SAFETY: the header says what they are.
     unsafe {
         giving(out, err, || {
-            let options = need(options, "options")?;
+            let options = taken(options, "options")?;
             let Prepared {
                 client,
                 mut builder,
@@ -123,7 +124,7 @@ pub unsafe extern "C" fn mcplink_client_start(
     // SAFETY: the header says what they are.
     unsafe {
         giving(out, err, || {
-            let options = need(options, "options")?;
+            let options = taken(options, "options")?;
             let Prepared {
                 client,
                 builder,

@@ -8,12 +8,13 @@ use super::Timeouts;
 use super::endpoint::Endpoint;
 use super::hooks::{Hooks, set_by_method};
 use crate::cffi::cancel::{mcplink_cancel_t, optional_token};
-use crate::cffi::entry::{Outcome, free, need_mut, plain, value};
+use crate::cffi::entry::{free, need_mut, plain, value};
 use crate::cffi::handle::enter;
 use crate::cffi::json::json_payload;
 use crate::cffi::log::{self, mcplink_log_fn};
 use crate::cffi::pump::mcplink_pump_t;
 use crate::cffi::queue::Queue;
+use crate::cffi::refusal::{Refusal, Settings, set};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{name, payload};
 use crate::cffi::threads::ThreadOptions;
@@ -39,6 +40,7 @@ pub struct mcplink_client_options_t {
     takes_tasks: bool,
     /// There but while a setter has it.
     builder: Option<ClientBuilder>,
+    refusal: Refusal,
 }
 
 /// Where a function of the host puts a token or another secret: see mcplink_client_options_set_bearer_hook.
@@ -60,6 +62,19 @@ pub enum mcplink_era {
     MCPLINK_ERA_MODERN = 2,
 }
 
+impl Settings for Options {
+    const NAME: &'static str = "options";
+    const TARGET: &'static str = "client";
+
+    fn refusal(&self) -> &Refusal {
+        &self.refusal
+    }
+
+    fn log(&self) -> Option<Arc<log::Hook>> {
+        self.hooks.log.clone()
+    }
+}
+
 impl Options {
     fn new() -> Self {
         Self {
@@ -78,6 +93,7 @@ impl Options {
                 env!("CARGO_PKG_NAME"),
                 env!("CARGO_PKG_VERSION"),
             )),
+            refusal: Refusal::default(),
         }
     }
 
@@ -106,22 +122,6 @@ pub(super) fn span(milliseconds: u32) -> Duration {
         u32::MAX => Duration::MAX,
         other => Duration::from_millis(other.into()),
     }
-}
-
-/// Changes options, as all setters do.
-///
-/// # Safety
-///
-/// `options` is NULL or options that live, and are used by this thread alone.
-pub(super) unsafe fn set(
-    options: *mut Options,
-    change: impl FnOnce(&mut Options) -> Outcome<()>,
-) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the caller promises the same.
-        change(unsafe { need_mut(options, "options") }?)?;
-        Ok(mcplink_status::MCPLINK_OK)
-    })
 }
 
 /// Makes options with the defaults. They need to be told what to connect to: a command, a URL, two descriptors or a transport.
@@ -160,7 +160,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_info(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours and texts that end in NUL.
     unsafe {
-        set(options, |options| {
+        set(options, "mcplink_client_options_set_info", |options| {
             let (name, version) = (name(client_name, "client_name")?, name(version, "version")?);
             options.build(|builder| builder.info(Implementation::new(name, version)));
             Ok(())
@@ -182,7 +182,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_info_json(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours and text with its length.
     unsafe {
-        set(options, |options| {
+        set(options, "mcplink_client_options_set_info_json", |options| {
             let json = json_payload(json, len, "json")?;
             let info = serde_json::from_str::<Implementation>(json.get())
                 .map_err(|error| invalid(format!("this describes no client: {error}")))?;
@@ -205,7 +205,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_revisions(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours and text that ends in NUL.
     unsafe {
-        set(options, |options| {
+        set(options, "mcplink_client_options_set_revisions", |options| {
             let dates = name(revisions, "revisions")?.split_ascii_whitespace();
             let revisions = dates.map(str::parse::<ProtocolVersion>);
             let revisions = revisions.collect::<Result<Vec<_>, _>>()?;
@@ -233,7 +233,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_era(
     use mcplink_era as Known;
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        set(options, |options| {
+        set(options, "mcplink_client_options_set_era", |options| {
             let era = match era {
                 _ if era == Known::MCPLINK_ERA_UNKNOWN as i32 => return Ok(()),
                 _ if era == Known::MCPLINK_ERA_LEGACY as i32 => Era::Legacy,
@@ -259,7 +259,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_pump(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options and a pump of ours.
     unsafe {
-        set(options, |options| {
+        set(options, "mcplink_client_options_set_pump", |options| {
             options.pump = if pump.is_null() {
                 None
             } else {
@@ -283,7 +283,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_cancel(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options and a token of ours.
     unsafe {
-        set(options, |options| {
+        set(options, "mcplink_client_options_set_cancel", |options| {
             options.cancel = optional_token(cancel)?;
             Ok(())
         })
@@ -303,7 +303,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_tasks(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        set(options, |options| {
+        set(options, "mcplink_client_options_set_tasks", |options| {
             options.takes_tasks = takes;
             Ok(())
         })
@@ -326,7 +326,7 @@ pub unsafe extern "C" fn mcplink_client_options_add_extension(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours, text that ends in NUL and text with its length.
     unsafe {
-        set(options, |options| {
+        set(options, "mcplink_client_options_add_extension", |options| {
             let id = name(id, "id")?;
             let text = if settings.is_null() {
                 ""
@@ -359,7 +359,7 @@ pub unsafe extern "C" fn mcplink_client_options_on_event(
     let user = UserData::new(user, destroy);
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        set(options, |options| {
+        set(options, "mcplink_client_options_on_event", |options| {
             options.hooks.event = Hook::new(callback, user);
             Ok(())
         })
@@ -385,15 +385,19 @@ pub unsafe extern "C" fn mcplink_client_options_on_notification(
     let user = UserData::new(user, destroy);
     // SAFETY: the header says that they are options of ours and text that ends in NUL.
     unsafe {
-        set(options, |options| {
-            let method = name(notification, "notification")?;
-            set_by_method(
-                &mut options.hooks.notifications,
-                method,
-                Hook::new(callback, user),
-            );
-            Ok(())
-        })
+        set(
+            options,
+            "mcplink_client_options_on_notification",
+            |options| {
+                let method = name(notification, "notification")?;
+                set_by_method(
+                    &mut options.hooks.notifications,
+                    method,
+                    Hook::new(callback, user),
+                );
+                Ok(())
+            },
+        )
     }
 }
 
@@ -416,7 +420,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_log(
     let user = UserData::new(user, destroy);
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        set(options, |options| {
+        set(options, "mcplink_client_options_set_log", |options| {
             options.hooks.log = log::Hook::new(level, callback, user)?;
             Ok(())
         })

@@ -13,9 +13,10 @@ use serde_json::value::RawValue;
 use super::Shared;
 use super::calling::is_direct;
 use super::hooks::{Asker, HandlerFn, set_by_method};
-use super::options::{mcplink_client_options_t, set};
+use super::options::mcplink_client_options_t;
 use crate::cffi::answer::mcplink_handler_fn;
 use crate::cffi::queue::Kind;
+use crate::cffi::refusal::set;
 use crate::cffi::responder::mcplink_responder_t;
 use crate::cffi::served::Question;
 use crate::cffi::status::mcplink_status_t;
@@ -233,6 +234,7 @@ fn ask_methods(builder: ClientBuilder, shared: &Arc<Shared>) -> ClientBuilder {
 ///
 /// `options` is NULL or options that live, and are used by this thread alone.
 unsafe fn answer_with(
+    setter: &str,
     options: *mut mcplink_client_options_t,
     handler: (mcplink_handler_fn, *mut c_void, mcplink_destroy_fn),
     asker: (&'static str, Asker),
@@ -242,7 +244,7 @@ unsafe fn answer_with(
     let user = UserData::new(user, destroy);
     // SAFETY: the caller promises the same.
     unsafe {
-        set(options, |options| {
+        set(options, setter, |options| {
             *place(options) = Hook::new(callback, user);
             options.hooks.ask_by(asker);
             Ok(())
@@ -275,9 +277,13 @@ pub unsafe extern "C" fn mcplink_client_options_on_elicit(
     // SAFETY: the header says that they are options of ours.
     unsafe {
         let asker: (_, Asker) = ("elicit", ask_forms);
-        answer_with(options, (callback, user, destroy), asker, |options| {
-            &mut options.hooks.elicit
-        })
+        answer_with(
+            "mcplink_client_options_on_elicit",
+            options,
+            (callback, user, destroy),
+            asker,
+            |options| &mut options.hooks.elicit,
+        )
     }
 }
 
@@ -299,9 +305,13 @@ pub unsafe extern "C" fn mcplink_client_options_on_elicit_url(
     // SAFETY: the header says that they are options of ours.
     unsafe {
         let asker: (_, Asker) = ("elicit_url", ask_pages);
-        answer_with(options, (callback, user, destroy), asker, |options| {
-            &mut options.hooks.elicit_url
-        })
+        answer_with(
+            "mcplink_client_options_on_elicit_url",
+            options,
+            (callback, user, destroy),
+            asker,
+            |options| &mut options.hooks.elicit_url,
+        )
     }
 }
 
@@ -324,9 +334,13 @@ pub unsafe extern "C" fn mcplink_client_options_on_sample(
     // SAFETY: the header says that they are options of ours.
     unsafe {
         let asker: (_, Asker) = ("sample", ask_models);
-        answer_with(options, (callback, user, destroy), asker, |options| {
-            &mut options.hooks.sample
-        })
+        answer_with(
+            "mcplink_client_options_on_sample",
+            options,
+            (callback, user, destroy),
+            asker,
+            |options| &mut options.hooks.sample,
+        )
     }
 }
 
@@ -345,7 +359,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_sampling(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        set(options, |options| {
+        set(options, "mcplink_client_options_set_sampling", |options| {
             options.build(|builder| builder.sampling_tools(tools).sampling_context(context));
             Ok(())
         })
@@ -370,9 +384,13 @@ pub unsafe extern "C" fn mcplink_client_options_on_roots(
     // SAFETY: the header says that they are options of ours.
     unsafe {
         let asker: (_, Asker) = ("roots", ask_roots);
-        answer_with(options, (callback, user, destroy), asker, |options| {
-            &mut options.hooks.roots
-        })
+        answer_with(
+            "mcplink_client_options_on_roots",
+            options,
+            (callback, user, destroy),
+            asker,
+            |options| &mut options.hooks.roots,
+        )
     }
 }
 
@@ -394,7 +412,7 @@ pub unsafe extern "C" fn mcplink_client_options_on_request(
     let user = UserData::new(user, destroy);
     // SAFETY: the header says that they are options of ours and text that ends in NUL.
     unsafe {
-        set(options, |options| {
+        set(options, "mcplink_client_options_on_request", |options| {
             let method = name(request, "request")?;
             let hook = Hook::new(callback, user);
             set_by_method(&mut options.hooks.requests, method, hook);

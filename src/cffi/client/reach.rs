@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use super::Shared;
 use super::endpoint::{Endpoint, duplicate, mcplink_stderr};
-use super::options::{invalid, mcplink_client_options_t, mcplink_token_t, set, span};
+use super::options::{invalid, mcplink_client_options_t, mcplink_token_t, span};
 #[cfg(feature = "http-client")]
 use crate::cffi::auth::Made;
 use crate::cffi::auth::mcplink_oauth_t;
-use crate::cffi::entry::{Outcome, get, need};
+use crate::cffi::entry::{Outcome, need};
 use crate::cffi::handle::enter;
+use crate::cffi::refusal::{set, taken};
 use crate::cffi::status::mcplink_status_t;
-use crate::cffi::text::{mcplink_str_t, missing, name, optional, optional_measured};
+use crate::cffi::text::{filled, filled_measured, mcplink_str_t, missing, name};
 use crate::cffi::transport::mcplink_transport_t;
 use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
 use crate::transport::Stream;
@@ -55,7 +56,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_command(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours and texts with NULL behind the last one.
     unsafe {
-        set(options, |options| {
+        set(options, "mcplink_client_options_set_command", |options| {
             let mut words = argv;
             need(words, "argv")?;
             let mut command = Vec::new();
@@ -92,7 +93,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_env(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours and texts that end in NUL.
     unsafe {
-        set(options, |options| {
+        set(options, "mcplink_client_options_set_env", |options| {
             let variable = system_text(variable, "variable")?;
             if variable.is_empty() || variable.as_bytes().contains(&b'=') {
                 return Err(invalid("an environment variable has a name without '='").into());
@@ -119,7 +120,7 @@ pub unsafe extern "C" fn mcplink_client_options_clear_env(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        set(options, |options| {
+        set(options, "mcplink_client_options_clear_env", |options| {
             options.endpoint.clears_env = true;
             Ok(())
         })
@@ -139,7 +140,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_cwd(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours and text that ends in NUL.
     unsafe {
-        set(options, |options| {
+        set(options, "mcplink_client_options_set_cwd", |options| {
             options.endpoint.directory = if directory.is_null() {
                 None
             } else {
@@ -164,7 +165,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_pipes(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        set(options, |options| {
+        set(options, "mcplink_client_options_set_pipes", |options| {
             options.endpoint.pipes = pipes;
             Ok(())
         })
@@ -192,7 +193,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_stderr(
     let user = UserData::new(user, destroy);
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        set(options, |options| {
+        set(options, "mcplink_client_options_set_stderr", |options| {
             let modes = [
                 Mode::MCPLINK_STDERR_CAPTURE,
                 Mode::MCPLINK_STDERR_INHERIT,
@@ -227,7 +228,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_close_ms(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        set(options, |options| {
+        set(options, "mcplink_client_options_set_close_ms", |options| {
             options.endpoint.close = Some(span(milliseconds.min(3_600_000)));
             Ok(())
         })
@@ -247,7 +248,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_url(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours and text that ends in NUL.
     unsafe {
-        set(options, |options| {
+        set(options, "mcplink_client_options_set_url", |options| {
             let url = name(url, "url")?.to_owned();
             options.endpoint.reach(
                 "url",
@@ -273,7 +274,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_header(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours and texts that end in NUL.
     unsafe {
-        set(options, |options| {
+        set(options, "mcplink_client_options_set_header", |options| {
             let (field, value) = (name(field, "field")?, name(field_value, "field_value")?);
             let headers = &mut options.endpoint.headers;
             headers.retain(|(known, _)| !known.eq_ignore_ascii_case(field));
@@ -283,11 +284,12 @@ pub unsafe extern "C" fn mcplink_client_options_set_header(
     }
 }
 
-/// Sends a token with every request over HTTP (Authorization: Bearer). It appears in no error and no log.
+/// Sends a token with every request over HTTP (Authorization: Bearer). It appears in no error and no log. It takes the place of
+/// mcplink_client_options_set_bearer_hook and mcplink_client_options_set_oauth.
 ///
 /// options: the options.
-/// token: NULL for none.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+/// token: NULL and text without anything are refused: see mcplink_client_options_clear_authorization.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_bearer(
@@ -296,20 +298,22 @@ pub unsafe extern "C" fn mcplink_client_options_set_bearer(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours and text that ends in NUL.
     unsafe {
-        set(options, |options| {
-            options.endpoint.bearer = optional(token, "token")?.map(str::to_owned);
+        set(options, "mcplink_client_options_set_bearer", |options| {
+            options.endpoint.bearer = Some(filled(token, "token")?.to_owned());
             (options.hooks.bearer, options.hooks.oauth) = (None, None);
             Ok(())
         })
     }
 }
 
-/// Asks for a token before every request over HTTP, instead of one that stays the same.
+/// Asks for a token before every request over HTTP, instead of one that stays the same. It takes the place of mcplink_client_options_set_bearer
+/// and mcplink_client_options_set_oauth.
 ///
 /// options: the options.
-/// callback: see mcplink_bearer_fn; NULL for none.
-/// user, destroy: passed to callback, and ended when another one is set, or when options and clients that have it are freed.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+/// callback: see mcplink_bearer_fn. NULL is refused: see mcplink_client_options_clear_authorization.
+/// user, destroy: passed to callback, and ended when another one is set, when it is refused or cleared, or when options and clients that have it
+/// are freed.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_bearer_hook(
@@ -321,11 +325,16 @@ pub unsafe extern "C" fn mcplink_client_options_set_bearer_hook(
     let user = UserData::new(user, destroy);
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        set(options, |options| {
-            options.hooks.bearer = Hook::new(callback, user);
-            (options.endpoint.bearer, options.hooks.oauth) = (None, None);
-            Ok(())
-        })
+        set(
+            options,
+            "mcplink_client_options_set_bearer_hook",
+            |options| {
+                let hook = Hook::new(callback, user).ok_or_else(|| missing("callback"))?;
+                options.hooks.bearer = Some(hook);
+                (options.endpoint.bearer, options.hooks.oauth) = (None, None);
+                Ok(())
+            },
+        )
     }
 }
 
@@ -336,9 +345,10 @@ pub unsafe extern "C" fn mcplink_client_options_set_bearer_hook(
 /// which step, with whom and why, and mcplink_error_oauth_code what the authorization server said.
 ///
 /// options: the options.
-/// oauth: the settings, which may be given to any number of options: clients with the same share tokens. They stay the caller's. NULL for none.
-/// What is wrong with them is found out when the client is opened, which fails with MCPLINK_E_UNSUPPORTED in a build without OAuth.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+/// oauth: the settings, which may be given to any number of options: clients with the same share tokens. They stay the caller's. NULL, and
+/// settings of which a setter was refused, are refused: see mcplink_client_options_clear_authorization. What else is wrong with them is found out
+/// when the client is opened, which fails with MCPLINK_E_UNSUPPORTED in a build without OAuth.
+/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or what the setter was refused with. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_oauth(
@@ -347,8 +357,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_oauth(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options and settings of ours.
     unsafe {
-        set(options, |options| {
-            options.hooks.oauth = get(oauth).map(mcplink_oauth_t::made);
+        set(options, "mcplink_client_options_set_oauth", |options| {
+            options.hooks.oauth = Some(taken(oauth, "oauth")?.made());
             #[cfg(feature = "http-client")]
             {
                 options.endpoint.authorize = Some(Made::authorize);
@@ -359,13 +369,37 @@ pub unsafe extern "C" fn mcplink_client_options_set_oauth(
     }
 }
 
+/// Sends no tokens, as without mcplink_client_options_set_bearer, mcplink_client_options_set_bearer_hook and mcplink_client_options_set_oauth: what
+/// they were given is taken away.
+///
+/// options: the options.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_clear_authorization(
+    options: *mut mcplink_client_options_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(
+            options,
+            "mcplink_client_options_clear_authorization",
+            |options| {
+                options.endpoint.bearer = None;
+                (options.hooks.bearer, options.hooks.oauth) = (None, None);
+                Ok(())
+            },
+        )
+    }
+}
+
 /// Goes through a proxy. Defaults to none, whatever the environment says.
 ///
 /// options: the options.
 /// url: http://, https://, socks4://, socks4a://, socks5:// or socks5h:// with host and port; "environment" for what HTTPS_PROXY, HTTP_PROXY,
-/// ALL_PROXY and NO_PROXY say; NULL for none. With socks4 and socks5 the server's name is looked up here, with the others by the proxy. What is
+/// ALL_PROXY and NO_PROXY say. NULL is refused: see mcplink_client_options_clear_proxy. With socks4 and socks5 the server's name is looked up here, with the others by the proxy. What is
 /// wrong with it is found out when the client is opened.
-/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_client_options_set_proxy(
@@ -374,11 +408,31 @@ pub unsafe extern "C" fn mcplink_client_options_set_proxy(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours and text that ends in NUL.
     unsafe {
-        set(options, |options| {
-            let url = optional(url, "url")?;
-            options.endpoint.proxy_from_environment = url == Some("environment");
-            let url = url.filter(|url| *url != "environment");
-            options.endpoint.proxy = url.map(str::to_owned);
+        set(options, "mcplink_client_options_set_proxy", |options| {
+            let url = filled(url, "url")?;
+            options.endpoint.proxy_from_environment = url == "environment";
+            options.endpoint.proxy = Some(url)
+                .filter(|url| *url != "environment")
+                .map(str::to_owned);
+            Ok(())
+        })
+    }
+}
+
+/// Goes through no proxy, as without mcplink_client_options_set_proxy.
+///
+/// options: the options.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_clear_proxy(
+    options: *mut mcplink_client_options_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, "mcplink_client_options_clear_proxy", |options| {
+            options.endpoint.proxy_from_environment = false;
+            options.endpoint.proxy = None;
             Ok(())
         })
     }
@@ -389,7 +443,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_proxy(
 ///
 /// options: the options.
 /// pem, len: PEM text with all of them, one or more; other things in it are skipped. MCPLINK_NUL measures it. It is copied, and has the place of
-/// what was set before. NULL for Mozilla's list. That there is no certificate in it, or one that can't be read, is found out when the client is
+/// what was set before. NULL and text without anything are refused: see mcplink_client_options_use_default_roots. That there is no certificate in it, or one that can't be read, is found out when the client is
 /// opened, with MCPLINK_E_INVALID; in a build without HTTPS (feature tls) that fails with MCPLINK_E_UNSUPPORTED.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
@@ -401,11 +455,36 @@ pub unsafe extern "C" fn mcplink_client_options_set_root_certificates(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours and text with its length.
     unsafe {
-        set(options, |options| {
-            let pem = optional_measured(pem, len, "pem")?;
-            options.endpoint.roots = pem.map(<[u8]>::to_vec);
-            Ok(())
-        })
+        set(
+            options,
+            "mcplink_client_options_set_root_certificates",
+            |options| {
+                options.endpoint.roots = Some(filled_measured(pem, len, "the PEM text")?.to_vec());
+                Ok(())
+            },
+        )
+    }
+}
+
+/// Trusts Mozilla's list of authorities, as without mcplink_client_options_set_root_certificates.
+///
+/// options: the options.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_use_default_roots(
+    options: *mut mcplink_client_options_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(
+            options,
+            "mcplink_client_options_use_default_roots",
+            |options| {
+                options.endpoint.roots = None;
+                Ok(())
+            },
+        )
     }
 }
 
@@ -422,10 +501,14 @@ pub unsafe extern "C" fn mcplink_client_options_set_follow_redirects(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        set(options, |options| {
-            options.endpoint.follows_redirects = follows;
-            Ok(())
-        })
+        set(
+            options,
+            "mcplink_client_options_set_follow_redirects",
+            |options| {
+                options.endpoint.follows_redirects = follows;
+                Ok(())
+            },
+        )
     }
 }
 
@@ -444,7 +527,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_fds(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        set(options, |options| {
+        set(options, "mcplink_client_options_set_fds", |options| {
             let fd = |number: isize| {
                 let fd = i32::try_from(number).ok().filter(|fd| *fd >= 0);
                 fd.ok_or_else(|| invalid(format!("{number} is no descriptor")))
@@ -473,7 +556,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_transport(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options and a transport of ours.
     unsafe {
-        set(options, |options| {
+        set(options, "mcplink_client_options_set_transport", |options| {
             let connector = if transport.is_null() {
                 None
             } else {

@@ -2,8 +2,9 @@
 
 use std::ffi::{c_char, c_void};
 
-use super::options::{invalid, mcplink_client_options_t, set, span};
+use super::options::{invalid, mcplink_client_options_t, span};
 use crate::cffi::limit;
+use crate::cffi::refusal::set;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::name;
 use crate::cffi::threads::mcplink_thread_fn;
@@ -24,10 +25,14 @@ pub unsafe extern "C" fn mcplink_client_options_set_connect_timeout_ms(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        set(options, |options| {
-            options.build(|builder| builder.connect_timeout(span(milliseconds)));
-            Ok(())
-        })
+        set(
+            options,
+            "mcplink_client_options_set_connect_timeout_ms",
+            |options| {
+                options.build(|builder| builder.connect_timeout(span(milliseconds)));
+                Ok(())
+            },
+        )
     }
 }
 
@@ -44,10 +49,14 @@ pub unsafe extern "C" fn mcplink_client_options_set_probe_timeout_ms(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        set(options, |options| {
-            options.build(|builder| builder.probe_timeout(span(milliseconds)));
-            Ok(())
-        })
+        set(
+            options,
+            "mcplink_client_options_set_probe_timeout_ms",
+            |options| {
+                options.build(|builder| builder.probe_timeout(span(milliseconds)));
+                Ok(())
+            },
+        )
     }
 }
 
@@ -64,10 +73,14 @@ pub unsafe extern "C" fn mcplink_client_options_set_timeout_ms(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        set(options, |options| {
-            options.timeouts.timeout = Some(span(milliseconds));
-            Ok(())
-        })
+        set(
+            options,
+            "mcplink_client_options_set_timeout_ms",
+            |options| {
+                options.timeouts.timeout = Some(span(milliseconds));
+                Ok(())
+            },
+        )
     }
 }
 
@@ -84,10 +97,14 @@ pub unsafe extern "C" fn mcplink_client_options_set_max_timeout_ms(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        set(options, |options| {
-            options.timeouts.max_timeout = Some(span(milliseconds));
-            Ok(())
-        })
+        set(
+            options,
+            "mcplink_client_options_set_max_timeout_ms",
+            |options| {
+                options.timeouts.max_timeout = Some(span(milliseconds));
+                Ok(())
+            },
+        )
     }
 }
 
@@ -104,10 +121,14 @@ pub unsafe extern "C" fn mcplink_client_options_set_max_message(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        set(options, |options| {
-            options.limits.max_message_bytes = bytes;
-            Ok(())
-        })
+        set(
+            options,
+            "mcplink_client_options_set_max_message",
+            |options| {
+                options.limits.max_message_bytes = bytes;
+                Ok(())
+            },
+        )
     }
 }
 
@@ -126,7 +147,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_limit(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        set(options, |options| {
+        set(options, "mcplink_client_options_set_limit", |options| {
             limit::set(&mut options.limits, number, limit_value)?;
             Ok(())
         })
@@ -146,13 +167,17 @@ pub unsafe extern "C" fn mcplink_client_options_set_max_started(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        set(options, |options| {
-            if count == 0 {
-                return Err(invalid("at least one call has to be possible").into());
-            }
-            options.max_started = count;
-            Ok(())
-        })
+        set(
+            options,
+            "mcplink_client_options_set_max_started",
+            |options| {
+                if count == 0 {
+                    return Err(invalid("at least one call has to be possible").into());
+                }
+                options.max_started = count;
+                Ok(())
+            },
+        )
     }
 }
 
@@ -174,7 +199,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_restart(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        set(options, |options| {
+        set(options, "mcplink_client_options_set_restart", |options| {
             let restart = Restart::new()
                 .max_attempts(max_attempts)
                 .first_delay(span(first_delay_ms))
@@ -199,10 +224,14 @@ pub unsafe extern "C" fn mcplink_client_options_set_resend_harmless(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        set(options, |options| {
-            options.resends = resends;
-            Ok(())
-        })
+        set(
+            options,
+            "mcplink_client_options_set_resend_harmless",
+            |options| {
+                options.resends = resends;
+                Ok(())
+            },
+        )
     }
 }
 
@@ -223,16 +252,20 @@ pub unsafe extern "C" fn mcplink_client_options_set_keep_alive(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        set(options, |options| {
-            if interval_ms == 0 || timeout_ms == 0 {
-                return Err(invalid("pings need an interval and a timeout").into());
-            }
-            let keep_alive = KeepAlive::every(span(interval_ms))
-                .timeout(span(timeout_ms))
-                .max_failures(max_failures);
-            options.build(|builder| builder.keep_alive(keep_alive));
-            Ok(())
-        })
+        set(
+            options,
+            "mcplink_client_options_set_keep_alive",
+            |options| {
+                if interval_ms == 0 || timeout_ms == 0 {
+                    return Err(invalid("pings need an interval and a timeout").into());
+                }
+                let keep_alive = KeepAlive::every(span(interval_ms))
+                    .timeout(span(timeout_ms))
+                    .max_failures(max_failures);
+                options.build(|builder| builder.keep_alive(keep_alive));
+                Ok(())
+            },
+        )
     }
 }
 
@@ -250,7 +283,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_max_list(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        set(options, |options| {
+        set(options, "mcplink_client_options_set_max_list", |options| {
             options.build(|builder| builder.max_list_pages(pages).max_list_items(items));
             Ok(())
         })
@@ -270,10 +303,14 @@ pub unsafe extern "C" fn mcplink_client_options_set_slow_handler_ms(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        set(options, |options| {
-            options.build(|builder| builder.slow_handler(span(milliseconds)));
-            Ok(())
-        })
+        set(
+            options,
+            "mcplink_client_options_set_slow_handler_ms",
+            |options| {
+                options.build(|builder| builder.slow_handler(span(milliseconds)));
+                Ok(())
+            },
+        )
     }
 }
 
@@ -289,10 +326,14 @@ pub unsafe extern "C" fn mcplink_client_options_clear_validation(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        set(options, |options| {
-            options.build(|builder| builder.validator(None));
-            Ok(())
-        })
+        set(
+            options,
+            "mcplink_client_options_clear_validation",
+            |options| {
+                options.build(|builder| builder.validator(None));
+                Ok(())
+            },
+        )
     }
 }
 
@@ -310,10 +351,14 @@ pub unsafe extern "C" fn mcplink_client_options_set_thread_stack_size(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        set(options, |options| {
-            options.threads.set_stack_size(bytes)?;
-            Ok(())
-        })
+        set(
+            options,
+            "mcplink_client_options_set_thread_stack_size",
+            |options| {
+                options.threads.set_stack_size(bytes)?;
+                Ok(())
+            },
+        )
     }
 }
 
@@ -331,10 +376,14 @@ pub unsafe extern "C" fn mcplink_client_options_set_thread_prefix(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are options of ours and text that ends in NUL.
     unsafe {
-        set(options, |options| {
-            options.threads.set_prefix(name(prefix, "prefix")?)?;
-            Ok(())
-        })
+        set(
+            options,
+            "mcplink_client_options_set_thread_prefix",
+            |options| {
+                options.threads.set_prefix(name(prefix, "prefix")?)?;
+                Ok(())
+            },
+        )
     }
 }
 
@@ -366,7 +415,7 @@ pub unsafe extern "C" fn mcplink_client_options_on_thread(
     let user = UserData::new(user, destroy);
     // SAFETY: the header says that they are options of ours.
     unsafe {
-        set(options, |options| {
+        set(options, "mcplink_client_options_on_thread", |options| {
             options.threads.set_hook(start, stop, user);
             Ok(())
         })

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::settings::mcplink_server_options_t;
-use crate::cffi::entry::{need_mut, plain};
 use crate::cffi::json::{Document, mcplink_json_t, shown};
 use crate::cffi::queue::Kind;
+use crate::cffi::refusal::set;
 use crate::cffi::stage::Stage;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::user::{Hook, UserData, call_back, mcplink_destroy_fn, mcplink_event_fn};
@@ -174,12 +174,13 @@ pub unsafe extern "C" fn mcplink_server_options_on_session(
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    plain(|| {
-        // SAFETY: the header says that they are options of ours.
-        let options = unsafe { need_mut(options, "options") }?;
-        options.events.session = Hook::new(callback, user);
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, "mcplink_server_options_on_session", |options| {
+            options.events.session = Hook::new(callback, user);
+            Ok(())
+        })
+    }
 }
 
 /// Sets what is told of trouble with clients, for hosts that count it, raise an alarm or shut somebody out: what is refused because it is
@@ -200,10 +201,11 @@ pub unsafe extern "C" fn mcplink_server_options_on_event(
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    plain(|| {
-        // SAFETY: the header says that they are options of ours.
-        let options = unsafe { need_mut(options, "options") }?;
-        options.events.event = Hook::new(callback, user);
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, "mcplink_server_options_on_event", |options| {
+            options.events.event = Hook::new(callback, user);
+            Ok(())
+        })
+    }
 }

@@ -7,9 +7,11 @@ use super::handler::Handlers;
 use super::serving::Serving;
 use super::settings::mcplink_server_options_t;
 use crate::cffi::dump;
-use crate::cffi::entry::{Outcome, giving, need, value};
+use crate::cffi::entry::{Outcome, giving};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::{Gate, Handled, free_handle, hand_out};
+use crate::cffi::log::Hook;
+use crate::cffi::refusal::{Refusal, Settings, constructed, taken};
 use crate::cffi::stage::Stage;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::name;
@@ -26,6 +28,10 @@ pub struct mcplink_server_t {
     pub(super) handlers: Arc<Handlers>,
     pub(super) serving: Arc<Serving>,
     pub(super) claims_stdio: bool,
+    /// What takes what there is to say, instead of the hook of the process.
+    pub(super) log: Option<Arc<Hook>>,
+    /// A restriction of its own that was refused: nobody is served then.
+    pub(super) refusal: Refusal,
 }
 
 impl Handled for mcplink_server_t {
@@ -42,6 +48,19 @@ impl Handled for mcplink_server_t {
         self.serving.end();
         self.stage.finish();
         self.handlers.end();
+    }
+}
+
+impl Settings for mcplink_server_t {
+    const NAME: &'static str = "server";
+    const TARGET: &'static str = "server";
+
+    fn refusal(&self) -> &Refusal {
+        &self.refusal
+    }
+
+    fn log(&self) -> Option<Arc<Hook>> {
+        self.log.clone()
     }
 }
 
@@ -63,6 +82,8 @@ impl mcplink_server_t {
             handlers,
             serving,
             claims_stdio: options.claims_stdio(),
+            log: options.log.clone(),
+            refusal: Refusal::default(),
         }))
     }
 }
@@ -79,11 +100,10 @@ pub unsafe extern "C" fn mcplink_server_new(
     name: *const c_char,
     version: *const c_char,
 ) -> *mut mcplink_server_t {
-    value(std::ptr::null_mut(), || {
+    constructed("mcplink_server_new", "server", || {
         // SAFETY: the header says that they are texts that end in NUL.
         let options = unsafe { described(name, version) };
-        let server = options.and_then(|options| mcplink_server_t::new(&options));
-        server.unwrap_or(std::ptr::null_mut())
+        options.and_then(|options| mcplink_server_t::new(&options))
     })
 }
 
@@ -115,7 +135,7 @@ pub unsafe extern "C" fn mcplink_server_new_with(
     // SAFETY: the header says that they are options of ours and places that can be written to.
     unsafe {
         giving(out, err, || {
-            mcplink_server_t::new(need(options, "options")?)
+            mcplink_server_t::new(taken(options, "options")?)
         })
     }
 }

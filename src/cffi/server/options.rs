@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use super::definition::typed;
 use super::settings::mcplink_server_options_t;
-use crate::cffi::entry::{free, need_mut, plain, value};
+use crate::cffi::entry::free;
 use crate::cffi::handle::enter;
 use crate::cffi::log::{Hook, mcplink_log_fn};
 use crate::cffi::pump::mcplink_pump_t;
-use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::refusal::{constructed, set};
+use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, optional};
 use crate::cffi::user::{UserData, mcplink_destroy_fn};
 use crate::schema::{Icon, ProtocolVersion};
@@ -25,13 +26,13 @@ pub unsafe extern "C" fn mcplink_server_options_new(
     name: *const c_char,
     version: *const c_char,
 ) -> *mut mcplink_server_options_t {
-    value(std::ptr::null_mut(), || {
+    constructed("mcplink_server_options_new", "server", || {
         // SAFETY: the header says that they are texts that end in NUL.
-        let (name, version) = unsafe { (text::name(name, "name"), text::name(version, "version")) };
-        let (Ok(name), Ok(version)) = (name, version) else {
-            return std::ptr::null_mut();
-        };
-        Box::into_raw(Box::new(mcplink_server_options_t::new(name, version)))
+        let (name, version) =
+            unsafe { (text::name(name, "name")?, text::name(version, "version")?) };
+        Ok(Box::into_raw(Box::new(mcplink_server_options_t::new(
+            name, version,
+        ))))
     })
 }
 
@@ -56,17 +57,18 @@ pub unsafe extern "C" fn mcplink_server_options_set_instructions(
     options: *mut mcplink_server_options_t,
     instructions: *const c_char,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours and text that ends in NUL.
-        let (options, instructions) = unsafe {
-            (
-                need_mut(options, "options")?,
-                optional(instructions, "instructions")?,
-            )
-        };
-        options.instructions = instructions.map(str::to_owned);
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    unsafe {
+        set(
+            options,
+            "mcplink_server_options_set_instructions",
+            |options| {
+                let instructions = optional(instructions, "instructions")?;
+                options.instructions = instructions.map(str::to_owned);
+                Ok(())
+            },
+        )
+    }
 }
 
 /// Sets what people see as its name.
@@ -80,13 +82,14 @@ pub unsafe extern "C" fn mcplink_server_options_set_title(
     options: *mut mcplink_server_options_t,
     title: *const c_char,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours and text that ends in NUL.
-        let (options, title) =
-            unsafe { (need_mut(options, "options")?, optional(title, "title")?) };
-        options.info.title = title.map(str::to_owned);
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    unsafe {
+        set(options, "mcplink_server_options_set_title", |options| {
+            let title = optional(title, "title")?;
+            options.info.title = title.map(str::to_owned);
+            Ok(())
+        })
+    }
 }
 
 /// Says what it is for.
@@ -100,17 +103,18 @@ pub unsafe extern "C" fn mcplink_server_options_set_description(
     options: *mut mcplink_server_options_t,
     description: *const c_char,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours and text that ends in NUL.
-        let (options, description) = unsafe {
-            (
-                need_mut(options, "options")?,
-                optional(description, "description")?,
-            )
-        };
-        options.info.description = description.map(str::to_owned);
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    unsafe {
+        set(
+            options,
+            "mcplink_server_options_set_description",
+            |options| {
+                let description = optional(description, "description")?;
+                options.info.description = description.map(str::to_owned);
+                Ok(())
+            },
+        )
+    }
 }
 
 /// Sets the address of its home page.
@@ -124,13 +128,14 @@ pub unsafe extern "C" fn mcplink_server_options_set_website(
     options: *mut mcplink_server_options_t,
     website: *const c_char,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours and text that ends in NUL.
-        let (options, website) =
-            unsafe { (need_mut(options, "options")?, optional(website, "website")?) };
-        options.info.website_url = website.map(str::to_owned);
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    unsafe {
+        set(options, "mcplink_server_options_set_website", |options| {
+            let website = optional(website, "website")?;
+            options.info.website_url = website.map(str::to_owned);
+            Ok(())
+        })
+    }
 }
 
 /// Sets its icons.
@@ -145,15 +150,14 @@ pub unsafe extern "C" fn mcplink_server_options_set_icons(
     icons: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours and text with its length.
-        let (options, icons) = unsafe {
-            let options = need_mut(options, "options")?;
-            (options, typed::<Vec<Icon>>(icons, len, "icons")?)
-        };
-        options.info.icons = icons;
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours and text with its length.
+    unsafe {
+        set(options, "mcplink_server_options_set_icons", |options| {
+            let icons = typed::<Vec<Icon>>(icons, len, "icons")?;
+            options.info.icons = icons;
+            Ok(())
+        })
+    }
 }
 
 /// Sets the revisions of the protocol that are served: all of them without this.
@@ -167,24 +171,21 @@ pub unsafe extern "C" fn mcplink_server_options_set_revisions(
     options: *mut mcplink_server_options_t,
     revisions: *const c_char,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours and text that ends in NUL.
-        let (options, revisions) = unsafe {
-            (
-                need_mut(options, "options")?,
-                optional(revisions, "revisions")?,
-            )
-        };
-        options.revisions = revisions
-            .map(|revisions| {
-                let each = revisions
-                    .split_whitespace()
-                    .map(str::parse::<ProtocolVersion>);
-                each.collect::<Result<Vec<_>, _>>()
-            })
-            .transpose()?;
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    unsafe {
+        set(options, "mcplink_server_options_set_revisions", |options| {
+            let revisions = optional(revisions, "revisions")?;
+            options.revisions = revisions
+                .map(|revisions| {
+                    let each = revisions
+                        .split_whitespace()
+                        .map(str::parse::<ProtocolVersion>);
+                    each.collect::<Result<Vec<_>, _>>()
+                })
+                .transpose()?;
+            Ok(())
+        })
+    }
 }
 
 /// Has all callbacks of the server run where the host dispatches a pump.
@@ -198,16 +199,17 @@ pub unsafe extern "C" fn mcplink_server_options_set_pump(
     options: *mut mcplink_server_options_t,
     pump: *mut mcplink_pump_t,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours.
-        let options = unsafe { need_mut(options, "options") }?;
-        options.pump = match pump.is_null() {
-            true => None,
-            // SAFETY: the header says that it is a pump of ours.
-            false => Some(Arc::clone(unsafe { enter(pump, "pump") }?.queue())),
-        };
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options and a pump of ours.
+    unsafe {
+        set(options, "mcplink_server_options_set_pump", |options| {
+            options.pump = if pump.is_null() {
+                None
+            } else {
+                Some(Arc::clone(enter(pump, "pump")?.queue()))
+            };
+            Ok(())
+        })
+    }
 }
 
 /// Has a function called for what the library has to say of the server, instead of that of mcplink_set_log.
@@ -227,10 +229,11 @@ pub unsafe extern "C" fn mcplink_server_options_set_log(
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    plain(|| {
-        // SAFETY: the header says that they are options of ours.
-        let options = unsafe { need_mut(options, "options") }?;
-        options.log = Hook::new(level, callback, user)?;
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, "mcplink_server_options_set_log", |options| {
+            options.log = Hook::new(level, callback, user)?;
+            Ok(())
+        })
+    }
 }

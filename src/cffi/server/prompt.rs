@@ -3,13 +3,28 @@
 use std::ffi::c_char;
 
 use super::definition::{required, typed};
-use crate::cffi::entry::{free, need_mut, plain, value};
-use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::entry::free;
+use crate::cffi::refusal::{Refusal, Settings, constructed, set};
+use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, optional};
 use crate::schema::{Icon, MetaObject, Prompt, PromptArgument};
 
 /// A prompt: messages that a user picks by name. One thread at a time uses it; a server copies it.
-pub struct mcplink_prompt_t(pub(super) Prompt);
+pub struct mcplink_prompt_t(pub(super) Prompt, Refusal);
+
+impl Settings for mcplink_prompt_t {
+    const NAME: &'static str = "prompt";
+    const TARGET: &'static str = "server";
+    const CONSTRUCTOR: Option<&'static str> = Some("mcplink_prompt_new");
+
+    fn refusal(&self) -> &Refusal {
+        &self.1
+    }
+
+    fn label(&self) -> Option<&str> {
+        Some(&self.0.name)
+    }
+}
 
 /// Describes a prompt.
 ///
@@ -22,20 +37,20 @@ pub unsafe extern "C" fn mcplink_prompt_new(
     name: *const c_char,
     description: *const c_char,
 ) -> *mut mcplink_prompt_t {
-    value(std::ptr::null_mut(), || {
+    constructed("mcplink_prompt_new", "server", || {
         // SAFETY: the header says that they are texts that end in NUL.
         let (name, description) = unsafe {
             (
-                text::name(name, "name"),
-                optional(description, "description"),
+                text::name(name, "name")?,
+                optional(description, "description")?,
             )
-        };
-        let (Ok(name), Ok(description)) = (name, description) else {
-            return std::ptr::null_mut();
         };
         let mut prompt = Prompt::new(name);
         prompt.description = description.map(str::to_owned);
-        Box::into_raw(Box::new(mcplink_prompt_t(prompt)))
+        Ok(Box::into_raw(Box::new(mcplink_prompt_t(
+            prompt,
+            Refusal::default(),
+        ))))
     })
 }
 
@@ -54,22 +69,20 @@ pub unsafe extern "C" fn mcplink_prompt_add_argument(
     flags: u32,
     description: *const c_char,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are a prompt of ours and texts that end in NUL.
-        let (prompt, argument, description) = unsafe {
-            let prompt = need_mut(prompt, "prompt")?;
-            (
-                prompt,
+    // SAFETY: the header says that they are a prompt of ours and texts that end in NUL.
+    unsafe {
+        set(prompt, "mcplink_prompt_add_argument", |prompt| {
+            let (argument, description) = (
                 text::name(argument, "argument")?,
                 optional(description, "description")?,
-            )
-        };
-        let mut argument = PromptArgument::new(argument).required(required(flags)?);
-        argument.description = description.map(str::to_owned);
-        let arguments = prompt.0.arguments.get_or_insert_default();
-        arguments.push(argument);
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+            );
+            let mut argument = PromptArgument::new(argument).required(required(flags)?);
+            argument.description = description.map(str::to_owned);
+            let arguments = prompt.0.arguments.get_or_insert_default();
+            arguments.push(argument);
+            Ok(())
+        })
+    }
 }
 
 /// Sets what people see as its name.
@@ -83,12 +96,14 @@ pub unsafe extern "C" fn mcplink_prompt_set_title(
     prompt: *mut mcplink_prompt_t,
     title: *const c_char,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are a prompt of ours and text that ends in NUL.
-        let (prompt, title) = unsafe { (need_mut(prompt, "prompt")?, optional(title, "title")?) };
-        prompt.0.title = title.map(str::to_owned);
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are a prompt of ours and text that ends in NUL.
+    unsafe {
+        set(prompt, "mcplink_prompt_set_title", |prompt| {
+            let title = optional(title, "title")?;
+            prompt.0.title = title.map(str::to_owned);
+            Ok(())
+        })
+    }
 }
 
 /// Sets its icons: an array of objects with "src".
@@ -103,17 +118,14 @@ pub unsafe extern "C" fn mcplink_prompt_set_icons(
     icons: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are a prompt of ours and text with its length.
-        let (prompt, icons) = unsafe {
-            (
-                need_mut(prompt, "prompt")?,
-                typed::<Vec<Icon>>(icons, len, "icons")?,
-            )
-        };
-        prompt.0.icons = icons;
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are a prompt of ours and text with its length.
+    unsafe {
+        set(prompt, "mcplink_prompt_set_icons", |prompt| {
+            let icons = typed::<Vec<Icon>>(icons, len, "icons")?;
+            prompt.0.icons = icons;
+            Ok(())
+        })
+    }
 }
 
 /// Sets what travels beside it: an object.
@@ -128,17 +140,14 @@ pub unsafe extern "C" fn mcplink_prompt_set_meta(
     meta: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are a prompt of ours and text with its length.
-        let (prompt, meta) = unsafe {
-            (
-                need_mut(prompt, "prompt")?,
-                typed::<MetaObject>(meta, len, "meta")?,
-            )
-        };
-        prompt.0.meta = meta;
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are a prompt of ours and text with its length.
+    unsafe {
+        set(prompt, "mcplink_prompt_set_meta", |prompt| {
+            let meta = typed::<MetaObject>(meta, len, "meta")?;
+            prompt.0.meta = meta;
+            Ok(())
+        })
+    }
 }
 
 /// Frees the description of a prompt. Servers that have it keep it.

@@ -10,12 +10,13 @@ use super::resource::mcplink_resource_t;
 use super::template::mcplink_template_t;
 use super::tool::mcplink_tool_t;
 use crate::cffi::answer::mcplink_handler_fn;
-use crate::cffi::entry::{Outcome, ffi, need, plain};
+use crate::cffi::entry::{Outcome, ffi, plain};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::enter;
+use crate::cffi::refusal::{Settings as _, taken};
 use crate::cffi::served::Call;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
-use crate::cffi::text::name;
+use crate::cffi::text::{filled, name};
 use crate::cffi::user::{UserData, mcplink_destroy_fn};
 use crate::error::{Error, ErrorKind};
 use crate::schema::CompletionReference;
@@ -32,7 +33,7 @@ impl mcplink_server_t {
 /// Adds a tool.
 ///
 /// server: the server.
-/// tool: the definition, which is copied.
+/// tool: the definition, which is copied. One of which a setter was refused is refused, with its reason in err.
 /// callback: answers; see mcplink_handler_fn. It runs on a thread of the library, several at once, or where the pump of the server is
 /// dispatched.
 /// user, destroy: passed to callback; ended when the tool is taken away and no request for it is left, or with the server.
@@ -53,7 +54,7 @@ pub unsafe extern "C" fn mcplink_server_add_tool(
     unsafe {
         ffi(err, || {
             let server = enter(server, "server")?;
-            let definition = need(tool, "tool")?.0.clone();
+            let definition = taken(tool, "tool")?.0.clone();
             let handler = server.handler(callback, user)?;
             server
                 .server
@@ -86,7 +87,7 @@ pub unsafe extern "C" fn mcplink_server_remove_tool(
 /// Adds a resource.
 ///
 /// server: the server.
-/// resource: the definition, which is copied.
+/// resource: the definition, which is copied. One of which a setter was refused is refused, with its reason in err.
 /// callback: answers; see mcplink_handler_fn. It runs on a thread of the library, several at once, or where the pump of the server is
 /// dispatched.
 /// user, destroy: passed to callback; ended when the resource is taken away and no request for it is left, or with the server.
@@ -107,7 +108,7 @@ pub unsafe extern "C" fn mcplink_server_add_resource(
     unsafe {
         ffi(err, || {
             let server = enter(server, "server")?;
-            let definition = need(resource, "resource")?.0.clone();
+            let definition = taken(resource, "resource")?.0.clone();
             let handler = server.handler(callback, user)?;
             server
                 .server
@@ -142,7 +143,7 @@ pub unsafe extern "C" fn mcplink_server_remove_resource(
 /// Adds resources whose addresses follow a template. mcplink_request_args shows what the variables are in the address that is read.
 ///
 /// server: the server.
-/// template: the definition, which is copied.
+/// template: the definition, which is copied. One of which a setter was refused is refused, with its reason in err.
 /// callback: answers; see mcplink_handler_fn. It runs on a thread of the library, several at once, or where the pump of the server is
 /// dispatched.
 /// user, destroy: passed to callback; ended when the template is taken away and no request for it is left, or with the server.
@@ -163,7 +164,7 @@ pub unsafe extern "C" fn mcplink_server_add_template(
     unsafe {
         ffi(err, || {
             let server = enter(server, "server")?;
-            let definition = need(template, "template")?.0.clone();
+            let definition = taken(template, "template")?.0.clone();
             let handler = server.handler(callback, user)?;
             server
                 .server
@@ -201,7 +202,7 @@ pub unsafe extern "C" fn mcplink_server_remove_template(
 /// Adds a prompt.
 ///
 /// server: the server.
-/// prompt: the definition, which is copied.
+/// prompt: the definition, which is copied. One of which a setter was refused is refused, with its reason in err.
 /// callback: answers; see mcplink_handler_fn. It runs on a thread of the library, several at once, or where the pump of the server is
 /// dispatched.
 /// user, destroy: passed to callback; ended when the prompt is taken away and no request for it is left, or with the server.
@@ -222,7 +223,7 @@ pub unsafe extern "C" fn mcplink_server_add_prompt(
     unsafe {
         ffi(err, || {
             let server = enter(server, "server")?;
-            let definition = need(prompt, "prompt")?.0.clone();
+            let definition = taken(prompt, "prompt")?.0.clone();
             let handler = server.handler(callback, user)?;
             server
                 .server
@@ -296,7 +297,8 @@ pub enum mcplink_primitive {
 /// for what is added in its place.
 /// scopes: their names, a blank between two.
 /// err: receives what went wrong; NULL is fine.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the server has no such thing. Threads: any; say it before anybody is served, so that no request
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the server has no such thing or scopes names none: then the server serves nobody who comes
+/// later, and what would serve fails with this reason. Threads: any; say it before anybody is served, so that no request
 /// comes in between. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -312,21 +314,23 @@ pub unsafe extern "C" fn mcplink_server_require_scopes(
     unsafe {
         ffi(err, || {
             let server = enter(server, "server")?;
-            let (target, scopes) = (name(target, "target")?, name(scopes, "scopes")?);
-            let of = match of {
-                _ if of == Of::MCPLINK_PRIMITIVE_TOOL as i32 => Primitive::Tool(target),
-                _ if of == Of::MCPLINK_PRIMITIVE_PROMPT as i32 => Primitive::Prompt(target),
-                _ if of == Of::MCPLINK_PRIMITIVE_RESOURCE as i32 => Primitive::Resource(target),
-                _ if of == Of::MCPLINK_PRIMITIVE_TEMPLATE as i32 => {
-                    Primitive::ResourceTemplate(target)
-                }
-                _ => {
-                    let text = format!("nothing is called {of}: use one of enum mcplink_primitive");
-                    return Err(Error::new(ErrorKind::Invalid, text).into());
-                }
-            };
-            server.server.require_scopes(of, [scopes])?;
-            Ok(mcplink_status::MCPLINK_OK)
+            server.attempt("mcplink_server_require_scopes", || {
+                let (target, scopes) = (name(target, "target")?, filled(scopes, "scopes")?);
+                let of = match of {
+                    _ if of == Of::MCPLINK_PRIMITIVE_TOOL as i32 => Primitive::Tool(target),
+                    _ if of == Of::MCPLINK_PRIMITIVE_PROMPT as i32 => Primitive::Prompt(target),
+                    _ if of == Of::MCPLINK_PRIMITIVE_RESOURCE as i32 => Primitive::Resource(target),
+                    _ if of == Of::MCPLINK_PRIMITIVE_TEMPLATE as i32 => {
+                        Primitive::ResourceTemplate(target)
+                    }
+                    _ => {
+                        let text =
+                            format!("nothing is called {of}: use one of enum mcplink_primitive");
+                        return Err(Error::new(ErrorKind::Invalid, text).into());
+                    }
+                };
+                Ok(server.server.require_scopes(of, [scopes])?)
+            })
         })
     }
 }

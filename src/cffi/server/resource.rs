@@ -3,13 +3,28 @@
 use std::ffi::c_char;
 
 use super::definition::typed;
-use crate::cffi::entry::{free, need_mut, plain, value};
-use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::entry::free;
+use crate::cffi::refusal::{Refusal, Settings, constructed, set};
+use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, optional};
 use crate::schema::{Annotations, Icon, MetaObject, Resource};
 
 /// A resource: something to read, at an address of its own. One thread at a time uses it; a server copies it.
-pub struct mcplink_resource_t(pub(super) Resource);
+pub struct mcplink_resource_t(pub(super) Resource, Refusal);
+
+impl Settings for mcplink_resource_t {
+    const NAME: &'static str = "resource";
+    const TARGET: &'static str = "server";
+    const CONSTRUCTOR: Option<&'static str> = Some("mcplink_resource_new");
+
+    fn refusal(&self) -> &Refusal {
+        &self.1
+    }
+
+    fn label(&self) -> Option<&str> {
+        Some(&self.0.uri)
+    }
+}
 
 /// Describes a resource.
 ///
@@ -22,14 +37,14 @@ pub unsafe extern "C" fn mcplink_resource_new(
     uri: *const c_char,
     name: *const c_char,
 ) -> *mut mcplink_resource_t {
-    value(std::ptr::null_mut(), || {
+    constructed("mcplink_resource_new", "server", || {
         // SAFETY: the header says that they are texts that end in NUL.
-        let (uri, name) = unsafe { (text::name(uri, "uri"), text::name(name, "name")) };
-        let (Ok(uri), Ok(name)) = (uri, name) else {
-            return std::ptr::null_mut();
-        };
+        let (uri, name) = unsafe { (text::name(uri, "uri")?, text::name(name, "name")?) };
         let resource = Resource::new(uri, name);
-        Box::into_raw(Box::new(mcplink_resource_t(resource)))
+        Ok(Box::into_raw(Box::new(mcplink_resource_t(
+            resource,
+            Refusal::default(),
+        ))))
     })
 }
 
@@ -44,13 +59,14 @@ pub unsafe extern "C" fn mcplink_resource_set_title(
     resource: *mut mcplink_resource_t,
     title: *const c_char,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are a resource of ours and text that ends in NUL.
-        let (resource, title) =
-            unsafe { (need_mut(resource, "resource")?, optional(title, "title")?) };
-        resource.0.title = title.map(str::to_owned);
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are a resource of ours and text that ends in NUL.
+    unsafe {
+        set(resource, "mcplink_resource_set_title", |resource| {
+            let title = optional(title, "title")?;
+            resource.0.title = title.map(str::to_owned);
+            Ok(())
+        })
+    }
 }
 
 /// Says what is in it, for models.
@@ -64,17 +80,14 @@ pub unsafe extern "C" fn mcplink_resource_set_description(
     resource: *mut mcplink_resource_t,
     description: *const c_char,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are a resource of ours and text that ends in NUL.
-        let (resource, description) = unsafe {
-            (
-                need_mut(resource, "resource")?,
-                optional(description, "description")?,
-            )
-        };
-        resource.0.description = description.map(str::to_owned);
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are a resource of ours and text that ends in NUL.
+    unsafe {
+        set(resource, "mcplink_resource_set_description", |resource| {
+            let description = optional(description, "description")?;
+            resource.0.description = description.map(str::to_owned);
+            Ok(())
+        })
+    }
 }
 
 /// Says what kind of data it is: what is answered without a MIME type has this one.
@@ -88,17 +101,14 @@ pub unsafe extern "C" fn mcplink_resource_set_mime_type(
     resource: *mut mcplink_resource_t,
     mime_type: *const c_char,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are a resource of ours and text that ends in NUL.
-        let (resource, mime_type) = unsafe {
-            (
-                need_mut(resource, "resource")?,
-                optional(mime_type, "mime_type")?,
-            )
-        };
-        resource.0.mime_type = mime_type.map(str::to_owned);
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are a resource of ours and text that ends in NUL.
+    unsafe {
+        set(resource, "mcplink_resource_set_mime_type", |resource| {
+            let mime_type = optional(mime_type, "mime_type")?;
+            resource.0.mime_type = mime_type.map(str::to_owned);
+            Ok(())
+        })
+    }
 }
 
 /// Says how many bytes it has.
@@ -112,11 +122,13 @@ pub unsafe extern "C" fn mcplink_resource_set_size(
     resource: *mut mcplink_resource_t,
     size: u64,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that it is a resource of ours.
-        unsafe { need_mut(resource, "resource") }?.0.size = Some(size);
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that it is a resource of ours.
+    unsafe {
+        set(resource, "mcplink_resource_set_size", |resource| {
+            resource.0.size = Some(size);
+            Ok(())
+        })
+    }
 }
 
 /// Says for whom it is and how important: an object with "audience", "priority", "lastModified".
@@ -131,17 +143,14 @@ pub unsafe extern "C" fn mcplink_resource_set_annotations(
     annotations: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are a resource of ours and text with its length.
-        let (resource, annotations) = unsafe {
-            (
-                need_mut(resource, "resource")?,
-                typed::<Annotations>(annotations, len, "annotations")?,
-            )
-        };
-        resource.0.annotations = annotations;
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are a resource of ours and text with its length.
+    unsafe {
+        set(resource, "mcplink_resource_set_annotations", |resource| {
+            let annotations = typed::<Annotations>(annotations, len, "annotations")?;
+            resource.0.annotations = annotations;
+            Ok(())
+        })
+    }
 }
 
 /// Sets its icons: an array of objects with "src".
@@ -156,17 +165,14 @@ pub unsafe extern "C" fn mcplink_resource_set_icons(
     icons: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are a resource of ours and text with its length.
-        let (resource, icons) = unsafe {
-            (
-                need_mut(resource, "resource")?,
-                typed::<Vec<Icon>>(icons, len, "icons")?,
-            )
-        };
-        resource.0.icons = icons;
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are a resource of ours and text with its length.
+    unsafe {
+        set(resource, "mcplink_resource_set_icons", |resource| {
+            let icons = typed::<Vec<Icon>>(icons, len, "icons")?;
+            resource.0.icons = icons;
+            Ok(())
+        })
+    }
 }
 
 /// Sets what travels beside it: an object.
@@ -181,17 +187,14 @@ pub unsafe extern "C" fn mcplink_resource_set_meta(
     meta: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are a resource of ours and text with its length.
-        let (resource, meta) = unsafe {
-            (
-                need_mut(resource, "resource")?,
-                typed::<MetaObject>(meta, len, "meta")?,
-            )
-        };
-        resource.0.meta = meta;
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are a resource of ours and text with its length.
+    unsafe {
+        set(resource, "mcplink_resource_set_meta", |resource| {
+            let meta = typed::<MetaObject>(meta, len, "meta")?;
+            resource.0.meta = meta;
+            Ok(())
+        })
+    }
 }
 
 /// Frees the description of a resource. Servers that have it keep it.

@@ -11,7 +11,7 @@ use crate::cffi::entry::{Outcome, ffi, giving, plain, value};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::{Gate, Handled, enter, free_handle, hand_out};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
-use crate::cffi::text::{Text, mcplink_str_t, optional, view_or_empty};
+use crate::cffi::text::{Text, filled, mcplink_str_t, view_or_empty};
 use crate::cffi::transport::mcplink_transport_t;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::Connection;
@@ -42,6 +42,19 @@ impl Handled for mcplink_session_t {
     }
 }
 
+/// On whose behalf a client acts: nobody who is known, or one with a name.
+///
+/// # Safety
+///
+/// `principal` is NULL or ends in NUL.
+unsafe fn somebody<'a>(principal: *const c_char) -> Result<Option<&'a str>> {
+    if principal.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the caller promises the same.
+    unsafe { filled(principal, "principal") }.map(Some)
+}
+
 impl mcplink_server_t {
     fn open(
         &self,
@@ -63,6 +76,7 @@ impl mcplink_server_t {
         if self.serving.is_stopped() {
             return self.served(None);
         }
+        self.check_open()?;
         let line = Line::new(self.open(None, transport)?);
         let number = match self.serving.enter(Served::Session(Arc::clone(&line))) {
             Ok(number) => number,
@@ -88,10 +102,11 @@ impl mcplink_server_t {
     }
 
     /// Whether anything may still be served.
-    pub(super) fn check_open(&self) -> Result<()> {
+    pub(super) fn check_open(&self) -> Outcome<()> {
+        self.refusal.check()?;
         if self.serving.is_stopped() {
             let text = "the server was stopped: make another one to serve again";
-            return Err(Error::new(ErrorKind::Closed, text));
+            return Err(Error::new(ErrorKind::Closed, text).into());
         }
         Ok(())
     }
@@ -232,7 +247,7 @@ pub unsafe extern "C" fn mcplink_server_serve_fds_start(
     unsafe {
         giving(session, err, || {
             let server = enter(server, "server")?;
-            let principal = optional(principal, "principal")?;
+            let principal = somebody(principal)?;
             server.start(principal, descriptors(input, output)?)
         })
     }
@@ -265,7 +280,7 @@ pub unsafe extern "C" fn mcplink_server_attach(
         giving(session, err, || {
             let server = enter(server, "server")?;
             let transport = enter(transport, "transport")?;
-            let principal = optional(principal, "principal")?;
+            let principal = somebody(principal)?;
             server.check_open()?;
             server.start(principal, transport.connector().connect()?)
         })

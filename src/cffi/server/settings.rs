@@ -8,11 +8,11 @@ use std::time::Duration;
 use super::events::EventHooks;
 use super::handler::{HandlerFn, Handlers, given};
 use crate::cffi::answer::mcplink_handler_fn;
-use crate::cffi::entry::{need_mut, plain};
 use crate::cffi::log::{self, Hook};
 use crate::cffi::queue::Queue;
+use crate::cffi::refusal::{Refusal, Settings, set};
 use crate::cffi::stage::Stage;
-use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::name;
 use crate::cffi::threads::ThreadOptions;
 use crate::cffi::user::{UserData, mcplink_destroy_fn};
@@ -46,6 +46,7 @@ pub struct mcplink_server_options_t {
     methods: Vec<Method>,
     /// What few hosts set, by the setter's name. What they need comes with the setter: a program that does not call it is linked without.
     more: Vec<(&'static str, Setting)>,
+    refusal: Refusal,
 }
 
 /// Something that is set when the server is made.
@@ -56,6 +57,20 @@ struct Method {
     name: String,
     callback: HandlerFn,
     user: Arc<UserData>,
+}
+
+impl Settings for mcplink_server_options_t {
+    const NAME: &'static str = "options";
+    const TARGET: &'static str = "server";
+    const CONSTRUCTOR: Option<&'static str> = Some("mcplink_server_options_new");
+
+    fn refusal(&self) -> &Refusal {
+        &self.refusal
+    }
+
+    fn log(&self) -> Option<Arc<Hook>> {
+        self.log.clone()
+    }
 }
 
 impl mcplink_server_options_t {
@@ -82,6 +97,7 @@ impl mcplink_server_options_t {
             log: None,
             methods: Vec::new(),
             more: Vec::new(),
+            refusal: Refusal::default(),
         }
     }
 
@@ -179,16 +195,18 @@ pub unsafe extern "C" fn mcplink_server_options_on_method(
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    plain(|| {
-        // SAFETY: the header says that they are options of ours and text that ends in NUL.
-        let (options, method) = unsafe { (need_mut(options, "options")?, name(method, "method")?) };
-        let callback = given(callback)?;
-        options.methods.retain(|known| known.name != method);
-        options.methods.push(Method {
-            name: method.to_owned(),
-            callback,
-            user: Arc::new(user),
-        });
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    unsafe {
+        set(options, "mcplink_server_options_on_method", |options| {
+            let method = name(method, "method")?;
+            let callback = given(callback)?;
+            options.methods.retain(|known| known.name != method);
+            options.methods.push(Method {
+                name: method.to_owned(),
+                callback,
+                user: Arc::new(user),
+            });
+            Ok(())
+        })
+    }
 }

@@ -3,14 +3,29 @@
 use std::ffi::c_char;
 
 use super::definition::typed;
-use crate::cffi::entry::{free, need_mut, plain, value};
-use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::entry::free;
+use crate::cffi::refusal::{Refusal, Settings, constructed, set};
+use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, optional};
 use crate::schema::{Annotations, Icon, MetaObject, ResourceTemplate};
 
 /// Resources whose addresses follow a template (RFC 6570): {var}, {+path}, {/var}, {.ext} and, at the end, {?a,b} are understood. One thread
 /// at a time uses it; a server copies it.
-pub struct mcplink_template_t(pub(super) ResourceTemplate);
+pub struct mcplink_template_t(pub(super) ResourceTemplate, Refusal);
+
+impl Settings for mcplink_template_t {
+    const NAME: &'static str = "template";
+    const TARGET: &'static str = "server";
+    const CONSTRUCTOR: Option<&'static str> = Some("mcplink_template_new");
+
+    fn refusal(&self) -> &Refusal {
+        &self.1
+    }
+
+    fn label(&self) -> Option<&str> {
+        Some(&self.0.uri_template)
+    }
+}
 
 /// Describes resources whose addresses follow a template.
 ///
@@ -23,19 +38,19 @@ pub unsafe extern "C" fn mcplink_template_new(
     uri_template: *const c_char,
     name: *const c_char,
 ) -> *mut mcplink_template_t {
-    value(std::ptr::null_mut(), || {
+    constructed("mcplink_template_new", "server", || {
         // SAFETY: the header says that they are texts that end in NUL.
         let (uri_template, name) = unsafe {
             (
-                text::name(uri_template, "uri_template"),
-                text::name(name, "name"),
+                text::name(uri_template, "uri_template")?,
+                text::name(name, "name")?,
             )
         };
-        let (Ok(uri_template), Ok(name)) = (uri_template, name) else {
-            return std::ptr::null_mut();
-        };
         let template = ResourceTemplate::new(uri_template, name);
-        Box::into_raw(Box::new(mcplink_template_t(template)))
+        Ok(Box::into_raw(Box::new(mcplink_template_t(
+            template,
+            Refusal::default(),
+        ))))
     })
 }
 
@@ -50,13 +65,14 @@ pub unsafe extern "C" fn mcplink_template_set_title(
     template: *mut mcplink_template_t,
     title: *const c_char,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are a template of ours and text that ends in NUL.
-        let (template, title) =
-            unsafe { (need_mut(template, "template")?, optional(title, "title")?) };
-        template.0.title = title.map(str::to_owned);
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are a template of ours and text that ends in NUL.
+    unsafe {
+        set(template, "mcplink_template_set_title", |template| {
+            let title = optional(title, "title")?;
+            template.0.title = title.map(str::to_owned);
+            Ok(())
+        })
+    }
 }
 
 /// Says what is in it, for models.
@@ -70,17 +86,14 @@ pub unsafe extern "C" fn mcplink_template_set_description(
     template: *mut mcplink_template_t,
     description: *const c_char,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are a template of ours and text that ends in NUL.
-        let (template, description) = unsafe {
-            (
-                need_mut(template, "template")?,
-                optional(description, "description")?,
-            )
-        };
-        template.0.description = description.map(str::to_owned);
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are a template of ours and text that ends in NUL.
+    unsafe {
+        set(template, "mcplink_template_set_description", |template| {
+            let description = optional(description, "description")?;
+            template.0.description = description.map(str::to_owned);
+            Ok(())
+        })
+    }
 }
 
 /// Says what kind of data it is: what is answered without a MIME type has this one.
@@ -94,17 +107,14 @@ pub unsafe extern "C" fn mcplink_template_set_mime_type(
     template: *mut mcplink_template_t,
     mime_type: *const c_char,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are a template of ours and text that ends in NUL.
-        let (template, mime_type) = unsafe {
-            (
-                need_mut(template, "template")?,
-                optional(mime_type, "mime_type")?,
-            )
-        };
-        template.0.mime_type = mime_type.map(str::to_owned);
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are a template of ours and text that ends in NUL.
+    unsafe {
+        set(template, "mcplink_template_set_mime_type", |template| {
+            let mime_type = optional(mime_type, "mime_type")?;
+            template.0.mime_type = mime_type.map(str::to_owned);
+            Ok(())
+        })
+    }
 }
 
 /// Says for whom it is and how important: an object with "audience", "priority", "lastModified".
@@ -119,17 +129,14 @@ pub unsafe extern "C" fn mcplink_template_set_annotations(
     annotations: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are a template of ours and text with its length.
-        let (template, annotations) = unsafe {
-            (
-                need_mut(template, "template")?,
-                typed::<Annotations>(annotations, len, "annotations")?,
-            )
-        };
-        template.0.annotations = annotations;
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are a template of ours and text with its length.
+    unsafe {
+        set(template, "mcplink_template_set_annotations", |template| {
+            let annotations = typed::<Annotations>(annotations, len, "annotations")?;
+            template.0.annotations = annotations;
+            Ok(())
+        })
+    }
 }
 
 /// Sets its icons: an array of objects with "src".
@@ -144,17 +151,14 @@ pub unsafe extern "C" fn mcplink_template_set_icons(
     icons: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are a template of ours and text with its length.
-        let (template, icons) = unsafe {
-            (
-                need_mut(template, "template")?,
-                typed::<Vec<Icon>>(icons, len, "icons")?,
-            )
-        };
-        template.0.icons = icons;
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are a template of ours and text with its length.
+    unsafe {
+        set(template, "mcplink_template_set_icons", |template| {
+            let icons = typed::<Vec<Icon>>(icons, len, "icons")?;
+            template.0.icons = icons;
+            Ok(())
+        })
+    }
 }
 
 /// Sets what travels beside it: an object.
@@ -169,17 +173,14 @@ pub unsafe extern "C" fn mcplink_template_set_meta(
     meta: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are a template of ours and text with its length.
-        let (template, meta) = unsafe {
-            (
-                need_mut(template, "template")?,
-                typed::<MetaObject>(meta, len, "meta")?,
-            )
-        };
-        template.0.meta = meta;
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are a template of ours and text with its length.
+    unsafe {
+        set(template, "mcplink_template_set_meta", |template| {
+            let meta = typed::<MetaObject>(meta, len, "meta")?;
+            template.0.meta = meta;
+            Ok(())
+        })
+    }
 }
 
 /// Frees the description of a template of resources. Servers that have it keep it.

@@ -6,15 +6,30 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::definition::{required, typed};
-use crate::cffi::entry::{Outcome, free, need_mut, plain, value};
+use crate::cffi::entry::{Outcome, free};
 use crate::cffi::json::json_payload;
-use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::refusal::{Refusal, Settings, constructed, set};
+use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, optional};
 use crate::error::{Error, ErrorKind, Result};
 use crate::schema::{Icon, JsonSchema, MetaObject, TaskSupport, Tool, ToolExecution};
 
 /// A tool: something that a model can have done. One thread at a time uses it; a server copies it.
-pub struct mcplink_tool_t(pub(super) Tool, Params);
+pub struct mcplink_tool_t(pub(super) Tool, Params, Refusal);
+
+impl Settings for mcplink_tool_t {
+    const NAME: &'static str = "tool";
+    const TARGET: &'static str = "server";
+    const CONSTRUCTOR: Option<&'static str> = Some("mcplink_tool_new");
+
+    fn refusal(&self) -> &Refusal {
+        &self.2
+    }
+
+    fn label(&self) -> Option<&str> {
+        Some(&self.0.name)
+    }
+}
 
 /// Arguments that were described one by one.
 #[derive(Default)]
@@ -79,7 +94,7 @@ pub enum mcplink_task_support {
 }
 
 impl mcplink_tool_t {
-    fn add(&mut self, param: &str, flags: u32, schema: Value) -> Outcome {
+    fn add(&mut self, param: &str, flags: u32, schema: Value) -> Outcome<()> {
         let required = required(flags)?;
         let Params {
             properties,
@@ -96,7 +111,7 @@ impl mcplink_tool_t {
             schema["required"] = json!(names);
         }
         self.0.input_schema = JsonSchema::new(&schema)?;
-        Ok(mcplink_status::MCPLINK_OK)
+        Ok(())
     }
 }
 
@@ -128,20 +143,18 @@ pub unsafe extern "C" fn mcplink_tool_new(
     name: *const c_char,
     description: *const c_char,
 ) -> *mut mcplink_tool_t {
-    value(std::ptr::null_mut(), || {
+    constructed("mcplink_tool_new", "server", || {
         // SAFETY: the header says that they are texts that end in NUL.
         let (name, description) = unsafe {
             (
-                text::name(name, "name"),
-                optional(description, "description"),
+                text::name(name, "name")?,
+                optional(description, "description")?,
             )
-        };
-        let (Ok(name), Ok(description)) = (name, description) else {
-            return std::ptr::null_mut();
         };
         let mut tool = Tool::new(name);
         tool.description = description.map(str::to_owned);
-        Box::into_raw(Box::new(mcplink_tool_t(tool, Params::default())))
+        let tool = mcplink_tool_t(tool, Params::default(), Refusal::default());
+        Ok(Box::into_raw(Box::new(tool)))
     })
 }
 
@@ -165,22 +178,20 @@ pub unsafe extern "C" fn mcplink_tool_add_param(
     flags: u32,
     description: *const c_char,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are a tool of ours and texts that end in NUL.
-        let (tool, param, description) = unsafe {
-            let tool = need_mut(tool, "tool")?;
-            (
-                tool,
+    // SAFETY: the header says that they are a tool of ours and texts that end in NUL.
+    unsafe {
+        set(tool, "mcplink_tool_add_param", |tool| {
+            let (param, description) = (
                 text::name(param, "param")?,
                 optional(description, "description")?,
-            )
-        };
-        let mut schema = json!({ "type": type_of(kind)? });
-        if let Some(description) = description {
-            schema["description"] = json!(description);
-        }
-        tool.add(param, flags, schema)
-    })
+            );
+            let mut schema = json!({ "type": type_of(kind)? });
+            if let Some(description) = description {
+                schema["description"] = json!(description);
+            }
+            tool.add(param, flags, schema)
+        })
+    }
 }
 
 /// Adds an argument that more has to be said of: choices, bounds, items.
@@ -199,19 +210,17 @@ pub unsafe extern "C" fn mcplink_tool_add_param_schema(
     schema: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are a tool of ours, text that ends in NUL, and text with its length.
-        let (tool, param, schema) = unsafe {
-            let tool = need_mut(tool, "tool")?;
-            (
-                tool,
+    // SAFETY: the header says that they are a tool of ours, text that ends in NUL, and text with its length.
+    unsafe {
+        set(tool, "mcplink_tool_add_param_schema", |tool| {
+            let (param, schema) = (
                 text::name(param, "param")?,
                 json_payload(schema, len, "schema")?,
-            )
-        };
-        let schema: Value = JsonSchema::parse(schema.get())?.read()?;
-        tool.add(param, flags, schema)
-    })
+            );
+            let schema: Value = JsonSchema::parse(schema.get())?.read()?;
+            tool.add(param, flags, schema)
+        })
+    }
 }
 
 /// Sets the whole input schema: a JSON Schema of an object, carried as it is. It replaces what mcplink_tool_add_param has made, and is replaced
@@ -227,17 +236,16 @@ pub unsafe extern "C" fn mcplink_tool_set_input_schema(
     schema: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are a tool of ours and text with its length.
-        let (tool, schema) = unsafe {
-            let tool = need_mut(tool, "tool")?;
-            (tool, json_payload(schema, len, "schema")?)
-        };
-        let schema = JsonSchema::parse(schema.get())?;
-        schema.check_input()?;
-        (tool.0.input_schema, tool.1) = (schema, Params::default());
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are a tool of ours and text with its length.
+    unsafe {
+        set(tool, "mcplink_tool_set_input_schema", |tool| {
+            let schema = json_payload(schema, len, "schema")?;
+            let schema = JsonSchema::parse(schema.get())?;
+            schema.check_input()?;
+            (tool.0.input_schema, tool.1) = (schema, Params::default());
+            Ok(())
+        })
+    }
 }
 
 /// Sets the output schema: what mcplink_responder_structured gives has to fit it.
@@ -252,16 +260,15 @@ pub unsafe extern "C" fn mcplink_tool_set_output_schema(
     schema: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are a tool of ours and text with its length.
-        let (tool, schema) = unsafe {
-            let tool = need_mut(tool, "tool")?;
-            (tool, typed::<Box<RawValue>>(schema, len, "schema")?)
-        };
-        let schema = schema.map(|schema| JsonSchema::parse(schema.get()));
-        tool.0.output_schema = schema.transpose()?;
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are a tool of ours and text with its length.
+    unsafe {
+        set(tool, "mcplink_tool_set_output_schema", |tool| {
+            let schema = typed::<Box<RawValue>>(schema, len, "schema")?;
+            let schema = schema.map(|schema| JsonSchema::parse(schema.get()));
+            tool.0.output_schema = schema.transpose()?;
+            Ok(())
+        })
+    }
 }
 
 /// Says what the tool does to the world.
@@ -278,23 +285,31 @@ pub unsafe extern "C" fn mcplink_tool_set_annotation(
     is_so: bool,
 ) -> mcplink_status_t {
     use mcplink_tool_hint as Hint;
-    plain(|| {
-        // SAFETY: the header says that it is a tool of ours.
-        let tool = unsafe { need_mut(tool, "tool") }?;
-        let annotations = tool.0.annotations.get_or_insert_default();
-        let place = match hint {
-            _ if hint == Hint::MCPLINK_HINT_READ_ONLY as i32 => &mut annotations.read_only_hint,
-            _ if hint == Hint::MCPLINK_HINT_DESTRUCTIVE as i32 => &mut annotations.destructive_hint,
-            _ if hint == Hint::MCPLINK_HINT_IDEMPOTENT as i32 => &mut annotations.idempotent_hint,
-            _ if hint == Hint::MCPLINK_HINT_OPEN_WORLD as i32 => &mut annotations.open_world_hint,
-            _ => {
-                let text = format!("there is no hint {hint}: use one of enum mcplink_tool_hint");
-                return Err(Error::new(ErrorKind::Invalid, text).into());
-            }
-        };
-        *place = Some(is_so);
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that it is a tool of ours.
+    unsafe {
+        set(tool, "mcplink_tool_set_annotation", |tool| {
+            let annotations = tool.0.annotations.get_or_insert_default();
+            let place = match hint {
+                _ if hint == Hint::MCPLINK_HINT_READ_ONLY as i32 => &mut annotations.read_only_hint,
+                _ if hint == Hint::MCPLINK_HINT_DESTRUCTIVE as i32 => {
+                    &mut annotations.destructive_hint
+                }
+                _ if hint == Hint::MCPLINK_HINT_IDEMPOTENT as i32 => {
+                    &mut annotations.idempotent_hint
+                }
+                _ if hint == Hint::MCPLINK_HINT_OPEN_WORLD as i32 => {
+                    &mut annotations.open_world_hint
+                }
+                _ => {
+                    let text =
+                        format!("there is no hint {hint}: use one of enum mcplink_tool_hint");
+                    return Err(Error::new(ErrorKind::Invalid, text).into());
+                }
+            };
+            *place = Some(is_so);
+            Ok(())
+        })
+    }
 }
 
 /// Says whether calls may become tasks, on a server with mcplink_server_options_set_tasks.
@@ -309,22 +324,24 @@ pub unsafe extern "C" fn mcplink_tool_set_task_support(
     support: i32,
 ) -> mcplink_status_t {
     use mcplink_task_support as Support;
-    plain(|| {
-        // SAFETY: the header says that it is a tool of ours.
-        let tool = unsafe { need_mut(tool, "tool") }?;
-        let support = match support {
-            _ if support == Support::MCPLINK_TASK_FORBIDDEN as i32 => TaskSupport::Forbidden,
-            _ if support == Support::MCPLINK_TASK_OPTIONAL as i32 => TaskSupport::Optional,
-            _ if support == Support::MCPLINK_TASK_REQUIRED as i32 => TaskSupport::Required,
-            _ => {
-                let text =
-                    format!("there is no support {support}: use one of enum mcplink_task_support");
-                return Err(Error::new(ErrorKind::Invalid, text).into());
-            }
-        };
-        tool.0.execution = Some(ToolExecution::default().task_support(support));
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that it is a tool of ours.
+    unsafe {
+        set(tool, "mcplink_tool_set_task_support", |tool| {
+            let support = match support {
+                _ if support == Support::MCPLINK_TASK_FORBIDDEN as i32 => TaskSupport::Forbidden,
+                _ if support == Support::MCPLINK_TASK_OPTIONAL as i32 => TaskSupport::Optional,
+                _ if support == Support::MCPLINK_TASK_REQUIRED as i32 => TaskSupport::Required,
+                _ => {
+                    let text = format!(
+                        "there is no support {support}: use one of enum mcplink_task_support"
+                    );
+                    return Err(Error::new(ErrorKind::Invalid, text).into());
+                }
+            };
+            tool.0.execution = Some(ToolExecution::default().task_support(support));
+            Ok(())
+        })
+    }
 }
 
 /// Sets what people see as its name.
@@ -338,12 +355,14 @@ pub unsafe extern "C" fn mcplink_tool_set_title(
     tool: *mut mcplink_tool_t,
     title: *const c_char,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are a tool of ours and text that ends in NUL.
-        let (tool, title) = unsafe { (need_mut(tool, "tool")?, optional(title, "title")?) };
-        tool.0.title = title.map(str::to_owned);
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are a tool of ours and text that ends in NUL.
+    unsafe {
+        set(tool, "mcplink_tool_set_title", |tool| {
+            let title = optional(title, "title")?;
+            tool.0.title = title.map(str::to_owned);
+            Ok(())
+        })
+    }
 }
 
 /// Sets its icons: an array of objects with "src".
@@ -358,17 +377,14 @@ pub unsafe extern "C" fn mcplink_tool_set_icons(
     icons: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are a tool of ours and text with its length.
-        let (tool, icons) = unsafe {
-            (
-                need_mut(tool, "tool")?,
-                typed::<Vec<Icon>>(icons, len, "icons")?,
-            )
-        };
-        tool.0.icons = icons;
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are a tool of ours and text with its length.
+    unsafe {
+        set(tool, "mcplink_tool_set_icons", |tool| {
+            let icons = typed::<Vec<Icon>>(icons, len, "icons")?;
+            tool.0.icons = icons;
+            Ok(())
+        })
+    }
 }
 
 /// Sets what travels beside it: an object.
@@ -383,17 +399,14 @@ pub unsafe extern "C" fn mcplink_tool_set_meta(
     meta: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are a tool of ours and text with its length.
-        let (tool, meta) = unsafe {
-            (
-                need_mut(tool, "tool")?,
-                typed::<MetaObject>(meta, len, "meta")?,
-            )
-        };
-        tool.0.meta = meta;
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are a tool of ours and text with its length.
+    unsafe {
+        set(tool, "mcplink_tool_set_meta", |tool| {
+            let meta = typed::<MetaObject>(meta, len, "meta")?;
+            tool.0.meta = meta;
+            Ok(())
+        })
+    }
 }
 
 /// Frees the description of a tool. Servers that have it keep it.

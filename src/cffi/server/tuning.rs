@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use super::definition::typed;
 use super::settings::mcplink_server_options_t;
-use crate::cffi::entry::{need_mut, plain};
 use crate::cffi::limit;
-use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::refusal::set;
+use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, bytes};
 use crate::cffi::threads::mcplink_thread_fn;
 use crate::cffi::user::{UserData, mcplink_destroy_fn};
@@ -30,12 +30,13 @@ pub unsafe extern "C" fn mcplink_server_options_set_limit(
     which: i32,
     bound: usize,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours.
-        let options = unsafe { need_mut(options, "options") }?;
-        limit::set(&mut options.limits, which, bound)?;
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, "mcplink_server_options_set_limit", |options| {
+            limit::set(&mut options.limits, which, bound)?;
+            Ok(())
+        })
+    }
 }
 
 /// Sets how many handlers may run at once on threads of the library: 64 without this. The same as MCPLINK_LIMIT_WORKERS.
@@ -49,12 +50,13 @@ pub unsafe extern "C" fn mcplink_server_options_set_workers(
     options: *mut mcplink_server_options_t,
     workers: usize,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours.
-        let options = unsafe { need_mut(options, "options") }?;
-        options.limits.max_workers = workers.max(1);
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, "mcplink_server_options_set_workers", |options| {
+            options.limits.max_workers = workers.max(1);
+            Ok(())
+        })
+    }
 }
 
 /// Sets how many items each page of a list has.
@@ -68,12 +70,13 @@ pub unsafe extern "C" fn mcplink_server_options_set_page_size(
     options: *mut mcplink_server_options_t,
     items: usize,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours.
-        let options = unsafe { need_mut(options, "options") }?;
-        options.page_size = NonZeroUsize::new(items);
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, "mcplink_server_options_set_page_size", |options| {
+            options.page_size = NonZeroUsize::new(items);
+            Ok(())
+        })
+    }
 }
 
 /// Sets how long calls in hand may go on when a client has gone: 5 seconds without this.
@@ -87,12 +90,13 @@ pub unsafe extern "C" fn mcplink_server_options_set_drain_ms(
     options: *mut mcplink_server_options_t,
     drain_ms: u32,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours.
-        let options = unsafe { need_mut(options, "options") }?;
-        options.drain = Duration::from_millis(drain_ms.into());
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, "mcplink_server_options_set_drain_ms", |options| {
+            options.drain = Duration::from_millis(drain_ms.into());
+            Ok(())
+        })
+    }
 }
 
 /// Sets from when on a handler runs long, which the log hook is told: 30 seconds without this.
@@ -106,12 +110,17 @@ pub unsafe extern "C" fn mcplink_server_options_set_slow_handler_ms(
     options: *mut mcplink_server_options_t,
     slow_handler_ms: u32,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours.
-        let options = unsafe { need_mut(options, "options") }?;
-        options.slow_handler = Duration::from_millis(slow_handler_ms.into());
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(
+            options,
+            "mcplink_server_options_set_slow_handler_ms",
+            |options| {
+                options.slow_handler = Duration::from_millis(slow_handler_ms.into());
+                Ok(())
+            },
+        )
+    }
 }
 
 /// Has clients of revisions before 2026-07-28 pinged that have said nothing for a while; who does not answer three times is given up.
@@ -127,15 +136,20 @@ pub unsafe extern "C" fn mcplink_server_options_set_keep_alive_ms(
     interval_ms: u32,
     timeout_ms: u32,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours.
-        let options = unsafe { need_mut(options, "options") }?;
-        let interval = Duration::from_millis(interval_ms.into());
-        let keep_alive =
-            KeepAlive::every(interval).timeout(Duration::from_millis(timeout_ms.into()));
-        options.keep_alive = (interval_ms > 0).then_some(keep_alive);
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(
+            options,
+            "mcplink_server_options_set_keep_alive_ms",
+            |options| {
+                let interval = Duration::from_millis(interval_ms.into());
+                let keep_alive =
+                    KeepAlive::every(interval).timeout(Duration::from_millis(timeout_ms.into()));
+                options.keep_alive = (interval_ms > 0).then_some(keep_alive);
+                Ok(())
+            },
+        )
+    }
 }
 
 /// Adds a key that seals what calls know between their rounds: the first one seals, all of them open. Replicas that serve the same clients need the same keys; without any, each server makes its own.
@@ -150,19 +164,18 @@ pub unsafe extern "C" fn mcplink_server_options_add_state_key(
     key: *const u8,
     len: usize,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours and bytes with their length.
-        let (options, key) = unsafe {
-            let options = need_mut(options, "options")?;
-            (options, bytes(key.cast(), len, "key")?)
-        };
-        let key = <[u8; 32]>::try_from(key).map_err(|_| {
-            let text = format!("a state key has 32 bytes, not {}", key.len());
-            Error::new(ErrorKind::Invalid, text)
-        })?;
-        options.state_keys.push(StateKey::new(key));
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours and bytes with their length.
+    unsafe {
+        set(options, "mcplink_server_options_add_state_key", |options| {
+            let key = bytes(key.cast(), len, "key")?;
+            let key = <[u8; 32]>::try_from(key).map_err(|_| {
+                let text = format!("a state key has 32 bytes, not {}", key.len());
+                Error::new(ErrorKind::Invalid, text)
+            })?;
+            options.state_keys.push(StateKey::new(key));
+            Ok(())
+        })
+    }
 }
 
 /// Sets how long a client may take to answer what a call asks, since 2026-07-28: 10 minutes without this.
@@ -176,16 +189,21 @@ pub unsafe extern "C" fn mcplink_server_options_set_state_lifetime_ms(
     options: *mut mcplink_server_options_t,
     lifetime_ms: u32,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours.
-        let options = unsafe { need_mut(options, "options") }?;
-        if lifetime_ms == 0 {
-            let text = "a client needs time to answer: lifetime_ms is 0";
-            return Err(Error::new(ErrorKind::Invalid, text).into());
-        }
-        options.state_lifetime = Duration::from_millis(lifetime_ms.into());
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(
+            options,
+            "mcplink_server_options_set_state_lifetime_ms",
+            |options| {
+                if lifetime_ms == 0 {
+                    let text = "a client needs time to answer: lifetime_ms is 0";
+                    return Err(Error::new(ErrorKind::Invalid, text).into());
+                }
+                options.state_lifetime = Duration::from_millis(lifetime_ms.into());
+                Ok(())
+            },
+        )
+    }
 }
 
 /// Has each round of a call that asks taken once only, so that what happens there does not happen again when a client repeats it.
@@ -199,17 +217,22 @@ pub unsafe extern "C" fn mcplink_server_options_set_single_use_state(
     options: *mut mcplink_server_options_t,
     single_use: bool,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours.
-        let options = unsafe { need_mut(options, "options") }?;
-        options.unset("single_use_state");
-        if single_use {
-            options.add("single_use_state", |builder| {
-                builder.state_store(MemoryStateStore::default())
-            });
-        }
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(
+            options,
+            "mcplink_server_options_set_single_use_state",
+            |options| {
+                options.unset("single_use_state");
+                if single_use {
+                    options.add("single_use_state", |builder| {
+                        builder.state_store(MemoryStateStore::default())
+                    });
+                }
+                Ok(())
+            },
+        )
+    }
 }
 
 /// Lets handlers send log messages to clients.
@@ -223,12 +246,13 @@ pub unsafe extern "C" fn mcplink_server_options_set_logging(
     options: *mut mcplink_server_options_t,
     logging: bool,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours.
-        let options = unsafe { need_mut(options, "options") }?;
-        options.logging = logging;
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, "mcplink_server_options_set_logging", |options| {
+            options.logging = logging;
+            Ok(())
+        })
+    }
 }
 
 /// Lets clients subscribe to changes of single resources.
@@ -242,12 +266,17 @@ pub unsafe extern "C" fn mcplink_server_options_set_resource_updates(
     options: *mut mcplink_server_options_t,
     updates: bool,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours.
-        let options = unsafe { need_mut(options, "options") }?;
-        options.resource_updates = updates;
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(
+            options,
+            "mcplink_server_options_set_resource_updates",
+            |options| {
+                options.resource_updates = updates;
+                Ok(())
+            },
+        )
+    }
 }
 
 /// Has results name the server, since 2026-07-28.
@@ -261,12 +290,17 @@ pub unsafe extern "C" fn mcplink_server_options_set_names_itself(
     options: *mut mcplink_server_options_t,
     names_itself: bool,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours.
-        let options = unsafe { need_mut(options, "options") }?;
-        options.names_itself = names_itself;
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(
+            options,
+            "mcplink_server_options_set_names_itself",
+            |options| {
+                options.names_itself = names_itself;
+                Ok(())
+            },
+        )
+    }
 }
 
 /// Has arguments and structured results of tools checked against their JSON Schemas, where the build can (mcplink_has_feature("validation")).
@@ -280,12 +314,17 @@ pub unsafe extern "C" fn mcplink_server_options_set_validation(
     options: *mut mcplink_server_options_t,
     validation: bool,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours.
-        let options = unsafe { need_mut(options, "options") }?;
-        options.validation = validation;
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(
+            options,
+            "mcplink_server_options_set_validation",
+            |options| {
+                options.validation = validation;
+                Ok(())
+            },
+        )
+    }
 }
 
 /// Has standard output taken for the protocol while mcplink_server_serve_stdio runs.
@@ -299,12 +338,17 @@ pub unsafe extern "C" fn mcplink_server_options_set_claim_stdio(
     options: *mut mcplink_server_options_t,
     claim: bool,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours.
-        let options = unsafe { need_mut(options, "options") }?;
-        options.claims_stdio = claim;
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(
+            options,
+            "mcplink_server_options_set_claim_stdio",
+            |options| {
+                options.claims_stdio = claim;
+                Ok(())
+            },
+        )
+    }
 }
 
 /// A list that a server gives.
@@ -347,13 +391,14 @@ pub unsafe extern "C" fn mcplink_server_options_add_offer(
     options: *mut mcplink_server_options_t,
     list: i32,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours.
-        let options = unsafe { need_mut(options, "options") }?;
-        let list = list_of(list)?;
-        options.add("offer", move |builder| builder.offers(list));
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, "mcplink_server_options_add_offer", |options| {
+            let list = list_of(list)?;
+            options.add("offer", move |builder| builder.offers(list));
+            Ok(())
+        })
+    }
 }
 
 /// Says how long and by whom the pages of a list may be kept, since 2026-07-28: not at all without this.
@@ -371,23 +416,24 @@ pub unsafe extern "C" fn mcplink_server_options_set_cache(
     ttl_ms: u64,
     is_public: bool,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours.
-        let options = unsafe { need_mut(options, "options") }?;
-        let hint = CacheHint {
-            ttl_ms: Some(ttl_ms),
-            cache_scope: Some(if is_public {
-                CacheScope::Public
-            } else {
-                CacheScope::Private
-            }),
-        };
-        let list = list_of(list)?;
-        options.add("cache", move |builder| {
-            builder.cache_list(list, hint.clone())
-        });
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, "mcplink_server_options_set_cache", |options| {
+            let hint = CacheHint {
+                ttl_ms: Some(ttl_ms),
+                cache_scope: Some(if is_public {
+                    CacheScope::Public
+                } else {
+                    CacheScope::Private
+                }),
+            };
+            let list = list_of(list)?;
+            options.add("cache", move |builder| {
+                builder.cache_list(list, hint.clone())
+            });
+            Ok(())
+        })
+    }
 }
 
 /// Lets calls of tools become tasks, for tools with mcplink_tool_set_task_support: the client gets the task at once, and fetches the result when it is there.
@@ -403,17 +449,18 @@ pub unsafe extern "C" fn mcplink_server_options_set_tasks(
     max_tasks: usize,
     lifetime_ms: u64,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours.
-        let options = unsafe { need_mut(options, "options") }?;
-        options.unset("tasks");
-        if let Some(max) = NonZeroUsize::new(max_tasks) {
-            let lifetime = Duration::from_millis(lifetime_ms);
-            let tasks = TaskOptions::default().max_tasks(max).lifetime(lifetime);
-            options.add("tasks", move |builder| builder.tasks(tasks.clone()));
-        }
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, "mcplink_server_options_set_tasks", |options| {
+            options.unset("tasks");
+            if let Some(max) = NonZeroUsize::new(max_tasks) {
+                let lifetime = Duration::from_millis(lifetime_ms);
+                let tasks = TaskOptions::default().max_tasks(max).lifetime(lifetime);
+                options.add("tasks", move |builder| builder.tasks(tasks.clone()));
+            }
+            Ok(())
+        })
+    }
 }
 
 /// Declares an extension of the protocol; the methods that it adds are handled with mcplink_server_options_on_method.
@@ -430,20 +477,19 @@ pub unsafe extern "C" fn mcplink_server_options_add_extension(
     settings: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours, text that ends in NUL, and text with its length.
-        let (options, id, settings) = unsafe {
-            let options = need_mut(options, "options")?;
+    // SAFETY: the header says that they are options of ours, text that ends in NUL, and text with its length.
+    unsafe {
+        set(options, "mcplink_server_options_add_extension", |options| {
             let settings = typed::<JsonObject>(settings, len, "settings")?;
-            (options, text::name(id, "id")?, settings)
-        };
-        let settings = settings.unwrap_or_default();
-        let id = id.to_owned();
-        options.add("extension", move |builder| {
-            builder.extension(&*id, settings.clone())
-        });
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+            let (id, settings) = (text::name(id, "id")?, settings);
+            let settings = settings.unwrap_or_default();
+            let id = id.to_owned();
+            options.add("extension", move |builder| {
+                builder.extension(&*id, settings.clone())
+            });
+            Ok(())
+        })
+    }
 }
 
 /// Says how much stack threads of the server have that may run code of the host. Defaults to 8 MiB. It is reserved, not used, until something is
@@ -458,12 +504,17 @@ pub unsafe extern "C" fn mcplink_server_options_set_thread_stack_size(
     options: *mut mcplink_server_options_t,
     bytes: usize,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours.
-        let options = unsafe { need_mut(options, "options") }?;
-        options.threads.set_stack_size(bytes)?;
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(
+            options,
+            "mcplink_server_options_set_thread_stack_size",
+            |options| {
+                options.threads.set_stack_size(bytes)?;
+                Ok(())
+            },
+        )
+    }
 }
 
 /// Says what the names of the threads of the server begin with. Defaults to "mcplink". A dash and the role of the thread follow, such as
@@ -478,13 +529,18 @@ pub unsafe extern "C" fn mcplink_server_options_set_thread_prefix(
     options: *mut mcplink_server_options_t,
     prefix: *const c_char,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours and text that ends in NUL.
-        let (options, prefix) =
-            unsafe { (need_mut(options, "options")?, text::name(prefix, "prefix")?) };
-        options.threads.set_prefix(prefix)?;
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    unsafe {
+        set(
+            options,
+            "mcplink_server_options_set_thread_prefix",
+            |options| {
+                let prefix = text::name(prefix, "prefix")?;
+                options.threads.set_prefix(prefix)?;
+                Ok(())
+            },
+        )
+    }
 }
 
 /// Sets what runs first and last on each thread that the library starts for the server, on that thread: as a virtual machine needs it that
@@ -512,10 +568,11 @@ pub unsafe extern "C" fn mcplink_server_options_on_thread(
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    plain(|| {
-        // SAFETY: the header says that they are options of ours.
-        let options = unsafe { need_mut(options, "options") }?;
-        options.threads.set_hook(start, stop, user);
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, "mcplink_server_options_on_thread", |options| {
+            options.threads.set_hook(start, stop, user);
+            Ok(())
+        })
+    }
 }

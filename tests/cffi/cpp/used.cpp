@@ -237,7 +237,7 @@ static void asks_for_tokens()
         auto listener = server.listen_http("0", over);
         CHECK(worked(listener));
         mcplink::client_options options;
-        options.url(std::string(listener->url()).c_str()).follow_redirects().proxy(nullptr);
+        options.url(std::string(listener->url()).c_str()).follow_redirects().clear_proxy();
         options.bearer_hook([&number, held = alive()]() -> std::optional<std::string> {
             if (number < 0) return std::nullopt;
             return "token" + std::to_string(number.load());
@@ -255,7 +255,7 @@ static void asks_for_tokens()
         options.bearer_hook([] { return "plain"; });
         auto plain = mcplink::client::open(options);
         CHECK(worked(plain) && plain->call_tool("who")->text() == "plain");
-        options.bearer_hook(nullptr);
+        CHECK(options.clear_authorization().refused());
     }
     CHECK(alive::count == 0);
 }
@@ -446,7 +446,7 @@ static void takes_empty_ones_for_none()
     mcplink::resource_server tokens("https://files.example/mcp", "https://login.example");
     CHECK(refused(tokens.verifier(check)));
     mcplink::http_options by_intent;
-    CHECK(by_intent.on_authenticate(nullptr).refused());
+    CHECK(refused(by_intent.on_authenticate(nullptr)) && by_intent.clear_authenticate().get() != nullptr);
 }
 
 /* Those who are only told something have nobody to tell what they throw. */

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use super::channel::{
     Channel, Writer, mcplink_http_begin_fn, mcplink_http_end_fn, mcplink_http_write_fn,
 };
-use crate::cffi::entry::{Outcome, plain, value};
+use crate::cffi::entry::{Outcome, plain};
 use crate::cffi::handle::{Gate, Handled, enter, free_handle, hand_out};
+use crate::cffi::refusal::{Refusal, Settings, constructed};
 use crate::cffi::stage::Stage;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
-use crate::cffi::text::{measured, name, optional};
+use crate::cffi::text::{measured, missing, name, optional};
 use crate::cffi::user::{UserData, mcplink_destroy_fn};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Mutex;
 use crate::transport::http::{HttpRequest, ResponseWriter};
 
@@ -23,6 +24,7 @@ pub struct mcplink_exchange_t {
     asked: Mutex<Option<Asked>>,
     served: Mutex<bool>,
     channel: Arc<Channel>,
+    refusal: Refusal,
 }
 
 /// What the host says of the request.
@@ -64,6 +66,15 @@ impl Handled for mcplink_exchange_t {
     }
 }
 
+impl Settings for mcplink_exchange_t {
+    const NAME: &'static str = "exchange";
+    const TARGET: &'static str = "http";
+
+    fn refusal(&self) -> &Refusal {
+        &self.refusal
+    }
+}
+
 impl mcplink_exchange_t {
     /// The request, the first time.
     pub(super) fn take_request(&self) -> Outcome<Option<Asked>> {
@@ -78,11 +89,11 @@ impl mcplink_exchange_t {
         Writer::new(Arc::clone(&self.channel), stage)
     }
 
-    fn change(&self, change: impl FnOnce(&mut Asked)) -> Outcome {
+    fn change(&self, change: impl FnOnce(&mut Asked)) -> Outcome<()> {
         match &mut *self.asked.lock() {
             Some(asked) => {
                 change(asked);
-                Ok(mcplink_status::MCPLINK_OK)
+                Ok(())
             }
             None => {
                 let text = "the exchange has served its request already";
@@ -90,6 +101,23 @@ impl mcplink_exchange_t {
             }
         }
     }
+}
+
+/// Says something of a request, as all functions here do: mcplink_http_serve fails when one was refused.
+///
+/// # Safety
+///
+/// `exchange` is NULL or an exchange of ours that lives.
+unsafe fn say(
+    exchange: *mut mcplink_exchange_t,
+    setter: &str,
+    change: impl FnOnce(&mcplink_exchange_t) -> Outcome<()>,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the caller promises the same.
+        let exchange = unsafe { enter(exchange, "exchange") }?;
+        exchange.attempt(setter, || change(&exchange))
+    })
 }
 
 /// Describes an HTTP request that came in by the host's own web server, and where its response goes.
@@ -113,18 +141,15 @@ pub unsafe extern "C" fn mcplink_exchange_new(
     destroy: mcplink_destroy_fn,
 ) -> *mut mcplink_exchange_t {
     let user = UserData::new(user, destroy);
-    value(std::ptr::null_mut(), || {
+    constructed("mcplink_exchange_new", "http", || {
         // SAFETY: the header says that they are texts that end in NUL.
-        let (method, target) = unsafe { (name(method, "method"), name(target, "target")) };
-        let (Ok(method), Ok(target)) = (method, target) else {
-            return std::ptr::null_mut();
-        };
-        let (Some(begin), Some(write), Some(end)) = (begin, write, end) else {
-            return std::ptr::null_mut();
-        };
+        let (method, target) = unsafe { (name(method, "method")?, name(target, "target")?) };
+        let begin = begin.ok_or_else(|| missing("begin"))?;
+        let write = write.ok_or_else(|| missing("write"))?;
+        let end = end.ok_or_else(|| missing("end"))?;
         let gate = Gate::new();
         let channel = Channel::new(gate.number(), begin, write, end, user);
-        hand_out(mcplink_exchange_t {
+        Ok(hand_out(mcplink_exchange_t {
             gate,
             asked: Mutex::new(Some(Asked {
                 method: method.to_owned(),
@@ -136,7 +161,8 @@ pub unsafe extern "C" fn mcplink_exchange_new(
             })),
             served: Mutex::default(),
             channel,
-        })
+            refusal: Refusal::default(),
+        }))
     })
 }
 
@@ -154,19 +180,14 @@ pub unsafe extern "C" fn mcplink_exchange_add_header(
     content: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are an exchange of ours, text that ends in NUL, and bytes with their length.
-        let (exchange, field, content) = unsafe {
-            let exchange = enter(exchange, "exchange")?;
-            (
-                exchange,
-                name(field, "field")?,
-                measured(content, len, "content")?,
-            )
-        };
-        let header = (field.to_owned(), content.to_owned());
-        exchange.change(|asked| asked.headers.push(header))
-    })
+    // SAFETY: the header says that they are an exchange of ours, text that ends in NUL, and bytes with their length.
+    unsafe {
+        say(exchange, "mcplink_exchange_add_header", |exchange| {
+            let field = name(field, "field")?.to_owned();
+            let header = (field, measured(content, len, "content")?.to_owned());
+            exchange.change(|asked| asked.headers.push(header))
+        })
+    }
 }
 
 /// Sets the body of the request.
@@ -181,20 +202,21 @@ pub unsafe extern "C" fn mcplink_exchange_set_body(
     body: *const c_char,
     len: usize,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are an exchange of ours and bytes with their length.
-        let (exchange, body) =
-            unsafe { (enter(exchange, "exchange")?, measured(body, len, "body")?) };
-        let body = body.to_owned();
-        exchange.change(|asked| asked.body = body)
-    })
+    // SAFETY: the header says that they are an exchange of ours and bytes with their length.
+    unsafe {
+        say(exchange, "mcplink_exchange_set_body", |exchange| {
+            let body = measured(body, len, "body")?.to_owned();
+            exchange.change(|asked| asked.body = body)
+        })
+    }
 }
 
 /// Says where the request came in, which decides under which names the server is reached, and where it came from.
 ///
 /// exchange: the exchange.
-/// local: address and port, for example "127.0.0.1:8080"; NULL when that is not known.
-/// remote: the same of the client.
+/// local: address and port, for example "127.0.0.1:8080". NULL is refused: without it a server that has no names of its own
+/// (mcplink_http_options_add_host) answers to all.
+/// remote: the same of the client; NULL when that is not known.
 /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE when the request was served already. Threads: any. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -203,27 +225,20 @@ pub unsafe extern "C" fn mcplink_exchange_set_addresses(
     local: *const c_char,
     remote: *const c_char,
 ) -> mcplink_status_t {
-    fn address(text: Option<&str>) -> Outcome<Option<SocketAddr>> {
-        let address = text.map(|text| {
-            text.parse().map_err(|_| {
-                let text = format!("'{text}' is no address and port, such as 127.0.0.1:8080");
-                Error::new(ErrorKind::Invalid, text)
-            })
-        });
-        Ok(address.transpose()?)
+    fn address(text: &str) -> Result<SocketAddr> {
+        text.parse().map_err(|_| {
+            let text = format!("'{text}' is no address and port, such as 127.0.0.1:8080");
+            Error::new(ErrorKind::Invalid, text)
+        })
     }
-    plain(|| {
-        // SAFETY: the header says that they are an exchange of ours and texts that end in NUL.
-        let (exchange, local, remote) = unsafe {
-            let exchange = enter(exchange, "exchange")?;
-            (
-                exchange,
-                address(optional(local, "local")?)?,
-                address(optional(remote, "remote")?)?,
-            )
-        };
-        exchange.change(|asked| (asked.local, asked.remote) = (local, remote))
-    })
+    // SAFETY: the header says that they are an exchange of ours and texts that end in NUL.
+    unsafe {
+        say(exchange, "mcplink_exchange_set_addresses", |exchange| {
+            let local = address(name(local, "local")?)?;
+            let remote = optional(remote, "remote")?.map(address).transpose()?;
+            exchange.change(|asked| (asked.local, asked.remote) = (Some(local), remote))
+        })
+    }
 }
 
 /// Says that the client has gone: who answers stops, and end is still called if the response had not ended.

@@ -47,7 +47,8 @@ impl Handled for mcplink_listener_t {
 /// mcplink_http_options_on_authenticate then.
 ///
 /// server: the server.
-/// options: the settings, which are copied; NULL for the defaults.
+/// options: the settings, which are copied; NULL for the defaults, with which everybody is let in. Settings of which a setter was refused are
+/// refused, with its reason in err.
 /// bind: an address such as "192.0.2.1:8080", or a port of the loopback address such as "8080"; port 0 is one that the system chooses.
 /// listener: receives the listener, NULL after a failure. The caller's to free, before or after the server.
 /// err: receives what went wrong; NULL is fine.
@@ -67,11 +68,11 @@ pub unsafe extern "C" fn mcplink_server_listen_http(
         giving(listener, err, || {
             let server = enter(server, "server")?;
             let bind = text::name(bind, "bind")?;
+            server.check_open()?;
             let options = match get(options) {
                 Some(options) => options.for_server(&server)?,
                 None => mcplink_http_options_t::default().for_server(&server)?,
             };
-            server.check_open()?;
             let listener = Arc::new(server.server.listen_http(bind, options)?);
             let served = Served::Listener(Arc::clone(&listener));
             let number = server.serving.enter(served)?;

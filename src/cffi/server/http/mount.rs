@@ -9,6 +9,7 @@ use super::options::mcplink_http_options_t;
 use crate::cffi::entry::{ffi, get, giving, plain};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::{Gate, Handled, enter, free_handle, hand_out};
+use crate::cffi::refusal::Settings as _;
 use crate::cffi::stage::Stage;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::error::{Error, ErrorKind};
@@ -40,7 +41,8 @@ impl Handled for mcplink_http_t {
 /// Makes an endpoint that the host mounts in its own web server, which hands it each request with mcplink_http_serve.
 ///
 /// server: the server.
-/// options: the settings, which are copied; NULL for the defaults. Bounds of connections are the host's business.
+/// options: the settings, which are copied; NULL for the defaults, with which everybody is let in. Settings of which a setter was refused are
+/// refused, with its reason in err. Bounds of connections are the host's business.
 /// http: receives the endpoint, NULL after a failure. The caller's to free, before or after the server.
 /// err: receives what went wrong; NULL is fine.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID when the settings are none; MCPLINK_E_CLOSED when the server was stopped; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any. Blocks: no.
@@ -57,11 +59,11 @@ pub unsafe extern "C" fn mcplink_server_http(
     unsafe {
         giving(http, err, || {
             let server = enter(server, "server")?;
+            server.check_open()?;
             let options = match get(options) {
                 Some(options) => options.for_server(&server)?,
                 None => mcplink_http_options_t::default().for_server(&server)?,
             };
-            server.check_open()?;
             let service = server.server.http_service(options);
             let number = server.serving.enter(Served::Mounted(service.clone()))?;
             Ok(hand_out(mcplink_http_t {
@@ -81,7 +83,7 @@ pub unsafe extern "C" fn mcplink_server_http(
 /// exchange: the request and where its response goes. It serves once, and stays the caller's.
 /// err: receives what went wrong; NULL is fine.
 /// Returns: MCPLINK_OK when the response is there or will come, whatever it says; MCPLINK_E_STATE when the exchange has served before or lacks
-/// a request; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any, several at once. Blocks: without a pump as long as the handler
+/// a request; what a function was refused with that says something of the request; MCPLINK_E_UNSUPPORTED in a build without HTTP. Threads: any, several at once. Blocks: without a pump as long as the handler
 /// that answers, which runs on this thread. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -94,6 +96,7 @@ pub unsafe extern "C" fn mcplink_http_serve(
     unsafe {
         ffi(err, || {
             let (http, exchange) = (enter(http, "http")?, enter(exchange, "exchange")?);
+            exchange.refusal().check()?;
             let Some(asked) = exchange.take_request()? else {
                 let text = "an exchange serves one request: make one for each";
                 return Err(Error::new(ErrorKind::State, text).into());

@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use super::request::{AuthenticateFn, Check, mcplink_authenticate_fn};
 use super::resource_server::mcplink_resource_server_t;
-use crate::cffi::entry::{free, need_mut, plain, value};
+use crate::cffi::entry::{Outcome, free, value};
+use crate::cffi::error::Failure;
+use crate::cffi::refusal::{Refusal, Settings, set};
 use crate::cffi::server::mcplink_server_t;
-use crate::cffi::status::{mcplink_status, mcplink_status_t};
-use crate::cffi::text::name;
+use crate::cffi::status::mcplink_status_t;
+use crate::cffi::text::{filled, missing, name};
 use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
 use crate::error::{Error, ErrorKind, Result};
 use crate::server::http::HttpOptions;
@@ -32,6 +34,7 @@ pub struct mcplink_http_options_t {
     keep_alive: Option<Duration>,
     limits: HttpLimits,
     access: Access,
+    refusal: Refusal,
 }
 
 /// Who is let in.
@@ -61,7 +64,17 @@ impl Default for mcplink_http_options_t {
             keep_alive: None,
             limits: HttpLimits::default(),
             access: Access::Open,
+            refusal: Refusal::default(),
         }
+    }
+}
+
+impl Settings for mcplink_http_options_t {
+    const NAME: &'static str = "options";
+    const TARGET: &'static str = "http";
+
+    fn refusal(&self) -> &Refusal {
+        &self.refusal
     }
 }
 
@@ -70,8 +83,9 @@ impl mcplink_http_options_t {
     ///
     /// # Errors
     ///
-    /// When the description of a server that takes tokens is none.
-    pub(super) fn for_server(&self, server: &mcplink_server_t) -> Result<HttpOptions> {
+    /// When a setter was refused, of the settings or of the server, or the description of a server that takes tokens is none.
+    pub(super) fn for_server(&self, server: &mcplink_server_t) -> Outcome<HttpOptions> {
+        self.refusal.check()?;
         let mut options = HttpOptions::new()
             .sessions(self.sessions)
             .allowed_origins(self.origins.clone())
@@ -116,9 +130,29 @@ impl mcplink_http_options_t {
         })
     }
 
-    pub(super) fn set_tokens(&mut self, tokens: Option<mcplink_resource_server_t>) {
-        self.access = tokens.map_or(Access::Open, |tokens| Access::Tokens(Box::new(tokens)));
+    /// Has tokens checked.
+    pub(super) fn set_tokens(&mut self, tokens: mcplink_resource_server_t) -> Outcome<()> {
+        if matches!(self.access, Access::Host(_)) {
+            return Err(both("mcplink_http_options_on_authenticate"));
+        }
+        self.access = Access::Tokens(Box::new(tokens));
+        Ok(())
     }
+
+    /// Has nobody show tokens any more.
+    pub(super) fn clear_tokens(&mut self) {
+        if matches!(self.access, Access::Tokens(_)) {
+            self.access = Access::Open;
+        }
+    }
+}
+
+/// One check does not take the place of the other, so that none goes without a word.
+fn both(other: &str) -> Failure {
+    let text = format!(
+        "the settings have {other} already: take that away first (mcplink_http_options_clear_...)"
+    );
+    Error::new(ErrorKind::Invalid, text).into()
 }
 
 /// Makes settings with their defaults.
@@ -151,19 +185,18 @@ pub unsafe extern "C" fn mcplink_http_options_set_path(
     options: *mut mcplink_http_options_t,
     path: *const c_char,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours and text that ends in NUL.
-        let (options, path) = unsafe {
-            let options = need_mut(options, "options")?;
-            (options, name(path, "path")?)
-        };
-        if !path.starts_with('/') {
-            let text = format!("the path '{path}' does not begin with '/'");
-            return Err(Error::new(ErrorKind::Invalid, text).into());
-        }
-        options.path = Some(path.to_owned());
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    unsafe {
+        set(options, "mcplink_http_options_set_path", |options| {
+            let path = name(path, "path")?;
+            if !path.starts_with('/') {
+                let text = format!("the path '{path}' does not begin with '/'");
+                return Err(Error::new(ErrorKind::Invalid, text).into());
+            }
+            options.path = Some(path.to_owned());
+            Ok(())
+        })
+    }
 }
 
 /// Adds a name under which the server is reached, compared with the field Host without its port. Behind a proxy, name what the proxy sends. Without any, a server on a loopback address is reached as localhost, 127.0.0.1 and [::1], others under all names.
@@ -177,15 +210,14 @@ pub unsafe extern "C" fn mcplink_http_options_add_host(
     options: *mut mcplink_http_options_t,
     host: *const c_char,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours and text that ends in NUL.
-        let (options, host) = unsafe {
-            let options = need_mut(options, "options")?;
-            (options, name(host, "host")?)
-        };
-        options.hosts.push(host.to_owned());
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    unsafe {
+        set(options, "mcplink_http_options_add_host", |options| {
+            let host = filled(host, "host")?;
+            options.hosts.push(host.to_owned());
+            Ok(())
+        })
+    }
 }
 
 /// Adds a web site whose pages may call the server. Without any, pages of the server's own host may, if that is one of those that were added
@@ -200,15 +232,14 @@ pub unsafe extern "C" fn mcplink_http_options_add_origin(
     options: *mut mcplink_http_options_t,
     origin: *const c_char,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours and text that ends in NUL.
-        let (options, origin) = unsafe {
-            let options = need_mut(options, "options")?;
-            (options, name(origin, "origin")?)
-        };
-        options.origins.push(origin.to_owned());
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    unsafe {
+        set(options, "mcplink_http_options_add_origin", |options| {
+            let origin = filled(origin, "origin")?;
+            options.origins.push(origin.to_owned());
+            Ok(())
+        })
+    }
 }
 
 /// Says whether clients of revisions before 2026-07-28 get sessions. Without them any replica can answer any request; but such clients can't be asked anything, nor be told of changes.
@@ -222,12 +253,13 @@ pub unsafe extern "C" fn mcplink_http_options_set_sessions(
     options: *mut mcplink_http_options_t,
     sessions: bool,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours.
-        let options = unsafe { need_mut(options, "options") }?;
-        options.sessions = sessions;
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, "mcplink_http_options_set_sessions", |options| {
+            options.sessions = sessions;
+            Ok(())
+        })
+    }
 }
 
 /// Sets after how long without a request a session ends that has no open stream: 30 minutes without this.
@@ -241,12 +273,17 @@ pub unsafe extern "C" fn mcplink_http_options_set_session_idle_ms(
     options: *mut mcplink_http_options_t,
     idle_ms: u32,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours.
-        let options = unsafe { need_mut(options, "options") }?;
-        options.session_idle = Some(Duration::from_millis(idle_ms.into()));
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(
+            options,
+            "mcplink_http_options_set_session_idle_ms",
+            |options| {
+                options.session_idle = Some(Duration::from_millis(idle_ms.into()));
+                Ok(())
+            },
+        )
+    }
 }
 
 /// Serves clients of 2024-11-05 too, on the two paths that its HTTP transport has.
@@ -262,15 +299,14 @@ pub unsafe extern "C" fn mcplink_http_options_set_old_paths(
     stream: *const c_char,
     post: *const c_char,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours and texts that end in NUL.
-        let (options, stream, post) = unsafe {
-            let options = need_mut(options, "options")?;
-            (options, name(stream, "stream")?, name(post, "post")?)
-        };
-        options.old_paths = Some((stream.to_owned(), post.to_owned()));
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours and texts that end in NUL.
+    unsafe {
+        set(options, "mcplink_http_options_set_old_paths", |options| {
+            let (stream, post) = (name(stream, "stream")?, name(post, "post")?);
+            options.old_paths = Some((stream.to_owned(), post.to_owned()));
+            Ok(())
+        })
+    }
 }
 
 /// Sets how much of each stream of a session is kept for a client that comes back for it: 256 events and 1 MiB without this. See also
@@ -287,12 +323,13 @@ pub unsafe extern "C" fn mcplink_http_options_set_kept_events(
     events: usize,
     bytes: usize,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours.
-        let options = unsafe { need_mut(options, "options") }?;
-        options.kept_events = Some((events, bytes));
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, "mcplink_http_options_set_kept_events", |options| {
+            options.kept_events = Some((events, bytes));
+            Ok(())
+        })
+    }
 }
 
 /// Sets how often something is written on a quiet stream, so that nobody on the way takes it for dead: every 15 seconds without this.
@@ -306,12 +343,17 @@ pub unsafe extern "C" fn mcplink_http_options_set_keep_alive_ms(
     options: *mut mcplink_http_options_t,
     interval_ms: u32,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours.
-        let options = unsafe { need_mut(options, "options") }?;
-        options.keep_alive = Some(Duration::from_millis(interval_ms.max(1).into()));
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(
+            options,
+            "mcplink_http_options_set_keep_alive_ms",
+            |options| {
+                options.keep_alive = Some(Duration::from_millis(interval_ms.max(1).into()));
+                Ok(())
+            },
+        )
+    }
 }
 
 /// An upper bound of a server over HTTP.
@@ -415,22 +457,24 @@ pub unsafe extern "C" fn mcplink_http_options_set_limit(
     which: i32,
     bound: usize,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options of ours.
-        let options = unsafe { need_mut(options, "options") }?;
-        options.set_limit(which, bound)?;
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, "mcplink_http_options_set_limit", |options| {
+            options.set_limit(which, bound)?;
+            Ok(())
+        })
+    }
 }
 
-/// Has a function find out who sends each request, before anything else is done for it: everybody is let in without this. It takes the place
-/// of what mcplink_http_options_set_resource_server was given.
+/// Has a function find out who sends each request, before anything else is done for it. Everybody is let in without this and without
+/// mcplink_http_options_set_resource_server; settings that have that already refuse this.
 ///
 /// options: the settings.
 /// callback: see mcplink_authenticate_fn. Called on the thread that read the request, several at once, or where the pump of the server is
-/// dispatched. NULL for none.
-/// user, destroy: passed to callback; ended when another function is set, or when the settings and all that serves with them have ended.
-/// Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
+/// dispatched. NULL is refused: see mcplink_http_options_clear_authenticate.
+/// user, destroy: passed to callback; ended when another function is set, when it is refused or cleared, or when the settings and all that serves
+/// with them have ended.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_on_authenticate(
@@ -440,10 +484,39 @@ pub unsafe extern "C" fn mcplink_http_options_on_authenticate(
     destroy: mcplink_destroy_fn,
 ) -> mcplink_status_t {
     let user = UserData::new(user, destroy);
-    plain(|| {
-        // SAFETY: the header says that they are options of ours.
-        let options = unsafe { need_mut(options, "options") }?;
-        options.access = Hook::new(callback, user).map_or(Access::Open, Access::Host);
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, "mcplink_http_options_on_authenticate", |options| {
+            let hook = Hook::new(callback, user).ok_or_else(|| missing("callback"))?;
+            if matches!(options.access, Access::Tokens(_)) {
+                return Err(both("mcplink_http_options_set_resource_server"));
+            }
+            options.access = Access::Host(hook);
+            Ok(())
+        })
+    }
+}
+
+/// Takes the function of mcplink_http_options_on_authenticate away. Without another check everybody is let in.
+///
+/// options: the settings.
+/// Returns: MCPLINK_OK, also when there is none, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_options_clear_authenticate(
+    options: *mut mcplink_http_options_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(
+            options,
+            "mcplink_http_options_clear_authenticate",
+            |options| {
+                if matches!(options.access, Access::Host(_)) {
+                    options.access = Access::Open;
+                }
+                Ok(())
+            },
+        )
+    }
 }

@@ -5,10 +5,12 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::cffi::entry::{Outcome, get, need_mut, plain};
+use crate::cffi::entry::get;
+use crate::cffi::log;
 use crate::cffi::queue::Kind;
+use crate::cffi::refusal::{Refusal, Settings, set};
 use crate::cffi::stage::Stage;
-use crate::cffi::status::{mcplink_status, mcplink_status_t};
+use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, Text, mcplink_str_t, view_or_empty};
 use crate::cffi::user::{Hook, call_back};
 use crate::error::{Error, ErrorKind};
@@ -26,6 +28,8 @@ pub struct mcplink_http_request_t {
     headers: Vec<(Text, Text)>,
     remote: Option<Text>,
     token: Option<Text>,
+    /// Whether all that is asked is what the token is good for, which is checked besides.
+    is_of_token: bool,
     verdict: Option<Result<String, Denied>>,
     /// Of who is let in.
     scopes: Option<String>,
@@ -33,10 +37,14 @@ pub struct mcplink_http_request_t {
     audience: Vec<String>,
     /// The thumbprint of the key that the token is bound to.
     key: Option<String>,
+    /// What takes what there is to say of it.
+    log: Option<Arc<log::Hook>>,
+    refusal: Refusal,
 }
 
 /// Finds out who sends a request: ends with mcplink_http_request_admit or one of the functions that refuse, of which the last one counts; without
-/// any the request is refused with status 403.
+/// any the request is refused with status 403. So it is when one of these functions fails and mcplink_http_request_admit is called all the same,
+/// before or after: nobody is let in under a condition that could not be taken down. The log says which one.
 pub type mcplink_authenticate_fn =
     Option<unsafe extern "C-unwind" fn(user: *mut c_void, request: *mut mcplink_http_request_t)>;
 
@@ -52,6 +60,7 @@ pub(super) struct Check {
     owner: u64,
     stage: Arc<Stage>,
     serving: Weak<Serving>,
+    log: Option<Arc<log::Hook>>,
 }
 
 impl Check {
@@ -61,6 +70,7 @@ impl Check {
             owner: server.gate.number(),
             stage: Arc::clone(&server.stage),
             serving: Arc::downgrade(&server.serving),
+            log: server.log.clone(),
         }
     }
 
@@ -83,8 +93,9 @@ impl Check {
     }
 
     /// Asks, here or where the host dispatches.
-    fn judge(&self, request: mcplink_http_request_t) -> Result<mcplink_http_request_t, Denied> {
+    fn judge(&self, mut request: mcplink_http_request_t) -> Result<mcplink_http_request_t, Denied> {
         let (hook, owner) = (Arc::clone(&self.hook), self.owner);
+        request.log.clone_from(&self.log);
         if !self.stage.is_pumped() {
             return Ok(request.judged(&hook, owner));
         }
@@ -104,6 +115,19 @@ impl Check {
     }
 }
 
+impl Settings for mcplink_http_request_t {
+    const NAME: &'static str = "request";
+    const TARGET: &'static str = "http";
+
+    fn refusal(&self) -> &Refusal {
+        &self.refusal
+    }
+
+    fn log(&self) -> Option<Arc<log::Hook>> {
+        self.log.clone()
+    }
+}
+
 impl mcplink_http_request_t {
     fn of(request: &HttpRequest<'_>) -> Self {
         let text = |bytes: &[u8]| Text::from(String::from_utf8_lossy(bytes).into_owned());
@@ -116,11 +140,14 @@ impl mcplink_http_request_t {
                 .collect(),
             remote: request.remote.map(|remote| remote.to_string().into()),
             token: bearer_of(request).map(Text::from),
+            is_of_token: false,
             verdict: None,
             scopes: None,
             expires_at: None,
             audience: Vec::new(),
             key: None,
+            log: None,
+            refusal: Refusal::default(),
         }
     }
 
@@ -128,8 +155,18 @@ impl mcplink_http_request_t {
     fn of_token(token: &str) -> Self {
         Self {
             token: Some(token.into()),
+            is_of_token: true,
             ..Self::of(&HttpRequest::new("", ""))
         }
+    }
+
+    /// What is said of a token holds where somebody looks at it.
+    fn need_token(&self) -> Result<(), Error> {
+        if self.is_of_token {
+            return Ok(());
+        }
+        let text = "this is looked at in a function of mcplink_resource_server_set_verifier only";
+        Err(Error::new(ErrorKind::State, text))
     }
 
     fn judged(mut self, hook: &Hook<AuthenticateFn>, owner: u64) -> Self {
@@ -141,7 +178,10 @@ impl mcplink_http_request_t {
 
     /// Who is let in, if the host said so; else `unknown` says why not.
     fn principal(self, unknown: fn() -> Denied) -> Result<Principal, Denied> {
-        let mut principal = Principal::new(self.verdict.unwrap_or_else(|| Err(unknown()))?);
+        let name = self.verdict.unwrap_or_else(|| Err(unknown()))?;
+        // It was let in under a condition that was refused, of which the log knows.
+        self.refusal.check().map_err(|_| Denied::forbidden())?;
+        let mut principal = Principal::new(name);
         if let Some(scopes) = self.scopes {
             principal = principal.scopes([scopes]);
         }
@@ -161,22 +201,6 @@ fn bearer_of<'a>(request: &HttpRequest<'a>) -> Option<&'a str> {
     let (scheme, token) = std::str::from_utf8(field).ok()?.split_once(' ')?;
     let is_bearer = scheme.eq_ignore_ascii_case("Bearer");
     Some(token.trim_ascii()).filter(|token| is_bearer && !token.is_empty())
-}
-
-/// Says something of a request, as all functions here do.
-///
-/// # Safety
-///
-/// `request` is NULL or a request of ours, used by this thread alone.
-unsafe fn judge(
-    request: *mut mcplink_http_request_t,
-    judge: impl FnOnce(&mut mcplink_http_request_t) -> Outcome<()>,
-) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the caller promises the same.
-        judge(unsafe { need_mut(request, "request") }?)?;
-        Ok(mcplink_status::MCPLINK_OK)
-    })
 }
 
 /// The method of an HTTP request.
@@ -256,7 +280,7 @@ pub unsafe extern "C" fn mcplink_http_request_token(
 /// Lets a request in.
 ///
 /// request: the request.
-/// principal: who sends it, for mcplink_request_principal. Sessions and what calls keep between their rounds are good for whom they were made.
+/// principal: who sends it, for mcplink_request_principal; not empty. Sessions and what calls keep between their rounds are good for whom they were made.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -264,15 +288,14 @@ pub unsafe extern "C" fn mcplink_http_request_admit(
     request: *mut mcplink_http_request_t,
     principal: *const c_char,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are a request of ours and text that ends in NUL.
-        let (request, principal) = unsafe {
-            let request = need_mut(request, "request")?;
-            (request, text::name(principal, "principal")?)
-        };
-        request.verdict = Some(Ok(principal.to_owned()));
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are a request of ours and text that ends in NUL.
+    unsafe {
+        set(request, "mcplink_http_request_admit", |request| {
+            let principal = text::filled(principal, "principal")?;
+            request.verdict = Some(Ok(principal.to_owned()));
+            Ok(())
+        })
+    }
 }
 
 /// Says what was granted to the one who is let in: for mcplink_server_require_scopes, mcplink_responder_need_scopes and
@@ -289,7 +312,7 @@ pub unsafe extern "C" fn mcplink_http_request_set_scopes(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are a request of ours and text that ends in NUL.
     unsafe {
-        judge(request, |request| {
+        set(request, "mcplink_http_request_set_scopes", |request| {
             request.scopes = text::optional(scopes, "scopes")?.map(str::to_owned);
             Ok(())
         })
@@ -309,7 +332,7 @@ pub unsafe extern "C" fn mcplink_http_request_set_expiry(
 ) -> mcplink_status_t {
     // SAFETY: the header says that it is a request of ours.
     unsafe {
-        judge(request, |request| {
+        set(request, "mcplink_http_request_set_expiry", |request| {
             let since = u64::try_from(seconds).ok().map(Duration::from_secs);
             let when = since.and_then(|since| UNIX_EPOCH.checked_add(since));
             let when = when.ok_or_else(|| {
@@ -327,7 +350,7 @@ pub unsafe extern "C" fn mcplink_http_request_set_expiry(
 ///
 /// request: the request.
 /// audience: as the token has it (aud).
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
+/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE in a function of mcplink_http_options_on_authenticate. Threads: that of the callback. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_add_audience(
@@ -336,8 +359,9 @@ pub unsafe extern "C" fn mcplink_http_request_add_audience(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are a request of ours and text that ends in NUL.
     unsafe {
-        judge(request, |request| {
-            let audience = text::name(audience, "audience")?;
+        set(request, "mcplink_http_request_add_audience", |request| {
+            let audience = text::filled(audience, "audience")?;
+            request.need_token()?;
             request.audience.push(audience.to_owned());
             Ok(())
         })
@@ -349,7 +373,7 @@ pub unsafe extern "C" fn mcplink_http_request_add_audience(
 ///
 /// request: the request.
 /// thumbprint: of the key, as the token or the authorization server gives it (cnf.jkt; RFC 7638).
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: that of the callback. Since 0.1.
+/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or MCPLINK_E_STATE in a function of mcplink_http_options_on_authenticate. Threads: that of the callback. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_request_bind_key(
@@ -358,8 +382,9 @@ pub unsafe extern "C" fn mcplink_http_request_bind_key(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are a request of ours and text that ends in NUL.
     unsafe {
-        judge(request, |request| {
-            let thumbprint = text::name(thumbprint, "thumbprint")?;
+        set(request, "mcplink_http_request_bind_key", |request| {
+            let thumbprint = text::filled(thumbprint, "thumbprint")?;
+            request.need_token()?;
             request.key = Some(thumbprint.to_owned());
             Ok(())
         })
@@ -379,7 +404,7 @@ pub unsafe extern "C" fn mcplink_http_request_refuse_token(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are a request of ours and text that ends in NUL.
     unsafe {
-        judge(request, |request| {
+        set(request, "mcplink_http_request_refuse_token", |request| {
             let why = text::name(why, "why")?;
             request.verdict = Some(Err(Denied::invalid_token(why)));
             Ok(())
@@ -400,8 +425,8 @@ pub unsafe extern "C" fn mcplink_http_request_need_scopes(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are a request of ours and text that ends in NUL.
     unsafe {
-        judge(request, |request| {
-            let scopes = text::name(scopes, "scopes")?;
+        set(request, "mcplink_http_request_need_scopes", |request| {
+            let scopes = text::filled(scopes, "scopes")?;
             request.verdict = Some(Err(Denied::insufficient_scope([scopes])));
             Ok(())
         })
@@ -421,7 +446,7 @@ pub unsafe extern "C" fn mcplink_http_request_put_off(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are a request of ours and text that ends in NUL.
     unsafe {
-        judge(request, |request| {
+        set(request, "mcplink_http_request_put_off", |request| {
             let why = text::name(why, "why")?;
             request.verdict = Some(Err(Denied::unavailable(why)));
             Ok(())
@@ -440,17 +465,16 @@ pub unsafe extern "C" fn mcplink_http_request_challenge(
     request: *mut mcplink_http_request_t,
     challenge: *const c_char,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are a request of ours and text that ends in NUL.
-        let (request, challenge) = unsafe {
-            let request = need_mut(request, "request")?;
-            (request, text::name(challenge, "challenge")?)
-        };
-        if challenge.contains(char::is_control) {
-            let text = "a challenge is one line of a header field";
-            return Err(Error::new(ErrorKind::Invalid, text).into());
-        }
-        request.verdict = Some(Err(Denied::unauthorized(challenge)));
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are a request of ours and text that ends in NUL.
+    unsafe {
+        set(request, "mcplink_http_request_challenge", |request| {
+            let challenge = text::name(challenge, "challenge")?;
+            if challenge.contains(char::is_control) {
+                let text = "a challenge is one line of a header field";
+                return Err(Error::new(ErrorKind::Invalid, text).into());
+            }
+            request.verdict = Some(Err(Denied::unauthorized(challenge)));
+            Ok(())
+        })
+    }
 }

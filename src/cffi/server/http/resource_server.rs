@@ -8,10 +8,11 @@ use super::super::mcplink_server_t;
 use super::options::mcplink_http_options_t;
 use super::request::{AuthenticateFn, Check, mcplink_authenticate_fn};
 use crate::cffi::auth::mcplink_dpop;
-use crate::cffi::entry::{Outcome, free, get, need_mut, plain, value};
+use crate::cffi::entry::free;
 use crate::cffi::json::json_payload;
-use crate::cffi::status::{mcplink_status, mcplink_status_t};
-use crate::cffi::text::{bytes, name, optional, optional_measured};
+use crate::cffi::refusal::{Refusal, Settings, constructed, set, taken};
+use crate::cffi::status::mcplink_status_t;
+use crate::cffi::text::{bytes, filled, filled_measured, missing, name, optional};
 use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
 use crate::error::{Error, ErrorKind, Result};
 use crate::server::StateKey;
@@ -42,6 +43,7 @@ pub struct mcplink_resource_server_t {
     metadata_url: Option<String>,
     dpop: mcplink_dpop,
     nonces: Option<Nonces>,
+    refusal: Refusal,
 }
 
 /// What the nonces of proofs are made with, and for how long they are good.
@@ -65,7 +67,34 @@ enum Checked {
     Host(Arc<Hook<AuthenticateFn>>),
 }
 
+impl Settings for mcplink_resource_server_t {
+    const NAME: &'static str = "server";
+    const TARGET: &'static str = "http";
+    const CONSTRUCTOR: Option<&'static str> = Some("mcplink_resource_server_new");
+
+    fn refusal(&self) -> &Refusal {
+        &self.refusal
+    }
+}
+
 impl mcplink_resource_server_t {
+    /// A check of another kind than there is: neither takes the place of the other, so that none goes without a word.
+    fn need_check(&self, fits: impl FnOnce(&Checked) -> bool) -> Result<()> {
+        if fits(&self.check) {
+            return Ok(());
+        }
+        let other = match &self.check {
+            Checked::Discovered => return Ok(()),
+            Checked::At(_) => "mcplink_resource_server_set_keys_url",
+            Checked::With(_) => "mcplink_resource_server_set_keys",
+            Checked::Host(_) => "mcplink_resource_server_set_verifier",
+        };
+        let text = format!(
+            "tokens are checked by {other} already: take that away first (mcplink_resource_server_use_default_keys)"
+        );
+        Err(Error::new(ErrorKind::Invalid, text))
+    }
+
     /// What a Rust program would have made, for a server.
     pub(super) fn for_server(&self, server: &mcplink_server_t) -> Result<ResourceServer> {
         let Self {
@@ -83,6 +112,7 @@ impl mcplink_resource_server_t {
             metadata_url,
             dpop,
             nonces,
+            refusal: _,
         } = self;
         let issuer = &issuers[0];
         let way = Way {
@@ -200,22 +230,6 @@ fn bound(server: ResourceServer, dpop: mcplink_dpop, _: Option<&Nonces>) -> Resu
     Err(Error::new(ErrorKind::Unsupported, text))
 }
 
-/// Changes settings, as all setters do.
-///
-/// # Safety
-///
-/// `server` is NULL or lives, and is used by this thread alone.
-unsafe fn set(
-    server: *mut mcplink_resource_server_t,
-    change: impl FnOnce(&mut mcplink_resource_server_t) -> Outcome<()>,
-) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the caller promises the same.
-        change(unsafe { need_mut(server, "server") }?)?;
-        Ok(mcplink_status::MCPLINK_OK)
-    })
-}
-
 /// Describes a server that takes access tokens. Without more they are JWTs that its authorization server has signed, checked by the keys that the
 /// issuer's metadata names: signature, issuer, times; the principal is sub, scopes are those of scope or scp.
 ///
@@ -229,13 +243,11 @@ pub unsafe extern "C" fn mcplink_resource_server_new(
     resource: *const c_char,
     issuer: *const c_char,
 ) -> *mut mcplink_resource_server_t {
-    value(std::ptr::null_mut(), || {
+    constructed("mcplink_resource_server_new", "http", || {
         // SAFETY: the header says that they are texts that end in NUL.
-        let (resource, issuer) = unsafe { (name(resource, "resource"), name(issuer, "issuer")) };
-        let (Ok(resource), Ok(issuer)) = (resource, issuer) else {
-            return std::ptr::null_mut();
-        };
-        Box::into_raw(Box::new(mcplink_resource_server_t {
+        let (resource, issuer) =
+            unsafe { (filled(resource, "resource")?, filled(issuer, "issuer")?) };
+        Ok(Box::into_raw(Box::new(mcplink_resource_server_t {
             resource: resource.to_owned(),
             issuers: vec![issuer.to_owned()],
             check: Checked::Discovered,
@@ -250,7 +262,8 @@ pub unsafe extern "C" fn mcplink_resource_server_new(
             metadata_url: None,
             dpop: mcplink_dpop::MCPLINK_DPOP_NEVER,
             nonces: None,
-        }))
+            refusal: Refusal::default(),
+        })))
     })
 }
 
@@ -268,8 +281,8 @@ pub unsafe extern "C" fn mcplink_resource_server_add_issuer(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are a description of ours and text that ends in NUL.
     unsafe {
-        set(server, |server| {
-            server.issuers.push(name(issuer, "issuer")?.to_owned());
+        set(server, "mcplink_resource_server_add_issuer", |server| {
+            server.issuers.push(filled(issuer, "issuer")?.to_owned());
             Ok(())
         })
     }
@@ -278,8 +291,8 @@ pub unsafe extern "C" fn mcplink_resource_server_add_issuer(
 /// Says where the issuer's keys are, for one whose metadata does not say so.
 ///
 /// server: the description.
-/// url: of its key set (RFC 7517): https, except on this machine; NULL for where the metadata says.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+/// url: of its key set (RFC 7517): https, except on this machine. NULL is refused: see mcplink_resource_server_use_default_keys.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when there are keys or a function that checks tokens already. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_keys_url(
@@ -288,9 +301,10 @@ pub unsafe extern "C" fn mcplink_resource_server_set_keys_url(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are a description of ours and text that ends in NUL.
     unsafe {
-        set(server, |server| {
-            let url = optional(url, "url")?.map(str::to_owned);
-            server.check = url.map_or(Checked::Discovered, Checked::At);
+        set(server, "mcplink_resource_server_set_keys_url", |server| {
+            let url = filled(url, "url")?;
+            server.need_check(|check| matches!(check, Checked::At(_)))?;
+            server.check = Checked::At(url.to_owned());
             Ok(())
         })
     }
@@ -299,8 +313,8 @@ pub unsafe extern "C" fn mcplink_resource_server_set_keys_url(
 /// Gives the issuer's keys, which are not fetched then.
 ///
 /// server: the description.
-/// json, len: the key set (RFC 7517), {"keys":[...]}; MCPLINK_NUL measures it.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+/// json, len: the key set (RFC 7517), {"keys":[...]}; MCPLINK_NUL measures it. It has the place of the address of keys.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when there is a function that checks tokens already. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_keys(
@@ -310,8 +324,9 @@ pub unsafe extern "C" fn mcplink_resource_server_set_keys(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are a description of ours and text with its length.
     unsafe {
-        set(server, |server| {
+        set(server, "mcplink_resource_server_set_keys", |server| {
             let keys = json_payload(json, len, "json")?;
+            server.need_check(|check| !matches!(check, Checked::Host(_)))?;
             server.check = Checked::With(keys.get().to_owned());
             Ok(())
         })
@@ -321,7 +336,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_keys(
 /// Fetches the issuer's metadata and keys through a proxy. Defaults to none, whatever the environment says.
 ///
 /// server: the description.
-/// url: as for mcplink_client_options_set_proxy, "environment" too; NULL for none.
+/// url: as for mcplink_client_options_set_proxy, "environment" too. NULL is refused: see mcplink_resource_server_clear_proxy.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -331,8 +346,26 @@ pub unsafe extern "C" fn mcplink_resource_server_set_proxy(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are a description of ours and text that ends in NUL.
     unsafe {
-        set(server, |server| {
-            server.proxy = optional(url, "url")?.map(str::to_owned);
+        set(server, "mcplink_resource_server_set_proxy", |server| {
+            server.proxy = Some(filled(url, "url")?.to_owned());
+            Ok(())
+        })
+    }
+}
+
+/// Fetches the issuer's metadata and keys without a proxy, as without mcplink_resource_server_set_proxy.
+///
+/// server: the description.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_clear_proxy(
+    server: *mut mcplink_resource_server_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that it is a description of ours.
+    unsafe {
+        set(server, "mcplink_resource_server_clear_proxy", |server| {
+            server.proxy = None;
             Ok(())
         })
     }
@@ -343,7 +376,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_proxy(
 ///
 /// server: the description.
 /// pem, len: PEM text with all of them, one or more; other things in it are skipped. MCPLINK_NUL measures it. It is copied, and has the place of
-/// what was set before. NULL for Mozilla's list. That there is no certificate in it, or one that can't be read, is found out when something serves
+/// what was set before. NULL and text without anything are refused: see mcplink_resource_server_use_default_roots. That there is no certificate in it, or one that can't be read, is found out when something serves
 /// with it, with MCPLINK_E_INVALID; in a build that does not check tokens by itself (feature jwt) that fails with MCPLINK_E_UNSUPPORTED. It is not
 /// looked at where a function of the host's checks tokens.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
@@ -356,11 +389,36 @@ pub unsafe extern "C" fn mcplink_resource_server_set_root_certificates(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are a description of ours and text with its length.
     unsafe {
-        set(server, |server| {
-            let pem = optional_measured(pem, len, "pem")?;
-            server.roots = pem.map(<[u8]>::to_vec);
-            Ok(())
-        })
+        set(
+            server,
+            "mcplink_resource_server_set_root_certificates",
+            |server| {
+                server.roots = Some(filled_measured(pem, len, "the PEM text")?.to_vec());
+                Ok(())
+            },
+        )
+    }
+}
+
+/// Trusts Mozilla's list of authorities, as without mcplink_resource_server_set_root_certificates.
+///
+/// server: the description.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_use_default_roots(
+    server: *mut mcplink_resource_server_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that it is a description of ours.
+    unsafe {
+        set(
+            server,
+            "mcplink_resource_server_use_default_roots",
+            |server| {
+                server.roots = None;
+                Ok(())
+            },
+        )
     }
 }
 
@@ -369,9 +427,9 @@ pub unsafe extern "C" fn mcplink_resource_server_set_root_certificates(
 /// server: the description.
 /// callback: called for each token, which is all that is known of the request (mcplink_http_request_token); ends with mcplink_http_request_admit
 /// and mcplink_http_request_add_audience, or refuses. For whom the token was issued and whether it has expired is checked besides. Runs where
-/// mcplink_http_options_on_authenticate says; never hand the token on. NULL for the issuer's keys.
-/// user, destroy: passed to callback; ended when another check is set, or when all that has the description, and serves with it, has ended.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+/// mcplink_http_options_on_authenticate says; never hand the token on. NULL is refused: see mcplink_resource_server_use_default_keys.
+/// user, destroy: passed to callback; ended when another function is set, when it is refused or taken away, or when all that has the description, and serves with it, has ended.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID, also when there are keys already. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_resource_server_set_verifier(
@@ -383,10 +441,35 @@ pub unsafe extern "C" fn mcplink_resource_server_set_verifier(
     let user = UserData::new(user, destroy);
     // SAFETY: the header says that it is a description of ours.
     unsafe {
-        set(server, |server| {
-            server.check = Hook::new(callback, user).map_or(Checked::Discovered, Checked::Host);
+        set(server, "mcplink_resource_server_set_verifier", |server| {
+            let hook = Hook::new(callback, user).ok_or_else(|| missing("callback"))?;
+            server.need_check(|check| matches!(check, Checked::Host(_)))?;
+            server.check = Checked::Host(hook);
             Ok(())
         })
+    }
+}
+
+/// Has tokens checked by the keys that the issuer's metadata names, as without mcplink_resource_server_set_keys,
+/// mcplink_resource_server_set_keys_url and mcplink_resource_server_set_verifier: what they were given is taken away.
+///
+/// server: the description.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_use_default_keys(
+    server: *mut mcplink_resource_server_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that it is a description of ours.
+    unsafe {
+        set(
+            server,
+            "mcplink_resource_server_use_default_keys",
+            |server| {
+                server.check = Checked::Discovered;
+                Ok(())
+            },
+        )
     }
 }
 
@@ -394,7 +477,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_verifier(
 /// challenge. None without this.
 ///
 /// server: the description.
-/// scopes: their names, a blank between two.
+/// scopes: their names, a blank between two. NULL and text without a name are refused: see mcplink_resource_server_clear_required_scopes.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -404,10 +487,36 @@ pub unsafe extern "C" fn mcplink_resource_server_set_required_scopes(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are a description of ours and text that ends in NUL.
     unsafe {
-        set(server, |server| {
-            name(scopes, "scopes")?.clone_into(&mut server.required);
-            Ok(())
-        })
+        set(
+            server,
+            "mcplink_resource_server_set_required_scopes",
+            |server| {
+                filled(scopes, "scopes")?.clone_into(&mut server.required);
+                Ok(())
+            },
+        )
+    }
+}
+
+/// Has requests need no scopes but those of single operations, as without mcplink_resource_server_set_required_scopes.
+///
+/// server: the description.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_resource_server_clear_required_scopes(
+    server: *mut mcplink_resource_server_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that it is a description of ours.
+    unsafe {
+        set(
+            server,
+            "mcplink_resource_server_clear_required_scopes",
+            |server| {
+                server.required.clear();
+                Ok(())
+            },
+        )
     }
 }
 
@@ -425,10 +534,14 @@ pub unsafe extern "C" fn mcplink_resource_server_set_scopes_supported(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are a description of ours and text that ends in NUL.
     unsafe {
-        set(server, |server| {
-            name(scopes, "scopes")?.clone_into(&mut server.supported);
-            Ok(())
-        })
+        set(
+            server,
+            "mcplink_resource_server_set_scopes_supported",
+            |server| {
+                name(scopes, "scopes")?.clone_into(&mut server.supported);
+                Ok(())
+            },
+        )
     }
 }
 
@@ -447,8 +560,8 @@ pub unsafe extern "C" fn mcplink_resource_server_add_implied(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are a description of ours and texts that end in NUL.
     unsafe {
-        set(server, |server| {
-            let (broad, narrow) = (name(broad, "broad")?, name(narrow, "narrow")?);
+        set(server, "mcplink_resource_server_add_implied", |server| {
+            let (broad, narrow) = (filled(broad, "broad")?, filled(narrow, "narrow")?);
             server.implied.push((broad.to_owned(), narrow.to_owned()));
             Ok(())
         })
@@ -468,8 +581,8 @@ pub unsafe extern "C" fn mcplink_resource_server_add_audience(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are a description of ours and text that ends in NUL.
     unsafe {
-        set(server, |server| {
-            let audience = name(audience, "audience")?;
+        set(server, "mcplink_resource_server_add_audience", |server| {
+            let audience = filled(audience, "audience")?;
             server.audiences.push(audience.to_owned());
             Ok(())
         })
@@ -491,7 +604,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_info(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are a description of ours and texts that end in NUL.
     unsafe {
-        set(server, |server| {
+        set(server, "mcplink_resource_server_set_info", |server| {
             let title = optional(title, "title")?;
             let documentation = optional(documentation, "documentation")?;
             server.name = title.map(str::to_owned);
@@ -515,10 +628,14 @@ pub unsafe extern "C" fn mcplink_resource_server_set_metadata_url(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are a description of ours and text that ends in NUL.
     unsafe {
-        set(server, |server| {
-            server.metadata_url = optional(url, "url")?.map(str::to_owned);
-            Ok(())
-        })
+        set(
+            server,
+            "mcplink_resource_server_set_metadata_url",
+            |server| {
+                server.metadata_url = optional(url, "url")?.map(str::to_owned);
+                Ok(())
+            },
+        )
     }
 }
 
@@ -538,7 +655,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_dpop(
 ) -> mcplink_status_t {
     // SAFETY: the header says that it is a description of ours.
     unsafe {
-        set(server, |server| {
+        set(server, "mcplink_resource_server_set_dpop", |server| {
             server.dpop = mcplink_dpop::of(dpop)?;
             Ok(())
         })
@@ -563,7 +680,7 @@ pub unsafe extern "C" fn mcplink_resource_server_set_nonces(
 ) -> mcplink_status_t {
     // SAFETY: the header says that they are a description of ours and bytes with their length.
     unsafe {
-        set(server, |server| {
+        set(server, "mcplink_resource_server_set_nonces", |server| {
             let (keys, rest) = bytes(keys.cast(), len, "keys")?.as_chunks::<32>();
             if keys.is_empty() || !rest.is_empty() {
                 let text = format!("keys have 32 bytes each, not {len} in all");
@@ -588,25 +705,50 @@ pub unsafe extern "C" fn mcplink_resource_server_free(server: *mut mcplink_resou
     unsafe { free(server) }
 }
 
-/// Serves only requests that carry an access token for this server, and tells clients where tokens are to be had. It takes the place of a
-/// function of mcplink_http_options_on_authenticate, which is for anything else than tokens.
+/// Serves only requests that carry an access token for this server, and tells clients where tokens are to be had. A function of
+/// mcplink_http_options_on_authenticate is for anything else than tokens: settings that have one refuse this.
 ///
 /// Handlers learn who asks from mcplink_request_principal, and what that one may do from mcplink_request_has_scope.
 ///
 /// options: the settings.
-/// server: copied; it stays the caller's. NULL for none. What is wrong with it is found out when something serves with the settings, which
-/// fails with MCPLINK_E_UNSUPPORTED where tokens are JWTs in a build without them.
-/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+/// server: copied; it stays the caller's. NULL, and one of which a setter was refused, are refused: see
+/// mcplink_http_options_clear_resource_server. What else is wrong with it is found out when something serves with the settings, which fails with
+/// MCPLINK_E_UNSUPPORTED where tokens are JWTs in a build without them.
+/// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or what the setter was refused with. Threads: one at a time. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_set_resource_server(
     options: *mut mcplink_http_options_t,
     server: *const mcplink_resource_server_t,
 ) -> mcplink_status_t {
-    plain(|| {
-        // SAFETY: the header says that they are options and a description of ours.
-        let (options, server) = unsafe { (need_mut(options, "options")?, get(server)) };
-        options.set_tokens(server.cloned());
-        Ok(mcplink_status::MCPLINK_OK)
-    })
+    // SAFETY: the header says that they are options and a description of ours.
+    unsafe {
+        set(
+            options,
+            "mcplink_http_options_set_resource_server",
+            |options| options.set_tokens(taken(server, "server")?.clone()),
+        )
+    }
+}
+
+/// Takes what mcplink_http_options_set_resource_server was given away. Without another check everybody is let in.
+///
+/// options: the settings.
+/// Returns: MCPLINK_OK, also when there is none, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_options_clear_resource_server(
+    options: *mut mcplink_http_options_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(
+            options,
+            "mcplink_http_options_clear_resource_server",
+            |options| {
+                options.clear_tokens();
+                Ok(())
+            },
+        )
+    }
 }
