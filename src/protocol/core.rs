@@ -55,6 +55,9 @@ pub(crate) struct Core {
     /// How many of those are being answered at the moment: a peer that has read the answer may send its next request before this one is
     /// counted out, and finds room.
     pub(super) answering: AtomicUsize,
+    /// How many of those in hand go on behind their answer, as tasks do. Their number is bounded
+    /// elsewhere: they take no place from other requests.
+    pub(super) detached: AtomicUsize,
     pulse: Option<Box<Pulse>>,
     pub(super) reading: Reading,
     pub(super) settings: Arc<Settings>,
@@ -231,6 +234,7 @@ impl Core {
             sender: Mutex::new(Some(sender)),
             admitted: AtomicUsize::new(0),
             answering: AtomicUsize::new(0),
+            detached: AtomicUsize::new(0),
             pulse: settings
                 .keep_alive
                 .map(|settings| Box::new(Pulse::new(settings, Instant::now()))),

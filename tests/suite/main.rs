@@ -153,6 +153,7 @@ mod stress;
 mod stub;
 mod tap;
 mod tasks_client;
+mod tasks_limits;
 mod tasks_server;
 mod threads;
 mod trace;

@@ -291,8 +291,9 @@ impl Core {
     fn has_room(&self) -> bool {
         // In this order: a request that is counted out in between counts once too often, not once too little.
         let answering = self.answering.load(Ordering::SeqCst);
+        let detached = self.detached.load(Ordering::SeqCst);
         let admitted = self.admitted.load(Ordering::SeqCst);
-        admitted.saturating_sub(answering) < self.settings.limits.max_requests
+        admitted.saturating_sub(answering + detached) < self.settings.limits.max_requests
     }
 
     pub(super) fn notified(self: &Arc<Self>, notification: Notification) {
