@@ -96,6 +96,15 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
+    /// The client whose share of the connection the message takes, where many clients use it.
+    pub(super) fn sharer(&self) -> Option<Client> {
+        if !self.apart {
+            return None;
+        }
+        let principal = self.principal.as_ref().map(Principal::client);
+        principal.or_else(|| self.client.clone())
+    }
+
     pub(crate) fn of_batch(&self, batch: Arc<Batch>) -> Self {
         Self {
             batch: Some(batch),

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::call::{self, StartedCall, Turn};
 use super::cancel::CancelToken;
-use super::core::Core;
+use super::core::{Core, Share};
 use super::handlers::Place;
 use super::in_hand::What;
 use super::incoming::Exchange;
@@ -43,15 +43,18 @@ pub struct Responder {
     detached: bool,
     /// Under which it is seen among what is in hand.
     key: Option<u64>,
+    /// What it takes of its client's share, while it is in hand.
+    share: Option<Share>,
 }
 
 impl Responder {
     /// The caller has counted the request as admitted.
-    pub(crate) fn new(
+    pub(super) fn new(
         core: Arc<Core>,
         exchange: Arc<Exchange>,
         place: Place,
         key: Option<u64>,
+        share: Option<Share>,
     ) -> Self {
         Self {
             core,
@@ -61,6 +64,7 @@ impl Responder {
             admitted: true,
             detached: false,
             key,
+            share,
         }
     }
 
@@ -159,7 +163,13 @@ impl Responder {
         let handle = ExchangeHandle::new(Arc::clone(&self.core), &exchange);
         let (in_hand, now) = (&self.core.engine().in_hand, Instant::now());
         let key = in_hand.enter(What::Request(self.place, self.id().clone()), now);
-        let mut detached = Self::new(Arc::clone(&self.core), exchange, self.place, Some(key));
+        let mut detached = Self::new(
+            Arc::clone(&self.core),
+            exchange,
+            self.place,
+            Some(key),
+            None,
+        );
         detached.detached = true;
         Some((detached, handle))
     }
@@ -240,6 +250,7 @@ impl Responder {
             if self.detached {
                 self.core.detached.fetch_sub(1, Ordering::SeqCst);
             }
+            self.share = None;
             self.core.admitted.fetch_sub(1, Ordering::SeqCst);
             self.core.request_ended();
         }

@@ -74,7 +74,8 @@ impl Context {
         let mut hold = None;
         if is_large(&request) {
             let max = link.server.max_held();
-            hold = link.server.held.take(weight_of(&request), max);
+            let client = link.client_of(&responder);
+            hold = link.server.held.take(client, weight_of(&request), max);
             if hold.is_none() {
                 // It fails when nobody waits any more, and then there is nothing left to do.
                 _ = responder.refuse(&no_room(max));
@@ -105,7 +106,7 @@ impl Context {
         }
         let (server, weight) = (self.server(), weight_of(self.request()));
         let max = server.max_held();
-        let hold = server.held.take(EACH_CALL + weight, max);
+        let hold = server.held.take(self.client(), EACH_CALL + weight, max);
         self.0.hold = Some(hold.ok_or_else(|| no_room(max))?);
         Ok(())
     }

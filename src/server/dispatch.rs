@@ -570,7 +570,13 @@ impl Link {
         let principal = self.identity_of(responder).map(Principal::client);
         principal
             .or_else(|| responder.client().cloned())
-            .unwrap_or(Client::Connection(self.number))
+            .unwrap_or_else(|| self.client())
+    }
+
+    /// The client of a conversation with one, as far as shares go.
+    pub(super) fn client(&self) -> Client {
+        let principal = self.principal.as_ref().map(Principal::client);
+        principal.unwrap_or(Client::Connection(self.number))
     }
 
     /// The same, with what that one may do.
