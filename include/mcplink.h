@@ -4927,7 +4927,8 @@ mcplink_status_t mcplink_server_options_set_cache(mcplink_server_options_t *opti
  * Lets calls of tools become tasks, for tools with mcplink_tool_set_task_support: the client gets the task at once, and fetches the result when it is there.
  *
  * options: the settings.
- * max_tasks: how many are kept at once; 0 for no tasks, as it is without this.
+ * max_tasks: how many are kept at once; 0 for no tasks, as it is without this. Tasks that are over give way to new ones, so only tasks that
+ * still work keep others out, and no client keeps all others out.
  * lifetime_ms: for how long one is kept, in milliseconds, when the client does not say.
  * Returns: MCPLINK_OK. Threads: one at a time. Since 0.1.
  */

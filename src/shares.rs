@@ -15,6 +15,7 @@
 //! - When nothing may give way, the client is refused.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -41,6 +42,18 @@ impl Client {
             }
             v4 => v4,
         })
+    }
+}
+
+/// For code of the host's that tells clients apart.
+impl fmt::Display for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Principal(name) => write!(f, "principal {name}"),
+            Self::Session(id) => write!(f, "session {id}"),
+            Self::Address(address) => write!(f, "address {address}"),
+            Self::Connection(number) => write!(f, "connection {number}"),
+        }
     }
 }
 

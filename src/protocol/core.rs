@@ -28,6 +28,7 @@ use super::outgoing::Calls;
 use super::stats::{Counters, Stats};
 use super::trouble::{ServerEventKind, Trouble, TroubleHook};
 use crate::error::Error;
+use crate::shares::{Admission, Client, Shares};
 use crate::sync::{Condvar, Mutex};
 use crate::transport::carrier::Carrier;
 use crate::transport::{Control, Limits, Receiver, Sender, Started, Threads};
@@ -55,6 +56,12 @@ pub(crate) struct Core {
     /// How many of those are being answered at the moment: a peer that has read the answer may send its next request before this one is
     /// counted out, and finds room.
     pub(super) answering: AtomicUsize,
+    /// How many of those in hand go on behind their answer, as tasks do. Their number is bounded
+    /// elsewhere: they take no place from other requests.
+    pub(super) detached: AtomicUsize,
+    /// What each client has of `max_requests`, where many use the connection; made with the first
+    /// of their requests. No other lock is taken inside.
+    shares: OnceLock<Box<Mutex<Shares<()>>>>,
     pulse: Option<Box<Pulse>>,
     pub(super) reading: Reading,
     pub(super) settings: Arc<Settings>,
@@ -86,6 +93,18 @@ pub(super) enum Reading {
     Alone,
     /// Nobody: what came is fed to the connection.
     Fed,
+}
+
+/// What a request takes of its client's share of the connection, until it is dropped.
+pub(super) struct Share {
+    core: Arc<Core>,
+    client: Client,
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.core.shares().lock().give_back(&self.client, 1);
+    }
 }
 
 /// What works for a connection.
@@ -231,6 +250,8 @@ impl Core {
             sender: Mutex::new(Some(sender)),
             admitted: AtomicUsize::new(0),
             answering: AtomicUsize::new(0),
+            detached: AtomicUsize::new(0),
+            shares: OnceLock::new(),
             pulse: settings
                 .keep_alive
                 .map(|settings| Box::new(Pulse::new(settings, Instant::now()))),
@@ -273,6 +294,27 @@ impl Core {
                 threads: Started::default(),
             })
         })
+    }
+
+    /// What each client has of the requests that may be in hand.
+    fn shares(&self) -> &Mutex<Shares<()>> {
+        self.shares.get_or_init(|| {
+            let max = self.settings.limits.max_requests;
+            Box::new(Mutex::new(Shares::new(max, max / 2, max / 8)))
+        })
+    }
+
+    /// Counts a request of one of many clients of the connection. `None` when the client has its
+    /// share already.
+    pub(super) fn take_share(self: &Arc<Self>, client: Client) -> Option<Share> {
+        let mut shares = self.shares().lock();
+        if shares.admit(&client, 1) != Admission::Granted {
+            return None;
+        }
+        shares.take(&client, 1);
+        drop(shares);
+        let core = Arc::clone(self);
+        Some(Share { core, client })
     }
 
     /// What was given to [`ConnectionBuilder::local`](super::ConnectionBuilder::local).

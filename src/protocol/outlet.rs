@@ -11,6 +11,7 @@ use super::core::Core;
 use super::incoming::{Batch, Exchange};
 use super::principal::Principal;
 use crate::error::{ErrorCode, Result, RpcError};
+use crate::shares::Client;
 
 /// Takes what belongs to one message of the peer when that is not for the stream of the connection: the response to an HTTP request.
 ///
@@ -87,11 +88,23 @@ pub(crate) struct Origin {
     pub(crate) apart: bool,
     /// Who sent it, if that was found out.
     pub(crate) principal: Option<Principal>,
+    /// The client that shares are counted for, where many use the connection and it has no
+    /// principal.
+    pub(crate) client: Option<Client>,
     /// What is wrong with it, to be told only to whom what it is about may be shown.
     pub(crate) objection: Option<Box<RpcError>>,
 }
 
 impl Origin {
+    /// The client whose share of the connection the message takes, where many clients use it.
+    pub(super) fn sharer(&self) -> Option<Client> {
+        if !self.apart {
+            return None;
+        }
+        let principal = self.principal.as_ref().map(Principal::client);
+        principal.or_else(|| self.client.clone())
+    }
+
     pub(crate) fn of_batch(&self, batch: Arc<Batch>) -> Self {
         Self {
             batch: Some(batch),

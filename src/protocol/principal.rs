@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use crate::shares::Client;
+
 /// Who sends requests, and what was found out about that one.
 ///
 /// It is made by what checks requests over HTTP
@@ -49,6 +51,11 @@ impl Principal {
     /// By which it is told from others.
     pub fn name(&self) -> &str {
         &self.0.name
+    }
+
+    /// The client that shares are counted for.
+    pub(crate) fn client(&self) -> Client {
+        Client::Principal(Arc::clone(&self.0.name))
     }
 
     /// What was granted, with what that implies; `None` when nothing is known of scopes.

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::call::{self, StartedCall, Turn};
 use super::cancel::CancelToken;
-use super::core::Core;
+use super::core::{Core, Share};
 use super::handlers::Place;
 use super::in_hand::What;
 use super::incoming::Exchange;
@@ -23,6 +23,7 @@ use super::principal::Principal;
 use super::trouble::ServerEventKind;
 use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
 use crate::jsonrpc::{self, RawResult, RequestId};
+use crate::shares::Client;
 use crate::transport::SessionMessage;
 
 /// The right to answer one request of the peer, once, from any thread.
@@ -38,17 +39,22 @@ pub struct Responder {
     answered: bool,
     /// Whether the request is one of those in hand.
     admitted: bool,
+    /// Whether the peer has its answer already, and this one goes elsewhere.
+    detached: bool,
     /// Under which it is seen among what is in hand.
     key: Option<u64>,
+    /// What it takes of its client's share, while it is in hand.
+    share: Option<Share>,
 }
 
 impl Responder {
     /// The caller has counted the request as admitted.
-    pub(crate) fn new(
+    pub(super) fn new(
         core: Arc<Core>,
         exchange: Arc<Exchange>,
         place: Place,
         key: Option<u64>,
+        share: Option<Share>,
     ) -> Self {
         Self {
             core,
@@ -56,7 +62,9 @@ impl Responder {
             place,
             answered: false,
             admitted: true,
+            detached: false,
             key,
+            share,
         }
     }
 
@@ -105,6 +113,11 @@ impl Responder {
         self.exchange.origin.principal.as_ref()
     }
 
+    /// The client that sent the request, where many clients without a principal use the connection.
+    pub(crate) fn client(&self) -> Option<&Client> {
+        self.exchange.origin.client.as_ref()
+    }
+
     /// What is wrong with the request, to be told only to whom what it is about may be shown.
     pub(crate) fn objection(&self) -> Option<&RpcError> {
         self.exchange.origin.objection.as_deref()
@@ -141,14 +154,23 @@ impl Responder {
             outlet: Some(outlet),
             apart: true,
             principal: self.exchange.origin.principal.clone(),
+            client: self.exchange.origin.client.clone(),
             ..Origin::default()
         };
         let exchange = self.core.exchanges.open(self.id(), &origin).ok()?;
         self.core.admitted.fetch_add(1, Ordering::SeqCst);
+        self.core.detached.fetch_add(1, Ordering::SeqCst);
         let handle = ExchangeHandle::new(Arc::clone(&self.core), &exchange);
         let (in_hand, now) = (&self.core.engine().in_hand, Instant::now());
         let key = in_hand.enter(What::Request(self.place, self.id().clone()), now);
-        let detached = Self::new(Arc::clone(&self.core), exchange, self.place, Some(key));
+        let mut detached = Self::new(
+            Arc::clone(&self.core),
+            exchange,
+            self.place,
+            Some(key),
+            None,
+        );
+        detached.detached = true;
         Some((detached, handle))
     }
 
@@ -224,6 +246,11 @@ impl Responder {
     /// Counts the request no longer as one in hand: it waits for events, keeps nobody else out, and nobody waits for its end.
     pub(crate) fn stand_aside(&mut self) {
         if std::mem::take(&mut self.admitted) {
+            // In this order: in between the request counts as one more, not as one less.
+            if self.detached {
+                self.core.detached.fetch_sub(1, Ordering::SeqCst);
+            }
+            self.share = None;
             self.core.admitted.fetch_sub(1, Ordering::SeqCst);
             self.core.request_ended();
         }
@@ -233,6 +260,9 @@ impl Responder {
     pub(crate) fn come_back(&mut self) {
         if !std::mem::replace(&mut self.admitted, true) {
             self.core.admitted.fetch_add(1, Ordering::SeqCst);
+            if self.detached {
+                self.core.detached.fetch_add(1, Ordering::SeqCst);
+            }
         }
     }
 
@@ -277,7 +307,7 @@ impl Responder {
         self.answered = true;
         self.exchange.begin_answer()?;
         self.core.exchanges.forget(&self.exchange);
-        let is_counted = self.admitted;
+        let is_counted = self.admitted && !self.detached;
         if is_counted {
             self.core.answering.fetch_add(1, Ordering::SeqCst);
         }

@@ -175,6 +175,27 @@ impl Form<Option<u64>> for CountOrNull {
     }
 }
 
+/// A [`Count`] that is refused when it is negative, for what a peer asks for.
+pub(super) struct NotNegative;
+
+impl Form<Option<u64>> for NotNegative {
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+        let Some(number) = Option::<serde_json::Number>::deserialize(deserializer)? else {
+            return Ok(None);
+        };
+        let value = number.as_f64().unwrap_or(f64::MAX);
+        if value < 0.0 {
+            let given = de::Unexpected::Float(value);
+            return Err(de::Error::invalid_value(
+                given,
+                &"a number that is not negative",
+            ));
+        }
+        // A cast saturates at both ends.
+        Ok(Some(number.as_u64().unwrap_or(value as u64)))
+    }
+}
+
 /// A number that has no fraction when it needs none, see [`write_number`].
 pub(super) struct Number;
 

@@ -4,7 +4,7 @@
 //!
 //! Spec: Base Protocol, Utilities, "Tasks" (2025-11-25 only).
 
-use super::json::{Count, CountOrNull, Extra};
+use super::json::{Count, CountOrNull, Extra, NotNegative};
 use super::meta::{NotificationMetaObject, RequestMetaObject, ResultMetaObject};
 use super::object::OrNull;
 
@@ -35,13 +35,14 @@ impl TaskStatus {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct TaskMetadata {
-    /// For how many milliseconds the task is to be kept after its creation.
+    /// For how many milliseconds the task is to be kept after its creation. A negative number is
+    /// refused when it is read.
     pub ttl: Option<u64>,
     /// Members that this library doesn't know.
     pub extra: Extra,
 }
 
-members!(TaskMetadata { ttl as Count, ..extra });
+members!(TaskMetadata { ttl as NotNegative, ..extra });
 
 impl TaskMetadata {
     setters! {

@@ -10,7 +10,6 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::Inner;
 use super::context::Context;
 use super::question_rules::{self, missing_capabilities};
 use super::questions;
@@ -112,7 +111,7 @@ impl Asker {
             Err(Unusable::Content) => return Err(refused(&"its content can't be read")),
             Err(Unusable::Answer(text)) => return Err(RpcError::invalid_params(text)),
         };
-        match claim(server, &opened) {
+        match claim(context, &opened) {
             Ok(true) => Ok(rounds),
             Ok(false) => Err(refused(&Refused::Used)),
             Err(error) => Err(refused(&error)),
@@ -180,12 +179,14 @@ impl fmt::Debug for Asker {
 }
 
 /// Whether a state may be used: always, unless the server has a store that knows it.
-fn claim(server: &Inner, opened: &Opened) -> Result<bool> {
+fn claim(context: &Context, opened: &Opened) -> Result<bool> {
+    let server = context.server();
     let Some(store) = &server.state_store else {
         return Ok(true);
     };
     let left = opened.expiry.saturating_sub(now());
-    store.claim(&opened.id, Duration::from_millis(left))
+    let client = context.client().to_string();
+    store.claim_for(&client, &opened.id, Duration::from_millis(left))
 }
 
 /// In milliseconds since 1970.

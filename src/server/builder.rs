@@ -69,7 +69,6 @@ impl ServerBuilder {
             resource_updates: true,
             hub: Default::default(),
             held: Default::default(),
-            results: Default::default(),
             subscribed: Default::default(),
             page_size: None,
             hints: HashMap::new(),

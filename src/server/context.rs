@@ -28,6 +28,7 @@ use crate::schema::{
     ProgressNotificationParams, ProtocolVersion, RequestMetaObject, ResultMetaObject, TraceContext,
     demanded_pages, meta_key, method,
 };
+use crate::shares::Client;
 use crate::spare;
 use crate::sync::Mutex;
 use crate::transport::clock::about_now;
@@ -55,6 +56,8 @@ struct Call {
     asker: Option<Asker>,
     /// The task that the call has become.
     task: Option<Arc<Task>>,
+    /// There was no place for a task: the call goes on as it is.
+    never_a_task: bool,
     /// What it counts for, if it is large or has to wait.
     hold: Option<Hold>,
 }
@@ -71,7 +74,8 @@ impl Context {
         let mut hold = None;
         if is_large(&request) {
             let max = link.server.max_held();
-            hold = link.server.held.take(weight_of(&request), max);
+            let client = link.client_of(&responder);
+            hold = link.server.held.take(client, weight_of(&request), max);
             if hold.is_none() {
                 // It fails when nobody waits any more, and then there is nothing left to do.
                 _ = responder.refuse(&no_room(max));
@@ -90,6 +94,7 @@ impl Context {
             turns: Turns::default(),
             asker: None,
             task: None,
+            never_a_task: false,
             hold,
         })))
     }
@@ -101,7 +106,7 @@ impl Context {
         }
         let (server, weight) = (self.server(), weight_of(self.request()));
         let max = server.max_held();
-        let hold = server.held.take(EACH_CALL + weight, max);
+        let hold = server.held.take(self.client(), EACH_CALL + weight, max);
         self.0.hold = Some(hold.ok_or_else(|| no_room(max))?);
         Ok(())
     }
@@ -129,6 +134,20 @@ impl Context {
         task.hold(work);
         self.0.task = Some(Arc::clone(task));
         Some(std::mem::replace(&mut self.0.responder, detached))
+    }
+
+    /// From now on the call does not become a task.
+    pub(super) fn never_become_task(&mut self) {
+        self.0.never_a_task = true;
+    }
+
+    pub(super) fn may_become_task(&self) -> bool {
+        !self.0.never_a_task
+    }
+
+    /// The client that shares are counted for.
+    pub(super) fn client(&self) -> Client {
+        self.0.link.client_of(&self.0.responder)
     }
 
     pub(super) fn task(&self) -> Option<&Arc<Task>> {

@@ -35,6 +35,7 @@ use crate::schema::{
     RequestParams, ResourcesCapability, ResultMetaObject, ServerCapabilities,
     SetLevelRequestParams, TASKS_EXTENSION, TaskMetadata, TasksCapability, ToolsCapability, method,
 };
+use crate::shares::Client;
 
 /// Answers one request, and may keep it.
 pub(super) type Serve = fn(Arc<Link>, Request, Responder);
@@ -561,6 +562,21 @@ impl Link {
     /// On whose behalf the client acts, if that is known.
     pub(super) fn principal_of<'a>(&'a self, responder: &'a Responder) -> Option<&'a str> {
         self.identity_of(responder).map(Principal::name)
+    }
+
+    /// The client that shares are counted for: the principal, else the session or address that a
+    /// request came from, else the connection.
+    pub(super) fn client_of(&self, responder: &Responder) -> Client {
+        let principal = self.identity_of(responder).map(Principal::client);
+        principal
+            .or_else(|| responder.client().cloned())
+            .unwrap_or_else(|| self.client())
+    }
+
+    /// The client of a conversation with one, as far as shares go.
+    pub(super) fn client(&self) -> Client {
+        let principal = self.principal.as_ref().map(Principal::client);
+        principal.unwrap_or(Client::Connection(self.number))
     }
 
     /// The same, with what that one may do.

@@ -4,10 +4,11 @@
 //! message, and there may be many clients: so it is counted in bytes too.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::Inner;
 use crate::jsonrpc::Request;
+use crate::shares::{Admission, Client, Shares};
+use crate::sync::Mutex;
 
 /// So much may be held in any case, whatever the limits are.
 pub(super) const LEAST: usize = 16 << 20;
@@ -24,22 +25,28 @@ const META_TIMES: usize = 100;
 const MOST_OF_META: usize = 64 << 20;
 const META_TIMES_TEXT: usize = 4;
 
-/// Counts what is held.
+/// Counts what is held, and by which client.
+///
+/// Nothing that is held gives way. An eighth of the room is for clients that hold little, so one
+/// client alone can't keep all others from waiting.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Room(Arc<AtomicUsize>);
+pub(super) struct Room(Arc<Mutex<Option<Shares<()>>>>);
 
-/// What somebody holds, until it is dropped.
+/// What a client holds, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Hold {
     room: Room,
+    client: Client,
     bytes: usize,
 }
 
 impl Room {
-    /// Takes so much, unless that would be more than `max` with what is taken already. Who comes first is always taken.
-    pub(super) fn take(&self, bytes: usize, max: usize) -> Option<Hold> {
+    /// Takes so much for a client, unless that would be more than it may have of `max` beside what
+    /// is taken already. The first request is always granted.
+    pub(super) fn take(&self, client: Client, bytes: usize, max: usize) -> Option<Hold> {
         let mut hold = Hold {
             room: self.clone(),
+            client,
             bytes: 0,
         };
         hold.grow(bytes, max).then_some(hold)
@@ -47,15 +54,13 @@ impl Room {
 }
 
 impl Hold {
-    /// Takes so much more.
+    /// Takes so much more. `max` is the same for all that is taken of a room.
     pub(super) fn grow(&mut self, bytes: usize, max: usize) -> bool {
-        let more = |taken: usize| {
-            let sum = taken.checked_add(bytes)?;
-            (sum <= max || taken == 0).then_some(sum)
-        };
-        let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
-        let taken = self.room.0.fetch_update(set, fetch, more).is_ok();
+        let mut room = self.room.0.lock();
+        let shares = room.get_or_insert_with(|| Shares::new(max, max / 2, max / 8));
+        let taken = shares.total() == 0 || shares.admit(&self.client, bytes) == Admission::Granted;
         if taken {
+            shares.take(&self.client, bytes);
             self.bytes += bytes;
         }
         taken
@@ -65,7 +70,9 @@ impl Hold {
     pub(super) fn shrink(&mut self, bytes: usize) {
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;
-        self.room.0.fetch_sub(bytes, Ordering::Relaxed);
+        if let Some(shares) = &mut *self.room.0.lock() {
+            shares.give_back(&self.client, bytes);
+        }
     }
 }
 
@@ -108,19 +115,34 @@ fn meta_len(request: &Request) -> usize {
 mod tests {
     use super::*;
 
+    fn client(number: u64) -> Client {
+        Client::Connection(number)
+    }
+
     #[test]
     fn what_is_dropped_is_given_back() {
         let room = Room::default();
-        let mut first = room.take(60, 100).expect("room");
-        assert!(room.take(41, 100).is_none());
-        let second = room.take(40, 100).expect("room");
+        let mut first = room.take(client(1), 50, 100).expect("room");
+        assert!(room.take(client(1), 38, 100).is_none(), "the reserve");
+        assert!(room.take(client(2), 51, 100).is_none());
+        let second = room.take(client(2), 50, 100).expect("room");
         assert!(!first.grow(1, 100));
         drop(second);
-        assert!(first.grow(40, 100));
-        assert!(room.take(1, 100).is_none() && room.take(0, 100).is_some());
-        first.shrink(99);
-        assert!(room.take(usize::MAX, usize::MAX).is_none());
+        assert!(first.grow(37, 100));
+        first.shrink(86);
+        assert!(room.take(client(2), usize::MAX, 100).is_none());
         drop(first);
-        assert!(room.take(1000, 100).is_some());
+        assert!(room.take(client(2), 1000, 100).is_some(), "the first one");
+    }
+
+    #[test]
+    fn one_client_leaves_room_for_others() {
+        let room = Room::default();
+        let mut holds = Vec::new();
+        while let Some(hold) = room.take(client(1), 1, 100) {
+            holds.push(hold);
+        }
+        assert_eq!(holds.len(), 88);
+        assert!(room.take(client(2), 10, 100).is_some());
     }
 }

@@ -566,7 +566,7 @@ impl Link {
         let has_room = match &mut state.legacy_hold {
             Some(hold) => hold.grow(bytes, max),
             none => {
-                *none = server.subscribed.take(bytes, max);
+                *none = server.subscribed.take(self.client(), bytes, max);
                 none.is_some()
             }
         };

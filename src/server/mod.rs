@@ -126,8 +126,6 @@ struct Inner {
     hub: Arc<Hub>,
     /// What calls hold, of all connections together.
     held: Room,
-    /// The same for the results of tasks.
-    results: Room,
     /// The same for the addresses that legacy clients have subscribed to.
     subscribed: Room,
     page_size: Option<NonZeroUsize>,

@@ -133,6 +133,8 @@ mod server_batches;
 mod server_completion;
 mod server_deferred;
 mod server_events;
+#[cfg(feature = "http-server")]
+mod server_fairness;
 #[cfg(unix)]
 mod server_folder;
 mod server_guards;
@@ -153,6 +155,7 @@ mod stress;
 mod stub;
 mod tap;
 mod tasks_client;
+mod tasks_limits;
 mod tasks_server;
 mod threads;
 mod trace;

@@ -250,7 +250,14 @@ impl Core {
             return refuse(RpcError::method_not_found(request.method()));
         };
         let quick = handler.quick;
-        if !quick && !self.has_room() {
+        // What is answered at once takes no place.
+        let sharer = if quick { None } else { origin.sharer() };
+        let (is_shared, share) = (
+            sharer.is_some(),
+            sharer.and_then(|client| self.take_share(client)),
+        );
+        let has_share = share.is_some() == is_shared;
+        if !quick && !(has_share && self.has_room()) {
             count(&self.engine().counters.refused_busy);
             let error = busy(self.settings.limits.max_requests);
             self.trouble(ServerEventKind::Busy, Some(request.method()), || {
@@ -278,7 +285,7 @@ impl Core {
             let what = What::Request(place, request.id().clone());
             in_hand.enter_running(what, about_now())
         });
-        let responder = Responder::new(Arc::clone(self), exchange, place, key);
+        let responder = Responder::new(Arc::clone(self), exchange, place, key, share);
         if quick {
             self.run_guarded(|| self.handlers.serve(place, request, responder));
             return Taken::Done;
@@ -291,8 +298,9 @@ impl Core {
     fn has_room(&self) -> bool {
         // In this order: a request that is counted out in between counts once too often, not once too little.
         let answering = self.answering.load(Ordering::SeqCst);
+        let detached = self.detached.load(Ordering::SeqCst);
         let admitted = self.admitted.load(Ordering::SeqCst);
-        admitted.saturating_sub(answering) < self.settings.limits.max_requests
+        admitted.saturating_sub(answering + detached) < self.settings.limits.max_requests
     }
 
     pub(super) fn notified(self: &Arc<Self>, notification: Notification) {

@@ -16,6 +16,7 @@ use super::verifier::{Grant, TokenVerifier, has_passed};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::protocol::principal::{Principal, scope_set};
 use crate::schema::url::Url;
+use crate::shares::Client;
 use crate::transport::http::{HttpRequest, ResponseHead};
 
 /// Under which the metadata of protected resources is found.
@@ -69,13 +70,15 @@ pub(super) trait ProofCheck: Send + Sync {
     /// The algorithms that proofs may be signed with.
     fn algorithms(&self) -> &'static [&'static str];
 
-    /// Checks that a request to the address `target` carries a proof of the key with this thumbprint, made for it and for this token.
+    /// Checks that a request to the address `target` carries a proof of the key with this thumbprint, made for it and for this token, which
+    /// is `client`'s.
     fn check(
         &self,
         request: &HttpRequest<'_>,
         target: &str,
         token: &str,
         thumbprint: &str,
+        client: &Client,
     ) -> Result<(), Denied>;
 }
 
@@ -282,7 +285,9 @@ impl ResourceServer {
     ) -> Result<(), Denied> {
         let why = match (way, &grant.key, self.proofs()) {
             (Way::Proved, Some(key), Some(proofs)) => {
-                return proofs.check(request, &self.target_of(options, request), token, key);
+                let target = self.target_of(options, request);
+                let client = grant.principal.client();
+                return proofs.check(request, &target, token, key, &client);
             }
             (Way::Bearer, None, Some(proofs)) if proofs.is_required() => "it is bound to no key",
             (Way::Bearer, None, _) => return Ok(()),

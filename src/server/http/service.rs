@@ -30,6 +30,7 @@ use crate::protocol::principal::Principal;
 use crate::protocol::trouble::Trouble;
 use crate::protocol::{Connection, LogLevel, Origin, Outlet, tell};
 use crate::schema::{ProtocolVersion, method};
+use crate::shares::Client;
 use crate::transport::http::{HttpRequest, ResponseHead, ResponseWriter, Service};
 use crate::transport::{Control, Sender, SessionMessage};
 
@@ -338,7 +339,7 @@ impl Served {
                     let reply = self.reply(response, reply::modern_status);
                     let origin = Origin {
                         objection,
-                        ..apart(principal, reply)
+                        ..apart(http, principal, reply)
                     };
                     self.modern.feed(Message::Request(request), &origin);
                     Ok(())
@@ -355,7 +356,7 @@ impl Served {
         }
         match self.sessionless(&header) {
             Ok(connection) => {
-                let origin = apart(principal, self.reply(response, reply::legacy_status));
+                let origin = apart(http, principal, self.reply(response, reply::legacy_status));
                 connection.feed(Message::Request(request), &origin);
                 Ok(())
             }
@@ -402,7 +403,7 @@ impl Served {
             let connection = Server::connection(&link)
                 .never_asking()
                 .open_fed(Box::new(Nowhere), Arc::new(Everybody(peer_name(http))));
-            let origin = apart(principal, self.reply(response, reply::legacy_status));
+            let origin = apart(http, principal, self.reply(response, reply::legacy_status));
             connection.feed(Message::Request(request), &origin);
             return Ok(());
         }
@@ -717,11 +718,12 @@ fn check_opening(request: &Request) -> std::result::Result<(), RpcError> {
 }
 
 /// Where a request comes from whose id means something to its client only.
-fn apart(principal: Option<Principal>, outlet: Arc<dyn Outlet>) -> Origin {
+fn apart(http: &HttpRequest<'_>, principal: Option<Principal>, outlet: Arc<dyn Outlet>) -> Origin {
     Origin {
         outlet: Some(outlet),
         apart: true,
         principal,
+        client: http.remote.map(|remote| Client::at(remote.ip())),
         ..Origin::default()
     }
 }

@@ -92,8 +92,12 @@ impl Link {
         match self.find_of(request, &responder) {
             Ok((task, terms)) if task.is_modern() => {
                 let mut state = task.detailed();
+                let is_over = state.status.is_terminal();
                 self.finish(&mut state.meta, &terms);
                 send(Ok(state), responder);
+                if is_over {
+                    task.is_fetched();
+                }
             }
             Ok((task, _)) => send(Ok(task.legacy()), responder),
             Err(error) => send::<()>(Err(error), responder),

@@ -8,8 +8,10 @@
 //!                               ╰─▶ Context with a TaskOutlet ──▶ handler ──▶ answer ──▶ Task ◀── tasks/get, tasks/result
 //! ```
 //!
-//! **Bounds:** a server keeps so many tasks, each for so long after its creation, and refuses others. What has had its time is forgotten
-//! when the next request about tasks comes; work that still runs then is cancelled. No thread waits for that.
+//! **Bounds:** a server keeps so many tasks, each for so long after its creation. Tasks that are over
+//! give way to new ones; only those that work keep others out. At the end of its time a task is
+//! ended: its work is cancelled, and those who wait for it or follow it are told. One thread does
+//! that, which is there while tasks work.
 //!
 //! **What a server without tasks costs:** [`Tasks`] is made when the host switches tasks on, and all that serves them is reached through it. A
 //! program that never does is linked without.
@@ -55,7 +57,13 @@ impl Default for TaskOptions {
 }
 
 impl TaskOptions {
-    /// How many tasks are kept at once, over or not; the call that would become the next one is refused. Defaults to 1 024.
+    /// How many tasks are kept at once, over or not. Defaults to 1 024.
+    ///
+    /// When there are so many, a task that is over gives way: of the client that has most of them,
+    /// one whose result was fetched before others, the oldest first. An eighth of the places is for
+    /// clients that have few tasks, so that no client keeps all others out. A call for whose task
+    /// there is no place is refused as busy; that of a tool with optional task support is served
+    /// without a task where the server decides (2026-07-28).
     pub fn max_tasks(mut self, max_tasks: NonZeroUsize) -> Self {
         self.max_tasks = max_tasks.get();
         self

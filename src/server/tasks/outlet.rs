@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::super::dispatch::link_of;
-use super::super::held::{Hold, LARGE};
+use super::super::held::LARGE;
 use super::stage::Outcome;
 use super::task::Task;
 use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
@@ -31,26 +31,22 @@ impl Task {
 }
 
 impl TaskOutlet {
-    /// What a response says, and the room that it takes; that there is none if it is large and there is none.
-    fn keep(&self, response: &[u8]) -> (Outcome, Option<Hold>) {
+    /// Reads what a response says. A large one is refused when there is no memory for it.
+    fn keep(&self, response: &[u8]) -> Outcome {
         // There are no more small ones than there may be tasks.
         if response.len() <= LARGE {
-            return (outcome_of(response), None);
+            return outcome_of(response);
         }
-        let server = &link_of(&self.peer).server;
-        let max = server.max_held();
-        match server.results.take(response.len(), max) {
-            Some(hold) => (outcome_of(response), Some(hold)),
-            None => {
-                let text = format!(
-                    "the result has {} bytes, and the results of tasks take as much memory as they may ({max} bytes: max_workers times \
-                     max_message_bytes, or 16 MiB); call again later",
-                    response.len()
-                );
-                let error = RpcError::new(ErrorCode::INTERNAL_ERROR, text);
-                (Outcome::Error(error), None)
-            }
+        let max = link_of(&self.peer).server.max_held();
+        if self.task.hold_result(response.len(), max) {
+            return outcome_of(response);
         }
+        let text = format!(
+            "the result has {} bytes, and the results of tasks take as much memory as they may ({max} bytes: max_workers times \
+             max_message_bytes, or 16 MiB); call again later",
+            response.len()
+        );
+        Outcome::Error(RpcError::new(ErrorCode::INTERNAL_ERROR, text))
     }
 }
 
@@ -74,9 +70,9 @@ impl Outlet for TaskOutlet {
     }
 
     fn respond(&self, text: Vec<u8>, _: Option<ErrorCode>, _: Option<Instant>) -> Result<()> {
-        let (outcome, hold) = self.keep(&text);
+        let outcome = self.keep(&text);
         drop(text);
-        if self.task.conclude(&outcome, hold) {
+        if self.task.conclude(&outcome) {
             Ok(())
         } else {
             Err(Error::new(ErrorKind::Closed, "the task is over"))

@@ -6,6 +6,7 @@ use super::super::asking::Again;
 use super::super::context::{Context, missing_extension};
 use super::super::conversation::Terms;
 use super::stage::Outcome;
+use super::store::NewTask;
 use crate::error::{ErrorCode, RpcError};
 use crate::schema::{CreateTaskResult, TASKS_EXTENSION, TaskMetadata, TaskSupport, Tool, method};
 
@@ -14,15 +15,32 @@ use crate::schema::{CreateTaskResult, TASKS_EXTENSION, TaskMetadata, TaskSupport
 pub(in crate::server) struct Start {
     /// For how long the client wants it kept.
     ttl_ms: Option<u64>,
+    /// Without a place for a task the call runs at once: the client neither asked for a task nor
+    /// does the tool need one.
+    may_run_at_once: bool,
     begin: Begin,
 }
 
 /// Runs the rest of a call as a task.
-type Begin = fn(Context, Option<u64>, Box<dyn FnOnce(Context) + Send>);
+type Begin = fn(Context, Start, Box<dyn FnOnce(Context) + Send>);
 
 impl Start {
-    fn new(ttl_ms: Option<u64>) -> Self {
-        Self { ttl_ms, begin }
+    /// Of a call for which the client wants a task.
+    fn asked_for(ttl_ms: Option<u64>) -> Self {
+        Self {
+            ttl_ms,
+            may_run_at_once: false,
+            begin,
+        }
+    }
+
+    /// Of a call that the server makes a task.
+    fn decided_here(may_run_at_once: bool) -> Self {
+        Self {
+            ttl_ms: None,
+            may_run_at_once,
+            begin,
+        }
     }
 
     /// Makes a task of a call, and runs its handler on a thread of the connection.
@@ -31,7 +49,7 @@ impl Start {
         context: Context,
         run: impl FnOnce(Context) + Send + 'static,
     ) {
-        (self.begin)(context, self.ttl_ms, Box::new(run));
+        (self.begin)(context, self, Box::new(run));
     }
 }
 
@@ -68,7 +86,7 @@ pub(super) fn decide(
         if required {
             need_tasks(terms)?;
         }
-        return Ok((allowed && takes_tasks(terms)).then_some(Start::new(None)));
+        return Ok((allowed && takes_tasks(terms)).then_some(Start::decided_here(!required)));
     }
     if !terms.revision.has_core_tasks() {
         return Ok(None);
@@ -80,32 +98,46 @@ pub(super) fn decide(
     match asked {
         Some(_) if !allowed => refuse("can't be called as a task"),
         None if required => refuse("can be called as a task only: params.task is missing"),
-        Some(task) => Ok(Some(Start::new(task.ttl))),
+        Some(task) => Ok(Some(Start::asked_for(task.ttl))),
         None => Ok(None),
     }
 }
 
-/// Answers a call with the task that it becomes, and gives what it goes on with; `None` when it can't or need not go on.
-fn detach(mut context: Context, ttl_ms: Option<u64>) -> Option<Context> {
+/// What came of making a task of a call.
+enum Detached {
+    /// The call is answered with the task, and goes on.
+    Task(Context),
+    /// The call is over, answered if anybody waits for that.
+    Over,
+    /// There is no place for the task, for this reason.
+    NoPlace(Context, RpcError),
+}
+
+/// Answers a call with the task that it becomes.
+fn detach(mut context: Context, ttl_ms: Option<u64>) -> Detached {
     let server = Arc::clone(context.server());
-    let tasks = server.tasks.as_ref()?;
+    let Some(tasks) = server.tasks.as_ref() else {
+        return Detached::Over;
+    };
+    let new = NewTask {
+        client: context.client(),
+        principal: context.principal().map(Arc::from),
+        revision: context.terms().revision,
+        ttl_ms,
+    };
+    let task = match tasks.create(&server.hub, &server.threads, new) {
+        Ok(task) => task,
+        Err(error) => return Detached::NoPlace(context, error),
+    };
     if let Err(error) = context.hold() {
+        tasks.forget(&task);
         // It fails when nobody waits any more, and then there is nothing left to do.
         _ = context.refuse(error);
-        return None;
+        return Detached::Over;
     }
-    let principal = context.principal().map(Arc::from);
-    let task = match tasks.create(&server.hub, principal, context.terms().revision, ttl_ms) {
-        Ok(task) => task,
-        Err(error) => {
-            // It fails when nobody waits any more, and then there is nothing left to do.
-            _ = context.refuse(error);
-            return None;
-        }
-    };
     let Some(original) = context.turn_into(&task) else {
         tasks.forget(&task);
-        return None;
+        return Detached::Over;
     };
     let meta = server.result_meta(context.terms().revision);
     let sent = if task.is_modern() {
@@ -119,15 +151,26 @@ fn detach(mut context: Context, ttl_ms: Option<u64>) -> Option<Context> {
         // Nobody will ever ask for it.
         tasks.forget(&task);
         task.end(Outcome::Cancelled);
-        return None;
+        return Detached::Over;
     }
-    Some(context)
+    Detached::Task(context)
 }
 
-fn begin(context: Context, ttl_ms: Option<u64>, run: Box<dyn FnOnce(Context) + Send>) {
-    if let Some(context) = detach(context, ttl_ms) {
-        let (core, key) = (Arc::clone(context.peer().core()), context.key());
-        core.run_later(key, Box::new(move || run(context)));
+fn begin(context: Context, start: Start, run: Box<dyn FnOnce(Context) + Send>) {
+    match detach(context, start.ttl_ms) {
+        Detached::Task(context) => {
+            let (core, key) = (Arc::clone(context.peer().core()), context.key());
+            core.run_later(key, Box::new(move || run(context)));
+        }
+        Detached::Over => {}
+        Detached::NoPlace(mut context, _) if start.may_run_at_once => {
+            context.never_become_task();
+            run(context);
+        }
+        Detached::NoPlace(context, error) => {
+            // It fails when nobody waits any more, and then there is nothing left to do.
+            _ = context.refuse(error);
+        }
     }
 }
 
@@ -135,6 +178,7 @@ impl Context {
     /// Whether the call may become a task when the handler wants it to.
     pub(in crate::server) fn can_become_task(&self) -> bool {
         self.task().is_none()
+            && self.may_become_task()
             && self.method() == method::TOOLS_CALL
             && self.server().tasks.is_some()
             && takes_tasks(self.terms())
@@ -144,7 +188,7 @@ impl Context {
     pub(in crate::server) fn go_on_as_task(self) {
         let again: Option<Arc<dyn Again>> = self.asker().map(|asker| Arc::clone(&asker.again));
         if let Some(again) = again {
-            Start::new(None).begin(self, move |context| again.run(context));
+            Start::decided_here(true).begin(self, move |context| again.run(context));
         }
     }
 }

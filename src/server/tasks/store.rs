@@ -1,8 +1,15 @@
-//! The tasks that a server keeps.
+//! The tasks that a server keeps, and the thread that ends them at their time.
+//!
+//! **Invariant:** a task that works is in [`Table::working`], and while there is one the thread
+//! runs, or is about to: it is started under the table's lock with the first of them, and leaves
+//! under the same lock when it finds none. So each task ends at its time though nobody asks for it.
+//!
+//! **Locks:** the table's is never held together with a task's, and no task is ended or dropped
+//! under it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
 use base64::Engine as _;
@@ -21,12 +28,18 @@ use super::told::{Follow, TaskText, follow};
 use crate::error::{ErrorCode, RpcError};
 use crate::schema::json::millis;
 use crate::schema::{ProtocolVersion, TaskMetadata, Tool};
-use crate::sync::Mutex;
+use crate::shares::{Admission, Client, Shares};
+use crate::sync::{Condvar, Mutex};
 use crate::transport::clock::after;
 use crate::transport::sys::random;
+use crate::transport::{Stack, Started, Threads};
 
 /// So many tasks are on one page of a list.
 const PAGE: usize = 50;
+
+/// Finished tasks whose result was fetched give way before others.
+const FETCHED: u8 = 0;
+const NOT_FETCHED: u8 = 1;
 
 /// All tasks of a server.
 pub(in crate::server) struct Tasks {
@@ -34,41 +47,262 @@ pub(in crate::server) struct Tasks {
     methods: [Row; 5],
     follow: Follow,
     options: TaskOptions,
-    table: Mutex<Table>,
+    kept: Arc<Kept>,
 }
 
-#[derive(Default)]
+/// A task to be made.
+pub(super) struct NewTask {
+    /// The client that shares are counted for.
+    pub(super) client: Client,
+    pub(super) principal: Option<Arc<str>>,
+    pub(super) revision: ProtocolVersion,
+    /// For how long the client wants the task kept.
+    pub(super) ttl_ms: Option<u64>,
+}
+
+/// The table of tasks, and the thread that ends them at their time.
+pub(super) struct Kept {
+    table: Mutex<Table>,
+    /// A task that ends sooner has come, or the server ends.
+    changed: Condvar,
+    /// The thread that ends tasks: started with the first working task, gone after the last one,
+    /// joined when the server is dropped.
+    thread: Started,
+}
+
 struct Table {
     numbers: HashMap<String, u64>,
-    tasks: BTreeMap<u64, Arc<Task>>,
-    /// The soonest to be forgotten first.
+    tasks: BTreeMap<u64, Entry>,
+    /// All tasks, the soonest to be forgotten first.
     expiry: BTreeSet<(Instant, u64)>,
+    /// Those of them that are not over.
+    working: BTreeSet<(Instant, u64)>,
+    /// What each client has of the places. Tasks that are over give way.
+    places: Shares<u64>,
+    /// What each client has of the memory for large results; made with the first of them.
+    results: Option<Shares<u64>>,
     next: u64,
+    /// Counts the tasks that are over, for their order.
+    over: u64,
+    has_thread: bool,
+    closed: bool,
+}
+
+struct Entry {
+    task: Arc<Task>,
+    client: Client,
+    /// How many bytes its result counts for.
+    bytes: usize,
+    /// Once it is over: how soon it gives way.
+    idle: Option<(u8, u64)>,
 }
 
 impl Table {
+    fn new(max: usize) -> Self {
+        Self {
+            numbers: HashMap::new(),
+            tasks: BTreeMap::new(),
+            expiry: BTreeSet::new(),
+            working: BTreeSet::new(),
+            places: Shares::new(max, max / 2, max / 8),
+            results: None,
+            next: 0,
+            over: 0,
+            has_thread: false,
+            closed: false,
+        }
+    }
+
+    /// Takes a task out. The caller drops it without the lock.
+    fn remove(&mut self, number: u64) -> Option<Arc<Task>> {
+        let entry = self.tasks.remove(&number)?;
+        let Entry {
+            task,
+            client,
+            bytes,
+            idle,
+        } = entry;
+        self.numbers.remove(task.id());
+        self.expiry.remove(&(task.until, number));
+        self.working.remove(&(task.until, number));
+        if let Some((rank, order)) = idle {
+            self.places.set_busy(&client, rank, order);
+        }
+        self.places.give_back(&client, 1);
+        if let Some(results) = &mut self.results
+            && bytes > 0
+        {
+            if let Some((rank, order)) = idle {
+                results.set_busy(&client, rank, order);
+            }
+            results.give_back(&client, bytes);
+        }
+        Some(task)
+    }
+
+    /// Takes out the tasks that have had their time.
     fn take_expired(&mut self, now: Instant) -> Vec<Arc<Task>> {
         let mut expired = Vec::new();
-        while self.expiry.first().is_some_and(|(until, _)| *until <= now) {
-            if let Some((_, number)) = self.expiry.pop_first()
-                && let Some(task) = self.tasks.remove(&number)
-            {
-                self.numbers.remove(task.id());
-                expired.push(task);
-            }
+        while let Some((until, number)) = self.expiry.first().copied()
+            && until <= now
+        {
+            expired.extend(self.remove(number));
         }
         expired
     }
+
+    /// Says how soon a task that is over gives way.
+    fn rank(&mut self, number: u64, rank: u8) {
+        let Some(entry) = self.tasks.get_mut(&number) else {
+            return;
+        };
+        let client = &entry.client;
+        let order = match entry.idle {
+            Some((before, order)) => {
+                self.places.set_busy(client, before, order);
+                if let Some(results) = &mut self.results {
+                    results.set_busy(client, before, order);
+                }
+                order
+            }
+            None => {
+                self.over += 1;
+                self.over
+            }
+        };
+        entry.idle = Some((rank, order));
+        self.places.set_idle(client, rank, order, number);
+        if let Some(results) = &mut self.results
+            && entry.bytes > 0
+        {
+            results.set_idle(client, rank, order, number);
+        }
+    }
+
+    /// Takes a place for a task of a client; tasks that are over and give way for it go to
+    /// `displaced`.
+    fn take_place(&mut self, client: &Client, displaced: &mut Vec<Arc<Task>>) -> bool {
+        loop {
+            match self.places.admit(client, 1) {
+                Admission::Granted => {
+                    self.places.take(client, 1);
+                    return true;
+                }
+                Admission::After(number) => displaced.extend(self.remove(number)),
+                Admission::Refused => return false,
+            }
+        }
+    }
+
+    /// Takes memory for the result of a task that works, in the same way.
+    fn take_bytes(
+        &mut self,
+        number: u64,
+        bytes: usize,
+        max: usize,
+        displaced: &mut Vec<Arc<Task>>,
+    ) -> bool {
+        let Some(entry) = self.tasks.get(&number).filter(|entry| entry.idle.is_none()) else {
+            // It is over already: what is kept is not this result.
+            return true;
+        };
+        let client = entry.client.clone();
+        self.results
+            .get_or_insert_with(|| Shares::new(max, max / 2, 0));
+        while let Some(results) = &mut self.results {
+            let admission = match results.total() {
+                // One result is always kept, whatever its size.
+                0 => Admission::Granted,
+                _ => results.admit(&client, bytes),
+            };
+            match admission {
+                Admission::Granted => {
+                    results.take(&client, bytes);
+                    if let Some(entry) = self.tasks.get_mut(&number) {
+                        entry.bytes = bytes;
+                    }
+                    return true;
+                }
+                Admission::After(number) => displaced.extend(self.remove(number)),
+                Admission::Refused => return false,
+            }
+        }
+        false
+    }
+}
+
+impl Kept {
+    /// A task is over: others may have its place.
+    pub(super) fn is_over(&self, number: u64) {
+        let mut table = self.table.lock();
+        let Some(entry) = table.tasks.get(&number) else {
+            return;
+        };
+        let until = entry.task.until;
+        table.working.remove(&(until, number));
+        table.rank(number, NOT_FETCHED);
+    }
+
+    /// A client has the result of a task that is over.
+    pub(super) fn is_fetched(&self, number: u64) {
+        let mut table = self.table.lock();
+        let over = |entry: &Entry| entry.idle.is_some_and(|(rank, _)| rank != FETCHED);
+        if table.tasks.get(&number).is_some_and(over) {
+            table.rank(number, FETCHED);
+        }
+    }
+
+    /// Keeps memory for the result of a task; other results that are over give way. `false` when
+    /// there is none.
+    pub(super) fn hold_result(&self, number: u64, bytes: usize, max: usize) -> bool {
+        let mut displaced = Vec::new();
+        let mut table = self.table.lock();
+        let held = table.take_bytes(number, bytes, max, &mut displaced);
+        drop(table);
+        drop(displaced);
+        held
+    }
+
+    /// Ends tasks at their time, as long as there are some that work.
+    fn end_in_time(&self) {
+        let mut table = self.table.lock();
+        loop {
+            let expired = table.take_expired(Instant::now());
+            if !expired.is_empty() {
+                drop(table);
+                expired.into_iter().for_each(|task| end(&task));
+                table = self.table.lock();
+                continue;
+            }
+            let next = table.working.first().map(|(until, _)| *until);
+            if next.is_none() || table.closed {
+                table.has_thread = false;
+                return;
+            }
+            table = self.changed.wait_until(table, next);
+        }
+    }
+}
+
+/// Ends a task that has had its time: cancels its work, and tells those who wait for it.
+fn end(task: &Task) {
+    let error = RpcError::internal("the task was not over within its time to live");
+    task.end(Outcome::Error(error));
 }
 
 impl Tasks {
     pub(in crate::server) fn new(options: TaskOptions) -> Self {
+        let table = Table::new(options.max_tasks);
         Self {
             decide,
             methods: METHODS,
             follow,
             options,
-            table: Mutex::default(),
+            kept: Arc::new(Kept {
+                table: Mutex::new(table),
+                changed: Condvar::new(),
+                thread: Started::default(),
+            }),
         }
     }
 
@@ -96,27 +330,40 @@ impl Tasks {
         (self.follow)(self, ids, principal)
     }
 
-    /// Makes a task, whose id nobody can guess. `ttl_ms` is for how long the client wants it kept.
+    /// Makes a task, whose id nobody can guess.
+    ///
+    /// # Errors
+    ///
+    /// When there is no place for it: every task that this client could displace still works.
     pub(super) fn create(
         &self,
         hub: &Arc<Hub>,
-        principal: Option<Arc<str>>,
-        revision: ProtocolVersion,
-        ttl_ms: Option<u64>,
+        threads: &Threads,
+        new: NewTask,
     ) -> Result<Arc<Task>, RpcError> {
-        self.expire();
         let mut bytes = [0; 24];
         random::fill(&mut bytes).map_err(|_| RpcError::internal("internal error"))?;
-        let id = URL_SAFE_NO_PAD.encode(bytes);
-        let kept = ttl_ms.map_or(self.options.lifetime, |asked| {
+        let kept = new.ttl_ms.map_or(self.options.lifetime, |asked| {
             Duration::from_millis(asked).min(self.options.max_lifetime)
         });
         let until = after(kept);
         let created = SystemTime::now();
+        self.expire();
+        let mut displaced = Vec::new();
+        let mut table = self.kept.table.lock();
+        if !table.take_place(&new.client, &mut displaced) {
+            drop(table);
+            drop(displaced);
+            return Err(self.no_place());
+        }
+        table.next += 1;
+        let number = table.next;
         let task = Arc::new(Task {
-            id,
-            principal,
-            revision,
+            id: URL_SAFE_NO_PAD.encode(bytes),
+            number,
+            kept: Arc::downgrade(&self.kept),
+            principal: new.principal,
+            revision: new.revision,
             created,
             until,
             ttl_ms: millis(kept).max(1),
@@ -125,20 +372,54 @@ impl Tasks {
             is_followed: AtomicBool::new(false),
             state: Mutex::new(State::new(created)),
         });
-        let mut table = self.table.lock();
-        let max = self.options.max_tasks;
-        if table.tasks.len() >= max {
-            let text = format!("busy: {max} tasks are kept already (max_tasks); try again later");
-            let error = RpcError::new(ErrorCode::INTERNAL_ERROR, text);
-            let data = serde_json::json!({ "busy": true, "maxTasks": max });
-            return Err(error.clone().with_data(&data).unwrap_or(error));
-        }
-        table.next += 1;
-        let number = table.next;
+        let entry = Entry {
+            task: Arc::clone(&task),
+            client: new.client,
+            bytes: 0,
+            idle: None,
+        };
         table.numbers.insert(task.id.clone(), number);
-        table.tasks.insert(number, Arc::clone(&task));
+        table.tasks.insert(number, entry);
         table.expiry.insert((until, number));
-        Ok(task)
+        table.working.insert((until, number));
+        let is_watched = self.watch(&mut table, threads);
+        if !is_watched {
+            displaced.extend(table.remove(number));
+        } else if table.working.first() == Some(&(until, number)) {
+            self.kept.changed.notify_all();
+        }
+        drop(table);
+        drop(displaced);
+        is_watched.then_some(task).ok_or_else(|| {
+            RpcError::internal("busy: no thread can be started to end the task at its time")
+        })
+    }
+
+    /// Has a thread that ends tasks at their time. `false` when the system has none to give.
+    fn watch(&self, table: &mut Table, threads: &Threads) -> bool {
+        if !table.has_thread {
+            // Weak, so that the thread is not what keeps the table.
+            let kept: Weak<Kept> = Arc::downgrade(&self.kept);
+            let work = move || {
+                if let Some(kept) = kept.upgrade() {
+                    kept.end_in_time();
+                }
+            };
+            let started = self.kept.thread.start(threads, "tasks", Stack::Large, work);
+            table.has_thread = started.is_ok();
+        }
+        table.has_thread
+    }
+
+    fn no_place(&self) -> RpcError {
+        let max = self.options.max_tasks;
+        let text = format!(
+            "busy: {max} tasks are kept already, and those that could give way still work \
+             (max_tasks); try again later"
+        );
+        let error = RpcError::new(ErrorCode::INTERNAL_ERROR, text);
+        let data = serde_json::json!({ "busy": true, "maxTasks": max });
+        error.clone().with_data(&data).unwrap_or(error)
     }
 
     /// The task of this id, if it is one of this principal's, and of this era.
@@ -149,11 +430,12 @@ impl Tasks {
         modern: bool,
     ) -> Result<Arc<Task>, RpcError> {
         self.expire();
-        let table = self.table.lock();
+        let table = self.kept.table.lock();
         let task = table
             .numbers
             .get(id)
             .and_then(|number| table.tasks.get(number))
+            .map(|entry| &entry.task)
             .filter(|task| task.principal.as_deref() == principal && task.is_modern() == modern);
         task.cloned().ok_or_else(|| {
             RpcError::invalid_params(
@@ -171,13 +453,14 @@ impl Tasks {
         self.expire();
         let after = cursor.map(Cursor::read).transpose()?;
         let after = after.map_or(0, |cursor| cursor.last_shown);
-        let table = self.table.lock();
+        let table = self.kept.table.lock();
         if after > table.next {
             return Err(Cursor::invalid());
         }
         let mut own = table
             .tasks
             .range(after + 1..)
+            .map(|(number, entry)| (number, &entry.task))
             .filter(|(_, task)| task.principal.as_deref() == Some(principal) && !task.is_modern());
         let page: Vec<_> = own.by_ref().take(PAGE).collect();
         let goes_on = own.next().is_some();
@@ -189,20 +472,23 @@ impl Tasks {
 
     /// Forgets a task that nobody was told of.
     pub(super) fn forget(&self, task: &Task) {
-        let mut table = self.table.lock();
-        if let Some(number) = table.numbers.remove(task.id()) {
-            table.tasks.remove(&number);
-            table.expiry.remove(&(task.until, number));
-        }
+        let removed = self.kept.table.lock().remove(task.number);
+        drop(removed);
     }
 
     /// Forgets the tasks that have had their time. What still runs is cancelled.
     fn expire(&self) {
-        let expired = self.table.lock().take_expired(Instant::now());
-        for task in expired {
-            let error = RpcError::internal("the task was not over within its time to live");
-            task.end(Outcome::Error(error));
-        }
+        let expired = self.kept.table.lock().take_expired(Instant::now());
+        expired.into_iter().for_each(|task| end(&task));
+    }
+}
+
+/// The server is dropped: its connections have ended, and with them the work of its tasks.
+impl Drop for Tasks {
+    fn drop(&mut self) {
+        self.kept.table.lock().closed = true;
+        self.kept.changed.notify_all();
+        self.kept.thread.join();
     }
 }
 
@@ -213,8 +499,19 @@ mod tests {
 
     use super::*;
 
-    fn hub() -> Arc<Hub> {
-        Arc::default()
+    fn create(
+        tasks: &Tasks,
+        principal: Option<&str>,
+        revision: ProtocolVersion,
+        ttl_ms: Option<u64>,
+    ) -> Result<Arc<Task>, RpcError> {
+        let new = NewTask {
+            client: Client::Principal(principal.unwrap_or_default().into()),
+            principal: principal.map(Arc::from),
+            revision,
+            ttl_ms,
+        };
+        tasks.create(&Arc::default(), &Threads::default(), new)
     }
 
     const MODERN: ProtocolVersion = ProtocolVersion::V2026_07_28;
@@ -228,15 +525,9 @@ mod tests {
     // E-TASK-S-54, L-TASK-B-24, L-TASK-B-09
     #[test]
     fn ids_are_long_and_random() {
-        let tasks = tasks(1000);
+        let tasks = tasks(2000);
         let ids: HashSet<String> = (0..1000)
-            .map(|_| {
-                tasks
-                    .create(&hub(), None, MODERN, None)
-                    .expect("room")
-                    .id
-                    .clone()
-            })
+            .map(|_| create(&tasks, None, MODERN, None).expect("room").id.clone())
             .collect();
         assert_eq!(ids.len(), 1000);
         for id in ids {
@@ -249,9 +540,7 @@ mod tests {
     #[test]
     fn a_task_is_found_by_its_principal_in_its_era() {
         let tasks = tasks(10);
-        let task = tasks
-            .create(&hub(), Some("a".into()), MODERN, None)
-            .expect("room");
+        let task = create(&tasks, Some("a"), MODERN, None).expect("room");
         assert!(tasks.find(&task.id, Some("a"), true).is_ok());
         for (principal, modern) in [(Some("b"), true), (None, true), (Some("a"), false)] {
             let error = tasks.find(&task.id, principal, modern).expect_err("hidden");
@@ -263,22 +552,16 @@ mod tests {
     #[test]
     fn tasks_are_few_and_forgotten_in_time() {
         let tasks = tasks(2);
-        let long = tasks
-            .create(&hub(), None, LEGACY, Some(u64::MAX))
-            .expect("room");
+        let long = create(&tasks, None, LEGACY, Some(u64::MAX)).expect("room");
         assert_eq!(long.ttl_ms, 24 * 3600 * 1000);
-        let short = tasks.create(&hub(), None, LEGACY, Some(0)).expect("room");
-        let third = tasks
-            .create(&hub(), None, LEGACY, None)
-            .expect("room again");
+        let short = create(&tasks, None, LEGACY, Some(0)).expect("room");
+        let third = create(&tasks, None, LEGACY, None).expect("room again");
         assert!(short.is_terminal(), "its work is cancelled");
         assert!(tasks.find(&short.id, None, false).is_err());
-        let error = tasks.create(&hub(), None, LEGACY, None).expect_err("full");
+        let error = create(&tasks, None, LEGACY, None).expect_err("full");
         assert!(error.message.contains("max_tasks"), "{error}");
         tasks.forget(&third);
-        tasks
-            .create(&hub(), None, LEGACY, None)
-            .expect("room once more");
+        create(&tasks, None, LEGACY, None).expect("room once more");
         assert!(tasks.find(&long.id, None, false).is_ok());
     }
 
@@ -288,7 +571,7 @@ mod tests {
         let tasks = tasks(1000);
         for number in 0..230 {
             let owner = if number % 2 == 0 { "a" } else { "b" };
-            let task = tasks.create(&hub(), Some(owner.into()), LEGACY, None);
+            let task = create(&tasks, Some(owner), LEGACY, None);
             task.expect("room");
         }
         let mut cursor = None;

@@ -4,16 +4,16 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Weak};
 use std::time::{Instant, SystemTime};
 
 use super::super::context::Context;
-use super::super::held::Hold;
 use super::super::hub::Hub;
 use super::super::question_rules::{Asked, check_answer};
 use super::super::questions::{Gained, run_again};
 use super::stage::{Outcome, Stage};
+use super::store::Kept;
 use super::time::iso_8601;
 use crate::error::{Error, ErrorCode, Excerpt, RpcError};
 use crate::protocol::{Asking, ExchangeHandle, Responder};
@@ -29,6 +29,9 @@ const MAX_WAITERS: usize = 16;
 /// A call that goes on behind its answer.
 pub(in crate::server) struct Task {
     pub(super) id: String,
+    /// Its key in the table of tasks.
+    pub(super) number: u64,
+    pub(super) kept: Weak<Kept>,
     /// On whose behalf it runs. Nobody else learns of it.
     pub(super) principal: Option<Arc<str>>,
     /// In which way clients may ask for it: the one in which it was created.
@@ -58,8 +61,6 @@ pub(super) struct State {
     held: Vec<Vec<u8>>,
     /// Requests for the result.
     waiters: Vec<Waiter>,
-    /// What the result counts for, if it is large.
-    hold: Option<Hold>,
 }
 
 struct Gathered {
@@ -89,7 +90,6 @@ impl State {
             used: HashSet::new(),
             held: Vec::new(),
             waiters: Vec::new(),
-            hold: None,
         }
     }
 
@@ -197,33 +197,55 @@ impl Task {
 
     /// Ends the task, unless it has ended, from any thread: who waits for its result is told by another one.
     pub(super) fn end(&self, outcome: Outcome) -> bool {
-        let Some(waiters) = self.finish(&outcome, None) else {
+        let Some(waiters) = self.finish(&outcome) else {
             return false;
         };
+        let handed_over = self.handed_over();
         for Waiter { responder, .. } in waiters {
             let (core, outcome) = (Arc::clone(responder.core()), outcome.clone());
-            core.run_later(None, Box::new(move || hand_over(responder, &outcome)));
+            let handed_over = handed_over.clone();
+            core.run_later(
+                None,
+                Box::new(move || hand_over(responder, &outcome, &handed_over)),
+            );
         }
         true
     }
 
     /// The same on the thread that has done the work, which may wait for a client that does not read.
-    pub(super) fn conclude(&self, outcome: &Outcome, hold: Option<Hold>) -> bool {
-        let Some(waiters) = self.finish(outcome, hold) else {
+    pub(super) fn conclude(&self, outcome: &Outcome) -> bool {
+        let Some(waiters) = self.finish(outcome) else {
             return false;
         };
         for waiter in waiters {
-            hand_over(waiter.responder, outcome);
+            hand_over(waiter.responder, outcome, &self.handed_over());
         }
         true
     }
 
-    fn finish(&self, outcome: &Outcome, hold: Option<Hold>) -> Option<Vec<Waiter>> {
+    /// Keeps memory for a large result. `false` when there is none.
+    pub(super) fn hold_result(&self, bytes: usize, max: usize) -> bool {
+        let kept = self.kept.upgrade();
+        kept.is_none_or(|kept| kept.hold_result(self.number, bytes, max))
+    }
+
+    /// Notes that a client has the result: the task is the first to give way.
+    pub(super) fn is_fetched(&self) {
+        self.handed_over().note();
+    }
+
+    fn handed_over(&self) -> HandedOver {
+        HandedOver {
+            kept: Weak::clone(&self.kept),
+            number: self.number,
+        }
+    }
+
+    fn finish(&self, outcome: &Outcome) -> Option<Vec<Waiter>> {
         let mut state = self.state.lock();
         if !state.step(Stage::Ended(outcome.clone())) {
             return None;
         }
-        state.hold = hold;
         let waiters = std::mem::take(&mut state.waiters);
         let (work, asking) = (state.work.take(), state.asking.take());
         state.outstanding.clear();
@@ -233,6 +255,9 @@ impl Task {
             work.cancel("the task is over");
         }
         drop(asking);
+        if let Some(kept) = self.kept.upgrade() {
+            kept.is_over(self.number);
+        }
         self.tell();
         Some(waiters)
     }
@@ -243,7 +268,7 @@ impl Task {
         if let Stage::Ended(outcome) = &state.stage {
             let outcome = outcome.clone();
             drop(state);
-            return hand_over(responder, &outcome);
+            return hand_over(responder, &outcome, &self.handed_over());
         }
         let gone: Vec<Waiter> = state
             .waiters
@@ -391,8 +416,23 @@ impl Task {
     }
 }
 
+/// Notes in the table that the result of a task has been fetched.
+#[derive(Clone)]
+struct HandedOver {
+    kept: Weak<Kept>,
+    number: u64,
+}
+
+impl HandedOver {
+    fn note(&self) {
+        if let Some(kept) = self.kept.upgrade() {
+            kept.is_fetched(self.number);
+        }
+    }
+}
+
 /// Answers a request for the result of a task.
-fn hand_over(responder: Responder, outcome: &Outcome) {
+fn hand_over(responder: Responder, outcome: &Outcome, handed_over: &HandedOver) {
     let sent = match outcome {
         Outcome::Result { text, .. } => responder.respond(text),
         Outcome::Error(error) => responder.refuse(error),
@@ -400,8 +440,10 @@ fn hand_over(responder: Responder, outcome: &Outcome) {
             "the task was cancelled: it has no result",
         )),
     };
-    // It fails when nobody waits any more, and then there is nothing left to do.
-    drop(sent);
+    // It fails when nobody waits any more: then the result is still to be fetched.
+    if sent.is_ok() {
+        handed_over.note();
+    }
 }
 
 impl fmt::Debug for Task {

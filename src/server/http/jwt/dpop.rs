@@ -14,6 +14,7 @@ use crate::server::StateKey;
 use crate::server::http::denied::{Denied, Why};
 use crate::server::http::resource_server::ProofCheck;
 use crate::server::state::KeyRing;
+use crate::shares::Client;
 use crate::sync::Mutex;
 use crate::transport::http::HttpRequest;
 
@@ -92,9 +93,12 @@ impl Dpop {
         self
     }
 
-    /// How many proofs are remembered, so that none is taken twice: those of all clients, each for as long as it could be taken. When there are more,
-    /// proofs that are as old as the ones that had to be forgotten are refused. 0: none is remembered. Defaults to 100 000, which is some
-    /// 10 MB, and 330 requests a second of clients whose clocks are right.
+    /// How many proofs are remembered, so that none is taken twice: those of all clients, each for
+    /// as long as it could be taken. Defaults to 100 000, which is some 25 MB, and 330 requests a
+    /// second of clients whose clocks are right. 0: none is remembered.
+    ///
+    /// When there are more, the oldest of the client that has most are forgotten. Proofs of that
+    /// client that are as old as those are refused from then on; those of others are taken.
     pub fn max_proofs(mut self, max: usize) -> Self {
         self.max_proofs = max;
         self.seen = Mutex::new(Seen::new(max));
@@ -120,16 +124,20 @@ impl Dpop {
     }
 
     /// Each proof is taken once.
-    fn check_replay(&self, proof: &Proof, now: f64) -> Result<(), &'static str> {
+    fn check_replay(&self, client: &Client, proof: &Proof, now: f64) -> Result<(), &'static str> {
         if self.max_proofs == 0 {
             return Ok(());
         }
         // A second more, since times of proofs have fractions that are not remembered.
         let until = (now - self.window.as_secs_f64() - 1.0).max(0.0) as u64;
-        let noted = self.seen.lock().note(proof.id(), proof.made(), until);
+        let mut seen = self.seen.lock();
+        let noted = seen.note(client, proof.id(), proof.made(), until);
+        drop(seen);
         noted.map_err(|unusable| match unusable {
             Unusable::Shown => "it was shown before (jti)",
-            Unusable::TooOld => "it is older than all that are remembered (Dpop::max_proofs)",
+            Unusable::TooOld => {
+                "it is older than all of this client that are remembered (Dpop::max_proofs)"
+            }
         })
     }
 }
@@ -166,6 +174,7 @@ impl ProofCheck for Dpop {
         target: &str,
         token: &str,
         thumbprint: &str,
+        client: &Client,
     ) -> Result<(), Denied> {
         let refuse = |why: &str| Denied(Why::Proof(why.to_owned()));
         let mut fields = request.values("DPoP");
@@ -188,7 +197,7 @@ impl ProofCheck for Dpop {
         if let Some(nonces) = &self.nonces {
             nonces.check(&proof, now)?;
         }
-        self.check_replay(&proof, now).map_err(refuse)
+        self.check_replay(client, &proof, now).map_err(refuse)
     }
 }
 

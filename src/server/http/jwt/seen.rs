@@ -2,21 +2,38 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use crate::shares::{Admission, Client, Shares};
+
 /// Tells a proof from every other.
 pub(super) type ProofId = [u8; 32];
 
 /// Which proofs were shown.
 ///
-/// When there are more than may be remembered the oldest are dropped, and from then on no proof is taken that is as old as one of these: so none is
-/// ever taken twice.
+/// When there are more than may be remembered, the oldest proof of the client that has most of them
+/// is dropped. From then on no proof of that client is taken that is as old as one that was dropped:
+/// so none is ever taken twice, and a client with many proofs spoils nothing for others.
 pub(super) struct Seen {
     max: usize,
-    /// When each was made, in seconds since 1970.
-    made: HashMap<ProofId, u64>,
+    proofs: HashMap<ProofId, Noted>,
     oldest_first: BTreeSet<(u64, ProofId)>,
-    /// The proofs that were dropped were made until then.
-    dropped_until: Option<u64>,
+    shares: Shares<ProofId>,
+    /// Of clients whose proofs were dropped: when the newest of those was made.
+    dropped: HashMap<Client, u64>,
+    /// The same of all clients that are not in `dropped` any more, since there were too many.
+    dropped_of_others: Option<u64>,
+    /// Counts the proofs, so that those of one second have an order.
+    count: u64,
 }
+
+struct Noted {
+    client: Client,
+    /// When it was made, in seconds since 1970.
+    made: u64,
+    order: u64,
+}
+
+/// How many low bits of [`Noted::order`] count proofs of one second.
+const COUNT_BITS: u32 = 28;
 
 /// Why a proof can't be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,43 +47,93 @@ impl Seen {
     pub(super) fn new(max: usize) -> Self {
         Self {
             max,
-            made: HashMap::new(),
+            proofs: HashMap::new(),
             oldest_first: BTreeSet::new(),
-            dropped_until: None,
+            shares: Shares::new(max, max / 2, 0),
+            dropped: HashMap::new(),
+            dropped_of_others: None,
+            count: 0,
         }
     }
 
-    /// Notes a proof that was made at this time. Those that were made before `until` are refused for their age elsewhere.
-    pub(super) fn note(&mut self, id: ProofId, made: u64, until: u64) -> Result<(), Unusable> {
-        while let Some(&(oldest, old)) = self.oldest_first.first()
-            && oldest < until
-        {
-            self.forget(oldest, &old);
-        }
-        if self.made.contains_key(&id) {
+    /// Notes a proof of a client that was made at this time. Proofs that were made before `until`
+    /// are refused for their age elsewhere.
+    pub(super) fn note(
+        &mut self,
+        client: &Client,
+        id: ProofId,
+        made: u64,
+        until: u64,
+    ) -> Result<(), Unusable> {
+        self.forget_before(until);
+        if self.proofs.contains_key(&id) {
             return Err(Unusable::Shown);
         }
-        if self.dropped_until.is_some_and(|dropped| made <= dropped) {
+        let dropped = self.dropped.get(client).copied();
+        if dropped.max(self.dropped_of_others) >= Some(made) {
             return Err(Unusable::TooOld);
         }
-        self.made.insert(id, made);
-        self.oldest_first.insert((made, id));
-        if self.made.len() > self.max
-            && let Some(&(oldest, old)) = self.oldest_first.first()
-        {
-            self.forget(oldest, &old);
-            self.dropped_until = self.dropped_until.max(Some(oldest));
+        loop {
+            match self.shares.admit(client, 1) {
+                Admission::Granted => break,
+                Admission::After(oldest) => self.drop_proof(&oldest),
+                Admission::Refused => return Err(Unusable::TooOld),
+            }
         }
+        // What was dropped for it may have been newer.
+        if self.dropped.get(client) >= Some(&made) {
+            return Err(Unusable::TooOld);
+        }
+        self.count += 1;
+        let order = made << COUNT_BITS | self.count & ((1 << COUNT_BITS) - 1);
+        self.shares.take(client, 1);
+        self.shares.set_idle(client, 0, order, id);
+        self.oldest_first.insert((made, id));
+        let client = client.clone();
+        self.proofs.insert(
+            id,
+            Noted {
+                client,
+                made,
+                order,
+            },
+        );
         Ok(())
     }
 
-    fn forget(&mut self, made: u64, id: &ProofId) {
-        self.oldest_first.remove(&(made, *id));
-        self.made.remove(id);
+    fn forget_before(&mut self, until: u64) {
+        while let Some((oldest, id)) = self.oldest_first.first().copied()
+            && oldest < until
+        {
+            self.forget(&id);
+        }
+        // Few clients ever stand here, unless some try to have it so.
+        if self.dropped.len() > self.max {
+            self.dropped.retain(|_, dropped| *dropped >= until);
+        }
+        if self.dropped.len() > self.max {
+            let newest = self.dropped.drain().map(|(_, dropped)| dropped).max();
+            self.dropped_of_others = self.dropped_of_others.max(newest);
+        }
+    }
+
+    fn forget(&mut self, id: &ProofId) -> Option<Noted> {
+        let noted = self.proofs.remove(id)?;
+        self.oldest_first.remove(&(noted.made, *id));
+        self.shares.set_busy(&noted.client, 0, noted.order);
+        self.shares.give_back(&noted.client, 1);
+        Some(noted)
+    }
+
+    fn drop_proof(&mut self, id: &ProofId) {
+        if let Some(Noted { client, made, .. }) = self.forget(id) {
+            let dropped = self.dropped.entry(client).or_default();
+            *dropped = made.max(*dropped);
+        }
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
@@ -74,17 +141,20 @@ mod tests {
         [number; 32]
     }
 
+    fn client(number: u64) -> Client {
+        Client::Connection(number)
+    }
+
     #[test]
     fn each_proof_is_taken_once() {
         let mut seen = Seen::new(10);
-        assert_eq!(seen.note(id(1), 100, 0), Ok(()));
-        assert_eq!(seen.note(id(2), 100, 0), Ok(()));
-        assert_eq!(seen.note(id(1), 100, 0), Err(Unusable::Shown));
-        assert_eq!(
-            seen.note(id(1), 101, 100),
-            Err(Unusable::Shown),
-            "of another time"
-        );
+        let mut note = |proof, made, until| seen.note(&client(1), id(proof), made, until);
+        assert_eq!(note(1, 100, 0), Ok(()));
+        assert_eq!(note(2, 100, 0), Ok(()));
+        assert_eq!(note(1, 100, 0), Err(Unusable::Shown));
+        assert_eq!(note(1, 101, 100), Err(Unusable::Shown), "of another time");
+        let by_another = seen.note(&client(2), id(1), 100, 0);
+        assert_eq!(by_another, Err(Unusable::Shown));
     }
 
     #[test]
@@ -93,25 +163,57 @@ mod tests {
         for number in 0..200 {
             let made = u64::from(number);
             let until = made.saturating_sub(4);
-            assert_eq!(seen.note(id(number), made, until), Ok(()), "{number}");
-            assert!(seen.made.len() <= 5 && seen.made.len() == seen.oldest_first.len());
+            let noted = seen.note(&client(1), id(number), made, until);
+            assert_eq!(noted, Ok(()), "{number}");
+            assert!(seen.proofs.len() <= 5 && seen.proofs.len() == seen.oldest_first.len());
+            assert_eq!(seen.shares.total(), seen.proofs.len());
         }
-        assert_eq!(seen.dropped_until, None);
+        assert!(seen.dropped.is_empty());
     }
 
     #[test]
     fn a_full_memory_takes_none_that_it_may_have_dropped() {
         let mut seen = Seen::new(2);
+        let mut note = |proof, made| seen.note(&client(1), id(proof), made, 0);
         for (number, made) in [(1, 100), (2, 101), (3, 102)] {
-            assert_eq!(seen.note(id(number), made, 0), Ok(()));
+            assert_eq!(note(number, made), Ok(()));
         }
-        assert_eq!(seen.note(id(1), 100, 0), Err(Unusable::TooOld), "shown");
-        assert_eq!(seen.note(id(4), 100, 0), Err(Unusable::TooOld), "like it");
-        assert_eq!(seen.note(id(5), 101, 0), Ok(()), "in place of the second");
-        assert_eq!(seen.note(id(2), 101, 0), Err(Unusable::TooOld));
-        assert_eq!(seen.note(id(5), 101, 0), Err(Unusable::Shown));
-        assert_eq!(seen.note(id(3), 102, 0), Err(Unusable::Shown));
-        assert_eq!(seen.note(id(6), 103, 0), Ok(()));
-        assert_eq!((seen.made.len(), seen.oldest_first.len()), (2, 2));
+        assert_eq!(note(1, 100), Err(Unusable::TooOld), "shown");
+        assert_eq!(note(4, 100), Err(Unusable::TooOld), "like it");
+        assert_eq!(note(2, 101), Err(Unusable::Shown));
+        assert_eq!(note(5, 101), Err(Unusable::TooOld), "as old as the dropped");
+        assert_eq!(note(3, 102), Err(Unusable::Shown));
+        assert_eq!(note(6, 103), Ok(()));
+        assert_eq!((seen.proofs.len(), seen.oldest_first.len()), (2, 2));
+    }
+
+    #[test]
+    fn a_client_with_many_proofs_spoils_nothing_for_others() {
+        let mut seen = Seen::new(8);
+        for number in 0..40 {
+            // Of a clock that is ahead, as far as it may be.
+            let noted = seen.note(&client(1), id(number), 400 + u64::from(number), 0);
+            assert_eq!(noted, Ok(()));
+        }
+        for number in 100..104 {
+            assert_eq!(seen.note(&client(2), id(number), 100, 0), Ok(()));
+        }
+        assert_eq!(seen.note(&client(2), id(100), 100, 0), Err(Unusable::Shown));
+        let late = seen.note(&client(1), id(200), 400, 0);
+        assert_eq!(late, Err(Unusable::TooOld), "its own are dropped");
+        assert_eq!(seen.proofs.len(), 8);
+    }
+
+    #[test]
+    fn clients_whose_proofs_were_dropped_are_bounded_too() {
+        let mut seen = Seen::new(2);
+        for number in 0..100 {
+            let of = client(u64::from(number));
+            for proof in 0..3 {
+                let proof = number.wrapping_mul(3).wrapping_add(proof);
+                _ = seen.note(&of, id(proof), 100 + u64::from(number), 0);
+            }
+            assert!(seen.dropped.len() <= 3);
+        }
     }
 }
