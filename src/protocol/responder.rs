@@ -226,6 +226,7 @@ impl Responder {
         if std::mem::take(&mut self.admitted) {
             self.core.admitted.fetch_sub(1, Ordering::SeqCst);
             self.core.request_ended();
+            self.core.serve_held_back();
         }
     }
 

@@ -136,6 +136,7 @@ mod server_events;
 #[cfg(unix)]
 mod server_folder;
 mod server_guards;
+mod server_late_readers;
 mod server_logging;
 mod server_meta;
 mod server_opening;
