@@ -15,7 +15,7 @@ pub enum mcplink_limit {
     MCPLINK_LIMIT_QUEUED_BYTES = 3,
     /// How many calls may be in flight: 10000. The next one fails with MCPLINK_E_BUSY.
     MCPLINK_LIMIT_CALLS = 4,
-    /// How many requests of the peer may be in hand: 256. The next one is answered with a "busy" error.
+    /// How many requests of the peer may be in flight: 1024. The next one is answered with a "busy" error; while the peer does not read its answers, requests are held back instead.
     MCPLINK_LIMIT_REQUESTS = 5,
     /// How many calls may wait for what they ask a client of revisions before 2026-07-28: 1024. The next one fails.
     MCPLINK_LIMIT_QUESTIONS = 6,

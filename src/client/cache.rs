@@ -186,7 +186,7 @@ impl ClientCache {
                 if let Ok(params) =
                     tree::read::<ResourceUpdatedNotificationParams>(notification.params())
                 {
-                    this.changed(Some(&Topic::Resource(params.uri)));
+                    this.changed(Some(&Topic::resource(&params.uri)));
                 }
             },
         )

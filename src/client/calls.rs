@@ -364,7 +364,7 @@ impl Client {
             method::RESOURCES_READ,
         )?;
         let params = ReadResourceRequestParams::new(uri);
-        let topic = Topic::Resource(uri.to_owned());
+        let topic = Topic::resource(uri);
         self.fetch(method::RESOURCES_READ, topic, &params, options)
     }
 

@@ -29,6 +29,7 @@ use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::Notification;
 use crate::protocol::{CancelToken, Handlers, Peer, StartedCall};
 use crate::schema::tree;
+use crate::schema::url::normalized;
 use crate::schema::{
     JsonObject, NotificationMetaObject, ServerCapabilities, SubscribeRequestParams,
     SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams,
@@ -721,8 +722,13 @@ fn possible(filter: &SubscriptionFilter, capabilities: &ServerCapabilities) -> S
     }
 }
 
-/// Whether a resource is another one, or lies below it.
+/// Whether a resource is another one, or lies below it, however the two are spelled.
 pub(super) fn is_part(uri: &str, whole: &str) -> bool {
+    is_part_exactly(uri, whole) || is_part_exactly(&normalized(uri), &normalized(whole))
+}
+
+/// The same of two addresses that are spelled in one way.
+pub(super) fn is_part_exactly(uri: &str, whole: &str) -> bool {
     uri.strip_prefix(whole).is_some_and(|rest| {
         rest.is_empty() || whole.ends_with('/') || rest.starts_with(['/', '#', '?'])
     })
@@ -743,6 +749,8 @@ mod tests {
         check("file:///a/bc", false);
         check("file:///a", false);
         assert!(is_part("file:///a/b", "file:///a/"));
+        assert!(is_part("docs://caf%C3%A9/menu", "docs://café"));
+        assert!(is_part("https://example.com/", "HTTPS://example.com"));
     }
 
     #[test]

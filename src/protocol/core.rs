@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use self::carrying::Posting;
 use super::crew::Crew;
 use super::handlers::Handlers;
+use super::held_back::HeldBack;
 use super::in_hand::InHand;
 use super::incoming::Exchanges;
 use super::keepalive::{KeepAlive, Pulse};
@@ -51,6 +52,7 @@ pub(crate) struct Core {
     /// Until then.
     sender: Mutex<Option<Box<dyn Sender>>>,
     pub(super) exchanges: Exchanges,
+    pub(super) held_back: HeldBack,
     /// How many requests are in hand.
     pub(super) admitted: AtomicUsize,
     /// How many of those are being answered at the moment: a peer that has read the answer may send its next request before this one is
@@ -247,6 +249,7 @@ impl Core {
         Arc::new(Self {
             engine: OnceLock::new(),
             exchanges: Exchanges::default(),
+            held_back: HeldBack::default(),
             sender: Mutex::new(Some(sender)),
             admitted: AtomicUsize::new(0),
             answering: AtomicUsize::new(0),

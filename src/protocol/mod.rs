@@ -18,6 +18,7 @@ mod core;
 mod crew;
 mod deadline;
 mod handlers;
+mod held_back;
 mod in_hand;
 mod incoming;
 mod keepalive;

@@ -267,6 +267,12 @@ impl Outbox {
         self.seen_to.load(Ordering::SeqCst)
     }
 
+    /// Whether messages wait for room.
+    pub(crate) fn is_full(&self) -> bool {
+        let state = self.state.lock();
+        state.waiting > 0 || state.bytes >= self.max_bytes
+    }
+
     /// Whether few messages are queued: there is no hurry to write them.
     pub(crate) fn is_short(&self) -> bool {
         let state = self.state.lock();

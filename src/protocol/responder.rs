@@ -253,6 +253,7 @@ impl Responder {
             self.share = None;
             self.core.admitted.fetch_sub(1, Ordering::SeqCst);
             self.core.request_ended();
+            self.core.serve_held_back();
         }
     }
 

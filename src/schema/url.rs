@@ -2,6 +2,8 @@
 //!
 //! Spec: RFC 3986; Client Features, "Elicitation", "Safe URL Handling" (since 2025-11-25).
 
+use std::fmt::Write as _;
+
 /// An absolute address, cut where people and servers have to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Url<'a> {
@@ -113,6 +115,111 @@ pub(crate) fn unescaped(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
+/// Normalizes an address, so that two spellings of one address are equal texts.
+///
+/// Scheme and host are written in lower case, escapes with capitals, and only where they are needed;
+/// characters beyond ASCII are escaped; dot segments, an empty or usual port and an empty path
+/// behind a host are written in one way (RFC 3986, sections 6.2.2 and 6.2.3; RFC 3987, 3.1).
+pub(crate) fn normalized(uri: &str) -> String {
+    let Some((scheme, rest)) = uri.split_once(':') else {
+        return normalized_escapes(uri);
+    };
+    let scheme = scheme.to_ascii_lowercase();
+    let rest = normalized_escapes(rest);
+    let end = rest.find(['?', '#']).unwrap_or(rest.len());
+    let (place, query) = rest.split_at(end);
+    let Some(place) = place.strip_prefix("//") else {
+        let path = without_dot_segments(place);
+        return format!("{scheme}:{path}{query}");
+    };
+    let (authority, path) = place.split_at(place.find('/').unwrap_or(place.len()));
+    let authority = normalized_authority(&scheme, authority);
+    let path = match path {
+        "" if !authority.is_empty() => "/".to_owned(),
+        path => without_dot_segments(path),
+    };
+    format!("{scheme}://{authority}{path}{query}")
+}
+
+/// Normalizes the escapes of a text alone (RFC 3986, 6.2.2.1 and 6.2.2.2).
+pub(crate) fn normalized_escapes(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
+        let escaped = match (byte, after) {
+            (b'%', [high, low, ..]) => {
+                let digit = |byte: &u8| char::from(*byte).to_digit(16);
+                digit(high)
+                    .zip(digit(low))
+                    .map(|(high, low)| high * 16 + low)
+            }
+            _ => None,
+        };
+        let meant = match escaped.and_then(|value| u8::try_from(value).ok()) {
+            Some(meant) => {
+                rest = &after[2..];
+                meant
+            }
+            None if byte.is_ascii() => {
+                out.push(char::from(byte));
+                continue;
+            }
+            None => byte,
+        };
+        if meant.is_ascii_alphanumeric() || b"-._~".contains(&meant) {
+            out.push(char::from(meant));
+        } else {
+            _ = write!(out, "%{meant:02X}");
+        }
+    }
+    out
+}
+
+/// Lower case but for escapes, user information as it is, no usual port.
+fn normalized_authority(scheme: &str, authority: &str) -> String {
+    let (user, place) = match authority.rsplit_once('@') {
+        Some((user, place)) => (Some(user), place),
+        None => (None, authority),
+    };
+    let usual = match scheme {
+        "http" | "ws" => ":80",
+        "https" | "wss" => ":443",
+        _ => ":",
+    };
+    let place = place.strip_suffix(usual).unwrap_or(place);
+    let place = place.strip_suffix(':').unwrap_or(place);
+    let host = normalized_escapes(&place.to_ascii_lowercase());
+    match user {
+        Some(user) => format!("{user}@{host}"),
+        None => host,
+    }
+}
+
+/// Removes `.` and `..` from a path that begins with `/` (RFC 3986, section 5.2.4).
+fn without_dot_segments(path: &str) -> String {
+    if !path.starts_with('/') || !path.contains("/.") {
+        return path.to_owned();
+    }
+    let mut kept: Vec<&str> = Vec::new();
+    let mut segments = path[1..].split('/').peekable();
+    while let Some(segment) = segments.next() {
+        let is_last = segments.peek().is_none();
+        match segment {
+            "." | ".." => {
+                if segment == ".." {
+                    kept.pop();
+                }
+                if is_last {
+                    kept.push("");
+                }
+            }
+            _ => kept.push(segment),
+        }
+    }
+    format!("/{}", kept.join("/"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,6 +263,62 @@ mod tests {
             "1https://example.com",
         ] {
             check(none, None);
+        }
+    }
+
+    // RFC 3986, sections 5.2.4, 6.2.2 and 6.2.3
+    #[test]
+    fn spellings_of_one_address_are_normalized_to_one_text() {
+        fn check(spellings: &[&str]) {
+            for one in spellings {
+                assert_eq!(normalized(one), spellings[0], "{one}");
+                assert_eq!(normalized(&normalized(one)), normalized(one), "{one}");
+            }
+        }
+        check(&[
+            "https://example.com/",
+            "https://example.com",
+            "HTTPS://EXAMPLE.com:443/",
+            "https://example.com:",
+            "https://example.com/.",
+            "https://example.com/a/..",
+            "https://ex%61mple.com/",
+        ]);
+        check(&[
+            "docs://caf%C3%A9/menu",
+            "docs://café/menu",
+            "docs://caf%c3%a9/menu",
+        ]);
+        check(&[
+            "example://a/b/c/%7Bfoo%7D",
+            "eXAMPLE://a/./b/../b/%63/%7bfoo%7d",
+        ]);
+        check(&[
+            "http://[::1]:8080/~a?q=%2F#f",
+            "http://[::1]:8080/%7ea?q=%2f#f",
+        ]);
+        check(&["http://a:b@host/", "http://a:b@HOST:80"]);
+        check(&["http://a.b/?x", "http://A.b?x"]);
+        check(&["file:///a/b", "FILE:///a/./b", "file:///%61/b"]);
+        check(&["urn:isbn:1", "URN:isbn:1"]);
+        check(&["mem:a/../b", "MEM:a/../b"]);
+        check(&["x:%2F%25", "x:%2f%25"]);
+        for (one, other) in [
+            ("https://example.com/a", "https://example.com/A"),
+            ("https://example.com/a", "https://example.com/a/"),
+            ("https://example.com/a%2Fb", "https://example.com/a/b"),
+            ("https://example.com/?a", "https://example.com/"),
+            ("https://example.com:80/", "https://example.com/"),
+            ("http://a:B@host/", "http://a:b@host/"),
+            ("urn:isbn:1", "urn:ISBN:1"),
+            ("file:///a//b", "file:///a/b"),
+        ] {
+            assert_ne!(normalized(one), normalized(other), "{one} and {other}");
+        }
+        for odd in [
+            "", "x", "%", "a:%", "a:%4", "a:%zz", "a:%é", "http://", "//",
+        ] {
+            _ = normalized(odd);
         }
     }
 

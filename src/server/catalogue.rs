@@ -30,6 +30,11 @@ pub(super) trait Listed: Clone {
     /// What it is found by.
     fn key(&self) -> &str;
 
+    /// Equal for all spellings of what it is found by, where there are several.
+    fn normalized_key(&self) -> Option<String> {
+        None
+    }
+
     /// What it is to a guard.
     fn primitive(&self) -> Primitive<'_>;
 
@@ -45,7 +50,8 @@ pub(super) struct Beside {
 
 /// Makes a type of the schema one that can stand in a catalogue.
 macro_rules! listed {
-    ($item:ident in $page:ident, $noun:literal, $key:ident, $primitive:ident, $serve:path) => {
+    ($item:ident in $page:ident, $noun:literal, $key:ident, $primitive:ident, $serve:path
+     $(, normalized by $normalized:path)?) => {
         impl $crate::server::catalogue::Listed for $item {
             type Page = $page;
 
@@ -56,6 +62,10 @@ macro_rules! listed {
             fn key(&self) -> &str {
                 &self.$key
             }
+
+            $(fn normalized_key(&self) -> Option<String> {
+                Some($normalized(&self.$key))
+            })?
 
             fn primitive(&self) -> $crate::server::guard::Primitive<'_> {
                 $crate::server::guard::Primitive::$primitive(&self.$key)
@@ -92,6 +102,8 @@ struct Shelf<T, H> {
     entries: Arc<Vec<Arc<Entry<T, H>>>>,
     /// The keys are the host's own, so that a quick hash will do: what a client asks for is only looked up.
     by_key: FxHashMap<String, Arc<Entry<T, H>>>,
+    /// By [`Listed::normalized_key`], the first one first.
+    by_normalized_key: FxHashMap<String, Vec<Arc<Entry<T, H>>>>,
     next_sequence: u64,
     /// Pages as each revision sees them, made when they are first asked for, dropped when the items change.
     pages: HashMap<(ProtocolVersion, usize), Arc<RawValue>>,
@@ -102,6 +114,7 @@ impl<T, H> Default for Catalogue<T, H> {
         let shelf = Shelf {
             entries: Arc::default(),
             by_key: FxHashMap::default(),
+            by_normalized_key: FxHashMap::default(),
             next_sequence: 0,
             pages: HashMap::new(),
         };
@@ -132,6 +145,10 @@ impl<T: Listed, H> Catalogue<T, H> {
         });
         let key = entry.item.key().to_owned();
         shelf.by_key.insert(key, Arc::clone(&entry));
+        if let Some(key) = entry.item.normalized_key() {
+            let alike = shelf.by_normalized_key.entry(key).or_default();
+            alike.push(Arc::clone(&entry));
+        }
         Arc::make_mut(&mut shelf.entries).push(entry);
         shelf.pages.clear();
         self.declare();
@@ -142,7 +159,16 @@ impl<T: Listed, H> Catalogue<T, H> {
         let mut shelf = self.shelf.lock();
         let removed = shelf.by_key.remove(key);
         if let Some(removed) = &removed {
-            Arc::make_mut(&mut shelf.entries).retain(|entry| entry.sequence != removed.sequence);
+            let is_other = |entry: &Arc<Entry<T, H>>| entry.sequence != removed.sequence;
+            Arc::make_mut(&mut shelf.entries).retain(is_other);
+            if let Some(key) = removed.item.normalized_key()
+                && let Some(alike) = shelf.by_normalized_key.get_mut(&key)
+            {
+                alike.retain(is_other);
+                if alike.is_empty() {
+                    shelf.by_normalized_key.remove(&key);
+                }
+            }
             shelf.pages.clear();
         }
         // The handler may own anything: it is dropped outside of the lock.
@@ -152,6 +178,23 @@ impl<T: Listed, H> Catalogue<T, H> {
 
     pub(super) fn find(&self, key: &str) -> Option<Arc<Entry<T, H>>> {
         self.shelf.lock().by_key.get(key).cloned()
+    }
+
+    /// The item of this key, else the first one whose key is another spelling of it.
+    pub(super) fn find_alike(
+        &self,
+        key: &str,
+        normalized: impl FnOnce(&str) -> String,
+    ) -> Option<Arc<Entry<T, H>>> {
+        let shelf = self.shelf.lock();
+        if let Some(entry) = shelf.by_key.get(key) {
+            return Some(Arc::clone(entry));
+        }
+        if shelf.by_normalized_key.is_empty() {
+            return None;
+        }
+        let alike = shelf.by_normalized_key.get(&normalized(key))?;
+        alike.first().cloned()
     }
 
     /// What serves requests about items of the kind, if there ever was one: then the server is one that has them, if none at the moment.

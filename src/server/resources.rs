@@ -1,7 +1,8 @@
 //! The resources of a server: single ones, and those whose addresses follow a template.
 //!
-//! A read goes to the resource with exactly this address, or else to the first template, in the order in which they were added, that
-//! gives it.
+//! A read goes to the resource with this address, or else to the first template, in the order in
+//! which they were added, that gives it. An address that is spelled exactly so goes before one that
+//! only normalizes to the same (RFC 3986, section 6.2).
 //!
 //! Spec: Server Features, "Resources" (every revision).
 
@@ -12,16 +13,17 @@ use std::sync::Arc;
 use super::Inner;
 use super::asking::{Again, Asker, Part};
 use super::call::Unanswered;
-use super::catalogue::{Catalogue, Listed, listed};
+use super::catalogue::{Catalogue, Entry, Listed, listed};
 use super::context::Context;
 use super::dispatch::{Link, read, send};
 use super::failure::{Failure, HandlerError, for_revision, resource_not_found};
 use super::guard::{Access, Outgoing, Primitive};
 use super::paging::List;
-use super::uri::{UriTemplate, decoded, is_uri};
+use super::uri::{UriTemplate, Values, decoded, is_uri};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
 use crate::jsonrpc::Request;
 use crate::protocol::Responder;
+use crate::schema::url::normalized;
 use crate::schema::{
     Annotations, CacheHint, FitTo, ListResourceTemplatesResult, ListResourcesResult,
     ReadResourceRequestParams, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
@@ -43,7 +45,8 @@ listed!(
     "resource",
     uri,
     Resource,
-    Link::serve_resources
+    Link::serve_resources,
+    normalized by normalized
 );
 listed!(
     ResourceTemplate in ListResourceTemplatesResult,
@@ -311,10 +314,13 @@ impl Link {
             Ok(opened) => opened,
             Err(error) => return send::<()>(Err(error), responder),
         };
-        let resource = Primitive::Resource(&params.uri);
+        let found = self.server.find_resource(&params.uri);
+        // Guards and scopes are about the resource as it was added, however it is spelled here.
+        let uri = found.as_ref().map_or(&params.uri, |entry| &entry.item.uri);
+        let resource = Primitive::Resource(uri);
         let meta = params.meta.as_ref();
         let access = self.access(&request, &responder, Some(resource), &terms, meta);
-        let (handler, read) = match self.find_resource(&params.uri, &access) {
+        let (handler, read) = match self.reader_of(&params.uri, found.as_deref(), &access) {
             Ok(found) => found,
             Err(error) => {
                 let error = for_revision(error, terms.revision);
@@ -338,61 +344,77 @@ impl Link {
         );
     }
 
-    fn find_resource(
+    /// What reads an address: the resource that was found, else a template.
+    fn reader_of(
         &self,
         uri: &str,
+        found: Option<&Entry<Resource, ReadHandler>>,
         access: &Access<'_>,
     ) -> Result<(ReadHandler, ResourceRead), RpcError> {
         check_uri(uri)?;
         self.admit(access)?;
-        if let Some(entry) = self.server.resources.find(uri) {
-            let read = ResourceRead {
-                uri: uri.to_owned(),
-                mime_type: entry.item.mime_type.clone(),
-                variables: BTreeMap::new(),
-            };
+        let read = |mime_type: &Option<String>, variables| ResourceRead {
+            uri: uri.to_owned(),
+            mime_type: mime_type.clone(),
+            variables,
+        };
+        if let Some(entry) = found {
+            let read = read(&entry.item.mime_type, BTreeMap::new());
             return Ok((Arc::clone(&entry.handler), read));
         }
-        for entry in self.server.templates.entries().iter() {
-            if let Some(variables) = entry.handler.addresses.matches(uri) {
-                if !self.shows(&access.about(entry.item.primitive())) {
-                    break;
-                }
-                let read = ResourceRead {
-                    uri: uri.to_owned(),
-                    mime_type: entry.item.mime_type.clone(),
-                    variables,
-                };
-                return Ok((Arc::clone(&entry.handler.handler), read));
+        match self.server.find_template(uri) {
+            Some((entry, variables)) if self.shows(&access.about(entry.item.primitive())) => {
+                let read = read(&entry.item.mime_type, variables);
+                Ok((Arc::clone(&entry.handler.handler), read))
             }
+            _ => Err(resource_not_found(uri)),
         }
-        Err(resource_not_found(uri))
     }
 }
 
 impl Inner {
+    /// The resource of an address, however it is spelled.
+    pub(super) fn find_resource(&self, uri: &str) -> Option<Arc<Entry<Resource, ReadHandler>>> {
+        self.resources.find_alike(uri, normalized)
+    }
+
+    /// The first template that gives an address, and with which values: an exact match goes before
+    /// one of the normalized address.
+    fn find_template(&self, uri: &str) -> Option<(Arc<Entry<ResourceTemplate, Pattern>>, Values)> {
+        let templates = self.templates.entries();
+        let first = |values_of: &dyn Fn(&UriTemplate) -> Option<Values>| {
+            templates.iter().find_map(|entry| {
+                let values = values_of(&entry.handler.addresses)?;
+                Some((Arc::clone(entry), values))
+            })
+        };
+        first(&|template| template.matches(uri)).or_else(|| {
+            if templates.is_empty() {
+                return None;
+            }
+            let uri = normalized(uri);
+            first(&|template| template.matches_normalized(&uri))
+        })
+    }
+
     /// The template through which an address is read that no resource has.
     pub(super) fn template_of(&self, uri: &str) -> Option<String> {
-        let templates = self.templates.entries();
-        let mut templates = templates.iter();
-        let entry = templates.find(|entry| entry.handler.addresses.matches(uri).is_some())?;
+        let (entry, _) = self.find_template(uri)?;
         Some(entry.item.uri_template.clone())
     }
 
     /// Whether two addresses give the same values when they are read through the template of the second.
     pub(super) fn reads_alike(&self, one: &str, other: &str) -> bool {
-        let templates = self.templates.entries();
-        let read = templates.iter().find_map(|entry| {
-            let addresses = &entry.handler.addresses;
-            Some((addresses.matches(other)?, addresses.matches(one)))
-        });
-        read.is_some_and(|(other, one)| {
-            let Some(one) = one else {
-                return false;
-            };
-            let plain = |value: &String| decoded(value).unwrap_or_else(|| value.clone());
-            one.keys().eq(other.keys()) && one.values().map(plain).eq(other.values().map(plain))
-        })
+        let Some((entry, other)) = self.find_template(other) else {
+            return false;
+        };
+        let addresses = &entry.handler.addresses;
+        let one = addresses
+            .matches(one)
+            .or_else(|| addresses.matches_normalized(&normalized(one)));
+        let Some(one) = one else { return false };
+        let plain = |value: &String| decoded(value).unwrap_or_else(|| value.clone());
+        one.keys().eq(other.keys()) && one.values().map(plain).eq(other.values().map(plain))
     }
 }
 

@@ -13,6 +13,7 @@ use super::{Inner, Server};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
 use crate::protocol::Responder;
 use crate::protocol::principal::{Principal, scope_set};
+use crate::schema::url::normalized;
 use crate::sync::Mutex;
 
 /// What was said of what needs which scopes: looked at before all guards.
@@ -89,8 +90,7 @@ fn check_known(server: &Inner, of: Primitive<'_>) -> Result<()> {
         Primitive::Tool(name) => (server.tools.find(name).is_some(), "tool", name),
         Primitive::Prompt(name) => (server.prompts.find(name).is_some(), "prompt", name),
         Primitive::Resource(uri) => {
-            let is_there =
-                server.resources.find(uri).is_some() || server.template_of(uri).is_some();
+            let is_there = server.find_resource(uri).is_some() || server.template_of(uri).is_some();
             (is_there, "resource", uri)
         }
         Primitive::ResourceTemplate(template) => {
@@ -145,10 +145,12 @@ impl Requirements {
     }
 
     fn needed(&self, server: &Inner, primitive: Primitive<'_>) -> BTreeSet<String> {
+        let found = match primitive {
+            Primitive::Resource(uri) => server.find_resource(uri),
+            _ => None,
+        };
         let template = match primitive {
-            Primitive::Resource(uri) if server.resources.find(uri).is_none() => {
-                server.template_of(uri)
-            }
+            Primitive::Resource(uri) if found.is_none() => server.template_of(uri),
             _ => None,
         };
         let mut said = self.said.lock();
@@ -158,10 +160,15 @@ impl Requirements {
         if let Some(of_template) = of_template {
             needed.extend(of_template.iter().cloned());
         }
-        // An address can be written in other ways that the template reads alike.
-        if let (Primitive::Resource(uri), Some(_)) = (primitive, &template) {
+        // An address can be written in other ways that are read alike.
+        if let Primitive::Resource(uri) = primitive {
+            let own = normalized(uri);
+            let is_alike = |named: &str| match &template {
+                Some(_) => server.reads_alike(named, uri),
+                None => normalized(named) == own,
+            };
             for (named, scopes) in &said.resources {
-                if named != uri && server.reads_alike(named, uri) {
+                if named != uri && is_alike(named) {
                     needed.extend(scopes.iter().cloned());
                 }
             }

@@ -20,6 +20,7 @@
 use std::collections::BTreeMap;
 
 use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::schema::url::normalized_escapes;
 
 /// Whether a text has the form of an absolute address: a scheme, and then only characters that addresses may hold. Letters beyond ASCII
 /// are let through, since many peers send them unencoded.
@@ -90,6 +91,8 @@ fn percent_decode(text: &str, invalid: Invalid) -> Option<String> {
 pub(super) struct UriTemplate {
     /// The path with all of its optional ends, then with fewer and fewer of them.
     paths: Vec<Path>,
+    /// The same with normalized texts, for normalized addresses.
+    normalized: Vec<Path>,
     /// The names that the query may hold; `None` when there is no expression for it.
     query: Option<Vec<String>>,
     names: Vec<String>,
@@ -148,7 +151,7 @@ impl Kind {
     }
 }
 
-type Values = BTreeMap<String, String>;
+pub(super) type Values = BTreeMap<String, String>;
 
 impl UriTemplate {
     pub(super) fn parse(template: &str) -> Result<Self> {
@@ -165,11 +168,21 @@ impl UriTemplate {
 
     /// The values with which the template gives this address; `None` when it can't.
     pub(super) fn matches(&self, uri: &str) -> Option<Values> {
+        self.matches_in(&self.paths, uri)
+    }
+
+    /// The same for an address that was normalized, in which the texts of the template may be
+    /// spelled otherwise.
+    pub(super) fn matches_normalized(&self, uri: &str) -> Option<Values> {
+        self.matches_in(&self.normalized, uri)
+    }
+
+    fn matches_in(&self, paths: &[Path], uri: &str) -> Option<Values> {
         let (path, query) = match (&self.query, uri.split_once('?')) {
             (Some(names), Some((path, query))) => (path, query_values(names, query)?),
             _ => (uri, Values::new()),
         };
-        let mut values = self.paths.iter().find_map(|shape| shape.matches(path))?;
+        let mut values = paths.iter().find_map(|shape| shape.matches(path))?;
         values.extend(query);
         Some(values)
     }
@@ -195,6 +208,20 @@ impl Path {
     fn new(parts: Vec<Part>) -> Self {
         let greedy_from = parts.iter().position(Part::is_reserved).unwrap_or(0);
         Self { parts, greedy_from }
+    }
+
+    /// The same with its texts as they stand in a normalized address.
+    fn normalized(&self) -> Self {
+        let parts = self
+            .parts
+            .iter()
+            .enumerate()
+            .map(|(index, part)| match part {
+                Part::Text(text) if index == 0 => Part::Text(normalized_beginning(text)),
+                Part::Text(text) => Part::Text(normalized_escapes(text)),
+                variable => variable.clone(),
+            });
+        Self::new(parts.collect())
     }
 
     fn matches(&self, path: &str) -> Option<Values> {
@@ -268,6 +295,23 @@ impl Path {
     }
 }
 
+/// The text with which a template begins, as it stands in a normalized address: scheme and host are
+/// in it, or as much of the host as stands before a variable.
+fn normalized_beginning(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once(':') else {
+        return normalized_escapes(text);
+    };
+    let authority = rest.strip_prefix("//");
+    let host_ends = authority.map_or(0, |rest| 2 + rest.find('/').unwrap_or(rest.len()));
+    let (authority, path) = rest.split_at(host_ends);
+    // What stands before an `@` names a user, in whatever case.
+    let host = authority.rfind('@').map_or(0, |at| at + 1);
+    let (user, host) = authority.split_at(host);
+    let host = normalized_escapes(&host.to_ascii_lowercase());
+    let scheme = scheme.to_ascii_lowercase();
+    format!("{scheme}:{user}{host}{}", normalized_escapes(path))
+}
+
 /// Whether what stands here belongs to a `%` before it.
 fn splits_encoded(path: &[u8], at: usize) -> bool {
     path[at.saturating_sub(2)..at].contains(&b'%')
@@ -330,8 +374,10 @@ impl Parser {
             self.parts.truncate(*end);
             paths.push(Path::new(self.parts.clone()));
         }
+        let normalized = paths.iter().map(Path::normalized).collect();
         Ok(UriTemplate {
             paths,
+            normalized,
             query: self.query,
             names: self.names,
         })
@@ -543,6 +589,37 @@ mod tests {
         check("a://{n}{?q,r}", "a://b?s=1", None);
         check("a://{n}{?q,r}", "a://b?q=1&q=2", None);
         check("a://{n}", "a://b?q=1", None);
+    }
+
+    // RFC 3986, section 6.2; RFC 6570, section 3.1
+    #[test]
+    fn templates_match_other_spellings_of_what_they_give() {
+        fn check(template: &str, uri: &str, expected: Option<&[(&str, &str)]>) {
+            let read = UriTemplate::parse(template).expect(template);
+            let values = read.matches_normalized(&crate::schema::url::normalized(uri));
+            let expected = expected.map(|pairs| {
+                let owned = pairs
+                    .iter()
+                    .map(|(name, value)| (name.to_string(), value.to_string()));
+                owned.collect::<Values>()
+            });
+            assert_eq!(values, expected, "{template} on {uri}");
+        }
+        let menu: &[_] = &[("day", "mon")];
+        for template in ["docs://café/{day}", "DOCS://caf%c3%a9/{day}"] {
+            for uri in [
+                "docs://caf%C3%A9/mon",
+                "docs://café/%6Don",
+                "Docs://café/./mon",
+            ] {
+                check(template, uri, Some(menu));
+            }
+        }
+        check("a://{x}/b", "A://Host/b", Some(&[("x", "host")]));
+        check("a://B/{+p}", "a://b/c%2fd", Some(&[("p", "c%2Fd")]));
+        check("a://b/{x}", "a://b/c%2Fd", Some(&[("x", "c/d")]));
+        check("a://b/~{x}", "a://b/%7Ec", Some(&[("x", "c")]));
+        check("a://b/C{x}", "a://b/cd", None);
     }
 
     #[test]

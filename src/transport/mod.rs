@@ -256,8 +256,10 @@ pub struct Limits {
     /// How many calls of ours may be in flight. Defaults to 10 000. The next one fails at once with
     /// [`ErrorKind::Busy`](crate::ErrorKind::Busy).
     pub max_calls: usize,
-    /// How many requests of the peer may be in hand, running or waiting for a worker. Defaults to 256. The next one is answered at once
-    /// with a "busy" error.
+    /// How many requests of the peer may be in flight, running or waiting for a worker. Defaults to
+    /// 1 024. The next one is answered at once with a "busy" error. While it is the peer that does
+    /// not read its answers ([`max_queued_bytes`](Self::max_queued_bytes)), requests are held back
+    /// instead, up to as many bytes again; then no more input is taken.
     pub max_requests: usize,
     /// How many calls of a legacy client may wait for it to answer what they ask; they do not count as requests in hand. Defaults to 1 024. The
     /// next one fails, and nothing is asked for it.
@@ -293,7 +295,7 @@ impl Default for Limits {
             max_depth: 128,
             max_queued_bytes: 16 << 20,
             max_calls: 10_000,
-            max_requests: 256,
+            max_requests: 1024,
             max_questions: 1024,
             max_workers: 64,
             max_notifications: 1024,

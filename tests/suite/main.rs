@@ -138,6 +138,7 @@ mod server_fairness;
 #[cfg(unix)]
 mod server_folder;
 mod server_guards;
+mod server_late_readers;
 mod server_logging;
 mod server_meta;
 mod server_opening;

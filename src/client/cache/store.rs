@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::super::subscriptions::is_part;
+use super::super::subscriptions::is_part_exactly;
+use crate::schema::url::normalized;
 use crate::schema::{CacheHint, method};
 use crate::transport::Limits;
 
@@ -32,11 +33,16 @@ impl Topic {
         }
     }
 
+    /// What a resource tells about, however its address is spelled.
+    pub(in crate::client) fn resource(uri: &str) -> Self {
+        Self::Resource(normalized(uri))
+    }
+
     /// Whether a response about `self` is old after this change. Of a resource, that of a part or of the whole is one too.
     fn is_changed_by(&self, change: &Self) -> bool {
         match (self, change) {
             (Self::Resource(kept), Self::Resource(changed)) => {
-                is_part(kept, changed) || is_part(changed, kept)
+                is_part_exactly(kept, changed) || is_part_exactly(changed, kept)
             }
             _ => self == change,
         }

@@ -37,7 +37,7 @@ impl Core {
 
     /// Cancels the requests in hand when they have had their time, also where nobody waits for the end and closes then.
     fn cancel_requests_in_time(self: &Arc<Self>) {
-        if self.admitted.load(Ordering::SeqCst) == 0 {
+        if !self.has_requests() {
             return;
         }
         let core = Arc::clone(self);
@@ -48,10 +48,16 @@ impl Core {
         self.provide(hands);
     }
 
+    /// Whether requests are in hand, or held back.
+    fn has_requests(&self) -> bool {
+        // In this order: one that is taken in hand in between counts as both.
+        !self.held_back.is_empty() || self.admitted.load(Ordering::SeqCst) > 0
+    }
+
     /// Waits until no request is in hand any more, somebody closes, or the time has come.
     fn wait_for_requests(&self, until: Instant) -> MutexGuard<'_, Life> {
         let mut life = self.life.lock();
-        while self.admitted.load(Ordering::SeqCst) > 0 && !life.closing && Instant::now() < until {
+        while self.has_requests() && !life.closing && Instant::now() < until {
             life = self.life_changed.wait_until(life, Some(until));
         }
         life
@@ -89,6 +95,7 @@ impl Core {
     }
 
     pub(super) fn cancel_requests(self: &Arc<Self>) {
+        self.held_back.close();
         self.push_callbacks(self.exchanges.close());
     }
 

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::super::crew::{Duty, Hands, Run, Work};
 use super::super::log::LogLevel;
@@ -15,6 +15,9 @@ use crate::transport::{Receiver, Stack};
 
 /// So many messages at the most are taken in for many callers before what they ask is written, and for one before it looks at the clock.
 const BURST: usize = 64;
+
+/// So long the reading thread leaves input alone before it looks at what else there is to do.
+const MOMENT: Duration = Duration::from_millis(100);
 
 impl Core {
     /// Starts the thread that the crew asked for.
@@ -136,6 +139,9 @@ impl Core {
                 }
             }
             let patience = self.look_around();
+            if self.take_no_more_input(patience) {
+                continue;
+            }
             let received = self.receive(&mut *receiver, patience);
             // Nothing is waited for while callers are not woken.
             let gathering = (!self.settings.inline && self.engine().crew.is_crowded())
@@ -197,6 +203,18 @@ impl Core {
                 }
             }
         }
+    }
+
+    /// Waits a moment if so many requests are held back that no more input is to be taken. `true`
+    /// when it has waited.
+    fn take_no_more_input(&self, patience: Option<Duration>) -> bool {
+        let max = self.settings.limits.max_queued_bytes;
+        if !self.held_back.is_full(max) {
+            return false;
+        }
+        let moment = patience.map_or(MOMENT, |patience| patience.min(MOMENT));
+        self.held_back.wait_until_less(max, Instant::now() + moment);
+        true
     }
 
     /// Takes in what has been read for many callers. They call again meanwhile, and leave writing to this thread, so that what they ask leaves

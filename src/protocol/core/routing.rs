@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use super::super::cancel::Callback;
 use super::super::crew::{Job, Run, Work};
+use super::super::handlers::Place;
 use super::super::in_hand::What;
 use super::super::incoming::{Batch, Exchange, Refusal};
 use super::super::log::LogLevel;
@@ -20,7 +21,7 @@ use super::super::stats::count;
 use super::super::trouble::ServerEventKind;
 use super::progress::ProgressParams;
 use super::reading::panic_text;
-use super::{CANCELLED, Core, PROGRESS, STANDING, Standing};
+use super::{CANCELLED, Core, PROGRESS, STANDING, Share, Standing};
 use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
 use crate::jsonrpc::{
     self, Form, Malformed, Message, Notification, Parsed, Request, RequestId, TooLong,
@@ -258,6 +259,13 @@ impl Core {
         );
         let has_share = share.is_some() == is_shared;
         if !quick && !(has_share && self.has_room()) {
+            let Err(request) = self.hold_back(request, origin) else {
+                return Taken::Done;
+            };
+            let refuse = |error: RpcError| {
+                self.reply(Some(request.id()), &error, origin);
+                Taken::Done
+            };
             count(&self.engine().counters.refused_busy);
             let error = busy(self.settings.limits.max_requests);
             self.trouble(ServerEventKind::Busy, Some(request.method()), || {
@@ -265,13 +273,27 @@ impl Core {
             });
             return refuse(error);
         }
+        self.admit(request, origin, place, quick, share)
+    }
+
+    /// Takes a request in hand that there is room for.
+    fn admit(
+        self: &Arc<Self>,
+        request: Request,
+        origin: &Origin,
+        place: Place,
+        quick: bool,
+        share: Option<Share>,
+    ) -> Taken {
         let exchange = match self.exchanges.open(request.id(), origin) {
             Ok(exchange) => exchange,
             Err(Refusal::InUse) => {
-                return refuse(RpcError::invalid_request(format!(
+                let error = RpcError::invalid_request(format!(
                     "id {} is in use by a request that is not answered yet",
                     request.id()
-                )));
+                ));
+                self.reply(Some(request.id()), &error, origin);
+                return Taken::Done;
             }
             Err(Refusal::Closed) => return Taken::Done,
         };
@@ -292,6 +314,37 @@ impl Core {
         }
         let run = Run::Serve(place, request, responder);
         Taken::Work(Work { run, key })
+    }
+
+    /// Keeps a request for later, if it is only the answers of others that find no room; gives it
+    /// back when it has to be refused.
+    fn hold_back(self: &Arc<Self>, request: Request, origin: &Origin) -> Result<(), Request> {
+        let is_of_stream = origin.outlet.is_none() && origin.batch.is_none();
+        if !is_of_stream || !self.engine().outbox.is_full() {
+            return Err(request);
+        }
+        // A caller that reads can't wait until there is less: it may keep more than others.
+        let max = self.settings.limits.max_queued_bytes.saturating_mul(2);
+        self.held_back.push(request, max)?;
+        self.serve_held_back();
+        Ok(())
+    }
+
+    /// Takes requests in hand that were held back, as long as there is room.
+    pub(in crate::protocol) fn serve_held_back(self: &Arc<Self>) {
+        while !self.held_back.is_empty() && self.has_room() {
+            let Some(request) = self.held_back.pop() else {
+                return;
+            };
+            if let Some((place, handler)) = self.handlers.for_request(request.method()) {
+                let quick = handler.quick;
+                let taken = self.admit(request, &Origin::default(), place, quick, None);
+                self.hand_on(taken, None);
+            }
+            self.held_back.taken();
+            // It may have ended while it was counted here still.
+            self.request_ended();
+        }
     }
 
     /// Whether one more request may be in hand.
@@ -339,6 +392,9 @@ impl Core {
         };
         let why = reason.clone();
         let Some((exchange, callbacks)) = self.exchanges.cancel(&request_id, reason) else {
+            if self.held_back.cancel(&request_id) {
+                return;
+            }
             // A peer that sends no requests can only mean one of ours.
             if !self.answers.load(Ordering::Acquire) {
                 self.settle(self.engine().calls.withdraw(&request_id));

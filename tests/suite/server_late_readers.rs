@@ -1,0 +1,121 @@
+//! Peers that send much before they read: late readers are no overload.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::thread;
+
+use mcplink::protocol::Connection;
+use mcplink::transport::{Limits, Stream};
+use serde_json::{Value, json};
+
+use crate::common::{Gate, LONG, handlers, wait_until, within};
+
+/// A serving connection over a socket, and its peer's end.
+fn serve(limits: Limits) -> (Connection, UnixStream) {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let connection = Connection::serving()
+        .handlers(handlers(&Gate::default()))
+        .limits(limits)
+        .open(Stream::unix(ours))
+        .unwrap();
+    theirs.set_read_timeout(Some(LONG)).unwrap();
+    theirs.set_write_timeout(Some(LONG)).unwrap();
+    (connection, theirs)
+}
+
+fn echo(id: usize) -> String {
+    let params = json!({ "pad": "x".repeat(1024) });
+    json!({ "jsonrpc": "2.0", "id": id, "method": "echo", "params": params }).to_string() + "\n"
+}
+
+fn limits(queued: usize) -> Limits {
+    let mut limits = Limits::default();
+    (limits.max_queued_bytes, limits.max_requests) = (queued, 64);
+    limits
+}
+
+fn answers(theirs: &UnixStream, count: usize) -> Vec<Value> {
+    let lines = BufReader::new(theirs.try_clone().unwrap()).lines();
+    lines
+        .take(count)
+        .map(|line| serde_json::from_str(&line.unwrap()).unwrap())
+        .collect()
+}
+
+// Promises 3 and 4
+#[test]
+fn calls_whose_answers_find_no_room_are_served_later_not_refused() {
+    within(LONG * 2, || {
+        const CALLS: usize = 4000;
+        let (connection, theirs) = serve(limits(256 << 10));
+        let mut writing = theirs.try_clone().unwrap();
+        let writer = thread::spawn(move || {
+            for id in 0..CALLS {
+                writing.write_all(echo(id).as_bytes()).unwrap();
+            }
+        });
+        // As much as may be is queued, and as much again is held back: the rest stays unread.
+        wait_until("the outbox is full", || {
+            connection.peer().stats().queued_bytes > 250 << 10
+        });
+        let mut ids: Vec<u64> = answers(&theirs, CALLS)
+            .iter()
+            .map(|answer| {
+                assert!(answer.get("error").is_none(), "{answer}");
+                answer["id"].as_u64().unwrap()
+            })
+            .collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), CALLS);
+        writer.join().unwrap();
+        let stats = connection.peer().stats();
+        assert_eq!((stats.refused_busy, stats.requests_in_hand), (0, 0));
+    });
+}
+
+// L-CANC-B-04
+#[test]
+fn calls_that_are_held_back_can_be_cancelled() {
+    within(LONG * 2, || {
+        const CALLS: usize = 1500;
+        let (connection, mut theirs) = serve(limits(1 << 20));
+        for id in 0..CALLS {
+            theirs.write_all(echo(id).as_bytes()).unwrap();
+        }
+        let cancelled = json!({ "requestId": CALLS - 1 });
+        let cancel = json!({
+            "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled,
+        });
+        writeln!(theirs, "{cancel}").unwrap();
+        let unknown = json!({ "jsonrpc": "2.0", "id": "seen", "method": "tests/unknown" });
+        writeln!(theirs, "{unknown}").unwrap();
+        let answers = answers(&theirs, CALLS);
+        let last = json!(CALLS - 1);
+        assert!(answers.iter().all(|answer| answer["id"] != last));
+        let seen = answers.iter().find(|answer| answer["id"] == "seen");
+        assert_eq!(seen.unwrap()["error"]["code"], -32601);
+        drop(connection);
+    });
+}
+
+#[test]
+fn closing_waits_for_no_call_that_is_held_back() {
+    within(LONG, || {
+        let (connection, theirs) = serve(limits(64 << 10));
+        let mut writing = theirs.try_clone().unwrap();
+        let writer = thread::spawn(move || {
+            // It fails when the connection is closed.
+            let calls = (0..10_000).map(echo);
+            calls
+                .map(|call| writing.write_all(call.as_bytes()))
+                .take_while(Result::is_ok)
+                .count()
+        });
+        wait_until("the outbox is full", || {
+            connection.peer().stats().queued_bytes > 60 << 10
+        });
+        connection.close();
+        assert!(writer.join().unwrap() < 10_000);
+    });
+}
