@@ -81,7 +81,7 @@ impl ClientBuilder {
             keep_alive: None,
             slow_handler: Duration::from_secs(30),
             trace_context: None,
-            validator: Validator::of_this_build(),
+            validator: Validator::for_schemas_of_peers(),
             cache: None,
             cancel: None,
         }

@@ -1,5 +1,7 @@
 //! Typed calls.
 
+use std::time::{Duration, Instant};
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -27,6 +29,23 @@ pub(super) struct Promised {
     schema: Option<CompiledSchema>,
     /// That of what was known of the tools.
     age: u64,
+    /// When the call began, and how long it may take.
+    began: Instant,
+    timeout: Option<Duration>,
+}
+
+impl Promised {
+    /// Until when a result that has come may be checked: the end of the call, or as long again if
+    /// the call was extended.
+    fn deadline(&self) -> Option<Instant> {
+        let timeout = self.timeout?;
+        let (now, end) = (Instant::now(), self.began.checked_add(timeout)?);
+        if now < end {
+            Some(end)
+        } else {
+            now.checked_add(timeout)
+        }
+    }
 }
 
 /// The params of a call of a tool, written in one go.
@@ -141,7 +160,7 @@ impl Client {
     ) -> Result<CallToolResult> {
         self.need_tools()?;
         let params = tool_params(name, arguments)?;
-        let promised = self.promise_of(name)?;
+        let promised = self.promise_of(name, &options)?;
         let result = self.call_tool_to_its_end(name, params, options)?;
         self.read_tool_result(name, promised, &result)
     }
@@ -191,14 +210,14 @@ impl Client {
     ) -> Result<RawResult> {
         self.need_tools()?;
         let params = params?;
-        let promised = self.promise_of(name)?;
+        let promised = self.promise_of(name, &options)?;
         let result = self.call_tool_to_its_end(name, params, options)?;
         self.check_tool_result(name, promised, &result)?;
         Ok(result)
     }
 
     /// What results of a tool are checked with, made ready before it is called; and what else was known then.
-    pub(super) fn promise_of(&self, name: &str) -> Result<Promised> {
+    pub(super) fn promise_of(&self, name: &str, options: &CallOptions<'_>) -> Result<Promised> {
         let link = &self.0.link;
         let age = link.outputs.age();
         let schema = link.outputs.check_of(name).map_err(|error| {
@@ -207,7 +226,12 @@ impl Client {
                 "the output schema of tool '{name}' of '{server}' can't be used"
             ))
         })?;
-        Ok(Promised { schema, age })
+        Ok(Promised {
+            schema,
+            age,
+            began: Instant::now(),
+            timeout: options.timeout_of_call(),
+        })
     }
 
     /// Reads what a tool gave, and holds it against what was promised.
@@ -219,14 +243,14 @@ impl Client {
     ) -> Result<CallToolResult> {
         // Results are large: one stays where it is.
         let read = self.decode(method::TOOLS_CALL, text);
-        let (Ok(result), Some(schema)) = (&read, promised.schema) else {
+        let (Ok(result), Some(schema)) = (&read, &promised.schema) else {
             return read;
         };
         // A server that was started meanwhile has promised nothing, and one whose tools have changed promised something else.
         if self.0.link.outputs.age() != promised.age {
             return read;
         }
-        if let Err(error) = outputs::check(&schema, result) {
+        if let Err(error) = outputs::check(schema, result, promised.deadline()) {
             let error = error.with_result(text.to_owned());
             let (name, server) = (Excerpt(name), self.server_name());
             return Err(error.context(format_args!(

@@ -7,6 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::schema::{CallToolResult, JsonSchema, TaskSupport, Tool};
@@ -164,12 +165,16 @@ impl Known {
 }
 
 /// Holds a result against what was promised.
-pub(super) fn check(promised: &CompiledSchema, result: &CallToolResult) -> Result<()> {
+pub(super) fn check(
+    promised: &CompiledSchema,
+    result: &CallToolResult,
+    deadline: Option<Instant>,
+) -> Result<()> {
     if result.is_error() {
         return Ok(());
     }
     let checked = match &result.structured_content {
-        Some(content) => promised.check(content.get()),
+        Some(content) => promised.check_until(content.get(), deadline),
         None => Err(Error::new(ErrorKind::Invalid, "there is none")),
     };
     checked.map_err(|error| blaming_the_server(error).sent(true))

@@ -347,7 +347,7 @@ impl TaskHandle {
             let result = self.wait_unchecked(options)?;
             return self.client.decode(method::TOOLS_CALL, &result);
         };
-        let promised = self.client.promise_of(tool)?;
+        let promised = self.client.promise_of(tool, &options)?;
         let result = self.wait_unchecked(options)?;
         self.client.read_tool_result(tool, promised, &result)
     }
@@ -361,7 +361,7 @@ impl TaskHandle {
         let Some(tool) = &self.tool else {
             return self.wait_unchecked(options);
         };
-        let promised = self.client.promise_of(tool)?;
+        let promised = self.client.promise_of(tool, &options)?;
         let result = self.wait_unchecked(options)?;
         self.client.check_tool_result(tool, promised, &result)?;
         Ok(result)

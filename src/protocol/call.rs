@@ -90,6 +90,11 @@ impl<'a> CallOptions<'a> {
         self
     }
 
+    /// How long the call may take if nothing extends it.
+    pub(crate) fn timeout_of_call(&self) -> Option<Duration> {
+        self.timeout
+    }
+
     /// Waits for `span`, or until the call is cancelled; returns whether it is.
     pub(crate) fn pause(&self, span: Duration) -> bool {
         self.cancel_token().wait(span)

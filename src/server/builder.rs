@@ -87,7 +87,7 @@ impl ServerBuilder {
             state_store: None,
             pages: Default::default(),
             tasks: None,
-            validator: Validator::of_this_build(),
+            validator: Validator::for_own_schemas(),
             embeds_undeclared: AtomicBool::new(false),
             latest_terms: LatestTerms::default(),
             connections: Default::default(),

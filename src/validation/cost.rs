@@ -19,12 +19,13 @@ const OF_A_DIALECT: Cost = Cost {
     stacked: 4,
 };
 
-/// Refuses a schema that could cost too much, or names a dialect that is not `known`.
+/// Refuses a schema that could cost too much, or names a dialect that is not `known`. Gives the
+/// number of its patterns.
 pub(super) fn check(
     schema: &Value,
     limits: &SchemaLimits,
     known: impl Fn(&str) -> bool,
-) -> Result<()> {
+) -> Result<usize> {
     let mut parts = Parts::default();
     parts.collect(schema, 0, true);
     if let Some(dialect) = parts.dialects.iter().find(|dialect| !known(dialect)) {
@@ -48,7 +49,7 @@ pub(super) fn check(
             return Err(Error::new(ErrorKind::Limit, text));
         }
     }
-    Ok(())
+    Ok(parts.patterns)
 }
 
 /// The parts of a schema that are schemas, and what they can be found by.
@@ -61,6 +62,8 @@ struct Parts<'a> {
     homes: HashMap<*const Value, usize>,
     anchors: HashMap<&'a str, Vec<&'a Value>>,
     dialects: Vec<&'a str>,
+    /// How many texts are patterns.
+    patterns: usize,
 }
 
 impl<'a> Parts<'a> {
@@ -78,6 +81,9 @@ impl<'a> Parts<'a> {
             self.resources.push((id.unwrap_or_default(), part));
         }
         self.dialects.extend(text("$schema"));
+        let named_by_patterns = members.get("patternProperties").and_then(Value::as_object);
+        self.patterns += usize::from(members.contains_key("pattern"));
+        self.patterns += named_by_patterns.map_or(0, Map::len);
         self.homes.insert(part, home);
         self.all.push(part);
         for (key, member) in members {

@@ -1,7 +1,9 @@
 //! The validator that is built in: the crate `jsonschema` within bounds.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
+use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, PatternOptions};
 use serde_json::Value;
 
@@ -15,8 +17,13 @@ use crate::schema::JsonSchema;
 const LOOKS_FOR_THE_PLACE: usize = 100_000;
 /// How often a pattern with look-around or references back may try another way.
 const PATTERN_BACKTRACKS: usize = 10_000;
-/// How large a pattern may be when compiled.
+/// How long a text may be that such a pattern is tried on: each step may read all of it.
+const BACKTRACKED_BYTES: usize = 16 << 10;
+/// How large a pattern may be when compiled, and all patterns of a schema together.
 const PATTERN_BYTES: usize = 1 << 20;
+const ALL_PATTERNS_BYTES: usize = 16 << 20;
+/// How little a pattern of many may have; more patterns than that allows are refused.
+const LEAST_PATTERN_BYTES: usize = 8 << 10;
 
 /// Upper bounds of schemas and of checks with them.
 #[derive(Clone, Debug)]
@@ -31,6 +38,11 @@ pub struct SchemaLimits {
     pub max_schemas_per_value: usize,
     /// How long one check may take. Defaults to 1 s. The usual one takes microseconds.
     pub max_time: Duration,
+    /// Whether patterns may look around or refer back, which takes more than linear time. Defaults
+    /// to no: a schema with such a pattern is refused. The built-in validator of a server, whose
+    /// schemas are its author's own, takes them; each is given up after 10 000 steps, and tried on
+    /// texts of at most 16 KiB.
+    pub backtracking_patterns: bool,
 }
 
 impl Default for SchemaLimits {
@@ -40,6 +52,7 @@ impl Default for SchemaLimits {
             max_depth: 64,
             max_schemas_per_value: 5000,
             max_time: Duration::from_secs(1),
+            backtracking_patterns: false,
         }
     }
 }
@@ -56,20 +69,59 @@ pub(super) fn compile(schema: &JsonSchema, limits: &SchemaLimits) -> Result<Comp
     }
     check_depth("the schema", text, limits)?;
     let schema: Value = schema.read()?;
-    cost::check(&schema, limits, is_known)?;
-    let patterns = PatternOptions::fancy_regex()
-        .backtrack_limit(PATTERN_BACKTRACKS)
-        .size_limit(PATTERN_BYTES)
-        .dfa_size_limit(PATTERN_BYTES);
-    let compiled = jsonschema::options_for::<Metered>()
-        .offline()
-        .with_pattern_options(patterns)
-        .build(&schema)
-        .map_err(|error| Error::new(ErrorKind::Invalid, wording::refusal(&error, &schema)))?;
+    let patterns = cost::check(&schema, limits, is_known)?;
+    let pattern_bytes = (ALL_PATTERNS_BYTES / patterns.max(1)).min(PATTERN_BYTES);
+    if pattern_bytes < LEAST_PATTERN_BYTES {
+        let max = ALL_PATTERNS_BYTES / LEAST_PATTERN_BYTES;
+        let text = format!("the schema has {patterns} patterns, more than {max}");
+        return Err(Error::new(ErrorKind::Limit, text));
+    }
+    let linear = PatternOptions::regex()
+        .size_limit(pattern_bytes)
+        .dfa_size_limit(pattern_bytes);
+    let compiled = match build(&schema, linear) {
+        Ok(compiled) => Compiled {
+            validator: compiled,
+            max_text: usize::MAX,
+        },
+        // What fails for another reason fails again.
+        Err(_) if limits.backtracking_patterns => {
+            let backtracking = PatternOptions::fancy_regex()
+                .backtrack_limit(PATTERN_BACKTRACKS)
+                .size_limit(pattern_bytes)
+                .dfa_size_limit(pattern_bytes);
+            Compiled {
+                validator: build(&schema, backtracking)?,
+                max_text: BACKTRACKED_BYTES,
+            }
+        }
+        Err(error) => return Err(error),
+    };
     let limits = limits.clone();
-    Ok(CompiledSchema::new(move |json| {
-        check(&compiled, json, &limits)
+    Ok(CompiledSchema::new(move |json, deadline| {
+        check(&compiled, json, &limits, deadline)
     }))
+}
+
+/// A schema that is ready to check with, and how long texts may be that its patterns are tried on.
+struct Compiled {
+    validator: jsonschema::Validator<Metered>,
+    max_text: usize,
+}
+
+fn build<R>(schema: &Value, patterns: PatternOptions<R>) -> Result<jsonschema::Validator<Metered>> {
+    let build = || {
+        jsonschema::options_for::<Metered>()
+            .offline()
+            .with_pattern_options(patterns)
+            .build(schema)
+            .map_err(|error| Error::new(ErrorKind::Invalid, wording::refusal(&error, schema)))
+    };
+    // The schema may be a peer's: a fault of the engine must not end the thread that called.
+    catch_unwind(AssertUnwindSafe(build)).unwrap_or_else(|_| {
+        let text = "the schema can't be used: the validator failed on it";
+        Err(Error::new(ErrorKind::Unsupported, text))
+    })
 }
 
 fn is_known(dialect: &str) -> bool {
@@ -79,35 +131,65 @@ fn is_known(dialect: &str) -> bool {
 }
 
 fn check(
-    compiled: &jsonschema::Validator<Metered>,
+    compiled: &Compiled,
     json: &str,
     limits: &SchemaLimits,
+    deadline: Option<Instant>,
 ) -> Result<()> {
+    let Compiled {
+        validator,
+        max_text,
+    } = compiled;
     check_depth("the value", json, limits)?;
     let value: Value = serde_json::from_str(json)
         .map_err(|error| Error::new(ErrorKind::Invalid, format!("not usable as JSON: {error}")))?;
     // A time that can't be expressed is longer than anyone waits.
     let until = Instant::now().checked_add(limits.max_time);
+    let until = until.into_iter().chain(deadline).min();
     let bound = until.map_or(Bound::Looks(usize::MAX), Bound::Until);
-    match metered::run(bound, || compiled.is_valid(Counted(&value))) {
+    match metered::run(bound, *max_text, || validator.is_valid(Counted(&value))) {
         Some(true) => return Ok(()),
         Some(false) => {}
+        None if deadline.is_some_and(|deadline| Instant::now() >= deadline) => {
+            let text = "whether the value fits its schema can't be told within the call's timeout";
+            return Err(Error::new(ErrorKind::Timeout, text));
+        }
         None => {
-            let text = format!(
-                "whether the value fits its schema can't be told within max_time ({})",
-                Span(limits.max_time)
-            );
+            let time = Span(limits.max_time);
+            let text = match *max_text {
+                usize::MAX => format!(
+                    "whether the value fits its schema can't be told within max_time ({time})"
+                ),
+                bytes => format!(
+                    "whether the value fits its schema can't be told within max_time ({time}), or \
+                     it has a text of more than {bytes} bytes, which a pattern that looks around \
+                     or refers back is not tried on"
+                ),
+            };
             return Err(Error::new(ErrorKind::Limit, text));
         }
     }
-    let found = metered::run(Bound::Looks(LOOKS_FOR_THE_PLACE), || {
-        let error = compiled.validate(Counted(&value)).err()?;
-        Some(wording::violation(&error, &value))
+    let found = metered::run(Bound::Looks(LOOKS_FOR_THE_PLACE), *max_text, || {
+        let error = validator.validate(Counted(&value)).err()?;
+        let undecided = matches!(
+            error.kind(),
+            ValidationErrorKind::BacktrackLimitExceeded { .. }
+        );
+        Some((undecided, wording::violation(&error, &value)))
     });
-    let text = found
-        .flatten()
-        .unwrap_or_else(|| "the value does not fit its schema".to_owned());
-    Err(Error::new(ErrorKind::Invalid, text))
+    match found.flatten() {
+        Some((true, _)) => {
+            let text = format!(
+                "whether a text matches its pattern can't be told in {PATTERN_BACKTRACKS} steps"
+            );
+            Err(Error::new(ErrorKind::Limit, text))
+        }
+        Some((false, text)) => Err(Error::new(ErrorKind::Invalid, text)),
+        None => {
+            let text = "the value does not fit its schema";
+            Err(Error::new(ErrorKind::Invalid, text))
+        }
+    }
 }
 
 fn check_depth(what: &str, text: &str, limits: &SchemaLimits) -> Result<()> {

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 use jsonschema::JsonType;
@@ -25,15 +26,18 @@ pub(super) enum Bound {
 struct Meter {
     left: usize,
     until: Option<Instant>,
+    /// How long a text may be that is looked at.
+    max_text: usize,
     has_run_out: bool,
 }
 
 thread_local! {
-    static METER: Cell<Meter> = const { Cell::new(Meter { left: 0, until: None, has_run_out: true }) };
+    static METER: Cell<Meter> = const { Cell::new(Meter { left: 0, until: None, max_text: 0, has_run_out: true }) };
 }
 
-/// Runs the engine within a bound; `None` when that was not enough.
-pub(super) fn run<T>(bound: Bound, work: impl FnOnce() -> T) -> Option<T> {
+/// Runs the engine within a bound, on texts of at most `max_text` bytes; `None` when that was not
+/// enough, or when the engine panicked.
+pub(super) fn run<T>(bound: Bound, max_text: usize, work: impl FnOnce() -> T) -> Option<T> {
     let (left, until) = match bound {
         Bound::Until(until) => (LOOKS_BETWEEN_CLOCKS, Some(until)),
         Bound::Looks(looks) => (looks, None),
@@ -42,10 +46,13 @@ pub(super) fn run<T>(bound: Bound, work: impl FnOnce() -> T) -> Option<T> {
     METER.set(Meter {
         left,
         until,
+        max_text,
         has_run_out,
     });
-    let result = work();
-    (!METER.get().has_run_out).then_some(result)
+    // It reads what peers send: a fault of it must not end the thread that called.
+    let result = catch_unwind(AssertUnwindSafe(work));
+    let has_run_out = METER.get().has_run_out;
+    result.ok().filter(|_| !has_run_out)
 }
 
 /// Counts a look at `bytes` bytes; false when the meter has run out.
@@ -54,7 +61,20 @@ fn spend(bytes: usize) -> bool {
     if meter.has_run_out {
         return false;
     }
-    let cost = 1 + bytes / 1024;
+    if bytes > meter.max_text {
+        meter.has_run_out = true;
+        METER.set(meter);
+        return false;
+    }
+    spend_looks(1 + bytes / 1024)
+}
+
+/// Counts so many looks; false when the meter has run out.
+fn spend_looks(cost: usize) -> bool {
+    let mut meter = METER.get();
+    if meter.has_run_out {
+        return false;
+    }
     if meter.left >= cost {
         meter.left -= cost;
     } else if meter.until.is_some_and(|until| Instant::now() < until) {
@@ -141,9 +161,9 @@ impl<'a> Node<'a, Metered> for Counted<'a> {
         Node::equals_value(&self.look(), expected)
     }
 
-    /// Only errors ask for it, many of them, and each would keep a copy; ours quote the text by themselves.
     fn to_value(&self) -> Cow<'a, Value> {
-        Cow::Owned(Value::Null)
+        // What the value is, also when the meter has run out: the engine relies on its type.
+        Cow::Borrowed(self.0)
     }
 
     fn identity(&self) -> Option<NodeIdentity> {
@@ -215,6 +235,6 @@ impl<'a> Array<'a, Metered> for &'a [Value] {
 
     /// It goes through all that is below, which isn't counted: so the clock is looked at first.
     fn is_unique(&self) -> bool {
-        spend(LOOKS_BETWEEN_CLOCKS * 1024) && Array::<jsonschema::json::SerdeJson>::is_unique(self)
+        spend_looks(LOOKS_BETWEEN_CLOCKS) && Array::<jsonschema::json::SerdeJson>::is_unique(self)
     }
 }

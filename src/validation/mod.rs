@@ -16,7 +16,8 @@
 //! is compiled; there is no setting that has it looked up (M-JSCH-B-08, M-JSCH-B-09).
 //!
 //! **Cost** is bounded by `SchemaLimits`: a schema by size, depth and how many of its parts can apply to one value; a check by time.
-//! Patterns run in linear time; those with look-around or references back, which can't, stop after a bounded number of steps.
+//! Patterns run in linear time. Those with look-around or references back, which can't, are refused in schemas of peers, and stop after a
+//! bounded number of steps in a server's own.
 //!
 //! Spec: Base Protocol, "JSON Schema Usage" (since 2025-11-25); Server Features, Tools, "Output Schema" (since 2025-06-18).
 
@@ -30,15 +31,17 @@ mod metered;
 mod wording;
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Instant;
 
 #[cfg(feature = "validation")]
 pub use self::engine::SchemaLimits;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::schema::JsonSchema;
 
 type Compile = dyn Fn(&JsonSchema) -> Result<CompiledSchema> + Send + Sync;
-type Check = dyn Fn(&str) -> Result<()> + Send + Sync;
+type Check = dyn Fn(&str, Option<Instant>) -> Result<()> + Send + Sync;
 
 /// Knows what JSON Schemas mean. Cheap to clone.
 #[derive(Clone)]
@@ -96,7 +99,8 @@ impl Validator {
         C: Fn(&str) -> Result<()> + Send + Sync + 'static,
     {
         Self(Arc::new(move |schema| {
-            compile(schema).map(CompiledSchema::new)
+            let check = compile(schema)?;
+            Ok(CompiledSchema::new(move |json, _| check(json)))
         }))
     }
 
@@ -108,13 +112,24 @@ impl Validator {
     /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) when its dialect is not known;
     /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) when it exceeds a limit.
     pub fn compile(&self, schema: &JsonSchema) -> Result<CompiledSchema> {
-        (self.0)(schema)
+        guarded("the schema", || (self.0)(schema))
     }
 
-    /// What servers and clients use unless told otherwise.
-    pub(crate) fn of_this_build() -> Option<Self> {
+    /// What clients use unless told otherwise, for the schemas of servers.
+    pub(crate) fn for_schemas_of_peers() -> Option<Self> {
         #[cfg(feature = "validation")]
         return Some(Self::json_schema());
+        #[cfg(not(feature = "validation"))]
+        None
+    }
+
+    /// What servers use unless told otherwise, for schemas of their own.
+    pub(crate) fn for_own_schemas() -> Option<Self> {
+        #[cfg(feature = "validation")]
+        return Some(Self::json_schema_within(SchemaLimits {
+            backtracking_patterns: true,
+            ..SchemaLimits::default()
+        }));
         #[cfg(not(feature = "validation"))]
         None
     }
@@ -131,7 +146,7 @@ impl fmt::Debug for Validator {
 pub struct CompiledSchema(Arc<Check>);
 
 impl CompiledSchema {
-    fn new(check: impl Fn(&str) -> Result<()> + Send + Sync + 'static) -> Self {
+    fn new(check: impl Fn(&str, Option<Instant>) -> Result<()> + Send + Sync + 'static) -> Self {
         Self(Arc::new(check))
     }
 
@@ -142,8 +157,21 @@ impl CompiledSchema {
     /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) with the place, as a JSON Pointer, what was expected there and what came, when the text
     /// doesn't fit the schema; [`ErrorKind::Limit`](crate::ErrorKind::Limit) when that can't be told within the limits.
     pub fn check(&self, json: &str) -> Result<()> {
-        (self.0)(json)
+        self.check_until(json, None)
     }
+
+    /// The same, at most until a deadline, which one of a validator's own does not know.
+    pub(crate) fn check_until(&self, json: &str, deadline: Option<Instant>) -> Result<()> {
+        guarded("the value", || (self.0)(json, deadline))
+    }
+}
+
+/// Runs a validator on what may be a peer's data: a panic of it is an error.
+fn guarded<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        let text = format!("{what} can't be checked: the validator panicked");
+        Err(Error::new(ErrorKind::Unsupported, text))
+    })
 }
 
 impl fmt::Debug for CompiledSchema {
