@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let program = words
         .next()
         .ok_or("behind the count comes the command of the server")?;
-    let client = Client::connect(Child::new(program).args(words))?;
+    let client = Client::connect(Child::new(program).args(words).inherit_env())?;
     let arguments = RawValue::from_string(format!("{{\"message\":\"{}\"}}", "x".repeat(100)))?;
     let mut times = Vec::with_capacity(count);
     for _ in 0..count {

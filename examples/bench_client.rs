@@ -73,7 +73,11 @@ fn main() -> Result<(), Box<dyn Error>> {
                 let program = arguments
                     .next()
                     .ok_or("behind -- comes the command of the server")?;
-                ("stdio", Box::new(Child::new(program).args(arguments)))
+                (
+                    "stdio",
+                    // Some servers are told by it what to measure: `BENCH_TOOLS`.
+                    Box::new(Child::new(program).args(arguments).inherit_env()),
+                )
             }
             Some(url) => ("http", Box::new(Http::new(url)?)),
             None => return Err(

@@ -287,7 +287,7 @@ fn server(command: &[String]) -> mcplink::Result<Box<dyn Transport>> {
     }
     let mut command = command.iter();
     let program = command.next().map_or("", String::as_str);
-    Ok(Box::new(Child::new(program).args(command)))
+    Ok(Box::new(Child::new(program).args(command).inherit_env()))
 }
 
 fn run(arguments: &Arguments) -> mcplink::Result<Value> {

@@ -1423,7 +1423,7 @@ MCPLINK_API void mcplink_error_free(mcplink_error_t *error);
 MCPLINK_API mcplink_status_t mcplink_error_status(const mcplink_error_t *error);
 
 /**
- * What went wrong, in one sentence that says what to do; behind it, on lines of their own, the last words of a child that died.
+ * What went wrong, in one sentence that says what to do, on one line. The last words of a child that died: mcplink_error_peer_stderr.
  *
  * error: NULL for "".
  * Returns: text that ends in NUL, valid as long as the error; never NULL. It is for people: tell failures apart by their status. Threads:
@@ -1488,7 +1488,7 @@ MCPLINK_API mcplink_str_t mcplink_error_http_challenge(const mcplink_error_t *er
 MCPLINK_API mcplink_str_t mcplink_error_oauth_code(const mcplink_error_t *error);
 
 /**
- * The last lines that a child process wrote to its standard error before it ended.
+ * The last words of a child process: the last lines that it wrote to its standard error after its last answer.
  *
  * error: NULL for none.
  * Returns: valid as long as the error; empty when there are none. Threads: any. Since 0.1.
@@ -3268,7 +3268,7 @@ mcplink_status_t mcplink_client_options_set_command(mcplink_client_options_t *op
                                                     const char *const *argv);
 
 /**
- * Sets an environment variable of the child. The others are inherited: see mcplink_client_options_clear_env.
+ * Sets an environment variable of the child, beside those that it inherits: see mcplink_client_options_inherit_env.
  *
  * options: the options.
  * variable: its name.
@@ -3281,7 +3281,41 @@ mcplink_status_t mcplink_client_options_set_env(mcplink_client_options_t *option
                                                 const char *variable_value);
 
 /**
- * Has the child inherit no environment variable; those that are set, before or after, it gets.
+ * Passes an environment variable of this process on to the child, as it is when the child is started. One that is not set then is left out.
+ *
+ * options: the options.
+ * variable: its name.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_pass_env(mcplink_client_options_t *options, const char *variable);
+
+/**
+ * Has the child inherit every environment variable of this process. Defaults to the usual ones only: HOME, LANG, LC_*, LOGNAME, PATH, SHELL,
+ * TERM, TMPDIR and USER. The others may be secrets of this process, such as keys. Takes the place of mcplink_client_options_clear_env.
+ *
+ * options: the options.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_inherit_env(mcplink_client_options_t *options);
+
+/**
+ * Has the system kill the child (SIGKILL) when this process ends, however it ends: a host that is killed leaves no child then. Defaults to
+ * no: the child finds the end of its standard input, and may go on all the same.
+ *
+ * Only the child is killed; what it has started finds the end of its standard input. The system binds the child to the thread that starts
+ * it, so a thread of the client does that, and stays until the child has ended. Linux only: elsewhere opening fails with
+ * MCPLINK_E_UNSUPPORTED.
+ *
+ * options: the options.
+ * dies: whether.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_die_with_parent(mcplink_client_options_t *options, bool dies);
+
+/**
+ * Has the child inherit no environment variable; those that are set or passed on, before or after, it gets. Takes the place of
+ * mcplink_client_options_inherit_env.
  *
  * options: the options.
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.

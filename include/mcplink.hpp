@@ -1097,6 +1097,18 @@ public:
     {
         return note(mcplink_client_options_set_env(get(), name, value), "client_options::env was refused");
     }
+    client_options &pass_env(const char *name) noexcept
+    {
+        return note(mcplink_client_options_pass_env(get(), name), "client_options::pass_env was refused");
+    }
+    client_options &inherit_env() noexcept
+    {
+        return note(mcplink_client_options_inherit_env(get()), "client_options::inherit_env was refused");
+    }
+    client_options &die_with_parent(bool dies = true) noexcept
+    {
+        return note(mcplink_client_options_set_die_with_parent(get(), dies), "client_options::die_with_parent was refused");
+    }
     client_options &cwd(const char *folder) noexcept
     {
         return note(mcplink_client_options_set_cwd(get(), folder), "client_options::cwd was refused");

@@ -259,25 +259,30 @@ impl Error {
         self.0.oauth_code.as_deref()
     }
 
-    /// The last lines that a child process wrote to its standard error, when the child has ended.
+    /// The last words of a child process: the last lines that it wrote to its standard error after its last answer. The text of the error
+    /// has them too when it is written with `{:#}`.
     pub fn stderr_tail(&self) -> Option<&str> {
         self.0.stderr_tail.as_deref()
     }
 }
 
+/// One line: control characters of a peer's text are escaped. `{:#}` adds the [last words](Error::stderr_tail) of a child process, on lines
+/// of their own.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.message)?;
+        write_escaped(f, &self.0.message)?;
         match &self.0.stderr_tail {
-            Some(tail) => write!(f, "; its last words on standard error:\n{tail}"),
-            None => Ok(()),
+            Some(tail) if f.alternate() => {
+                write!(f, "; its last words on standard error:\n{tail}")
+            }
+            _ => Ok(()),
         }
     }
 }
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}: {self}", self.0.kind)
+        write!(f, "{:?}: {self:#}", self.0.kind)
     }
 }
 
@@ -435,20 +440,26 @@ pub(crate) struct Excerpt<'a>(pub(crate) &'a str);
 
 impl fmt::Display for Excerpt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut chars = self.0.chars();
-        for c in chars.by_ref().take(80) {
-            if c.is_control() {
-                write!(f, "{}", c.escape_default())?
-            } else {
-                write!(f, "{c}")?
+        match self.0.char_indices().nth(80) {
+            Some((end, _)) => {
+                write_escaped(f, &self.0[..end])?;
+                f.write_str("…")
             }
-        }
-        if chars.next().is_some() {
-            f.write_str("…")
-        } else {
-            Ok(())
+            None => write_escaped(f, self.0),
         }
     }
+}
+
+/// Writes text on one line: control characters are escaped, and so are the separators of lines and paragraphs.
+fn write_escaped(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+    for piece in text.split_inclusive(breaks) {
+        match piece.char_indices().next_back() {
+            Some((at, c)) if breaks(c) => write!(f, "{}{}", &piece[..at], c.escape_default())?,
+            _ => f.write_str(piece)?,
+        }
+    }
+    Ok(())
 }
 
 /// The beginning of a JSON value, on one line, for messages. Of a large one only the size is told.
@@ -541,6 +552,22 @@ mod tests {
                 i64::from(free)
             );
         }
+    }
+
+    // Promise 9: whatever a peer says, an error is one line of a log.
+    #[test]
+    fn the_text_of_an_error_is_one_line() {
+        let rpc = RpcError::new(
+            ErrorCode::INTERNAL_ERROR,
+            "first\r\nsecond\u{2028}\u{85}\u{7f}ö",
+        );
+        let error = Error::peer("p", "tools/call", rpc).with_stderr_tail(Some("a\nb".to_owned()));
+        let text = r"'p' refused tools/call: first\r\nsecond\u{2028}\u{85}\u{7f}ö (-32603)";
+        assert_eq!(error.to_string(), text);
+        let whole = format!("{text}; its last words on standard error:\na\nb");
+        assert_eq!(format!("{error:#}"), whole);
+        assert_eq!(format!("{error:?}"), format!("Peer: {whole}"));
+        assert_eq!(error.stderr_tail(), Some("a\nb"));
     }
 
     #[test]

@@ -42,6 +42,9 @@ options, anywhere before --
   --timeout SECONDS   for connecting, and for each call
   --root PLACE        a directory or URI that the server may work in; may be given again
   --log LEVEL         have the server send log messages from this level on
+  --env NAME          give the server this environment variable of ours; may be given again
+  --env NAME=VALUE    give it this one
+  --inherit-env       give it all of ours, not just PATH, HOME, LANG and the like
   --trace             show the messages on standard error: seconds, > sent or < received, text
   --help, --version
 
@@ -64,6 +67,9 @@ pub(crate) struct Options {
     pub(crate) authorities: Option<PathBuf>,
     pub(crate) login: bool,
     pub(crate) tokens: Option<PathBuf>,
+    /// Environment variables for the server; without a value, as they are.
+    pub(crate) env: Vec<(String, Option<String>)>,
+    pub(crate) inherits_env: bool,
     pub(crate) server: Vec<String>,
 }
 
@@ -114,6 +120,8 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Asked, String>
         authorities: None,
         login: false,
         tokens: None,
+        env: Vec::new(),
+        inherits_env: false,
         server: Vec::new(),
     };
     if words.peek().is_none() {
@@ -142,6 +150,8 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Asked, String>
             "--cacert" => options.authorities = Some(value()?.into()),
             "--login" => options.login = true,
             "--tokens" => options.tokens = Some(value()?.into()),
+            "--env" => options.env.push(read_variable(&value()?)?),
+            "--inherit-env" => options.inherits_env = true,
             "--log" => options.log = Some(read_level(&value()?)?),
             "--" => options.server = words.by_ref().collect(),
             name if name.starts_with('-') && name.len() > 1 => {
@@ -166,6 +176,14 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Asked, String>
     let given = is_for_url.iter().find(|(_, is_given)| *is_given);
     if let (None, Some((name, _))) = (&options.url, given) {
         return Err(format!("{name} is for servers that are reached with --url"));
+    }
+    let is_for_command = [
+        ("--env", !options.env.is_empty()),
+        ("--inherit-env", options.inherits_env),
+    ];
+    let given = is_for_command.iter().find(|(_, is_given)| *is_given);
+    if let (Some(_), Some((name, _))) = (&options.url, given) {
+        return Err(format!("{name} is for servers that are started, behind --"));
     }
     if options.tokens.is_some() && !options.login {
         return Err("--tokens says where logins are kept: it goes with --login".to_owned());
@@ -229,6 +247,17 @@ fn read_header(text: &str) -> Result<(String, String), String> {
     let parts = text.split_once(':');
     let (name, value) = parts.ok_or("--header takes NAME:VALUE")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+fn read_variable(text: &str) -> Result<(String, Option<String>), String> {
+    let (name, value) = match text.split_once('=') {
+        Some((name, value)) => (name, Some(value.to_owned())),
+        None => (text, None),
+    };
+    if name.is_empty() {
+        return Err(format!("--env takes NAME or NAME=VALUE, not '{text}'"));
+    }
+    Ok((name.to_owned(), value))
 }
 
 fn read_era(text: &str) -> Result<Vec<ProtocolVersion>, String> {

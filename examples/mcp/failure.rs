@@ -41,11 +41,11 @@ impl Failure {
         match (error.kind(), timeout) {
             (ErrorKind::Timeout, Some(timeout)) => {
                 let seconds = timeout.as_secs_f64();
-                let text = format!("no connection within the {seconds} s of --timeout: {error}");
+                let text = format!("no connection within the {seconds} s of --timeout: {error:#}");
                 Self::new(TIMED_OUT, text)
             }
-            (ErrorKind::Timeout, None) => Self::new(TIMED_OUT, error.to_string()),
-            _ => Self::new(LOST, error.to_string()),
+            (ErrorKind::Timeout, None) => Self::new(TIMED_OUT, format!("{error:#}")),
+            _ => Self::new(LOST, format!("{error:#}")),
         }
     }
 
@@ -74,7 +74,7 @@ impl From<Error> for Failure {
         let data = error.rpc().and_then(|rpc| rpc.data.as_deref());
         match data {
             Some(data) => Self::new(code, format!("{error}: {}", start_of(data.get()))),
-            None => Self::new(code, error.to_string()),
+            None => Self::new(code, format!("{error:#}")),
         }
     }
 }

@@ -113,7 +113,17 @@ fn server(options: &Options) -> Result<Box<dyn Transport>, Failure> {
                 .to_owned(),
         )
     })?;
-    Ok(Box::new(Child::new(program).args(arguments)))
+    let mut child = Child::new(program).args(arguments);
+    if options.inherits_env {
+        child = child.inherit_env();
+    }
+    for (name, value) in &options.env {
+        child = match value {
+            Some(value) => child.env(name, value),
+            None => child.pass_env(name),
+        };
+    }
+    Ok(Box::new(child))
 }
 
 fn read_authorities(file: &Path) -> Result<Vec<u8>, Failure> {

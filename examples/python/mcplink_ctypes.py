@@ -56,6 +56,7 @@ PROTOTYPES = {
     "mcplink_client_options_new": (c_void_p,),
     "mcplink_client_options_free": (None, c_void_p),
     "mcplink_client_options_set_command": (c_int32, c_void_p, POINTER(c_char_p)),
+    "mcplink_client_options_pass_env": (c_int32, c_void_p, c_char_p),
     "mcplink_client_options_set_url": (c_int32, c_void_p, c_char_p),
     "mcplink_client_options_set_revisions": (c_int32, c_void_p, c_char_p),
     "mcplink_client_options_set_pump": (c_int32, c_void_p, c_void_p),
@@ -235,6 +236,8 @@ class Client:
         if argv:
             words = [os.fsencode(word) for word in argv]
             check(lib.mcplink_client_options_set_command(options, (c_char_p * (len(words) + 1))(*words)))
+            # The server may be this program, too.
+            check(lib.mcplink_client_options_pass_env(options, b"MCPLINK_LIBRARY"))
         if url:
             check(lib.mcplink_client_options_set_url(options, url.encode()))
         if revisions:

@@ -122,7 +122,7 @@ pub unsafe extern "C" fn mcplink_error_status(error: *const mcplink_error_t) -> 
     })
 }
 
-/// What went wrong, in one sentence that says what to do; behind it, on lines of their own, the last words of a child that died.
+/// What went wrong, in one sentence that says what to do, on one line. The last words of a child that died: mcplink_error_peer_stderr.
 ///
 /// error: NULL for "".
 /// Returns: text that ends in NUL, valid as long as the error; never NULL. It is for people: tell failures apart by their status. Threads:
@@ -225,7 +225,7 @@ pub unsafe extern "C" fn mcplink_error_oauth_code(error: *const mcplink_error_t)
     view_or_empty(error.and_then(|error| error.oauth_code.as_ref()))
 }
 
-/// The last lines that a child process wrote to its standard error before it ended.
+/// The last words of a child process: the last lines that it wrote to its standard error after its last answer.
 ///
 /// error: NULL for none.
 /// Returns: valid as long as the error; empty when there are none. Threads: any. Since 0.1.

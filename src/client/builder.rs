@@ -244,14 +244,18 @@ impl ClientBuilder {
         self
     }
 
-    /// How long a server may take to answer the probe before it is taken for a legacy one. Defaults to 5 s. Over HTTP silence says nothing
-    /// of the server: it has all the time for connecting.
+    /// How long a server may take to answer the probe before it is taken for a legacy one, once it has read the probe. Defaults to 5 s, and
+    /// is at most half of the time that is left for connecting. A child process that has read nothing is still starting: it has all the
+    /// time for connecting, and so has a server over HTTP. On a transport that can't tell what was read the time begins with sending.
+    ///
+    /// An answer that comes later, while the server is initialized, still counts. An era that only silence speaks for is not
+    /// [remembered](Self::era_memory).
     pub fn probe_timeout(mut self, timeout: Duration) -> Self {
         self.probe_timeout = timeout;
         self
     }
 
-    /// How long connecting may take in all. Defaults to 60 s.
+    /// How long connecting may take in all, with all that it sends and every start of the server. Defaults to 60 s.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
@@ -443,8 +447,9 @@ impl ClientBuilder {
 
     /// Connects: opens the transport, finds out the era, agrees on a revision.
     ///
-    /// Blocks until that is done, at most for [`connect_timeout`](Self::connect_timeout). A child process that dies of the probe, or hangs
-    /// after it, is started once more and spoken to in the legacy era.
+    /// Blocks until that is done, at most for [`connect_timeout`](Self::connect_timeout). A child process that dies of the probe, hangs after
+    /// it, or refuses `initialize` behind it, is started once more, and `initialize` is the first message then; over HTTP a server that
+    /// refuses `initialize` behind a probe is asked once more by fresh connections. The error tells of each start.
     ///
     /// # Errors
     ///

@@ -1,15 +1,21 @@
 //! Opening a conversation: which era, which revision.
 //!
 //! ```text
-//!            a discovery result
+//!            a discovery result, however late
 //!  probe ─────────────────────────────────────────────▶ connected (modern)
 //!   │ │ │ ╲ refused, another modern revision named ──▶ probe once more
-//!   │ │ ╰─ it left ──▶ start it again, once ──╮
-//!   │ ╰─── anything else, or silence ─────────┴─▶ initialize ──▶ connected (legacy)
-//!   │                                              │   ╲ refused as unsupported: probe, once
-//!   │                                              ╰─ silence after a probe: start it again, once ──▶ initialize
+//!   │ │ ╰─ it read the probe and left ─────╮
+//!   │ ╰─── anything else, or silence ──────┼─▶ initialize ──▶ connected (legacy)
+//!   │                                      │     │  ╲ refused as unsupported: probe, once
+//!   │                                      ▼     ╰─ refused, silence, or it left ──╮
+//!   │                      a fresh server, once: initialize ◀──────────────────────╯
 //!   ╰ known to be legacy, or only legacy revisions allowed ──▶ initialize
 //! ```
+//!
+//! All of it shares one budget, `connect_timeout`. On a stream a server that has read nothing is waited for to the end of it. Over HTTP silence
+//! is no reason to open afresh.
+//!
+//! **Invariant:** an era that is remembered was proved by what a server did: silence proves nothing.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -17,13 +23,15 @@ use std::time::{Duration, Instant};
 
 use super::envelope::Envelope;
 use super::era::{self, Era, Verdict};
+use super::handshake::{Answer, Handshake};
 use super::input::{InputHandlers, Known};
 use super::link::Link;
 use super::mirror;
 use super::session::Reopening;
 use super::{ClientBuilder, ServerDescription};
 use crate::error::{Error, ErrorCode, ErrorKind, Result};
-use crate::protocol::{CallOptions, CancelToken, Connection, Peer};
+use crate::jsonrpc::RawResult;
+use crate::protocol::{CallOptions, CancelToken, Connection, LogLevel, Peer};
 use crate::schema::tree;
 use crate::schema::{
     DiscoverResult, EmptyResult, FitTo, InitializeRequestParams, InitializeResult, JsonObject,
@@ -41,6 +49,8 @@ pub(super) struct Opened {
     pub(super) server: ServerDescription,
     /// How to open another session, with a server that keeps one.
     pub(super) reopening: Option<Reopening>,
+    /// Whether the server proved its era, so that it can be remembered.
+    pub(super) is_proved: bool,
 }
 
 /// How long connecting waits for the stream by which a legacy server tells what belongs to no call, so that nothing is missed.
@@ -62,6 +72,10 @@ pub(super) struct Opening<'a> {
     number: u64,
     /// How long people were asked meanwhile: connecting has that much longer.
     people_took: Cell<Duration>,
+    /// What failed before what fails last: the probe, and the server that was started first.
+    earlier: Vec<Error>,
+    /// Nothing that the server did proves the era that it is taken for.
+    is_guessed: bool,
 }
 
 impl<'a> Opening<'a> {
@@ -82,6 +96,8 @@ impl<'a> Opening<'a> {
             cancel,
             number: 0,
             people_took: Cell::default(),
+            earlier: Vec::new(),
+            is_guessed: false,
         }
     }
 
@@ -107,48 +123,214 @@ impl<'a> Opening<'a> {
     /// probed after that.
     fn is_contrary(&self, error: &Error, connection: &Connection) -> bool {
         let refused = error.rpc().is_some() || era::is_a_refusal(error);
-        refused && self.known == Some(Era::Legacy) && connection.peer().core().carrier().is_some()
+        refused && self.known == Some(Era::Legacy) && is_over_http(&connection.peer())
     }
 
     /// Probes, and initializes what is not modern.
     fn find_out(&mut self, connection: Connection, revision: ProtocolVersion) -> Result<Opened> {
+        if is_over_http(&connection.peer()) {
+            return self.find_out_over_http(connection, revision);
+        }
+        let mut handshake = self.handshake(&connection);
+        let (error, is_silent) = match self.probe_on(&mut handshake, revision) {
+            Verdict::Modern(revision, discovered) => {
+                return self.modern(connection, revision, *discovered);
+            }
+            Verdict::AskAgain(_) => unreachable!("a probe asks again by itself"),
+            Verdict::Hopeless(error) => return Err(self.explain(error, &connection)),
+            Verdict::Left(error) if self.newest(Era::Legacy).is_some() => {
+                // One that has not read the probe did not leave because of it.
+                let unread = connection.peer().core().has_unread() == Some(true);
+                return match unread || !error.was_sent() {
+                    true => Err(self.explain(error, &connection)),
+                    false => self.open_afresh(connection, error),
+                };
+            }
+            Verdict::Legacy(error) | Verdict::Left(error) => (error, false),
+            Verdict::Silent(error) => (error, true),
+        };
+        if self.newest(Era::Legacy).is_none() {
+            return Err(self.legacy_is_not_allowed(error, &connection));
+        }
+        self.earlier.push(error);
+        self.initialize_on(handshake, connection, is_silent)
+    }
+
+    /// Over HTTP the era is told by an answer only, so there is nothing to wait for beside it.
+    fn find_out_over_http(
+        &mut self,
+        connection: Connection,
+        revision: ProtocolVersion,
+    ) -> Result<Opened> {
         let error = match self.probe(&connection, revision) {
             Verdict::Modern(revision, discovered) => {
                 return self.modern(connection, revision, *discovered);
             }
             Verdict::AskAgain(_) => unreachable!("a probe asks again by itself"),
             Verdict::Hopeless(error) => return Err(self.explain(error, &connection)),
-            Verdict::Legacy(error) | Verdict::Left(error) => error,
+            Verdict::Legacy(error) | Verdict::Left(error) | Verdict::Silent(error) => error,
         };
         if self.newest(Era::Legacy).is_none() {
-            let text =
-                "it does not speak the modern era, and no legacy revision is allowed (revisions)";
-            // Silence and leaving prove nothing of what it speaks.
-            let error = match error.kind() {
-                ErrorKind::Timeout | ErrorKind::Closed | ErrorKind::Io => error,
-                _ => error.with_kind(ErrorKind::Unsupported).context(text),
-            };
-            return Err(self.explain(error, &connection));
+            return Err(self.legacy_is_not_allowed(error, &connection));
         }
-        if connection.peer().is_closed() {
-            return self.start_again(connection, error);
-        }
-        // It may have choked on the probe: then a fresh one needs its time too.
-        let patience = match self.spare {
-            Some(_) => self.left() / 2,
-            None => self.left(),
-        };
-        match self.initialize(&connection, patience) {
-            Err(error) if matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Closed) => {
-                self.start_again(connection, error)
-            }
-            // One that was too slow to answer the probe may refuse this.
+        // What stands between may have answered, and it may be another server tomorrow.
+        self.is_guessed = error.http_status().is_some_and(|status| status >= 500);
+        self.earlier.push(error);
+        match self.initialize(&connection, self.left()) {
+            Err(error) => self.after_refusal(connection, error),
             done => self.after_initialize(connection, done),
         }
     }
 
-    /// The server left or fell silent because of the probe: once more without it.
-    fn start_again(&mut self, connection: Connection, error: Error) -> Result<Opened> {
+    fn handshake(&self, connection: &Connection) -> Handshake {
+        let in_all = self.settings.connect_timeout;
+        Handshake::new(
+            connection.peer(),
+            self.deadline,
+            in_all,
+            self.cancel.as_ref(),
+        )
+    }
+
+    /// Probes, and once more if the server wants to be asked in a modern revision that it names: maybe the same one, which it refused for no
+    /// good reason.
+    fn probe_on(&self, handshake: &mut Handshake, revision: ProtocolVersion) -> Verdict {
+        match self.discover_on(handshake, revision) {
+            Verdict::AskAgain(named) => match self.discover_on(handshake, named) {
+                Verdict::AskAgain(_) => Verdict::Hopeless(refuses_what_it_names(named)),
+                verdict => verdict,
+            },
+            verdict => verdict,
+        }
+    }
+
+    fn discover_on(&self, handshake: &mut Handshake, revision: ProtocolVersion) -> Verdict {
+        let sent = self
+            .envelope(revision)
+            .and_then(|envelope| handshake.probe(&envelope));
+        if let Err(error) = sent {
+            return self.judge(Err(error));
+        }
+        match handshake.probe_answer(|left| self.probe_patience(left)) {
+            Ok(Some(answer)) => self.judge(answer),
+            Ok(None) => Verdict::Silent(handshake.silence()),
+            Err(error) => Verdict::Hopeless(error),
+        }
+    }
+
+    fn judge(&self, answer: Result<RawResult>) -> Verdict {
+        era::judge(
+            answer.as_deref().map_err(Clone::clone),
+            &self.settings.revisions,
+            false,
+        )
+    }
+
+    /// How long the answer to a probe is waited for before the server is taken for a legacy one.
+    fn probe_patience(&self, left: Duration) -> Duration {
+        let most = match self.newest(Era::Legacy) {
+            Some(_) => left / 2,
+            None => left,
+        };
+        most.min(self.settings.probe_timeout)
+    }
+
+    /// Initializes a server that took the probe badly, or not at all. An answer to the probe still counts.
+    fn initialize_on(
+        &mut self,
+        mut handshake: Handshake,
+        connection: Connection,
+        mut is_silent: bool,
+    ) -> Result<Opened> {
+        self.is_guessed = is_silent;
+        let sent = self
+            .initialize_params()
+            .and_then(|params| handshake.initialize(&params));
+        if let Err(error) = sent {
+            return self.after_leaving(connection, error);
+        }
+        let mut until = self.begin_patience();
+        let mut refused = None;
+        loop {
+            let answer = match handshake.answer_until(until) {
+                Ok(Some(Answer::Initialize(Ok(result)))) => {
+                    return self.after_initialize(connection, read_initialized(&result));
+                }
+                Ok(Some(Answer::Initialize(Err(error)))) if has_gone(&error) => {
+                    return self.after_leaving(connection, error);
+                }
+                Ok(Some(Answer::Initialize(Err(error)))) if is_silent => {
+                    // It was too slow to answer the probe, and may be about to.
+                    until = Instant::now().checked_add(self.probe_patience(self.left()));
+                    refused = Some(error);
+                    continue;
+                }
+                Ok(Some(Answer::Initialize(Err(error)))) => {
+                    return self.after_refusal(connection, error);
+                }
+                Ok(Some(Answer::Probe(answer))) => answer,
+                Ok(None) => {
+                    return match refused {
+                        Some(error) => self.after_refusal(connection, error),
+                        None => self.open_afresh(connection, handshake.silence()),
+                    };
+                }
+                Err(error) => return Err(self.explain(error, &connection)),
+            };
+            is_silent = false;
+            match self.judge(answer) {
+                Verdict::Modern(revision, discovered) => {
+                    return self.modern(connection, revision, *discovered);
+                }
+                Verdict::AskAgain(named) => {
+                    if let Verdict::Modern(revision, discovered) =
+                        self.probe_on(&mut handshake, named)
+                    {
+                        return self.modern(connection, revision, *discovered);
+                    }
+                }
+                Verdict::Left(error) => return self.after_leaving(connection, error),
+                Verdict::Legacy(error) | Verdict::Hopeless(error) | Verdict::Silent(error) => {
+                    self.is_guessed = false;
+                    // Better than that there was none.
+                    self.earlier.pop();
+                    self.earlier.push(error);
+                }
+            }
+            if let Some(error) = refused {
+                return self.after_refusal(connection, error);
+            }
+        }
+    }
+
+    /// Until when an answer to `initialize` is waited for: the probe may have been too much for the server, and then a fresh one needs its
+    /// time too.
+    fn begin_patience(&self) -> Option<Instant> {
+        let left = self.left();
+        let most = match self.spare {
+            Some(_) => left - left / 4,
+            None => left,
+        };
+        Instant::now().checked_add(most)
+    }
+
+    /// The server has read the probe, and left some time after that: it did so because of it.
+    fn after_leaving(&mut self, connection: Connection, error: Error) -> Result<Opened> {
+        self.is_guessed = false;
+        self.open_afresh(connection, error)
+    }
+
+    /// `initialize` was refused behind a probe.
+    fn after_refusal(&mut self, connection: Connection, error: Error) -> Result<Opened> {
+        if era::may_be_due_to_the_probe(&error) {
+            self.is_guessed = false;
+            return self.open_afresh(connection, error);
+        }
+        self.after_initialize(connection, Err(error))
+    }
+
+    /// The probe was too much for the server: a fresh one is opened with `initialize` first, once.
+    fn open_afresh(&mut self, connection: Connection, error: Error) -> Result<Opened> {
         let Some(spare) = self.spare.take() else {
             return Err(self.explain(error, &connection));
         };
@@ -157,14 +339,31 @@ impl<'a> Opening<'a> {
         if self.left().is_zero() || self.is_cancelled() {
             return Err(self.explain(error, &connection));
         }
-        let connection = self.open(spare)?;
+        self.earlier.push(add_words(error, &connection.peer()));
+        // The next connection counts anew how long people are asked.
+        let people_took = self.people_took.take();
+        self.deadline = self.deadline.and_then(|at| at.checked_add(people_took));
+        let connection = self
+            .open(spare)
+            .map_err(|error| self.with_earlier(error.context("opening it once more failed")))?;
         let done = self.initialize(&connection, self.left());
         self.after_initialize(connection, done)
     }
 
+    fn legacy_is_not_allowed(&mut self, error: Error, connection: &Connection) -> Error {
+        let text =
+            "it does not speak the modern era, and no legacy revision is allowed (revisions)";
+        // Silence and leaving prove nothing of what it speaks.
+        let error = match error.kind() {
+            ErrorKind::Timeout | ErrorKind::Closed | ErrorKind::Io => error,
+            _ => error.with_kind(ErrorKind::Unsupported).context(text),
+        };
+        self.explain(error, connection)
+    }
+
     /// A server that was taken for a legacy one may prove to be modern after all.
     fn after_initialize(
-        &self,
+        &mut self,
         connection: Connection,
         done: Result<InitializeResult>,
     ) -> Result<Opened> {
@@ -209,11 +408,14 @@ impl<'a> Opening<'a> {
         Ok(connection)
     }
 
-    /// Asks with `server/discover`, and once more if the server wants to be asked in a modern revision that it names: maybe the same one,
-    /// which it refused for no good reason.
+    /// Asks with `server/discover`, and once more if the server wants to be asked in a modern revision that it names.
     fn probe(&self, connection: &Connection, revision: ProtocolVersion) -> Verdict {
-        match self.discover(&connection.peer(), revision) {
-            Verdict::AskAgain(named) => match self.discover(&connection.peer(), named) {
+        let peer = connection.peer();
+        if !is_over_http(&peer) {
+            return self.probe_on(&mut self.handshake(connection), revision);
+        }
+        match self.discover(&peer, revision) {
+            Verdict::AskAgain(named) => match self.discover(&peer, named) {
                 Verdict::AskAgain(_) => Verdict::Hopeless(refuses_what_it_names(named)),
                 verdict => verdict,
             },
@@ -221,20 +423,14 @@ impl<'a> Opening<'a> {
         }
     }
 
+    /// Over HTTP. Silence decides nothing there: the probe has all the time.
     fn discover(&self, peer: &Peer, revision: ProtocolVersion) -> Verdict {
         let envelope = match self.envelope(revision) {
             Ok(envelope) => envelope,
             Err(error) => return Verdict::Hopeless(error),
         };
-        let over_http = peer.core().carrier().is_some();
-        let patience = match self.newest(Era::Legacy) {
-            // Silence over HTTP decides nothing: there is nothing to save the time for.
-            _ if over_http => self.left(),
-            Some(_) => (self.left() / 2).min(self.settings.probe_timeout),
-            None => self.left().min(self.settings.probe_timeout),
-        };
         // A server that does not know the probe may not know how to cancel it either.
-        let mut options = CallOptions::new().timeout(patience).without_cancelling();
+        let mut options = CallOptions::new().timeout(self.left()).without_cancelling();
         if let Some(token) = &self.cancel {
             options = options.cancel_with(token);
         }
@@ -249,7 +445,7 @@ impl<'a> Opening<'a> {
         era::judge(
             answer.as_deref().map_err(Clone::clone),
             &self.settings.revisions,
-            over_http,
+            true,
         )
     }
 
@@ -274,6 +470,7 @@ impl<'a> Opening<'a> {
             inputs: self.inputs.clone(),
             server,
             reopening: None,
+            is_proved: true,
         })
     }
 
@@ -314,7 +511,7 @@ impl<'a> Opening<'a> {
         Ok(params)
     }
 
-    fn legacy(&self, connection: Connection, done: Result<InitializeResult>) -> Result<Opened> {
+    fn legacy(&mut self, connection: Connection, done: Result<InitializeResult>) -> Result<Opened> {
         let result = done.map_err(|error| self.explain(error, &connection))?;
         let allowed = self
             .settings
@@ -337,8 +534,8 @@ impl<'a> Opening<'a> {
         };
         // From the notification on the server may ask.
         self.know(&server);
-        let (peer, patience) = (connection.peer(), self.left().min(HEARING));
-        finish_opening(&peer, revision, patience, self.cancel.as_ref())
+        let peer = connection.peer();
+        finish_opening(&peer, revision, self.left(), HEARING, self.cancel.as_ref())
             .map_err(|error| self.explain(error, &connection))?;
         let reopening = Reopening::new(self.initialize_params()?, self.settings.connect_timeout);
         Ok(Opened {
@@ -348,6 +545,7 @@ impl<'a> Opening<'a> {
             inputs: self.inputs.clone(),
             server,
             reopening: Some(reopening),
+            is_proved: !self.is_guessed,
         })
     }
 
@@ -389,20 +587,56 @@ impl<'a> Opening<'a> {
     }
 
     /// Ends the server, and says all that is known of why connecting failed.
-    fn explain(&self, error: Error, connection: &Connection) -> Error {
+    fn explain(&mut self, error: Error, connection: &Connection) -> Error {
         let peer = connection.peer();
-        let mut error = error.context(format_args!("connecting to '{}' failed", peer.name()));
-        if let Some(line) = peer.core().first_noise() {
-            error = error.remark(format_args!(
-                "its first line that is no message was: {line}"
-            ));
-        }
-        if error.stderr_tail().is_none() {
-            error = error.with_stderr_tail(peer.core().last_words());
-        }
+        let error = self.with_earlier(add_words(error, &peer));
         connection.close_at_once();
+        error.context(format_args!("connecting to '{}' failed", peer.name()))
+    }
+
+    /// Says what failed before, the latest first. A discovery that can't be read explains more than that what came behind it was refused.
+    fn with_earlier(&mut self, error: Error) -> Error {
+        let mut earlier = std::mem::take(&mut self.earlier);
+        let misread = earlier
+            .iter()
+            .position(|earlier| earlier.kind() == ErrorKind::Protocol)
+            .filter(|_| matches!(error.kind(), ErrorKind::Peer | ErrorKind::Http));
+        let mut error = match misread {
+            Some(at) => earlier
+                .remove(at)
+                .remark(format_args!("after that: {error}")),
+            None => error,
+        };
+        for earlier in earlier.into_iter().rev() {
+            error = error.remark(format_args!("before that: {earlier}"));
+            if error.stderr_tail().is_none() {
+                error = error.with_stderr_tail(earlier.stderr_tail().map(str::to_owned));
+            }
+        }
         error
     }
+}
+
+/// Adds what the server said outside of the protocol.
+fn add_words(mut error: Error, peer: &Peer) -> Error {
+    if let Some(line) = peer.core().first_noise() {
+        error = error.remark(format_args!(
+            "its first line that is no message was: {line}"
+        ));
+    }
+    if error.stderr_tail().is_none() {
+        error = error.with_stderr_tail(peer.core().last_words());
+    }
+    error
+}
+
+fn is_over_http(peer: &Peer) -> bool {
+    peer.core().carrier().is_some()
+}
+
+/// Whether an error says that the server has left.
+fn has_gone(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Closed | ErrorKind::Io)
 }
 
 /// Sends `initialize` and reads its result.
@@ -421,30 +655,51 @@ pub(super) fn initialize(
     }
     options.set_manner(Manner::OpensSession);
     let answer = peer.request(method::INITIALIZE, params, options)?;
-    tree::read(&answer).map_err(|error| {
+    read_initialized(&answer)
+}
+
+fn read_initialized(answer: &RawResult) -> Result<InitializeResult> {
+    tree::read(answer).map_err(|error| {
         let text = format!("the answer to initialize can't be read: {error}");
         Error::new(ErrorKind::Protocol, text).sent(true)
     })
 }
 
-/// The revision is agreed on: says so, and hears what belongs to no call from now on.
+/// The revision is agreed on: says so within `left`, and hears what belongs to no call from now on, for which it waits for `hearing` at
+/// most.
 pub(super) fn finish_opening(
     peer: &Peer,
     revision: ProtocolVersion,
-    patience: Duration,
+    left: Duration,
+    hearing: Duration,
     cancel: Option<&CancelToken>,
 ) -> Result<()> {
+    let deadline = Instant::now().checked_add(left);
     let core = peer.core();
     core.allow_batches(revision.has_batches());
     if let Some(carrier) = core.carrier() {
         let has_field = revision >= ProtocolVersion::V2025_06_18;
         carrier.agree(has_field.then_some(revision.as_str()));
     }
-    peer.notify(
+    let said = peer.notify_until(
         method::NOTIFICATIONS_INITIALIZED,
         &NotificationParams::default(),
-    )?;
-    core.listen(patience, cancel);
+        deadline,
+    );
+    match said {
+        // It was told; what it made of that is its own business.
+        Err(error) if error.http_status().is_some() => {
+            core.log_as("client", LogLevel::Warning, || {
+                format!("notifications/initialized was refused: {error}")
+            });
+        }
+        Err(error) => return Err(error.context("notifications/initialized was not taken")),
+        Ok(()) => {}
+    }
+    let left = deadline.map_or(hearing, |deadline| {
+        deadline.saturating_duration_since(Instant::now())
+    });
+    core.listen(hearing.min(left), cancel);
     Ok(())
 }
 

@@ -101,6 +101,8 @@ pub(super) enum Verdict {
     Legacy(Error),
     /// It left: a fresh one has to be initialized.
     Left(Error),
+    /// It read the probe and did not answer in time: it is initialized for want of a better idea.
+    Silent(Error),
     /// There is no way.
     Hopeless(Error),
 }
@@ -114,6 +116,7 @@ pub(super) fn judge(
 ) -> Verdict {
     match answer {
         Ok(result) => judge_result(result, ours),
+        Err(error) if over_http && is_about_the_client(&error) => Verdict::Hopeless(error),
         Err(error) => match error.rpc().map(|rpc| (rpc.code, rpc.clone())) {
             Some((ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, rpc)) => {
                 judge_refusal(&rpc, error, ours)
@@ -139,17 +142,35 @@ pub(super) fn judge(
     }
 }
 
-/// Whether an HTTP status says that the server does not know what it was asked: not who asks, how often, or how the server is.
+/// Whether an HTTP answer is one to what was asked.
 pub(super) fn is_a_refusal(error: &Error) -> bool {
-    let says_so = |status| matches!(status, 400 | 404..=406 | 409..=418 | 422);
-    error.kind() == ErrorKind::Http && error.http_status().is_some_and(says_so)
+    error.http_status().is_some() && !is_about_the_client(error)
+}
+
+/// Whether an HTTP answer is one to the client, whatever it asks: it has to show who it is, or came too often or at a bad time.
+fn is_about_the_client(error: &Error) -> bool {
+    match error.http_status() {
+        Some(403) => error.http_challenge().is_some(),
+        status => matches!(status, Some(401 | 429 | 503)),
+    }
+}
+
+/// Whether `initialize` was refused in a way that the probe before it may be to blame for, such as "already initialized".
+pub(super) fn may_be_due_to_the_probe(error: &Error) -> bool {
+    // Of the rest some say who may come in, others that there is no such endpoint, or that a gateway does not reach it.
+    let says_so = |status| !matches!(status, 401 | 403..=405 | 407 | 429 | 502..=504);
+    match (error.rpc(), error.http_status()) {
+        (Some(rpc), _) => rpc.code != ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,
+        (None, Some(status)) => says_so(status),
+        (None, None) => false,
+    }
 }
 
 fn judge_result(result: &str, ours: &[ProtocolVersion]) -> Verdict {
     let discovered = match tree::read::<DiscoverResult>(result) {
         Ok(discovered) => discovered,
         Err(error) => {
-            let text = format!("the answer to server/discover is none: {error}");
+            let text = format!("the answer to server/discover can't be read: {error}");
             return Verdict::Legacy(Error::new(ErrorKind::Protocol, text).sent(true));
         }
     };
@@ -246,6 +267,7 @@ mod tests {
             Verdict::AskAgain(revision) => format!("again {revision}"),
             Verdict::Legacy(_) => "legacy".to_owned(),
             Verdict::Left(_) => "left".to_owned(),
+            Verdict::Silent(_) => "silent".to_owned(),
             Verdict::Hopeless(_) => "hopeless".to_owned(),
         };
         assert_eq!(verdict, expected, "{what}");

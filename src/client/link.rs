@@ -426,16 +426,14 @@ impl Link {
         let remembered = memory.and_then(|(memory, address)| memory.recall(address));
         let known = self.verdict.lock().or(remembered);
         let opened = Opening::new(self, &*transport, known, cancel).run(transport);
-        let era = opened
-            .as_ref()
-            .ok()
-            .map(|opened| Era::of(opened.server.revision));
+        let proved = opened.as_ref().ok().filter(|opened| opened.is_proved);
+        let era = proved.map(|opened| Era::of(opened.server.revision));
         *self.verdict.lock() = era;
         match (memory, era) {
             (Some((memory, address)), Some(era)) => memory.remember(address, era),
             // What was remembered may be why: the next connection finds out anew.
-            (Some((memory, address)), None) => memory.forget(address),
-            (None, _) => {}
+            (Some((memory, address)), None) if opened.is_err() => memory.forget(address),
+            _ => {}
         }
         let outcome = opened.and_then(|opened| self.publish(opened));
         let left = self.state.lock().opening.take();
@@ -451,6 +449,7 @@ impl Link {
             inputs,
             server,
             reopening,
+            is_proved: _,
         } = opened;
         let peer = connection.peer();
         let (revision, pinging) = (server.revision, envelope.clone());

@@ -14,6 +14,7 @@ mod cancelling;
 mod connect;
 mod envelope;
 mod era;
+mod handshake;
 mod harmless;
 mod input;
 mod link;

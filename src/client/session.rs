@@ -100,7 +100,7 @@ impl Generation {
             let text = format!("it speaks another revision now, not {revision}: connect again");
             return Err(Error::new(ErrorKind::Protocol, text).sent(true));
         }
-        finish_opening(&self.peer, revision, Duration::ZERO, None)?;
+        finish_opening(&self.peer, revision, patience, Duration::ZERO, None)?;
         link.subscriptions.subscribe_again(&self.peer, self.number);
         let level = link.log_level.lock().clone();
         if let Some(level) = level {

@@ -414,6 +414,14 @@ impl Core {
         self.control.last_words()
     }
 
+    /// Whether the peer has yet to read something that was sent to it, where the transport can tell.
+    pub(crate) fn has_unread(&self) -> Option<bool> {
+        // First: what is written in between is then seen by the transport.
+        let has_written_all = self.has_written_all();
+        let unread = self.control.has_unread()?;
+        Some(unread || !has_written_all)
+    }
+
     pub(super) fn stats(&self) -> Stats {
         let requests_in_hand = self.admitted.load(Ordering::Acquire);
         let Some(engine) = self.engine.get() else {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Instant;
 
 use serde::Serialize;
 
@@ -99,13 +100,23 @@ impl Peer {
     /// [`ErrorKind::Invalid`] when `params` can't be written as JSON, [`ErrorKind::Closed`] when the peer has gone,
     /// [`ErrorKind::Timeout`] when it does not read.
     pub fn notify(&self, method: &str, params: &impl Serialize) -> Result<()> {
+        self.notify_until(method, params, None)
+    }
+
+    /// The same, until a point in time if that comes before the write timeout has passed.
+    pub(crate) fn notify_until(
+        &self,
+        method: &str,
+        params: &impl Serialize,
+        deadline: Option<Instant>,
+    ) -> Result<()> {
         let text = jsonrpc::write_notification(method, params).map_err(|error| {
             Error::new(
                 ErrorKind::Invalid,
                 format!("params of {method} are not JSON: {error}"),
             )
         })?;
-        self.0.send_notification(text)
+        self.0.send_notification_until(text, deadline)
     }
 
     /// Whether requests of ours reach the peer: not where each request of the peer stands alone.

@@ -14,8 +14,10 @@
 //! writing to one raises no SIGPIPE.
 //!
 //! **Threads.** One, `mcplink-stderr`, while standard error is captured; closing joins it. Reading and writing happen on the thread that
-//! receives or sends; the one that receives also reaps a child that ended by itself.
+//! receives or sends; the one that receives also reaps a child that ended by itself. One more, `mcplink-parent`, of a child that
+//! [dies with its parent](Child::die_with_parent): it starts the child and stays until that has ended.
 
+mod parent;
 mod stderr;
 
 use std::collections::BTreeMap;
@@ -23,6 +25,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -35,6 +38,7 @@ use super::sys::write::WriteEnd;
 use super::sys::{fd, spawn};
 use super::{Control, Halves, Limits, Threads, Transport, lock};
 use crate::error::{Error, ErrorKind, Result};
+use parent::Parent;
 use stderr::Drainer;
 pub use stderr::{Stderr, StderrLines, StderrTail};
 
@@ -49,8 +53,9 @@ const REST_OF_GROUP: Duration = Duration::from_millis(500);
 
 /// The transport to a server that is started as a child process: messages on its standard input and output, one a line.
 ///
-/// The child starts in a process group of its own, with every signal unblocked and at its default, and with descriptors 0, 1 and 2
-/// only. It is ended by closing the connection or dropping it: see [`grace`](Self::grace).
+/// The child starts in a process group of its own, with every signal unblocked and at its default, with descriptors 0, 1 and 2 only, and
+/// with few environment variables of this process: see [`inherit_env`](Self::inherit_env). It is ended by closing the connection or dropping
+/// it: see [`grace`](Self::grace). When the program that was started ends, the connection ends, whatever that has left running.
 ///
 /// Spec: Transports, "stdio" (every revision); Lifecycle, "Shutdown".
 ///
@@ -68,14 +73,38 @@ const REST_OF_GROUP: Duration = Duration::from_millis(500);
 pub struct Child {
     program: OsString,
     args: Vec<OsString>,
-    clears_env: bool,
-    env: BTreeMap<OsString, Option<OsString>>,
+    inherits: Inherits,
+    env: BTreeMap<OsString, Variable>,
     directory: Option<PathBuf>,
     stderr: Stderr,
     tail: StderrTail,
     pipes: bool,
+    dies_with_parent: bool,
     grace: Duration,
 }
+
+/// Which environment variables of this process a child gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Inherits {
+    /// Those that say where and for whom it runs.
+    Usual,
+    All,
+    Nothing,
+}
+
+/// What is said of one environment variable.
+#[derive(Clone)]
+enum Variable {
+    Set(OsString),
+    /// As this process has it.
+    Passed,
+    Removed,
+}
+
+/// The environment variables that are inherited by default, besides those whose names begin with `LC_`.
+const USUAL: [&str; 8] = [
+    "HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER",
+];
 
 impl fmt::Debug for Child {
     /// Without arguments and environment, which may hold secrets.
@@ -95,12 +124,13 @@ impl Child {
         Self {
             program: program.as_ref().to_owned(),
             args: Vec::new(),
-            clears_env: false,
+            inherits: Inherits::Usual,
             env: BTreeMap::new(),
             directory: None,
             stderr: Stderr::default(),
             tail: StderrTail::default(),
             pipes: false,
+            dies_with_parent: false,
             grace: Duration::from_secs(2),
         }
     }
@@ -118,23 +148,48 @@ impl Child {
         self
     }
 
-    /// Sets an environment variable. The others are inherited.
+    /// Sets an environment variable, beside those that are inherited: see [`inherit_env`](Self::inherit_env).
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
-        let value = value.as_ref().to_owned();
-        self.env.insert(name.as_ref().to_owned(), Some(value));
+        let value = Variable::Set(value.as_ref().to_owned());
+        self.env.insert(name.as_ref().to_owned(), value);
+        self
+    }
+
+    /// Passes an environment variable of this process on, as it is when the child is started. One that is not set then is left out.
+    pub fn pass_env(mut self, name: impl AsRef<OsStr>) -> Self {
+        self.env.insert(name.as_ref().to_owned(), Variable::Passed);
+        self
+    }
+
+    /// Inherits every environment variable of this process. Defaults to the usual ones only: `HOME`, `LANG`, `LC_*`, `LOGNAME`, `PATH`,
+    /// `SHELL`, `TERM`, `TMPDIR` and `USER`. The others may be secrets of this process, such as keys, which are none of a server's business.
+    pub fn inherit_env(mut self) -> Self {
+        self.inherits = Inherits::All;
         self
     }
 
     /// Keeps an environment variable from being inherited.
     pub fn env_remove(mut self, name: impl AsRef<OsStr>) -> Self {
-        self.env.insert(name.as_ref().to_owned(), None);
+        self.env.insert(name.as_ref().to_owned(), Variable::Removed);
         self
     }
 
     /// Inherits no environment variable, and forgets those set so far.
     pub fn env_clear(mut self) -> Self {
-        self.clears_env = true;
+        self.inherits = Inherits::Nothing;
         self.env.clear();
+        self
+    }
+
+    /// Whether the system kills the child (SIGKILL) when this process ends, however it ends: a host that is killed leaves no child then.
+    /// Defaults to false: a child finds the end of its standard input, and may go on all the same.
+    ///
+    /// The child is killed only; what it has started finds the end of its standard input. The system binds a child to the thread that
+    /// starts it, so a thread of its own does that and stays until the child has ended. It costs a `fork` of this process. A program that is
+    /// set-user-ID or has capabilities of its own is not bound. Linux only (`PR_SET_PDEATHSIG`): elsewhere opening fails with
+    /// [`ErrorKind::Unsupported`].
+    pub fn die_with_parent(mut self, dies: bool) -> Self {
+        self.dies_with_parent = dies;
         self
     }
 
@@ -172,12 +227,19 @@ impl Child {
 
     fn environment(&self) -> Vec<(OsString, OsString)> {
         let mut env = BTreeMap::new();
-        if !self.clears_env {
-            env.extend(std::env::vars_os());
+        match self.inherits {
+            Inherits::Usual => env.extend(std::env::vars_os().filter(is_usual)),
+            Inherits::All => env.extend(std::env::vars_os()),
+            Inherits::Nothing => {}
         }
-        for (name, value) in &self.env {
+        for (name, variable) in &self.env {
+            let value = match variable {
+                Variable::Set(value) => Some(value.clone()),
+                Variable::Passed => std::env::var_os(name),
+                Variable::Removed => None,
+            };
             match value {
-                Some(value) => env.insert(name.clone(), value.clone()),
+                Some(value) => env.insert(name.clone(), value),
                 None => env.remove(name),
             };
         }
@@ -203,15 +265,24 @@ impl Child {
             Stderr::Capture => captured(&tail, &self.tail, None, threads)?,
             Stderr::Lines(lines) => captured(&tail, &self.tail, Some(lines), threads)?,
         };
-        let process = spawn::spawn(spawn::Command {
-            program: &self.program,
-            args: &self.args,
-            env: &env,
-            directory: self.directory.as_deref(),
-            stdin,
-            stdout,
-            stderr,
-        })?;
+        let (program, args, directory) = (self.program, self.args, self.directory);
+        let dies_with_parent = self.dies_with_parent;
+        let spawn = move || {
+            spawn::spawn(spawn::Command {
+                program: &program,
+                args: &args,
+                env: &env,
+                directory: directory.as_deref(),
+                stdin,
+                stdout,
+                stderr,
+                dies_with_parent,
+            })
+        };
+        let (process, parent) = match dies_with_parent {
+            true => Parent::start(spawn, threads).map(|(process, it)| (process, Some(it)))?,
+            false => (spawn()?, None),
+        };
         Ok(Shared {
             peer: format!("{name} (process {})", process.id()),
             process,
@@ -219,6 +290,8 @@ impl Child {
             stdout: ends.1,
             drainer,
             tail,
+            sent_since_answer: AtomicBool::new(false),
+            parent,
             grace: self.grace,
             closing: AtomicBool::new(false),
             ladder: Mutex::new(false),
@@ -244,6 +317,12 @@ impl Child {
     }
 }
 
+/// A value that begins like this is a function of a shell, which a child might run.
+fn is_usual((name, value): &(OsString, OsString)) -> bool {
+    let is_usual = USUAL.iter().any(|usual| name == usual) || name.as_bytes().starts_with(b"LC_");
+    is_usual && !value.as_bytes().starts_with(b"()")
+}
+
 fn captured(
     tail: &StderrTail,
     shown: &StderrTail,
@@ -262,7 +341,7 @@ impl Transport for Child {
         let shared = Arc::new(self.start(&limits.threads)?);
         let input = ChildOutput {
             shared: Arc::clone(&shared),
-            watches: true,
+            has_ended: false,
         };
         let output = ChildInput(Arc::clone(&shared));
         Ok(Halves::new(
@@ -296,6 +375,10 @@ struct Shared {
     stdout: ReadEnd,
     drainer: Option<Drainer>,
     tail: StderrTail,
+    /// Something was sent since the child last answered.
+    sent_since_answer: AtomicBool,
+    /// The thread that started the child, if the system binds the child to it.
+    parent: Option<Parent>,
     peer: String,
     grace: Duration,
     /// Set before anything is ended, so that an end that we made is told from one that the child made.
@@ -317,6 +400,9 @@ impl Shared {
                 self.climb(grace);
                 *climbed = true;
             }
+        }
+        if let Some(parent) = &self.parent {
+            parent.finish();
         }
         // Not under the lock: the callback of the drainer may be closing too.
         if let Some(drainer) = &self.drainer {
@@ -353,7 +439,13 @@ impl Shared {
             Some(exit) => format!("'{peer}' {exit}"),
             None => format!("'{peer}' closed its {closed} while still running"),
         };
-        Error::new(ErrorKind::Closed, text).with_stderr_tail(self.tail.quote())
+        Error::new(ErrorKind::Closed, text).with_stderr_tail(self.last_words())
+    }
+
+    fn last_words(&self) -> Option<String> {
+        let sent = self.sent_since_answer.load(Ordering::Relaxed);
+        self.tail
+            .quote(sent && self.stdin.has_unread() == Some(false))
     }
 }
 
@@ -371,22 +463,26 @@ impl Drop for Shared {
 #[derive(Debug)]
 struct ChildOutput {
     shared: Arc<Shared>,
-    /// Until the child has ended, its end wakes the reader, who reaps it.
-    watches: bool,
+    /// The child is there no more. Its end wakes the reader, which reaps it, and reads what it has written. Others may hold its output, but
+    /// nothing is expected of them.
+    has_ended: bool,
 }
 
 impl Input for ChildOutput {
     fn read(&mut self, room: &mut [u8], patience: Option<Duration>) -> io::Result<Piece> {
-        loop {
-            let process = &self.shared.process;
-            let watch = process.end_signal().filter(|_| self.watches);
-            match self.shared.stdout.read(room, patience, watch)? {
+        let (stdout, process) = (&self.shared.stdout, &self.shared.process);
+        if !self.has_ended {
+            match stdout.read(room, patience, process.end_signal())? {
                 Read::Watched => {
                     process.reap_early();
-                    self.watches = false;
+                    self.has_ended = true;
                 }
                 read => return Ok(read.into()),
             }
+        }
+        match stdout.read(room, Some(Duration::ZERO), None)? {
+            Read::Nothing => Ok(Piece::End),
+            read => Ok(read.into()),
         }
     }
 
@@ -412,7 +508,9 @@ struct ChildInput(Arc<Shared>);
 
 impl Output for ChildInput {
     fn write(&mut self, bytes: &[u8], deadline: Instant) -> io::Result<usize> {
-        self.0.stdin.write(bytes, deadline)
+        let written = self.0.stdin.write(bytes, deadline)?;
+        self.0.sent_since_answer.store(true, Ordering::Relaxed);
+        Ok(written)
     }
 
     fn refusal(&self, error: io::Error) -> Error {
@@ -449,7 +547,18 @@ impl Control for ChildControl {
         self.0.close(self.0.grace.min(HURRY));
     }
 
+    fn note_answer(&self) {
+        if let Some(drainer) = &self.0.drainer {
+            drainer.note_answer();
+            self.0.sent_since_answer.store(false, Ordering::Relaxed);
+        }
+    }
+
     fn last_words(&self) -> Option<String> {
-        self.0.tail.quote()
+        self.0.last_words()
+    }
+
+    fn has_unread(&self) -> Option<bool> {
+        self.0.stdin.has_unread()
     }
 }

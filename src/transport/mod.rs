@@ -226,8 +226,18 @@ pub trait Control: Send + Sync + fmt::Debug {
         self.close();
     }
 
+    /// A request of this side was answered: what the peer said outside of the protocol before that are not its
+    /// [last words](Self::last_words). Called by the thread that reads. Defaults to nothing.
+    fn note_answer(&self) {}
+
     /// What the peer said outside of the protocol of late, to be quoted in an error. Defaults to nothing.
     fn last_words(&self) -> Option<String> {
+        None
+    }
+
+    /// Whether the peer has left something unread of what was sent to it, now or when it went. A client that opens a connection draws no
+    /// conclusion from the silence of a peer that has not read anything. Defaults to `None`: it is not known.
+    fn has_unread(&self) -> Option<bool> {
         None
     }
 }

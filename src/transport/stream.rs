@@ -247,6 +247,10 @@ impl Control for Ends {
             reader.end();
         }
     }
+
+    fn has_unread(&self) -> Option<bool> {
+        self.writer.has_unread()
+    }
 }
 
 /// The peer finds the end also when nobody closed: a clone of the socket may live on elsewhere. In a fork it goes on for the other.

@@ -190,6 +190,7 @@ static void what_cannot_be_opened(void)
     CHECK(mcplink_client_options_set_command(o, dying) == MCPLINK_OK);
     CHECK(mcplink_client_open(o, &c, &err) == MCPLINK_E_CLOSED);
     CHECK_TEXT(mcplink_error_peer_stderr(err), "last words");
+    CHECK(strchr(mcplink_error_message(err), '\n') == NULL && strstr(mcplink_error_message(err), "last words") == NULL);
     mcplink_error_free(err);
     mcplink_client_options_free(o);
 
@@ -203,6 +204,8 @@ static void what_cannot_be_opened(void)
     o = everything_options();
     REFUSES(client_options, mcplink_client_options_new(), mcplink_client_options_set_stderr(it, 9, NULL, NULL, NULL));
     REFUSES(client_options, mcplink_client_options_new(), mcplink_client_options_set_env(it, "A=B", "x"));
+    REFUSES(client_options, mcplink_client_options_new(), mcplink_client_options_pass_env(it, "A=B"));
+    REFUSES(client_options, mcplink_client_options_new(), mcplink_client_options_pass_env(it, NULL));
     REFUSES(client_options, mcplink_client_options_new(), mcplink_client_options_set_limit(it, 99, 1));
     REFUSES(client_options, mcplink_client_options_new(), mcplink_client_options_set_fds(it, -1, 1));
     REFUSES(client_options, mcplink_client_options_new(), mcplink_client_options_set_era(it, 9));
@@ -251,6 +254,43 @@ static void a_child_with_everything_set(void)
     CHECK_TEXT(mcplink_json_str(doc), "/ given \n");
     mcplink_json_free(doc);
     mcplink_client_free(c);
+}
+
+/* A child gets few of this process's environment variables, and those that it is given. */
+static void what_a_child_inherits(void)
+{
+    static const char *const argv[] = { "/bin/sh", "-c",
+                                        "echo \"${KEY-none} ${OTHER-none} ${UNSET-none} ${HOME:+home}\" >&2; exec \"$SERVER\" stdio", NULL };
+    static const char *const expected[] = { "none none none home\n", "secret none none home\n", "secret other none home\n", "none none none \n" };
+    size_t way;
+    setenv("KEY", "secret", 1);
+    setenv("OTHER", "other", 1);
+    setenv("HOME", "/", 1);
+    unsetenv("UNSET");
+    for (way = 0; way < sizeof expected / sizeof *expected; way++) {
+        mcplink_client_options_t *o = mcplink_client_options_new();
+        mcplink_client_t *c;
+        mcplink_json_t *doc = NULL;
+        CHECK(mcplink_client_options_set_command(o, argv) == MCPLINK_OK);
+        CHECK(mcplink_client_options_set_env(o, "SERVER", everything_server()) == MCPLINK_OK);
+        if (way == 1) {
+            CHECK(mcplink_client_options_pass_env(o, "KEY") == MCPLINK_OK);
+            CHECK(mcplink_client_options_pass_env(o, "UNSET") == MCPLINK_OK);
+        }
+        if (way == 2 || way == 3) CHECK(mcplink_client_options_inherit_env(o) == MCPLINK_OK);
+        if (way == 3) CHECK(mcplink_client_options_clear_env(o) == MCPLINK_OK);
+#ifdef __linux__
+        /* It goes with the rest. */
+        CHECK(mcplink_client_options_set_die_with_parent(o, way == 0) == MCPLINK_OK);
+#endif
+        c = open_with(o, NULL);
+        CHECK(mcplink_client_stderr_tail(c, &doc, NULL) == MCPLINK_OK);
+        CHECK_TEXT(mcplink_json_str(doc), expected[way]);
+        mcplink_json_free(doc);
+        mcplink_client_free(c);
+    }
+    unsetenv("KEY");
+    unsetenv("OTHER");
 }
 
 static void null_everywhere(void)
@@ -347,6 +387,7 @@ int main(void)
     }
     what_cannot_be_opened();
     a_child_with_everything_set();
+    what_a_child_inherits();
     null_everywhere();
     destroyed_once();
     return 0;

@@ -104,6 +104,19 @@ fn a_child_that_leaves_on_the_probe_is_started_once_more() {
     assert_eq!(starts_of(quick(), script), 2);
 }
 
+// M-VER-C-14; lesson 14.1
+#[test]
+fn a_child_that_leaves_some_time_after_the_probe_is_started_once_more() {
+    let script =
+        r#"read_one; case "$line" in *discover*) refuse; exit 1 ;; *) agree ;; esac; serve"#;
+    assert_eq!(starts_of(quick(), script), 2);
+    // `initialize` has been sent by then, and is not read.
+    let script = r#"
+        read_one; case "$line" in *discover*) sleep 0.5; exit 1 ;; *) agree ;; esac; serve"#;
+    let client = quick().probe_timeout(Duration::from_millis(50));
+    assert_eq!(starts_of(client, script), 2);
+}
+
 // M-VER-C-14, M-STDIO-C-14; lesson 14.1
 #[test]
 fn a_child_that_does_not_answer_the_probe_is_initialized() {
@@ -132,20 +145,14 @@ fn a_child_that_leaves_on_everything_is_started_no_more_than_twice() {
     let (error, starts) = failure_of(quick(), script);
     assert_eq!((error.kind(), starts), (ErrorKind::Closed, 2));
     let text = error.to_string();
-    for part in [
-        "connecting to 'sh",
-        "initialize",
-        "exited with status 3",
-        "cannot open the display",
-    ] {
+    for part in ["connecting to 'sh", "initialize", "exited with status 3"] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    assert!(
-        error
-            .stderr_tail()
-            .unwrap()
-            .contains("cannot open the display")
-    );
+    // The text is one line; the last words follow when they are asked for.
+    assert!(!text.contains("cannot open the display"), "{text}");
+    assert_eq!(error.stderr_tail(), Some("cannot open the display"));
+    let whole = format!("{error:#}");
+    assert!(whole.starts_with(&text) && whole.contains("cannot open the display"));
     // A pinned era, or a known one, is no reason to start again.
     let legacy = quick().revisions(ProtocolVersion::LEGACY);
     assert_eq!(failure_of(legacy, script).1, 1);
@@ -166,11 +173,150 @@ fn a_child_that_never_says_anything_is_given_up_in_time() {
         "{:?}",
         begun.elapsed()
     );
-    assert_eq!((error.kind(), starts), (ErrorKind::Timeout, 2));
+    // Its silence says nothing: it has read nothing.
+    assert_eq!((error.kind(), starts), (ErrorKind::Timeout, 1));
     let text = error.to_string();
-    for part in ["connecting to 'sh", "initialize", "waiting for a lock"] {
+    for part in [
+        "connecting to 'sh",
+        "server/discover was not read",
+        "connect_timeout is 1 s",
+    ] {
         assert!(text.contains(part), "{part}: {text}");
     }
+    assert_eq!(error.stderr_tail(), Some("waiting for a lock"));
+}
+
+/// Opens a gate for a child that waits for it, after a while.
+fn open_later(gate: &Starts, span: Duration) -> std::thread::JoinHandle<()> {
+    let gate = gate.0.clone();
+    std::thread::spawn(move || {
+        std::thread::sleep(span);
+        std::fs::write(gate, "").unwrap();
+    })
+}
+
+// M-STDIO-C-14, M-VER-C-09: silence before a server has read anything is no verdict.
+#[test]
+fn a_child_that_needs_time_to_start_is_waited_for() {
+    let modern = r#"read_one; discovered; while read_one; do :; done"#;
+    for (script, era) in [(modern, Era::Modern), ("serve", Era::Legacy)] {
+        for pipes in [false, true] {
+            let (starts, gate, memory) = (Starts::new(), Starts::new(), EraMemory::new());
+            let script = format!(r#"while [ ! -e "$GATE" ]; do sleep 0.02; done; {script}"#);
+            let child = child(&starts, &script).env("GATE", &gate.0).pipes(pipes);
+            let client = asker()
+                .era_memory(&memory)
+                .probe_timeout(Duration::from_millis(50))
+                .connect_timeout(Duration::from_secs(4));
+            // Longer than a probe may take, and than half of the time.
+            let opening = open_later(&gate, Duration::from_millis(2300));
+            let client = connect(client, child).unwrap();
+            opening.join().unwrap();
+            assert_eq!((client.era(), starts.count()), (era, 1));
+            assert_eq!(memory.entries().len(), 1);
+        }
+    }
+}
+
+// It reads for a server that is slow to start: `docker run -i`, `ssh`.
+#[test]
+fn a_late_answer_of_a_child_counts_when_initialize_was_sent_meanwhile() {
+    let (starts, memory) = (Starts::new(), EraMemory::new());
+    let script = r#"
+        read_one; probe=$line; read_one; line=$probe; discovered
+        while read_one; do printf '{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","content":[]}}\n' "$(id)"; done"#;
+    let client = quick()
+        .era_memory(&memory)
+        .probe_timeout(Duration::from_millis(50));
+    let client = connect(client, child(&starts, script)).unwrap();
+    client.call_tool("t", &json!({})).unwrap();
+    assert_eq!((client.era(), starts.count()), (Era::Modern, 1));
+    assert_eq!(memory.entries()[0].1, Era::Modern);
+    // A late refusal proves the other era.
+    let (starts, memory) = (Starts::new(), EraMemory::new());
+    let script = r#"
+        read_one; probe=$line; read_one; first=$line
+        line=$probe; refuse; line=$first; agree; serve"#;
+    let client = quick()
+        .era_memory(&memory)
+        .probe_timeout(Duration::from_millis(50));
+    let client = connect(client, child(&starts, script)).unwrap();
+    assert_eq!((client.era(), starts.count()), (Era::Legacy, 1));
+    assert_eq!(memory.entries()[0].1, Era::Legacy);
+}
+
+// M-VER-C-09
+#[test]
+fn what_came_of_silence_is_not_remembered() {
+    let (starts, memory) = (Starts::new(), EraMemory::new());
+    for _ in 0..2 {
+        let client = quick()
+            .era_memory(&memory)
+            .probe_timeout(Duration::from_millis(50));
+        let client = connect(client, child(&starts, "read_one; serve")).unwrap();
+        assert_eq!(client.era(), Era::Legacy);
+        assert_eq!(memory.entries(), []);
+    }
+    assert_eq!(starts.count(), 2);
+}
+
+#[test]
+fn a_child_that_leaves_without_having_read_anything_is_started_once() {
+    for script in ["exit 3", "sleep 0.2; exit 3", "exec <&-; sleep 0.1; exit 3"] {
+        let (error, starts) = failure_of(quick(), script);
+        assert_eq!((error.kind(), starts), (ErrorKind::Closed, 1), "{script}");
+        let text = error.to_string();
+        assert!(text.contains("exited with status 3"), "{text}");
+    }
+}
+
+/// A bridge that opens its own session at the first message, whatever it is.
+const BRIDGE: &str = r#"
+    already() { printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32600,"message":"already initialized"}}\n' "$(id)"; }
+    read_one
+    case "$line" in
+        *'"method":"initialize"'*) agree; serve ;;
+        *) refuse; while read_one; do already; done ;;
+    esac"#;
+
+// M-VER-C-14, M-VER-C-09
+#[test]
+fn a_child_that_the_probe_spoils_is_opened_afresh_with_initialize_first() {
+    let (starts, memory) = (Starts::new(), EraMemory::new());
+    for expected in [2, 3] {
+        let client = quick().era_memory(&memory);
+        let client = connect(client, child(&starts, BRIDGE)).unwrap();
+        client.call_tool("t", &json!({})).unwrap();
+        assert_eq!((client.era(), starts.count()), (Era::Legacy, expected));
+    }
+    assert_eq!(memory.entries()[0].1, Era::Legacy);
+}
+
+#[test]
+fn a_failed_opening_tells_of_each_start() {
+    let script = r#"
+        already() { printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32600,"message":"already initialized"}}\n' "$(id)"; }
+        echo "$$" >> "$PIDS"; read_one
+        case "$line" in *discover*) refuse; read_one; already ;; *) echo 'no display' >&2; exit 4 ;; esac
+        read_one"#;
+    let (starts, pids) = (Starts::new(), Starts::new());
+    let child = child(&starts, script).env("PIDS", &pids.0);
+    let error = connect(quick(), child).unwrap_err();
+    assert_eq!(starts.count(), 2);
+    let text = error.to_string();
+    let pids = std::fs::read_to_string(&pids.0).unwrap();
+    for pid in pids.lines() {
+        assert!(text.contains(&format!("(process {pid})")), "{text}");
+    }
+    for part in [
+        "exited with status 4",
+        "refused initialize: already initialized",
+        "refused server/discover",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains('\n'), "{text}");
+    assert_eq!(error.stderr_tail(), Some("no display"));
 }
 
 // M-VER-C-09, M-VER-C-10; lesson 14.1
@@ -269,10 +415,66 @@ fn a_child_that_dies_in_a_call_fails_it_with_its_last_words() {
     let error = client.call_tool("t", &json!({})).unwrap_err();
     assert_eq!((error.kind(), error.was_sent()), (ErrorKind::Closed, true));
     let text = error.to_string();
-    for part in ["tools/call", "exited with status 139", "not really"] {
+    for part in ["tools/call", "exited with status 139"] {
         assert!(text.contains(part), "{part}: {text}");
     }
+    let last = error.stderr_tail().unwrap();
+    assert!(last.contains("not really"), "{last}");
     assert_eq!(starts.count(), 1);
+}
+
+/// The answer to a call of a tool.
+const CALLED: &str = r#"called() { printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"called"}]}}\n' "$(id)"; }"#;
+
+// Lesson 3.2
+#[test]
+fn only_what_a_child_says_after_its_last_answer_are_its_last_words() {
+    for (death, expected) in [
+        ("read_one; exit 3", None),
+        ("read_one; echo 'no memory' >&2; exit 3", Some("no memory")),
+    ] {
+        let script = format!(
+            "{CALLED}
+            echo starting >&2; read_one; echo probed >&2; refuse
+            read_one; echo initializing >&2; agree; read_one
+            read_one; echo calling >&2; called; {death}"
+        );
+        let starts = Starts::new();
+        let server = child(&starts, &script);
+        let everything = server.stderr_tail();
+        let client = connect(quick(), server).unwrap();
+        client.call_tool("t", &json!({})).unwrap();
+        let error = client.call_tool("t", &json!({})).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Closed);
+        assert_eq!(error.stderr_tail(), expected, "{error:?}");
+        assert!(everything.text().starts_with("starting\n"));
+    }
+    // One that dies of its answer may have said so before that was read.
+    let script = format!(
+        "{CALLED}
+        read_one; refuse; read_one; agree; read_one
+        read_one; called; echo 'no memory' >&2; exit 3"
+    );
+    let starts = Starts::new();
+    let client = connect(quick(), child(&starts, &script)).unwrap();
+    client.call_tool("t", &json!({})).unwrap();
+    let error = client.call_tool("t", &json!({})).unwrap_err();
+    let last = error.stderr_tail().unwrap_or_default();
+    assert!(last.ends_with("no memory"), "{error:?}");
+}
+
+// Lesson 2.3: its end shows in the process, not in the pipes, which others may hold.
+#[test]
+fn a_server_that_has_died_is_noticed_although_others_hold_its_pipes() {
+    let script =
+        r#"sleep 1000 & read_one; refuse; read_one; agree; read_one; read_one; kill -KILL $$"#;
+    let starts = Starts::new();
+    let client = connect(quick(), child(&starts, script)).unwrap();
+    let begun = Instant::now();
+    let error = client.call_tool("t", &json!({})).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Closed);
+    assert!(error.to_string().contains("SIGKILL"), "{error}");
+    assert!(begun.elapsed() < Duration::from_secs(10));
 }
 
 #[test]

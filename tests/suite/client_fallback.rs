@@ -246,22 +246,98 @@ fn a_server_that_was_taken_for_legacy_may_prove_modern() {
     assert_eq!(client.era(), Era::Modern);
     drop(client);
     known.end();
+}
 
-    // It was too slow to answer the probe.
-    let (transport, slow) = script(move |server| {
-        let probe = server.expect("server/discover");
-        let request = server.expect("initialize");
-        server.answer(&probe, discovered(&["2026-07-28"]));
-        let data = json!({ "supported": ["2026-07-28"], "requested": "2025-11-25" });
-        server.refuse(&request, unsupported(data));
+fn refused(server: &mut ScriptedServer, request: &Value) {
+    server.refuse(request, json!({ "code": -32601, "message": "no" }));
+}
+
+// M-STDIO-C-14, M-VER-C-10
+#[test]
+fn a_late_answer_to_the_probe_counts() {
+    let open = |answer: fn(&mut ScriptedServer, &Value, &Value)| {
+        let (transport, slow) = script(move |server| {
+            let probe = server.expect("server/discover");
+            let request = server.expect("initialize");
+            answer(server, &probe, &request);
+            server.expect_end();
+        });
+        let client = asker().probe_timeout(Duration::from_millis(50));
+        let client = connect(client, transport).unwrap();
+        let era = client.era();
+        drop(client);
+        slow.end();
+        era
+    };
+    let era = open(|server, probe, _| server.answer(probe, discovered(&["2026-07-28"])));
+    assert_eq!(era, Era::Modern);
+    let era = open(|server, probe, request| {
+        server.answer(probe, discovered(&["2026-07-28"]));
+        refused(server, request);
+    });
+    assert_eq!(era, Era::Modern);
+    // In the other order, too.
+    let era = open(|server, probe, request| {
+        refused(server, request);
+        server.answer(probe, discovered(&["2026-07-28"]));
+    });
+    assert_eq!(era, Era::Modern);
+    // It asks for another probe in the revision that it names.
+    let era = open(|server, probe, request| {
+        let data = json!({ "supported": ["2026-07-28"], "requested": "2026-07-28" });
+        server.refuse(probe, unsupported(data));
+        refused(server, request);
         server.open_modern();
+    });
+    assert_eq!(era, Era::Modern);
+}
+
+/// A server that refuses everything, but the probe in its own way.
+fn refused_after(answer: impl FnOnce(&mut ScriptedServer, &Value) + Send + 'static) -> Error {
+    let (transport, script) = script(|server| {
+        let probe = server.expect("server/discover");
+        answer(server, &probe);
+        let request = server.expect("initialize");
+        server.refuse(&request, json!({ "code": -32601, "message": "unheard of" }));
         server.expect_end();
     });
-    let client = asker().probe_timeout(Duration::from_millis(50));
-    let client = connect(client, transport).unwrap();
-    assert_eq!(client.era(), Era::Modern);
-    drop(client);
-    slow.end();
+    let error = connect(asker(), transport).unwrap_err();
+    script.end();
+    error
+}
+
+// Promise 9: a discovery that can't be read is why, not that a modern server knows no `initialize`.
+#[test]
+fn a_failed_opening_tells_what_came_of_the_probe_too() {
+    let error = refused_after(|server, probe| {
+        let mut result = discovered(&["2026-07-28"]);
+        result["supportedVersions"] = json!({ "odd": true });
+        server.answer(probe, result);
+    });
+    assert_eq!(error.kind(), ErrorKind::Protocol, "{error}");
+    let text = error.to_string();
+    let parts = [
+        "server/discover can't be read",
+        "invalid type",
+        "initialize",
+        "-32601",
+    ];
+    for part in parts {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let error = refused_after(|server, probe| {
+        server.refuse(probe, json!({ "code": -32000, "message": "not today" }));
+    });
+    assert_eq!(error.rpc().unwrap().code.value(), -32601);
+    let text = error.to_string();
+    for part in [
+        "refused initialize",
+        "unheard of",
+        "refused server/discover",
+        "not today",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
 }
 
 // lesson 14.3

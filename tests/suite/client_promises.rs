@@ -250,7 +250,7 @@ fn pages_of_another_client_of_the_same_builder() {
 
 #[test]
 fn clones_of_a_child_have_their_own_stderr() {
-    let script = r#"read line; echo "$NAME" >&2; printf '%s\n' "$REPLY_WITH"; read line; exit 3"#;
+    let script = r#"read line; printf '%s\n' "$REPLY_WITH"; read line; echo "$NAME" >&2; exit 3"#;
     let child = Child::new("sh")
         .args(["-c", script])
         .env("REPLY_WITH", DISCOVER);

@@ -69,6 +69,125 @@ fn any_other_answer_to_the_probe_means_legacy() {
     });
     legacy_after(|_, out| out.accept());
     legacy_after(|seen, out| out.result(seen, json!({ "tools": [] })));
+    for status in [
+        "402 Payment Required",
+        "403 Forbidden",
+        "408 Request Timeout",
+        "421 Misdirected Request",
+        "500 Internal Server Error",
+        "501 Not Implemented",
+        "502 Bad Gateway",
+        "504 Gateway Timeout",
+    ] {
+        legacy_after(move |_, out| out.respond(status, &[], ""));
+        legacy_after(move |seen, out| refuse(out, status, seen.id(), -32603, Value::Null));
+    }
+}
+
+// M-VER-C-09: what stands between may have answered.
+#[test]
+fn an_error_of_a_server_proves_no_era() {
+    for (status, entries) in [("400 Bad Request", 1), ("502 Bad Gateway", 0)] {
+        let memory = EraMemory::new();
+        let stub = Stub::start(move |seen, out| match &*seen.asks() {
+            "server/discover" => out.respond(status, &[], ""),
+            "initialize" => out.result(seen, initialized("2025-11-25")),
+            "notifications/initialized" => out.accept(),
+            _ => out.respond("405 Method Not Allowed", &[], ""),
+        });
+        let client = stub.connect_as(asker().era_memory(&memory)).unwrap();
+        assert_eq!(client.era(), Era::Legacy);
+        assert_eq!(memory.entries().len(), entries, "{status}");
+    }
+}
+
+// Promise 9
+#[test]
+fn when_probe_and_initialize_fail_both_errors_are_told() {
+    let stub = Stub::start(|seen, out| match &*seen.asks() {
+        "server/discover" => out.respond("500 Internal Server Error", &[], "no such tenant"),
+        _ => refuse(out, "400 Bad Request", seen.id(), -32600, Value::Null),
+    });
+    let error = stub.connect_as(asker()).unwrap_err();
+    assert_eq!(error.rpc().unwrap().code.value(), -32600);
+    let text = error.to_string();
+    for part in [
+        "no such tenant",
+        "500",
+        "server/discover",
+        "initialize",
+        "-32600",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+// M-VER-C-14, M-VER-C-09
+#[test]
+fn a_server_that_the_probe_spoils_is_opened_afresh_with_initialize_first() {
+    for (status, has_rpc) in [
+        ("400 Bad Request", true),
+        ("409 Conflict", false),
+        ("500 Internal Server Error", false),
+    ] {
+        let spoilt = Mutex::new(None);
+        let stub = Stub::start(move |seen, out| match &*seen.asks() {
+            "server/discover" => {
+                *spoilt.lock().unwrap() = Some(seen.connection);
+                refuse(out, "400 Bad Request", Value::Null, -32000, Value::Null);
+            }
+            // It opens a session for each connection, at the first message.
+            "initialize" if *spoilt.lock().unwrap() == Some(seen.connection) => match has_rpc {
+                true => refuse(out, status, Value::Null, -32600, Value::Null),
+                false => out.respond(status, &[], "already initialized"),
+            },
+            "initialize" => out.result(seen, initialized("2025-11-25")),
+            "notifications/initialized" => out.accept(),
+            _ => out.respond("405 Method Not Allowed", &[], ""),
+        });
+        let memory = EraMemory::new();
+        for _ in 0..2 {
+            let client = stub.connect_as(asker().era_memory(&memory)).unwrap();
+            assert_eq!(client.era(), Era::Legacy);
+        }
+        assert_eq!(memory.entries().len(), 1);
+        assert_eq!(stub.seen_asking("server/discover").len(), 1);
+        assert_eq!(stub.seen_asking("initialize").len(), 3);
+    }
+}
+
+// L-INIT-C-04, L-INIT-B-18
+#[test]
+fn what_comes_of_saying_that_it_is_initialized_fails_no_connection() {
+    for status in [
+        "400 Bad Request",
+        "401 Unauthorized",
+        "404 Not Found",
+        "500 Internal Server Error",
+    ] {
+        let stub = Stub::start(move |seen, out| match &*seen.asks() {
+            "initialize" => out.result(seen, initialized("2025-11-25")),
+            "notifications/initialized" => out.respond(status, &[], "no"),
+            "tools/call" => out.result(seen, text("done")),
+            _ => out.respond("405 Method Not Allowed", &[], ""),
+        });
+        let client = stub.connect();
+        assert_eq!(call(&client, "x").unwrap(), "done", "{status}");
+    }
+    let stub = Stub::start(|seen, out| match &*seen.asks() {
+        "initialize" => out.result(seen, initialized("2025-11-25")),
+        "notifications/initialized" => out.expect_close(),
+        _ => out.respond("405 Method Not Allowed", &[], ""),
+    });
+    let started = Instant::now();
+    let time = Duration::from_millis(400);
+    let error = stub.connect_as(asker().connect_timeout(time)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+    assert!(
+        error.to_string().contains("notifications/initialized"),
+        "{error}"
+    );
+    assert!(started.elapsed() < time + LATE, "{:?}", started.elapsed());
 }
 
 /// A server whose answer to the probe is the end.
@@ -95,17 +214,19 @@ fn what_says_nothing_of_the_era_decides_nothing() {
     assert_eq!(error.http_status(), Some(401));
     assert_eq!(error.http_challenge(), Some(challenge));
     assert!(error.to_string().contains(challenge), "{error}");
-    let error = given_up(|seen, out| refuse(out, "403 Forbidden", seen.id(), -32000, Value::Null));
+    let error = given_up(move |_, out| {
+        out.respond("403 Forbidden", &[("www-authenticate", challenge)], "")
+    });
     assert_eq!(error.kind(), ErrorKind::Auth);
-    for status in [
-        "500 Internal Server Error",
-        "502 Bad Gateway",
-        "503 Service Unavailable",
-        "429 Too Many Requests",
-    ] {
+    for status in ["503 Service Unavailable", "429 Too Many Requests"] {
         let error = given_up(move |_, out| out.respond(status, &[], ""));
         assert_eq!(error.kind(), ErrorKind::Http, "{error}");
         assert!(error.to_string().contains(status), "{error}");
+        let error = given_up(move |seen, out| refuse(out, status, seen.id(), -32000, Value::Null));
+        assert_eq!(
+            error.http_status().map(|it| it.to_string()).as_deref(),
+            status.get(..3)
+        );
     }
     assert_eq!(
         given_up(|_, out| out.expect_close()).kind(),

@@ -159,6 +159,42 @@ fn the_exit_code_tells_who_failed() {
 }
 
 #[test]
+fn a_server_gets_few_variables_and_those_that_it_is_given() {
+    let script = "echo \"${KEY-none} ${OTHER-none} ${HOME:+home}\" >&2; exit 3";
+    let said = |options: &[&str]| {
+        let ran = Command::new(example("mcp"))
+            .args(["tools", "--timeout=20"])
+            .args(options)
+            .args(["--", "sh", "-c", script])
+            .env("KEY", "secret")
+            .env("HOME", "/")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert_eq!(ran.status.code(), Some(4));
+        let said = String::from_utf8(ran.stderr).unwrap();
+        said.lines().last().unwrap().to_owned()
+    };
+    assert_eq!(said(&[]), "none none home");
+    assert_eq!(said(&["--env", "KEY"]), "secret none home");
+    assert_eq!(said(&["--env=OTHER=a=b"]), "none a=b home");
+    assert_eq!(
+        said(&["--env", "KEY=own", "--env", "NOT_SET"]),
+        "own none home"
+    );
+    assert_eq!(said(&["--inherit-env", "--env", "OTHER="]), "secret  home");
+    for wrong in [&["--env", "=x"][..], &["--env"]] {
+        let ran = mcp_with(&[&["tools"], wrong].concat(), "");
+        assert_eq!(ran.code, 2, "{}", ran.err);
+    }
+    let ran = Command::new(example("mcp"))
+        .args(["tools", "--inherit-env", "--url", "http://127.0.0.1:1"])
+        .output()
+        .unwrap();
+    assert_eq!(ran.status.code(), Some(2));
+}
+
+#[test]
 fn a_shell_runs_actions_line_by_line() {
     let script =
         "call greet name=\"a b\"\n\ncall add {\"a\": 1, \"b\": 2}\ndance\nping\nquit\ntools\n";

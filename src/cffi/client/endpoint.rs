@@ -39,11 +39,12 @@ pub enum mcplink_stderr {
 pub(super) struct Endpoint {
     /// What was set to connect to, by the setter's name.
     ways: Vec<(&'static str, Arc<Way>)>,
-    pub(super) env: Vec<(OsString, Option<OsString>)>,
-    pub(super) clears_env: bool,
+    pub(super) env: Vec<(OsString, Variable)>,
+    pub(super) inherits: Inherits,
     pub(super) directory: Option<OsString>,
     pub(super) stderr: mcplink_stderr,
     pub(super) pipes: bool,
+    pub(super) dies_with_parent: bool,
     pub(super) headers: Vec<(String, String)>,
     pub(super) bearer: Option<String>,
     pub(super) proxy: Option<String>,
@@ -55,6 +56,23 @@ pub(super) struct Endpoint {
     #[cfg(feature = "http-client")]
     pub(super) authorize: Option<Authorize>,
     pub(super) close: Option<Duration>,
+}
+
+/// Which environment variables of this process a child gets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Inherits {
+    #[default]
+    Usual,
+    All,
+    Nothing,
+}
+
+/// What is said of one environment variable.
+#[derive(Clone)]
+pub(super) enum Variable {
+    Set(OsString),
+    Passed,
+    Removed,
 }
 
 #[cfg(feature = "http-client")]
@@ -117,14 +135,20 @@ impl Endpoint {
 
     fn child(&self, command: &[OsString], shared: &Arc<Shared>) -> Child {
         let (program, args) = command.split_first().expect("a command has a program");
-        let mut child = Child::new(program).args(args).pipes(self.pipes);
-        if self.clears_env {
-            child = child.env_clear();
-        }
-        for (name, value) in &self.env {
-            child = match value {
-                Some(value) => child.env(name, value),
-                None => child.env_remove(name),
+        let mut child = Child::new(program)
+            .args(args)
+            .pipes(self.pipes)
+            .die_with_parent(self.dies_with_parent);
+        child = match self.inherits {
+            Inherits::Usual => child,
+            Inherits::All => child.inherit_env(),
+            Inherits::Nothing => child.env_clear(),
+        };
+        for (name, variable) in &self.env {
+            child = match variable {
+                Variable::Set(value) => child.env(name, value),
+                Variable::Passed => child.pass_env(name),
+                Variable::Removed => child.env_remove(name),
             };
         }
         if let Some(directory) = &self.directory {

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
 use super::Shared;
-use super::endpoint::{Endpoint, duplicate, mcplink_stderr};
+use super::endpoint::{Endpoint, Inherits, Variable, duplicate, mcplink_stderr};
 use super::options::{invalid, mcplink_client_options_t, mcplink_token_t, span};
 #[cfg(feature = "http-client")]
 use crate::cffi::auth::Made;
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_command(
     }
 }
 
-/// Sets an environment variable of the child. The others are inherited: see mcplink_client_options_clear_env.
+/// Sets an environment variable of the child, beside those that it inherits: see mcplink_client_options_inherit_env.
 ///
 /// options: the options.
 /// variable: its name.
@@ -94,14 +94,11 @@ pub unsafe extern "C" fn mcplink_client_options_set_env(
     // SAFETY: the header says that they are options of ours and texts that end in NUL.
     unsafe {
         set(options, "mcplink_client_options_set_env", |options| {
-            let variable = system_text(variable, "variable")?;
-            if variable.is_empty() || variable.as_bytes().contains(&b'=') {
-                return Err(invalid("an environment variable has a name without '='").into());
-            }
+            let variable = variable_name(variable)?;
             let value = if variable_value.is_null() {
-                None
+                Variable::Removed
             } else {
-                Some(system_text(variable_value, "variable_value")?)
+                Variable::Set(system_text(variable_value, "variable_value")?)
             };
             options.endpoint.env.push((variable, value));
             Ok(())
@@ -109,7 +106,89 @@ pub unsafe extern "C" fn mcplink_client_options_set_env(
     }
 }
 
-/// Has the child inherit no environment variable; those that are set, before or after, it gets.
+/// Passes an environment variable of this process on to the child, as it is when the child is started. One that is not set then is left out.
+///
+/// options: the options.
+/// variable: its name.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_pass_env(
+    options: *mut mcplink_client_options_t,
+    variable: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    unsafe {
+        set(options, "mcplink_client_options_pass_env", |options| {
+            let variable = variable_name(variable)?;
+            options.endpoint.env.push((variable, Variable::Passed));
+            Ok(())
+        })
+    }
+}
+
+/// # Safety
+///
+/// `variable` is NULL or a text that ends in NUL.
+unsafe fn variable_name(variable: *const c_char) -> Outcome<OsString> {
+    // SAFETY: the caller promises it.
+    let variable = unsafe { system_text(variable, "variable")? };
+    if variable.is_empty() || variable.as_bytes().contains(&b'=') {
+        return Err(invalid("an environment variable has a name without '='").into());
+    }
+    Ok(variable)
+}
+
+/// Has the child inherit every environment variable of this process. Defaults to the usual ones only: HOME, LANG, LC_*, LOGNAME, PATH, SHELL,
+/// TERM, TMPDIR and USER. The others may be secrets of this process, such as keys. Takes the place of mcplink_client_options_clear_env.
+///
+/// options: the options.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_inherit_env(
+    options: *mut mcplink_client_options_t,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, "mcplink_client_options_inherit_env", |options| {
+            options.endpoint.inherits = Inherits::All;
+            Ok(())
+        })
+    }
+}
+
+/// Has the system kill the child (SIGKILL) when this process ends, however it ends: a host that is killed leaves no child then. Defaults to
+/// no: the child finds the end of its standard input, and may go on all the same.
+///
+/// Only the child is killed; what it has started finds the end of its standard input. The system binds the child to the thread that starts
+/// it, so a thread of the client does that, and stays until the child has ended. Linux only: elsewhere opening fails with
+/// MCPLINK_E_UNSUPPORTED.
+///
+/// options: the options.
+/// dies: whether.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_die_with_parent(
+    options: *mut mcplink_client_options_t,
+    dies: bool,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(
+            options,
+            "mcplink_client_options_set_die_with_parent",
+            |options| {
+                options.endpoint.dies_with_parent = dies;
+                Ok(())
+            },
+        )
+    }
+}
+
+/// Has the child inherit no environment variable; those that are set or passed on, before or after, it gets. Takes the place of
+/// mcplink_client_options_inherit_env.
 ///
 /// options: the options.
 /// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
@@ -121,7 +200,7 @@ pub unsafe extern "C" fn mcplink_client_options_clear_env(
     // SAFETY: the header says that they are options of ours.
     unsafe {
         set(options, "mcplink_client_options_clear_env", |options| {
-            options.endpoint.clears_env = true;
+            options.endpoint.inherits = Inherits::Nothing;
             Ok(())
         })
     }

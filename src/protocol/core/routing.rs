@@ -215,6 +215,9 @@ impl Core {
     }
 
     pub(super) fn complete(self: &Arc<Self>, id: &RequestId, outcome: Outcome) -> Delivery {
+        if matches!(outcome, Outcome::Response(_)) {
+            self.control.note_answer();
+        }
         let (delivery, due) = self.engine().calls.complete(id, outcome);
         self.settle(due);
         delivery

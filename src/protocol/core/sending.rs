@@ -171,13 +171,22 @@ impl Core {
     }
 
     pub(crate) fn send_notification(self: &Arc<Self>, text: Vec<u8>) -> Result<()> {
+        self.send_notification_until(text, None)
+    }
+
+    /// The same, until a point in time if that comes before the write timeout has passed.
+    pub(in crate::protocol) fn send_notification_until(
+        self: &Arc<Self>,
+        text: Vec<u8>,
+        until: Option<Instant>,
+    ) -> Result<()> {
         // Who serves may have something left to say to a peer that only asks no more.
         if !self.settings.serving
             && let Some(error) = self.ended()
         {
             return Err(error);
         }
-        let deadline = self.write_deadline();
+        let deadline = self.write_deadline().into_iter().chain(until).min();
         if let Some(carrier) = self.carrier() {
             return carrier.post(&SessionMessage::new(text), deadline);
         }

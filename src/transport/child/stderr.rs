@@ -20,6 +20,8 @@ const QUOTED_BYTES: usize = 2 << 10;
 const QUOTED_LINES: usize = 20;
 /// A longer line reaches the callback in pieces.
 const LINE_BYTES: usize = 64 << 10;
+/// A child that ends within this time after an answer may have died of that.
+const AT_ONCE: Duration = Duration::from_secs(1);
 /// How long closing waits for a callback that does not return.
 const CALLBACK_PATIENCE: Duration = Duration::from_secs(1);
 
@@ -80,6 +82,11 @@ struct Tail {
 struct TailState {
     /// Grows to twice what is kept, then is cut: so each byte is moved once at most.
     bytes: Vec<u8>,
+    /// How many bytes have come in all.
+    count: u64,
+    /// How many had come or were on their way when the child last answered, and when it did so before that.
+    answered: [u64; 2],
+    answered_at: Option<Instant>,
     /// Nothing more comes, and the callback has returned for the last time.
     done: bool,
 }
@@ -90,6 +97,17 @@ impl fmt::Debug for TailState {
     }
 }
 
+impl TailState {
+    fn push(&mut self, bytes: &[u8]) {
+        self.count += bytes.len() as u64;
+        self.bytes.extend_from_slice(bytes);
+        if self.bytes.len() > 2 * TAIL_BYTES {
+            let surplus = self.bytes.len() - TAIL_BYTES;
+            self.bytes.drain(..surplus);
+        }
+    }
+}
+
 impl StderrTail {
     /// What is kept at this moment. Bytes that are not UTF-8 are replaced.
     pub fn text(&self) -> String {
@@ -97,10 +115,24 @@ impl StderrTail {
         String::from_utf8_lossy(last(&state.bytes, TAIL_BYTES)).into_owned()
     }
 
-    /// The last lines, short enough for an error.
-    pub(super) fn quote(&self) -> Option<String> {
+    /// The child has answered; what it said may still be in the pipe.
+    fn note_answer(&self, end: &ReadEnd) {
+        let mut state = lock(&self.0.state);
+        let arriving = end.available() as u64;
+        state.answered = [state.count + arriving, state.answered[0]];
+        state.answered_at = Some(Instant::now());
+    }
+
+    /// The last lines since the last answer, short enough for an error.
+    ///
+    /// Nothing tells whether a child that speaks while its answer is read did so before or after it. If it `read_on` after its answer, that was
+    /// before. One that died at once, and read nothing, is quoted from the answer before that.
+    pub(super) fn quote(&self, read_on: bool) -> Option<String> {
         let state = lock(&self.0.state);
-        let text = last(&state.bytes, QUOTED_BYTES).trim_ascii_end();
+        let died_at_once = state.answered_at.is_some_and(|at| at.elapsed() < AT_ONCE);
+        let from = state.answered[usize::from(!read_on && died_at_once)];
+        let since = usize::try_from(state.count.saturating_sub(from)).unwrap_or(usize::MAX);
+        let text = last(&state.bytes, since.min(QUOTED_BYTES)).trim_ascii_end();
         let newlines = text
             .iter()
             .enumerate()
@@ -114,12 +146,7 @@ impl StderrTail {
     }
 
     fn push(&self, bytes: &[u8]) {
-        let mut state = lock(&self.0.state);
-        state.bytes.extend_from_slice(bytes);
-        if state.bytes.len() > 2 * TAIL_BYTES {
-            let surplus = state.bytes.len() - TAIL_BYTES;
-            state.bytes.drain(..surplus);
-        }
+        lock(&self.0.state).push(bytes);
     }
 
     /// A child starts to write to it. What an earlier one wrote is forgotten.
@@ -179,7 +206,7 @@ impl Drainer {
         let (reader, kept) = (Arc::clone(&end), tail.clone());
         shown.begin();
         let thread = threads.start("stderr", stack, move || {
-            drain(&reader, &[&kept, &shown], lines.map(Splitter::new));
+            drain(&reader, &kept, &shown, lines.map(Splitter::new));
             kept.finish();
         })?;
         let drainer = Self {
@@ -189,6 +216,11 @@ impl Drainer {
             thread: Mutex::new(Some(thread)),
         };
         Ok((drainer, theirs))
+    }
+
+    /// The child has answered: what it said before are not its last words.
+    pub(super) fn note_answer(&self) {
+        self.tail.note_answer(&self.end);
     }
 
     /// Waits until the child and all that share its standard error have closed it, at most until `deadline`.
@@ -221,12 +253,21 @@ impl Drop for Drainer {
     }
 }
 
-fn drain(end: &ReadEnd, tails: &[&StderrTail], mut lines: Option<Splitter>) {
+fn drain(end: &ReadEnd, kept: &StderrTail, shown: &StderrTail, mut lines: Option<Splitter>) {
     let mut room = vec![0; 8 << 10];
     loop {
-        match end.read(&mut room, None, None) {
+        let read = end.wait_for_input().and_then(|()| {
+            // Under the lock: what has left the pipe is counted.
+            let mut kept = lock(&kept.0.state);
+            let read = end.read(&mut room, Some(Duration::ZERO), None)?;
+            if let Read::Bytes(count) = read {
+                kept.push(&room[..count]);
+            }
+            Ok(read)
+        });
+        match read {
             Ok(Read::Bytes(count)) => {
-                tails.iter().for_each(|tail| tail.push(&room[..count]));
+                shown.push(&room[..count]);
                 if let Some(lines) = &mut lines {
                     lines.push(&room[..count]);
                 }
@@ -308,16 +349,41 @@ mod tests {
     #[test]
     fn an_error_quotes_the_last_lines_only() {
         let tail = StderrTail::default();
-        assert_eq!(tail.quote(), None);
+        assert_eq!(tail.quote(true), None);
         for number in 0..100_000 {
             tail.push(format!("line {number}\n").as_bytes());
         }
         assert_eq!(tail.text().len(), TAIL_BYTES);
-        let quote = tail.quote().expect("there is something");
+        let quote = tail.quote(true).expect("there is something");
         assert!(quote.starts_with("line 99980\n") && quote.ends_with("line 99999"));
         tail.push("ö".repeat(5000).as_bytes());
-        let quote = tail.quote().expect("there is something");
+        let quote = tail.quote(true).expect("there is something");
         assert!(quote.len() <= QUOTED_BYTES && quote.chars().all(|c| c == 'ö'));
+    }
+
+    #[test]
+    fn what_was_said_before_the_last_answer_is_not_quoted() {
+        let (reader, writer) = fd::pipe().expect("there are descriptors");
+        let end = ReadEnd::own_pipe(reader).expect("there are descriptors");
+        let mut writer = std::fs::File::from(writer);
+        let mut say = |text: &str| io::Write::write_all(&mut writer, text.as_bytes());
+        let tail = StderrTail::default();
+        tail.push(b"ready\n");
+        tail.note_answer(&end);
+        assert_eq!(tail.quote(true), None);
+        say("working\n").expect("there is room");
+        tail.note_answer(&end);
+        tail.push(b"working\n");
+        assert_eq!(tail.quote(true), None);
+        // It did nothing after that, so it may have died of it.
+        assert_eq!(tail.quote(false).as_deref(), Some("working"));
+        tail.push(b"no memory\n");
+        assert_eq!(tail.quote(true).as_deref(), Some("no memory"));
+        assert_eq!(tail.quote(false).as_deref(), Some("working\nno memory"));
+        // Not if that was a while ago.
+        lock(&tail.0.state).answered_at = Instant::now().checked_sub(2 * AT_ONCE);
+        assert_eq!(tail.quote(false).as_deref(), Some("no memory"));
+        assert_eq!(tail.text(), "ready\nworking\nno memory\n");
     }
 
     #[test]

@@ -98,8 +98,16 @@ impl Control for FaultyLine {
         self.control.close_at_once();
     }
 
+    fn note_answer(&self) {
+        self.control.note_answer();
+    }
+
     fn last_words(&self) -> Option<String> {
         self.control.last_words()
+    }
+
+    fn has_unread(&self) -> Option<bool> {
+        self.control.has_unread()
     }
 }
 

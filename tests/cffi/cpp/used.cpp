@@ -216,7 +216,7 @@ static void keeps_a_child()
         mcplink::cancel token;
         token.trigger();
         mcplink::client_options cancelled;
-        cancelled.command({program, "child"}).clear_env().stderr_mode(MCPLINK_STDERR_DISCARD).cancel_with(token);
+        cancelled.command({program, "child"}).inherit_env().clear_env().pass_env("PATH").die_with_parent(false).stderr_mode(MCPLINK_STDERR_DISCARD).cancel_with(token);
         CHECK(failed_with(mcplink::client::open(cancelled), MCPLINK_E_CANCELLED));
         auto elsewhere = std::move(token);
         mcplink::client_options others;

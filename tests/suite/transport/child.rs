@@ -9,7 +9,11 @@ use std::time::{Duration, Instant};
 use mcplink::ErrorKind;
 use mcplink::transport::{Child, Halves, Stderr};
 
-use super::{LONG, is_reaped, open, receive, receive_end, send, send_within, try_open, wait_until};
+use crate::common::run_alone;
+
+use super::{
+    LONG, has_ended, is_reaped, open, receive, receive_end, send, send_within, try_open, wait_until,
+};
 
 fn shell(script: &str) -> Child {
     Child::new("sh").args(["-c", script])
@@ -200,24 +204,15 @@ fn a_child_that_ended_by_itself_is_reaped_without_close() {
 
 // Lesson 2.3
 #[test]
-fn a_child_whose_output_lives_on_is_reaped_by_the_idle_reader() {
-    let Halves {
-        mut receiver,
-        sender,
-        control,
-        ..
-    } = open(shell("echo $$; sleep 1000 & exit"));
-    let mut next = move || receiver.receive(None);
-    let Ok(mcplink::transport::Received::Message(pid)) = next() else {
-        panic!("expected a message");
-    };
-    let pid = String::from_utf8(pid.text).unwrap();
-    let reading = thread::spawn(move || next().unwrap_err());
-    wait_until("it is reaped", || is_reaped(&pid));
-    control.close();
-    let end = reading.join().unwrap().to_string();
-    assert!(end.contains("by this side"), "{end}");
-    drop(sender);
+fn a_child_that_has_ended_is_noticed_at_once_although_its_output_lives_on() {
+    for pipes in [false, true] {
+        let mut halves = open(shell("sleep 1000 & echo $$; echo last; exit 5").pipes(pipes));
+        let pid = receive(&mut halves);
+        assert_eq!(receive(&mut halves), "last");
+        let end = receive_end(&mut halves).to_string();
+        assert!(end.contains("exited with status 5"), "{end}");
+        assert!(is_reaped(&pid));
+    }
 }
 
 // Lesson 1.5
@@ -305,4 +300,174 @@ fn a_second_child_gets_three_descriptors_only() {
     unsafe { libc::close(careless) };
     send(&mut first, "x").unwrap();
     assert_eq!(receive(&mut first), "x");
+}
+
+// M-AUTH-B-02, L-AUTH-B-02: what is secret in a host's environment is none of a server's business.
+#[test]
+fn a_child_inherits_few_variables() {
+    run_alone("transport::child::host_with_secrets");
+}
+
+#[test]
+#[ignore = "changes the process: run by the test above"]
+fn host_with_secrets() {
+    let given = [
+        ("HOME", "/"),
+        ("LANG", "C"),
+        ("LC_TIME", "C"),
+        ("LOGNAME", "l"),
+        ("SHELL", "() { echo a function; }"),
+        ("TERM", "dumb"),
+        ("TMPDIR", "/tmp"),
+        ("USER", "u"),
+        ("API_KEY", "secret"),
+        ("PATHS", "x"),
+    ];
+    for (name, value) in given {
+        // SAFETY: no other thread looks at the environment now.
+        unsafe { std::env::set_var(name, value) };
+    }
+    let variables = |child: Child| {
+        let mut halves = open(child);
+        let mut lines = Vec::new();
+        while let Ok(mcplink::transport::Received::Message(line)) =
+            halves.receiver.receive(Some(LONG))
+        {
+            lines.push(String::from_utf8(line.text).unwrap());
+        }
+        lines.sort();
+        lines
+    };
+    let env = || Child::new("/usr/bin/env");
+    let path = format!("PATH={}", std::env::var("PATH").unwrap());
+    let usual: Vec<&str> = [
+        "HOME=/",
+        "LANG=C",
+        "LC_TIME=C",
+        "LOGNAME=l",
+        &path,
+        "TERM=dumb",
+        "TMPDIR=/tmp",
+        "USER=u",
+    ]
+    .to_vec();
+    assert_eq!(variables(env()), usual);
+    let mut more = usual.clone();
+    more.extend(["API_KEY=secret", "OTHER=x"]);
+    more.sort_unstable();
+    let child = env()
+        .pass_env("API_KEY")
+        .pass_env("NOT_SET")
+        .env("OTHER", "x");
+    assert_eq!(variables(child), more);
+    let all = variables(env().inherit_env().env_remove("PATHS"));
+    assert!(all.contains(&"API_KEY=secret".to_owned()), "{all:?}");
+    assert!(all.iter().any(|line| line.starts_with("SHELL=()")));
+    assert!(!all.iter().any(|line| line.starts_with("PATHS=")));
+    assert_eq!(
+        variables(env().inherit_env().env_clear().pass_env("TERM")),
+        ["TERM=dumb"]
+    );
+}
+
+#[cfg(target_os = "linux")]
+mod bound {
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    /// Neither the end of its input nor SIGTERM makes it leave.
+    const STAYS: &str = "trap '' TERM HUP; echo $$; while :; do sleep 0.05; done";
+
+    #[test]
+    fn a_child_that_dies_with_its_parent_is_like_any_other() {
+        let child = shell("echo \"$1 $SET $PWD\"; read line; echo \"$line\"; echo no >&2; exit 7")
+            .args(["sh", "an 'argument'"])
+            .env("SET", "value")
+            .current_dir("/")
+            .die_with_parent(true);
+        let mut halves = open(child);
+        assert_eq!(receive(&mut halves), "an 'argument' value /");
+        send(&mut halves, "x").unwrap();
+        assert_eq!(receive(&mut halves), "x");
+        let end = receive_end(&mut halves);
+        assert!(end.to_string().contains("exited with status 7"), "{end}");
+        assert_eq!(end.stderr_tail(), Some("no"));
+        for stderr in [Stderr::Discard, Stderr::Inherit] {
+            let child = Child::new("cat").stderr(stderr).die_with_parent(true);
+            let mut halves = open(child);
+            send(&mut halves, "x").unwrap();
+            assert_eq!(receive(&mut halves), "x");
+        }
+        let error = try_open(Child::new("/etc/passwd").die_with_parent(true)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Spawn, "{error}");
+        assert!(error.to_string().contains("execute permission"), "{error}");
+    }
+
+    #[test]
+    fn it_gets_three_descriptors_and_no_blocked_or_ignored_signal() {
+        let file = std::fs::File::open("/dev/null").unwrap();
+        // A descriptor of the host that is not close-on-exec.
+        // SAFETY: the descriptor is open.
+        let careless = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD, 3) };
+        let mut halves = open(shell("echo $$; exec cat").die_with_parent(true));
+        let pid = receive(&mut halves);
+        send(&mut halves, "the shell has become cat").unwrap();
+        receive(&mut halves);
+        let fds = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
+        let mut fds: Vec<_> = fds.map(|entry| entry.unwrap().file_name()).collect();
+        fds.sort();
+        assert_eq!(fds, ["0", "1", "2"]);
+        // SAFETY: made above, known to nobody else.
+        unsafe { libc::close(careless) };
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        for name in ["SigBlk", "SigIgn", "SigCgt"] {
+            let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+            let set = u64::from_str_radix(line.split_whitespace().last().unwrap(), 16).unwrap();
+            // The C library's own two can't be set.
+            assert_eq!(set & !0x1_8000_0000, 0, "{line}");
+        }
+        // SAFETY: no pointers.
+        let group = unsafe { libc::getpgid(pid.parse().unwrap()) };
+        assert_eq!(group.to_string(), pid);
+    }
+
+    #[test]
+    fn it_outlives_the_thread_that_opened_it() {
+        let opening = thread::spawn(|| open(Child::new("cat").die_with_parent(true)));
+        let mut halves = opening.join().unwrap();
+        for _ in 0..3 {
+            send(&mut halves, "x").unwrap();
+            assert_eq!(receive(&mut halves), "x");
+        }
+    }
+
+    #[test]
+    fn a_host_that_is_killed_leaves_no_child() {
+        let mut host = crate::transport::helper("transport::child::bound::host_with_a_child");
+        let mut host: std::process::Child =
+            Command::stdout(&mut host, Stdio::piped()).spawn().unwrap();
+        let output = BufReader::new(host.stdout.take().unwrap());
+        let pid = output
+            .lines()
+            .map_while(Result::ok)
+            .find_map(|line| line.rsplit("child ").next()?.parse::<u32>().ok())
+            .unwrap()
+            .to_string();
+        assert!(!has_ended(&pid));
+        host.kill().unwrap();
+        host.wait().unwrap();
+        wait_until("the child has gone, too", || has_ended(&pid));
+    }
+
+    #[test]
+    #[ignore = "is killed: run by the test above"]
+    fn host_with_a_child() {
+        let opening = thread::spawn(|| open(shell(STAYS).die_with_parent(true)));
+        let mut halves = opening.join().unwrap();
+        let line = format!("child {}\n", receive(&mut halves));
+        std::io::stdout().write_all(line.as_bytes()).unwrap();
+        thread::sleep(LONG);
+    }
 }

@@ -98,7 +98,7 @@ fn an_odd_variable_that_was_handed_down_keeps_no_child_from_starting() {
 fn host_with_an_odd_variable() {
     // SAFETY: the text lives for ever, and no other thread looks at the environment now.
     assert_eq!(unsafe { libc::putenv(c"=X:=y".as_ptr().cast_mut()) }, 0);
-    let mut halves = open(Child::new("/usr/bin/env").env("LAST", "z"));
+    let mut halves = open(Child::new("/usr/bin/env").inherit_env().env("LAST", "z"));
     while receive(&mut halves) != "=X:=y" {}
 }
 

@@ -66,6 +66,7 @@ use crate::transport::{Halves, Limits, Transport};
 /// # Ok(())
 /// # }
 /// ```
+#[derive(Clone)]
 pub struct Http {
     url: Uri,
     headers: Vec<(HeaderName, HeaderValue)>,
@@ -285,6 +286,11 @@ impl Transport for Http {
         };
         let wire = Arc::new(Wire::new(*self, route, limits));
         Ok(Halves::carried(Arc::clone(&wire) as _, wire))
+    }
+
+    /// The same server, by connections of its own.
+    fn again(&self) -> Option<Box<dyn Transport>> {
+        Some(Box::new(self.clone()))
     }
 
     /// The URL; a query, which may hold secrets, is told from others only.

@@ -45,7 +45,7 @@ impl Roots {
 }
 
 /// What is set for HTTPS.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Tls {
     pub(super) roots: Roots,
     own: Option<ClientCert>,

@@ -322,6 +322,7 @@ mod tests {
             stdin,
             stdout,
             stderr: Stderr::Inherit,
+            dies_with_parent: false,
         };
         let process = spawn(command).expect("there is a shell");
         let mut line = String::new();

@@ -114,6 +114,19 @@ impl ReadEnd {
         }
     }
 
+    /// Waits until a read would not wait, also since the stream is over.
+    pub(crate) fn wait_for_input(&self) -> io::Result<()> {
+        self.wait(None, None).map(drop)
+    }
+
+    /// How many bytes can be read without waiting; 0 where the system can't tell.
+    pub(crate) fn available(&self) -> usize {
+        let mut count: libc::c_int = 0;
+        // SAFETY: the descriptor is open, and the request stores one int.
+        let result = unsafe { libc::ioctl(self.fd.as_raw_fd(), libc::FIONREAD, &raw mut count) };
+        usize::try_from(count).map_or(0, |count| if result == 0 { count } else { 0 })
+    }
+
     /// Ends it: a read in progress returns, later ones never wait.
     pub(crate) fn end(&self) {
         // The flag first: an early end of the stream looks the same either way.

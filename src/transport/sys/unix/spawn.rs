@@ -11,6 +11,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::ptr;
 
+#[cfg(target_os = "linux")]
+use super::fork;
 use super::process::Process;
 use super::signal::Set;
 use crate::error::{Error, ErrorKind, Result};
@@ -26,6 +28,8 @@ pub(crate) struct Command<'a> {
     pub(crate) stdin: OwnedFd,
     pub(crate) stdout: OwnedFd,
     pub(crate) stderr: Stderr,
+    /// Whether it is killed when the current thread ends.
+    pub(crate) dies_with_parent: bool,
 }
 
 /// Where its standard error goes.
@@ -59,6 +63,9 @@ pub(crate) fn spawn(command: Command<'_>) -> Result<Process> {
     }
     let env = c_environment(command.env)?;
     let mut path = c_string("program", path.as_os_str())?;
+    if command.dies_with_parent {
+        return fork::spawn(&command, &path, &words, &env);
+    }
     let mut actions = Actions::new();
     actions.duplicate(&command.stdin, 0);
     actions.duplicate(&command.stdout, 1);
@@ -77,7 +84,25 @@ pub(crate) fn spawn(command: Command<'_>) -> Result<Process> {
     posix_spawn(&path, &words, &env, &actions).map_err(|error| refusal(&command, error))
 }
 
-fn refusal(command: &Command<'_>, error: io::Error) -> Error {
+#[cfg(not(target_os = "linux"))]
+mod fork {
+    use std::ffi::{CStr, CString};
+
+    use super::{Command, Process};
+    use crate::error::{Error, ErrorKind, Result};
+
+    pub(super) fn spawn(
+        _: &Command<'_>,
+        _: &CStr,
+        _: &[CString],
+        _: &[CString],
+    ) -> Result<Process> {
+        let text = "die_with_parent() needs Linux";
+        Err(Error::new(ErrorKind::Unsupported, text))
+    }
+}
+
+pub(super) fn refusal(command: &Command<'_>, error: io::Error) -> Error {
     let advice = match error.raw_os_error() {
         Some(libc::ENOEXEC) => ": it is neither a program nor a script that begins with #!",
         Some(libc::ENOENT) => ": check that the file exists, and the interpreter it names after #!",
@@ -160,7 +185,7 @@ fn c_environment(env: &[(OsString, OsString)]) -> Result<Vec<CString>> {
     env.iter().map(entry).collect()
 }
 
-fn c_string(what: impl std::fmt::Display, text: &OsStr) -> Result<CString> {
+pub(super) fn c_string(what: impl std::fmt::Display, text: &OsStr) -> Result<CString> {
     CString::new(text.to_owned().into_vec()).map_err(|_nul| {
         let text =
             format!("{what} of the child has a NUL byte inside, which no process can be given");
@@ -168,7 +193,7 @@ fn c_string(what: impl std::fmt::Display, text: &OsStr) -> Result<CString> {
     })
 }
 
-fn pointers(strings: &[CString]) -> Vec<*mut c_char> {
+pub(super) fn pointers(strings: &[CString]) -> Vec<*mut c_char> {
     let pointers = strings.iter().map(|string| string.as_ptr().cast_mut());
     pointers.chain([ptr::null_mut()]).collect()
 }
@@ -302,22 +327,9 @@ impl Actions {
 
     /// The same for those that are open now; one that another thread opens carelessly at this moment may slip through.
     fn close_inheritable(&mut self) {
-        let entries = std::fs::read_dir("/dev/fd").into_iter().flatten().flatten();
-        for entry in entries {
-            let number = entry
-                .file_name()
-                .to_str()
-                .and_then(|name| name.parse().ok());
-            let Some(number) = number.filter(|number: &libc::c_int| *number >= 3) else {
-                continue;
-            };
-            // SAFETY: asking is harmless, also when it has been closed meanwhile; so is closing it in the child.
-            unsafe {
-                let flags = libc::fcntl(number, libc::F_GETFD);
-                if flags != -1 && flags & libc::FD_CLOEXEC == 0 {
-                    libc::posix_spawn_file_actions_addclose(&raw mut self.0, number);
-                }
-            }
+        for number in inheritable() {
+            // SAFETY: the actions are initialised; to close one in the child is harmless, also when it has been closed meanwhile.
+            unsafe { libc::posix_spawn_file_actions_addclose(&raw mut self.0, number) };
         }
     }
 }
@@ -327,6 +339,19 @@ impl Drop for Actions {
         // SAFETY: initialised in new, destroyed once.
         unsafe { libc::posix_spawn_file_actions_destroy(&raw mut self.0) };
     }
+}
+
+/// The descriptors that are open now and not close-on-exec, but the standard ones.
+pub(super) fn inheritable() -> Vec<libc::c_int> {
+    let entries = std::fs::read_dir("/dev/fd").into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers
+        .filter(|number: &libc::c_int| {
+            // SAFETY: asking is harmless, also when it has been closed meanwhile.
+            let flags = unsafe { libc::fcntl(*number, libc::F_GETFD) };
+            *number >= 3 && flags != -1 && flags & libc::FD_CLOEXEC == 0
+        })
+        .collect()
 }
 
 /// A function that older C libraries lack. Linked in the ordinary way it would keep a whole host from starting there.

@@ -21,6 +21,8 @@ const NO_SIGNAL: libc::c_int = libc::MSG_NOSIGNAL;
 pub(crate) struct WriteEnd {
     target: Target,
     ended: AtomicBool,
+    /// The reader closed its end without having read all.
+    refused: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -82,6 +84,7 @@ impl WriteEnd {
         Ok(Self {
             target,
             ended: AtomicBool::new(false),
+            refused: AtomicBool::new(false),
         })
     }
 
@@ -126,7 +129,15 @@ impl WriteEnd {
                         break;
                     }
                 }
-                Err(error) => return Err(error),
+                Err(error) => {
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
+                    ) {
+                        self.refused.store(true, Ordering::SeqCst);
+                    }
+                    return Err(error);
+                }
             }
         }
         Ok(sent)
@@ -155,6 +166,121 @@ impl WriteEnd {
     pub(crate) fn has_ended(&self) -> bool {
         self.ended.load(Ordering::SeqCst)
     }
+
+    /// Whether the reader has left something of what was written unread, also when it has closed its end meanwhile. `None` where the
+    /// system can't tell.
+    pub(crate) fn has_unread(&self) -> Option<bool> {
+        let unread = match &self.target {
+            Target::Socket(fd) => self.unread_in_socket(fd)?,
+            Target::Other { fd, .. } => {
+                let fd = lock(fd);
+                let fd = fd.as_ref()?;
+                match fd::kind(fd.as_fd()).ok()? {
+                    Kind::Socket => self.unread_in_socket(fd)?,
+                    Kind::Pipe => unread::in_pipe(fd)?,
+                    Kind::Device | Kind::File => return None,
+                }
+            }
+        };
+        Some(unread > 0 || self.refused.load(Ordering::SeqCst))
+    }
+
+    /// A Unix socket that is closed with unread input resets the connection, and forgets the input.
+    fn unread_in_socket(&self, fd: &OwnedFd) -> Option<libc::c_int> {
+        let unread = unread::in_socket(fd)?;
+        if unread::was_reset(fd) {
+            self.refused.store(true, Ordering::SeqCst);
+        }
+        Some(unread)
+    }
+}
+
+/// How much of what was written the reader has not read yet.
+#[cfg(target_os = "linux")]
+mod unread {
+    use std::os::fd::{AsRawFd, OwnedFd};
+
+    use super::option;
+
+    /// Memory that unread messages take, in bytes. Only a Unix socket knows of its reader: TCP counts what is not acknowledged.
+    pub(super) fn in_socket(fd: &OwnedFd) -> Option<libc::c_int> {
+        (option(fd, libc::SO_DOMAIN)? == libc::AF_UNIX).then_some(())?;
+        asked(fd, libc::TIOCOUTQ)
+    }
+
+    /// Either end of a pipe tells it.
+    pub(super) fn in_pipe(fd: &OwnedFd) -> Option<libc::c_int> {
+        asked(fd, libc::FIONREAD)
+    }
+
+    /// Tells it once: asking clears the error.
+    pub(super) fn was_reset(fd: &OwnedFd) -> bool {
+        option(fd, libc::SO_ERROR) == Some(libc::ECONNRESET)
+    }
+
+    fn asked(fd: &OwnedFd, request: libc::Ioctl) -> Option<libc::c_int> {
+        let mut count: libc::c_int = 0;
+        // SAFETY: the descriptor is open, and the request stores one int.
+        let result = unsafe { libc::ioctl(fd.as_raw_fd(), request, &raw mut count) };
+        (result == 0).then_some(count)
+    }
+}
+
+/// How much of what was written the reader has not read yet.
+#[cfg(target_vendor = "apple")]
+mod unread {
+    use std::os::fd::OwnedFd;
+
+    use super::option;
+
+    pub(super) fn in_socket(fd: &OwnedFd) -> Option<libc::c_int> {
+        option(fd, libc::SO_NWRITE)
+    }
+
+    pub(super) fn in_pipe(_: &OwnedFd) -> Option<libc::c_int> {
+        None
+    }
+
+    /// Tells it once: asking clears the error.
+    pub(super) fn was_reset(fd: &OwnedFd) -> bool {
+        option(fd, libc::SO_ERROR) == Some(libc::ECONNRESET)
+    }
+}
+
+/// Elsewhere the system does not tell.
+#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+mod unread {
+    use std::os::fd::OwnedFd;
+
+    pub(super) fn in_socket(_: &OwnedFd) -> Option<libc::c_int> {
+        None
+    }
+
+    pub(super) fn in_pipe(_: &OwnedFd) -> Option<libc::c_int> {
+        None
+    }
+
+    pub(super) fn was_reset(_: &OwnedFd) -> bool {
+        false
+    }
+}
+
+/// A socket option whose value is an int.
+#[cfg(any(target_os = "linux", target_vendor = "apple"))]
+fn option(fd: &OwnedFd, name: libc::c_int) -> Option<libc::c_int> {
+    let mut value: libc::c_int = 0;
+    let mut len = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the descriptor is open; there is room for an int, and its length is given.
+    let result = unsafe {
+        libc::getsockopt(
+            fd.as_raw_fd(),
+            libc::SOL_SOCKET,
+            name,
+            (&raw mut value).cast(),
+            &raw mut len,
+        )
+    };
+    (result == 0).then_some(value)
 }
 
 fn write_once(fd: &OwnedFd, how: How, bytes: &[u8]) -> io::Result<usize> {
@@ -215,6 +341,52 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_the_reader_has_not_read_can_be_told_also_after_it_has_left() {
+        let deadline = Instant::now();
+        for pipes in [false, true] {
+            let pair = || -> (WriteEnd, std::fs::File) {
+                let (reader, end) = if pipes {
+                    let (reader, writer) = fd::pipe().expect("there are descriptors");
+                    (reader, WriteEnd::own_pipe(writer))
+                } else {
+                    let (reader, writer) = fd::socket_pair().expect("there are descriptors");
+                    (reader, WriteEnd::socket(writer))
+                };
+                (end.expect("there are descriptors"), reader.into())
+            };
+            let (end, mut reader) = pair();
+            assert_eq!(end.has_unread(), Some(false));
+            end.write(b"one", deadline).expect("it is open");
+            end.write(b"two", deadline).expect("it is open");
+            assert_eq!(end.has_unread(), Some(true));
+            let mut room = [0; 3];
+            reader.read_exact(&mut room).expect("it is there");
+            assert_eq!(end.has_unread(), Some(true), "the second one");
+            reader.read_exact(&mut room).expect("it is there");
+            assert_eq!(end.has_unread(), Some(false));
+            drop(reader);
+            assert_eq!(end.has_unread(), Some(false));
+            let (end, reader) = pair();
+            end.write(b"three", deadline).expect("it is open");
+            drop(reader);
+            for _ in 0..2 {
+                assert_eq!(end.has_unread(), Some(true), "it left without reading");
+            }
+            let (end, reader) = pair();
+            drop(reader);
+            signal::without_sigpipe(|| end.write(b"four", deadline))
+                .expect_err("nobody can read it");
+            assert_eq!(end.has_unread(), Some(true), "it was gone before");
+        }
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a port");
+        let address = listener.local_addr().expect("it has one");
+        let tcp = std::net::TcpStream::connect(address).expect("it listens");
+        let end = WriteEnd::socket(tcp.into()).expect("there are descriptors");
+        assert_eq!(end.has_unread(), None);
+    }
 
     // How pipes are written where they can't be opened again.
     #[test]
