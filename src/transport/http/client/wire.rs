@@ -16,8 +16,8 @@ use super::lane::{Lane, Lanes, Route, USER_AGENT, is_same_origin};
 use super::watch::{Watch, Watched};
 use super::{Http, shown};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
-use crate::jsonrpc::{Message, TooLong};
-use crate::transport::carrier::{Carried, Carrier, Deliver, Look, Manner, Ticket};
+use crate::jsonrpc::{Message, RequestId, TooLong};
+use crate::transport::carrier::{Carried, Carrier, Deliver, Listening, Look, Manner, Ticket};
 use crate::transport::clock::after;
 use crate::transport::http::authorizer::{Credentials, ResponseFields};
 use crate::transport::{Control, Limits, Received, SessionMessage, Threads, lock};
@@ -103,6 +103,8 @@ pub(super) struct Ask<'a> {
     pub(super) body: &'a [u8],
     pub(super) manner: &'a Manner,
     pub(super) last_event_id: Option<&'a str>,
+    /// Of the JSON-RPC request in the body, if there is one.
+    pub(super) id: Option<&'a RequestId>,
 }
 
 /// A response that says success, and the lane by which its body comes.
@@ -114,16 +116,25 @@ pub(super) struct Answer {
 
 impl Answer {
     pub(super) fn content_type(&self) -> &str {
-        let value = self.headers.get(header::CONTENT_TYPE);
-        let text = value.and_then(|value| value.to_str().ok());
-        text.unwrap_or_default()
+        content_type(&self.headers)
     }
 
     /// Whether the body is of this media type, whatever parameters follow it.
     pub(super) fn is_of(&self, media_type: &str) -> bool {
-        let own = self.content_type().split(';').next().unwrap_or_default();
-        own.trim().eq_ignore_ascii_case(media_type)
+        is_of(&self.headers, media_type)
     }
+}
+
+fn content_type(fields: &HeaderMap) -> &str {
+    let value = fields.get(header::CONTENT_TYPE);
+    let text = value.and_then(|value| value.to_str().ok());
+    text.unwrap_or_default()
+}
+
+/// Whether a body with these fields is of this media type.
+pub(super) fn is_of(fields: &HeaderMap, media_type: &str) -> bool {
+    let own = content_type(fields).split(';').next().unwrap_or_default();
+    own.trim().eq_ignore_ascii_case(media_type)
 }
 
 impl Wire {
@@ -186,7 +197,7 @@ impl Wire {
                     uri = next;
                 }
                 _ => {
-                    let (error, fields) = self.refusal(lane, ticket, response, &credentials);
+                    let (error, fields) = self.refusal(ask, lane, ticket, response, &credentials);
                     let response = ResponseFields {
                         status: status.as_u16(),
                         fields: &fields,
@@ -376,6 +387,7 @@ impl Wire {
             body: &message.text,
             manner: &message.manner,
             last_event_id: None,
+            id: message.related.as_ref(),
         };
         let answer = self.ask(&ask, ticket, watched)?;
         self.finish(answer.lane, ticket);
@@ -444,6 +456,7 @@ impl Wire {
             body: &request.text,
             manner: &request.manner,
             last_event_id: None,
+            id: request.related.as_ref(),
         };
         let answer = self.ask(&ask, ticket, &watched)?;
         if let Manner::OpensSession = request.manner {
@@ -500,13 +513,13 @@ impl Carrier for Wire {
         lock(&self.state).version = version;
     }
 
-    fn listen(&self, settled: &mut dyn FnMut(), deliver: &mut Deliver<'_>) -> Result<()> {
+    fn listen(&self, news: &mut dyn FnMut(Listening), deliver: &mut Deliver<'_>) -> Result<()> {
         if lock(&self.state).endpoint.is_some() {
             // Everything comes by one stream already.
-            settled();
+            news(Listening::Settled);
             return Ok(());
         }
-        self.hear(settled, deliver)
+        self.hear(news, deliver)
     }
 
     fn fall_back(
@@ -571,6 +584,7 @@ impl Wire {
                 body: &[],
                 manner: &Manner::InSession,
                 last_event_id: None,
+                id: None,
             };
             if let Ok(watched) = self.watch.add(&ticket, false) {
                 // A server may refuse it (405), and one that has gone needs no telling.
