@@ -3359,9 +3359,7 @@ mcplink_status_t mcplink_client_options_set_oauth(mcplink_client_options_t *opti
  * wrong with it is found out when the client is opened.
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
  */
-MCPLINK_API
-mcplink_status_t mcplink_client_options_set_proxy(mcplink_client_options_t *options,
-                                                  const char *url);
+MCPLINK_API mcplink_status_t mcplink_client_options_set_proxy(mcplink_client_options_t *options, const char *url);
 
 /**
  * Trusts the servers over HTTPS whose certificates these authorities issued, and no others: a company's own, for example. Mozilla's list without
@@ -3379,7 +3377,8 @@ mcplink_status_t mcplink_client_options_set_root_certificates(mcplink_client_opt
                                                               size_t len);
 
 /**
- * Follows redirects over HTTP to the same origin. Defaults to no. One to another origin is an error that names it, always.
+ * Follows redirects over HTTP to the same origin that keep the method (307, 308), at most five in
+ * a row. Defaults to yes. One to another origin is an error that names it, always.
  *
  * options: the options.
  * follows: whether.

@@ -1,4 +1,5 @@
-//! Requests for metadata and tokens: guarded, bounded, without redirects.
+//! Requests for metadata and tokens: guarded, bounded. Only documents may have moved, and only to
+//! another place of the same origin.
 
 use std::io::Read as _;
 use std::sync::Arc;
@@ -12,11 +13,14 @@ use zeroize::Zeroizing;
 use super::guard::{Guard, Reach};
 use super::url::Url;
 use crate::auth::lock;
-use crate::error::{Error, ErrorKind, Result, Span};
-use crate::transport::http::{Waiting, tls};
+use crate::error::{Error, ErrorKind, Excerpt, Result, Span};
+use crate::transport::http::{Waiting, foreign_encoding, location, tls};
 
 /// So long a document of metadata, a registration or the answer of a token endpoint may be.
 const MAX_BODY: usize = 256 << 10;
+
+/// So many redirects in a row are followed.
+const MAX_REDIRECTS: usize = 5;
 
 /// Makes requests on behalf of one server.
 pub(super) struct Fetcher {
@@ -47,12 +51,31 @@ impl Answer {
         self.fields.get(name)?.to_str().ok()
     }
 
+    /// Where this redirects to, if that is another place of the same origin for the same request.
+    fn moved_from(&self, place: &Url) -> Option<Url> {
+        let target = self
+            .field("location")
+            .filter(|_| matches!(self.status, 307 | 308))?;
+        let from = place.text().parse().ok()?;
+        let target = location::resolve(&from, target)?;
+        let is_own = location::is_same_origin(&from, &target);
+        is_own.then(|| Url::read("a redirect", &target.to_string()).ok())?
+    }
+
     pub(super) fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
 
     /// The body as JSON. Its text may hold secrets, so no error quotes it.
     pub(super) fn json<T: DeserializeOwned>(&self, what: &str, url: &Url) -> Result<T> {
+        if let Some(encoding) = foreign_encoding(&self.fields) {
+            let text = format!(
+                "{what} of '{}' can't be read: it has content encoding '{}', not identity",
+                url.shown(),
+                Excerpt(&encoding)
+            );
+            return Err(Error::new(ErrorKind::Auth, text));
+        }
         serde_json::from_slice(&self.body).map_err(|error| {
             let why = match error.classify() {
                 serde_json::error::Category::Eof => "it breaks off",
@@ -87,7 +110,7 @@ impl Fetcher {
             .max_redirects_will_error(false)
             .proxy(proxy)
             .tls_config(roots.config())
-            .accept_encoding("")
+            .accept_encoding("identity")
             .user_agent(concat!(
                 env!("CARGO_PKG_NAME"),
                 "/",
@@ -120,13 +143,23 @@ impl Fetcher {
         &self.waiting
     }
 
-    /// Fetches a document. `fields` go with the request.
+    /// Fetches a document, also from another place of the same origin where it has moved to.
+    /// `fields` go with the request.
     pub(super) fn get(&self, what: &str, url: &Url, fields: &[(&str, &str)]) -> Result<Answer> {
-        let mut request = Request::get(url.text()).header("accept", "application/json");
-        for (name, value) in fields {
-            request = request.header(*name, *value);
+        let mut place = url.clone();
+        let mut redirects = 0;
+        loop {
+            let mut request = Request::get(place.text()).header("accept", "application/json");
+            for (name, value) in fields {
+                request = request.header(*name, *value);
+            }
+            let answer = self.send(what, &place, request.body(()), Patience::WhileAwaited)?;
+            match answer.moved_from(&place) {
+                Some(next) if redirects < MAX_REDIRECTS => place = next,
+                _ => return Ok(answer),
+            }
+            redirects += 1;
         }
-        self.send(what, url, request.body(()), Patience::WhileAwaited)
     }
 
     /// Posts a body of a media type.

@@ -83,6 +83,8 @@ mod http_client_calls;
 #[cfg(feature = "http-client")]
 mod http_client_eras;
 #[cfg(feature = "http-client")]
+mod http_client_fields;
+#[cfg(feature = "http-client")]
 mod http_client_lost_sessions;
 #[cfg(feature = "http-client")]
 mod http_client_params;

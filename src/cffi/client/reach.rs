@@ -409,7 +409,8 @@ pub unsafe extern "C" fn mcplink_client_options_set_root_certificates(
     }
 }
 
-/// Follows redirects over HTTP to the same origin. Defaults to no. One to another origin is an error that names it, always.
+/// Follows redirects over HTTP to the same origin that keep the method (307, 308), at most five in
+/// a row. Defaults to yes. One to another origin is an error that names it, always.
 ///
 /// options: the options.
 /// follows: whether.
@@ -423,7 +424,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_follow_redirects(
     // SAFETY: the header says that they are options of ours.
     unsafe {
         set(options, |options| {
-            options.endpoint.follows_redirects = follows;
+            options.endpoint.follows_redirects = Some(follows);
             Ok(())
         })
     }

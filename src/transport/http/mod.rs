@@ -33,6 +33,8 @@ pub use authorizer::{
 };
 #[cfg(feature = "http-client")]
 pub use client::Http;
+#[cfg(feature = "auth")]
+pub(crate) use client::{foreign_encoding, location};
 #[cfg(any(feature = "auth", feature = "jwt"))]
 pub(crate) use client::tls;
 #[cfg(feature = "http-server")]

@@ -6,6 +6,8 @@
 //! ```text
 //!  wire         what is sent with which header fields, and what the answer means
 //!  stream       event streams: up to the response of a call, beside all calls, the one of 2024-11-05
+//!  location     addresses that a server names, and where they lead
+//!  cookies      what the server wants to be shown again
 //!  credentials  who gives them, and what happens when the server wants others
 //!  refusal      what went wrong, in words
 //!  tls          whom to trust over HTTPS
@@ -20,10 +22,12 @@
 //!
 //! Spec: Transports, "Streamable HTTP" (2025-03-26 and later), "HTTP with SSE" (2024-11-05).
 
+mod cookies;
 mod credentials;
 mod dial;
 mod exchange;
 mod lane;
+pub(crate) mod location;
 mod refusal;
 mod stream;
 #[cfg(feature = "tls")]
@@ -43,14 +47,18 @@ use ureq::http::{HeaderName, HeaderValue, Uri};
 
 use self::lane::Route;
 use self::wire::Wire;
+#[cfg(feature = "auth")]
+pub(crate) use self::wire::foreign_encoding;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::transport::http::authorizer::{Authorizer, Bearer};
 use crate::transport::{Halves, Limits, Transport};
 
 /// The transport to a server that is reached over HTTP.
 ///
-/// Redirects are not followed unless [`follow_redirects`](Self::follow_redirects) is set, and never to another origin. No proxy is used
-/// unless one is set. The values of header fields and tokens appear in no error, log line or debug output.
+/// Redirects to the same origin that keep the method are [followed](Self::follow_redirects), others
+/// never. Cookies are kept in memory for the connection, and sent to the origin that set them only:
+/// load balancers find the server of a session by them. No proxy is used unless one is set. The
+/// values of header fields, tokens and cookies appear in no error, log line or debug output.
 ///
 /// Spec: Transports, "Streamable HTTP" (2025-03-26 and later), "HTTP with SSE" (2024-11-05).
 ///
@@ -136,7 +144,7 @@ impl Http {
             connect_timeout: Duration::from_secs(10),
             stall_timeout: Duration::from_secs(60),
             close_timeout: Duration::from_secs(1),
-            follows: false,
+            follows: true,
             #[cfg(feature = "tls")]
             tls: tls::Tls::default(),
             fault: None,
@@ -254,8 +262,9 @@ impl Http {
         self
     }
 
-    /// Whether a redirect to the same origin that keeps the method (307, 308) is followed, at most five times. Defaults to no. One to
-    /// another origin is an error that names it, always: credentials are not sent elsewhere.
+    /// Whether redirects to the same origin that keep the method (307, 308) are followed, at most
+    /// five in a row. Defaults to yes. One to another origin is an error that names it, always:
+    /// credentials are not sent elsewhere.
     pub fn follow_redirects(mut self, follows: bool) -> Self {
         self.follows = follows;
         self

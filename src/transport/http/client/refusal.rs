@@ -10,7 +10,7 @@ use super::lane::{Failed, Lane};
 #[cfg(feature = "tls")]
 use super::tls;
 use super::watch::Watched;
-use super::wire::{Ask, Wire, is_of};
+use super::wire::{Ask, Wire, foreign_encoding, is_of};
 use crate::error::{Error, ErrorKind, Excerpt, RpcError, Span};
 use crate::jsonrpc::{Message, RequestId};
 use crate::transport::carrier::Ticket;
@@ -40,9 +40,13 @@ impl Wire {
             let value = head.headers.get(name).and_then(|value| value.to_str().ok());
             value.map(|value| self.redact(value, credentials))
         };
+        let encoding = foreign_encoding(&head.headers);
         let is_stream = is_of(&head.headers, "text/event-stream");
-        let text = self.refusal_text(lane, ticket, is_stream);
-        let text = String::from_utf8_lossy(&text).into_owned();
+        let text = self.refusal_text(lane, ticket, is_stream && encoding.is_none());
+        let text = match &encoding {
+            None => String::from_utf8_lossy(&text).into_owned(),
+            Some(encoding) => format!("[content encoding {}]", Excerpt(encoding)),
+        };
         let (rpc, is_named) = match Message::read(text.clone()) {
             Ok(Message::Response(response)) => {
                 let number = |id: Option<&RequestId>| id.and_then(RequestId::as_i64);
@@ -73,7 +77,7 @@ impl Wire {
                 let target = target.split('?').next().unwrap_or_default();
                 message = format!(
                     "{message}: it redirects to '{}', where credentials are not sent \
-                     (follow_redirects allows redirects to the same origin)",
+                     (followed are 307 and 308 to the same origin, if follow_redirects allows it)",
                     Excerpt(target)
                 );
                 ErrorKind::Http
@@ -114,7 +118,7 @@ impl Wire {
 
     /// What the server says, without the secrets that we told it.
     fn redact(&self, text: &str, credentials: &Credentials) -> String {
-        let mut text = text.to_owned();
+        let mut text = self.cookies.redact(text);
         let session = lock(&self.state).session.clone();
         let fields = self.http.headers.iter().chain(&credentials.fields);
         let values = fields.map(|(_, value)| value).chain(session.as_ref());

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use ureq::http::{Method, Uri};
 
-use super::lane::is_same_origin;
+use super::location::{self, is_same_origin};
 use super::shown;
 use super::watch::Watched;
 use super::wire::{Answer, Ask, Released, Wire};
@@ -210,6 +210,7 @@ impl Wire {
             id: None,
         };
         let answer = self.ask(&ask, ticket, watched)?;
+        self.check_encoding(&answer)?;
         if answer.is_of("text/event-stream") {
             return Ok(answer);
         }
@@ -305,6 +306,7 @@ impl Wire {
         let _released = Released(ticket);
         let url = &self.http.url;
         let mut answer = self.open_stream(url, None, ticket, &watched)?;
+        let base = answer.uri.clone();
         let mut reader = EventReader::new(self.max_message_bytes);
         let mut fault = None;
         let end =
@@ -315,7 +317,7 @@ impl Wire {
                 &watched,
                 &mut |item| match item {
                     Item::Event { name, data } if name == "endpoint" => {
-                        match self.endpoint(url, &data) {
+                        match self.endpoint(&base, &data) {
                             Ok(endpoint) => lock(&self.state).endpoint = Some(endpoint),
                             Err(error) => {
                                 fault = Some(error);
@@ -349,7 +351,7 @@ impl Wire {
     /// Where messages go, as the server says it: nowhere but to itself.
     fn endpoint(&self, url: &Uri, data: &[u8]) -> Result<Uri> {
         let text = String::from_utf8_lossy(data);
-        let Some(endpoint) = self.resolve(url, text.trim()) else {
+        let Some(endpoint) = location::resolve(url, text.trim()) else {
             let text = format!("'{}' names an endpoint that is no URL", self.peer());
             return Err(Error::new(ErrorKind::Protocol, text).sent(true));
         };
