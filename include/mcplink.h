@@ -3354,9 +3354,12 @@ mcplink_status_t mcplink_client_options_set_oauth(mcplink_client_options_t *opti
  * Goes through a proxy. Defaults to none, whatever the environment says.
  *
  * options: the options.
- * url: http://, https://, socks4://, socks4a://, socks5:// or socks5h:// with host and port; "environment" for what HTTPS_PROXY, HTTP_PROXY,
- * ALL_PROXY and NO_PROXY say; NULL for none. With socks4 and socks5 the server's name is looked up here, with the others by the proxy. What is
- * wrong with it is found out when the client is opened.
+ * url: http://, https://, socks4://, socks4a://, socks5:// or socks5h:// with host and port;
+ * "environment" for the proxy that the environment names; NULL for none. With socks4 and socks5
+ * the server's name is looked up here, with the others by the proxy. In the environment HTTP_PROXY
+ * holds for http, HTTPS_PROXY for https, ALL_PROXY for either; NO_PROXY lists the hosts, domains
+ * and networks that are reached without. Names in lower case go first. What can't be read fails
+ * the opening of the client with MCPLINK_E_INVALID.
  * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_proxy(mcplink_client_options_t *options, const char *url);

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
+use ureq::Agent;
 use ureq::http::{HeaderMap, Request};
-use ureq::{Agent, Proxy};
 use zeroize::Zeroizing;
 
 use super::guard::{Guard, Reach};
 use super::url::Url;
 use crate::auth::lock;
 use crate::error::{Error, ErrorKind, Excerpt, Result, Span};
+use crate::transport::http::proxies::Proxies;
 use crate::transport::http::{Waiting, foreign_encoding, location, tls};
 
 /// So long a document of metadata, a registration or the answer of a token endpoint may be.
@@ -25,6 +26,7 @@ const MAX_REDIRECTS: usize = 5;
 /// Makes requests on behalf of one server.
 pub(super) struct Fetcher {
     agent: Agent,
+    proxies: Proxies,
     guard: Guard,
     timeout: Duration,
     /// Ends what is fetched, unless it has to be brought to its end.
@@ -92,23 +94,21 @@ impl Answer {
 impl Fetcher {
     pub(super) fn new(
         reach: Reach,
-        proxy: Option<Proxy>,
+        proxies: Proxies,
         roots: &tls::Roots,
         timeout: Duration,
         waiting: Waiting,
     ) -> Self {
         let guard = Guard {
             reach: Arc::new(reach),
-            proxy: proxy
-                .as_ref()
-                .and_then(|proxy| Some(proxy.uri().authority()?.to_string())),
+            proxy: Arc::default(),
             refused: Arc::default(),
         };
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
             .max_redirects_will_error(false)
-            .proxy(proxy)
+            .proxy(None)
             .tls_config(roots.config())
             .accept_encoding("identity")
             .user_agent(concat!(
@@ -125,6 +125,7 @@ impl Fetcher {
                 ureq::unversioned::transport::DefaultConnector::default(),
                 guard.clone(),
             ),
+            proxies,
             guard,
             timeout,
             waiting,
@@ -201,6 +202,13 @@ impl Fetcher {
             let text = format!("{what} can't be asked for at '{}'", url.shown());
             Error::new(ErrorKind::Auth, text)
         })?;
+        let proxy = self.proxies.of(request.uri());
+        let proxy = proxy.map_err(|why| Error::new(ErrorKind::Invalid, why))?;
+        // It is the host's choice, wherever it stands.
+        *lock(&self.guard.proxy) = proxy
+            .as_ref()
+            .and_then(|proxy| Some(proxy.uri().authority()?.to_string()));
+        let request = self.agent.configure_request(request).proxy(proxy).build();
         let agent = self.agent.clone();
         let _brake = match patience {
             Patience::WhileAwaited => Some(self.waiting.on_over(move || agent.shutdown())),

@@ -7,6 +7,7 @@
 //!  wire         what is sent with which header fields, and what the answer means
 //!  stream       event streams: up to the response of a call, beside all calls, the one of 2024-11-05
 //!  location     addresses that a server names, and where they lead
+//!  proxies      which proxy requests go through
 //!  cookies      what the server wants to be shown again
 //!  credentials  who gives them, and what happens when the server wants others
 //!  refusal      what went wrong, in words
@@ -28,6 +29,7 @@ mod dial;
 mod exchange;
 mod lane;
 pub(crate) mod location;
+pub(crate) mod proxies;
 mod refusal;
 mod stream;
 #[cfg(feature = "tls")]
@@ -46,6 +48,7 @@ use ureq::http::uri::Scheme;
 use ureq::http::{HeaderName, HeaderValue, Uri};
 
 use self::lane::Route;
+use self::proxies::Proxies;
 use self::wire::Wire;
 #[cfg(feature = "auth")]
 pub(crate) use self::wire::foreign_encoding;
@@ -78,7 +81,7 @@ pub struct Http {
     url: Uri,
     headers: Vec<(HeaderName, HeaderValue)>,
     authorizer: Option<Arc<dyn Authorizer>>,
-    proxy: Option<Proxy>,
+    proxy: Proxies,
     connect_timeout: Duration,
     stall_timeout: Duration,
     close_timeout: Duration,
@@ -140,7 +143,7 @@ impl Http {
             url: uri,
             headers: Vec::new(),
             authorizer: None,
-            proxy: None,
+            proxy: Proxies::None,
             connect_timeout: Duration::from_secs(10),
             stall_timeout: Duration::from_secs(60),
             close_timeout: Duration::from_secs(1),
@@ -205,16 +208,22 @@ impl Http {
     pub fn proxy(mut self, url: &str) -> Self {
         match Proxy::new(url) {
             Ok(proxy) => {
-                self.proxy = Some(proxy);
+                self.proxy = Proxies::One(proxy);
                 self
             }
             Err(_) => self.with_fault("the URL of the proxy can't be read".to_owned()),
         }
     }
 
-    /// Goes through the proxy that the environment names, if it does (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`).
+    /// Goes through the proxy that the environment names for the URL, if it names one.
+    ///
+    /// For `http` that is `HTTP_PROXY`, for `https` it is `HTTPS_PROXY`, and `ALL_PROXY` stands for
+    /// either. `NO_PROXY` lists hosts, domains and networks (`10.0.0.0/8`) that are reached
+    /// without, or `*` for all. Each may be written in lower case, which goes first. They are read
+    /// when the transport is opened; one that can't be read fails the connecting with
+    /// [`ErrorKind::Invalid`].
     pub fn proxy_from_environment(mut self) -> Self {
-        self.proxy = Proxy::try_from_env();
+        self.proxy = Proxies::Environment;
         self
     }
 
@@ -286,9 +295,10 @@ impl Transport for Http {
             let text = "header(\"Authorization\", …) contradicts bearer(…) or authorizer(…)";
             return Err(Error::new(ErrorKind::Invalid, text));
         }
+        let proxy = self.proxy.of(&self.url);
         let route = Route {
             connect_timeout: self.connect_timeout,
-            proxy: self.proxy.clone(),
+            proxy: proxy.map_err(|why| Error::new(ErrorKind::Invalid, why))?,
             #[cfg(feature = "tls")]
             tls: self.tls.config(),
         };
@@ -314,7 +324,7 @@ impl fmt::Debug for Http {
             .field("url", &shown(&self.url))
             .field("headers", &names.collect::<Vec<_>>())
             .field("has_authorizer", &self.authorizer.is_some())
-            .field("has_proxy", &self.proxy.is_some())
+            .field("proxy", &self.proxy)
             .finish_non_exhaustive()
     }
 }
