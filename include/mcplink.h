@@ -3454,9 +3454,7 @@ mcplink_status_t mcplink_client_options_clear_authorization(mcplink_client_optio
  * wrong with it is found out when the client is opened.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
-MCPLINK_API
-mcplink_status_t mcplink_client_options_set_proxy(mcplink_client_options_t *options,
-                                                  const char *url);
+MCPLINK_API mcplink_status_t mcplink_client_options_set_proxy(mcplink_client_options_t *options, const char *url);
 
 /**
  * Goes through no proxy, as without mcplink_client_options_set_proxy.

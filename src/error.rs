@@ -42,6 +42,8 @@ struct Inner {
 struct HttpAnswer {
     status: u16,
     challenge: Option<String>,
+    /// It does not say that it is about this request.
+    is_vague: bool,
 }
 
 /// Who failed, and so what the caller may do next.
@@ -158,7 +160,20 @@ impl Error {
 
     #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
     pub(crate) fn with_http(mut self, status: u16, challenge: Option<String>) -> Self {
-        self.0.http = Some(Box::new(HttpAnswer { status, challenge }));
+        self.0.http = Some(Box::new(HttpAnswer {
+            status,
+            challenge,
+            is_vague: false,
+        }));
+        self
+    }
+
+    /// Says that the HTTP answer does not name the request: it may be about the session.
+    #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
+    pub(crate) fn vague(mut self, is_vague: bool) -> Self {
+        if let Some(http) = &mut self.0.http {
+            http.is_vague = is_vague;
+        }
         self
     }
 
@@ -179,6 +194,11 @@ impl Error {
     pub(crate) fn answered_like(mut self, other: &Self) -> Self {
         self.0.http.clone_from(&other.0.http);
         self
+    }
+
+    /// Whether an HTTP answer is a refusal that may be about the session, not about the request.
+    pub(crate) fn is_vague(&self) -> bool {
+        self.0.http.as_ref().is_some_and(|http| http.is_vague)
     }
 
     /// Puts the peer's own error in, for who knows later which request it refuses.

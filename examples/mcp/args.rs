@@ -49,6 +49,7 @@ options, anywhere before --
   --help, --version
 
 What a server asks is asked at the terminal, if there is one.
+Proxies are those of HTTP_PROXY, HTTPS_PROXY and ALL_PROXY, less what NO_PROXY lists.
 
 exit code: 0 done, 1 the tool said error, 2 usage, 3 the server refused,
 4 connection or protocol failure, 5 timed out

@@ -23,6 +23,7 @@ pub(crate) fn authorizer(
     }
     oauth
         .client_name("mcp")
+        .proxy_from_environment()
         .store(FileStore::new(folder).map_err(failed)?)
         .on_log(|line| note(&format!("mcp: {line}")))
         .build()

@@ -91,6 +91,7 @@ fn connect(options: &Options) -> Result<Client, Failure> {
 fn server(options: &Options) -> Result<Box<dyn Transport>, Failure> {
     if let Some(url) = &options.url {
         let http = Http::new(url).map_err(|error| Failure::usage(error.to_string()))?;
+        let http = http.proxy_from_environment();
         let headers = options.headers.iter();
         let http = headers.fold(http, |http, (name, value)| http.header(name, value));
         let authorities = options.authorities.as_deref();

@@ -18,6 +18,7 @@ use super::oauth::OAuth;
 use super::secret::Secret;
 use super::store::{MemoryStore, Store};
 use crate::error::{Error, ErrorKind, Result};
+use crate::transport::http::proxies::Proxies;
 use crate::transport::http::tls::Roots;
 
 /// Whether tokens are bound to a key, so that whoever steals one can't use it (DPoP).
@@ -51,7 +52,7 @@ pub struct OAuthBuilder {
     step_timeout: Duration,
     login_timeout: Duration,
     everywhere: bool,
-    proxy: Option<Proxy>,
+    proxy: Proxies,
     roots: Roots,
     log: Option<LogHook>,
     fault: Option<Error>,
@@ -117,7 +118,7 @@ impl OAuthBuilder {
             step_timeout: Duration::from_secs(10),
             login_timeout: Duration::from_secs(300),
             everywhere: false,
-            proxy: None,
+            proxy: Proxies::None,
             roots: Roots::default(),
             log: None,
             fault: None,
@@ -219,15 +220,16 @@ impl OAuthBuilder {
     /// [`allow_private_addresses`](Self::allow_private_addresses) says.
     pub fn proxy(mut self, url: &str) -> Self {
         match Proxy::new(url) {
-            Ok(proxy) => self.proxy = Some(proxy),
+            Ok(proxy) => self.proxy = Proxies::One(proxy),
             Err(_) => self.refuse("the URL of the proxy can't be read"),
         }
         self
     }
 
-    /// Goes through the proxy that the environment names, if it does (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`).
+    /// Goes through the proxy that the environment names for each URL, if it names one, as
+    /// [`Http::proxy_from_environment`](crate::transport::http::Http::proxy_from_environment) does.
     pub fn proxy_from_environment(mut self) -> Self {
-        self.proxy = Proxy::try_from_env();
+        self.proxy = Proxies::Environment;
         self
     }
 

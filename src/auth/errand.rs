@@ -5,8 +5,6 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use ureq::Proxy;
-
 use super::client::RegisteredClient;
 use super::discovery::Discovered;
 use super::dpop::{Dpop, Nonces};
@@ -19,6 +17,7 @@ use super::url::Url;
 use super::{DpopUse, lock};
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::http::Waiting;
+use crate::transport::http::proxies::Proxies;
 use crate::transport::http::tls::Roots;
 
 /// How tokens are come by.
@@ -67,7 +66,7 @@ pub(super) struct Settings {
     pub(super) step_timeout: Duration,
     pub(super) login_timeout: Duration,
     pub(super) everywhere: bool,
-    pub(super) proxy: Option<Proxy>,
+    pub(super) proxy: Proxies,
     pub(super) roots: Roots,
     pub(super) log: Option<LogHook>,
     pub(super) nonces: Nonces,

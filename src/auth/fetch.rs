@@ -1,26 +1,32 @@
-//! Requests for metadata and tokens: guarded, bounded, without redirects.
+//! Requests for metadata and tokens: guarded, bounded. Only documents may have moved, and only to
+//! another place of the same origin.
 
 use std::io::Read as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
+use ureq::Agent;
 use ureq::http::{HeaderMap, Request};
-use ureq::{Agent, Proxy};
 use zeroize::Zeroizing;
 
 use super::guard::{Guard, Reach};
 use super::url::Url;
 use crate::auth::lock;
-use crate::error::{Error, ErrorKind, Result, Span};
-use crate::transport::http::{Waiting, tls};
+use crate::error::{Error, ErrorKind, Excerpt, Result, Span};
+use crate::transport::http::proxies::Proxies;
+use crate::transport::http::{Waiting, foreign_encoding, location, tls};
 
 /// So long a document of metadata, a registration or the answer of a token endpoint may be.
 const MAX_BODY: usize = 256 << 10;
 
+/// So many redirects in a row are followed.
+const MAX_REDIRECTS: usize = 5;
+
 /// Makes requests on behalf of one server.
 pub(super) struct Fetcher {
     agent: Agent,
+    proxies: Proxies,
     guard: Guard,
     timeout: Duration,
     /// Ends what is fetched, unless it has to be brought to its end.
@@ -47,12 +53,31 @@ impl Answer {
         self.fields.get(name)?.to_str().ok()
     }
 
+    /// Where this redirects to, if that is another place of the same origin for the same request.
+    fn moved_from(&self, place: &Url) -> Option<Url> {
+        let target = self
+            .field("location")
+            .filter(|_| matches!(self.status, 307 | 308))?;
+        let from = place.text().parse().ok()?;
+        let target = location::resolve(&from, target)?;
+        let is_own = location::is_same_origin(&from, &target);
+        is_own.then(|| Url::read("a redirect", &target.to_string()).ok())?
+    }
+
     pub(super) fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
 
     /// The body as JSON. Its text may hold secrets, so no error quotes it.
     pub(super) fn json<T: DeserializeOwned>(&self, what: &str, url: &Url) -> Result<T> {
+        if let Some(encoding) = foreign_encoding(&self.fields) {
+            let text = format!(
+                "{what} of '{}' can't be read: it has content encoding '{}', not identity",
+                url.shown(),
+                Excerpt(&encoding)
+            );
+            return Err(Error::new(ErrorKind::Auth, text));
+        }
         serde_json::from_slice(&self.body).map_err(|error| {
             let why = match error.classify() {
                 serde_json::error::Category::Eof => "it breaks off",
@@ -69,25 +94,23 @@ impl Answer {
 impl Fetcher {
     pub(super) fn new(
         reach: Reach,
-        proxy: Option<Proxy>,
+        proxies: Proxies,
         roots: &tls::Roots,
         timeout: Duration,
         waiting: Waiting,
     ) -> Self {
         let guard = Guard {
             reach: Arc::new(reach),
-            proxy: proxy
-                .as_ref()
-                .and_then(|proxy| Some(proxy.uri().authority()?.to_string())),
+            proxy: Arc::default(),
             refused: Arc::default(),
         };
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
             .max_redirects_will_error(false)
-            .proxy(proxy)
+            .proxy(None)
             .tls_config(roots.config())
-            .accept_encoding("")
+            .accept_encoding("identity")
             .user_agent(concat!(
                 env!("CARGO_PKG_NAME"),
                 "/",
@@ -102,6 +125,7 @@ impl Fetcher {
                 ureq::unversioned::transport::DefaultConnector::default(),
                 guard.clone(),
             ),
+            proxies,
             guard,
             timeout,
             waiting,
@@ -120,13 +144,23 @@ impl Fetcher {
         &self.waiting
     }
 
-    /// Fetches a document. `fields` go with the request.
+    /// Fetches a document, also from another place of the same origin where it has moved to.
+    /// `fields` go with the request.
     pub(super) fn get(&self, what: &str, url: &Url, fields: &[(&str, &str)]) -> Result<Answer> {
-        let mut request = Request::get(url.text()).header("accept", "application/json");
-        for (name, value) in fields {
-            request = request.header(*name, *value);
+        let mut place = url.clone();
+        let mut redirects = 0;
+        loop {
+            let mut request = Request::get(place.text()).header("accept", "application/json");
+            for (name, value) in fields {
+                request = request.header(*name, *value);
+            }
+            let answer = self.send(what, &place, request.body(()), Patience::WhileAwaited)?;
+            match answer.moved_from(&place) {
+                Some(next) if redirects < MAX_REDIRECTS => place = next,
+                _ => return Ok(answer),
+            }
+            redirects += 1;
         }
-        self.send(what, url, request.body(()), Patience::WhileAwaited)
     }
 
     /// Posts a body of a media type.
@@ -168,6 +202,13 @@ impl Fetcher {
             let text = format!("{what} can't be asked for at '{}'", url.shown());
             Error::new(ErrorKind::Auth, text)
         })?;
+        let proxy = self.proxies.of(request.uri());
+        let proxy = proxy.map_err(|why| Error::new(ErrorKind::Invalid, why))?;
+        // It is the host's choice, wherever it stands.
+        *lock(&self.guard.proxy) = proxy
+            .as_ref()
+            .and_then(|proxy| Some(proxy.uri().authority()?.to_string()));
+        let request = self.agent.configure_request(request).proxy(proxy).build();
         let agent = self.agent.clone();
         let _brake = match patience {
             Patience::WhileAwaited => Some(self.waiting.on_over(move || agent.shutdown())),

@@ -132,7 +132,7 @@ impl Reach {
 pub(super) struct Guard {
     pub(super) reach: Arc<Reach>,
     /// The proxy is the host's choice.
-    pub(super) proxy: Option<String>,
+    pub(super) proxy: Arc<Mutex<Option<String>>>,
     /// What was refused.
     pub(super) refused: Arc<Mutex<Option<IpAddr>>>,
 }
@@ -146,7 +146,7 @@ impl Resolver for Guard {
     ) -> Result<ResolvedSocketAddrs, ureq::Error> {
         let found = DefaultResolver::default().resolve(uri, config, timeout)?;
         let place = uri.authority().map(|place| place.as_str());
-        if place.is_some() && place == self.proxy.as_deref() {
+        if place.is_some() && place == lock(&self.proxy).as_deref() {
             return Ok(found);
         }
         let host = uri.host().unwrap_or_default();

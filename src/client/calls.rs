@@ -635,13 +635,14 @@ impl Client {
             return Err(Error::new(ErrorKind::Unsupported, text));
         }
         let session = generation.session();
-        match generation.peer.notify(method, params) {
-            Err(error) if generation.has_lost(session, &error) => {
-                generation.reopen(session, &CallOptions::new(), &self.0.link)?;
-                generation.peer.notify(method, params)
-            }
-            done => done,
+        let Err(refusal) = generation.peer.notify(method, params) else {
+            return Ok(());
+        };
+        let (options, link) = (CallOptions::new(), &self.0.link);
+        if generation.has_recovered(session, &refusal, &options, link)? {
+            return generation.peer.notify(method, params);
         }
+        Err(refusal)
     }
 
     /// A call whose result is decoded as that of its method, never by its shape.

@@ -193,6 +193,13 @@ impl Link {
         Arc::clone(state.last())
     }
 
+    /// The connection with this number, if it is the current one.
+    fn current(self: Arc<Self>, number: u64) -> Option<(Arc<Self>, Arc<Generation>)> {
+        let generation = self.state.lock().generation.clone();
+        let generation = generation.filter(|generation| generation.number == number)?;
+        Some((self, generation))
+    }
+
     /// Whether calls fail from now on.
     pub(super) fn is_over(&self) -> bool {
         self.ends_calls(&self.state.lock())
@@ -555,6 +562,19 @@ impl Link {
             }
         });
         let handlers = self.subscriptions.listen_in(handlers, number);
+        let me = self.me.clone();
+        let handlers = handlers.unheard(move |error| {
+            let link = me.upgrade();
+            if let Some((link, generation)) = link.and_then(|link| link.current(number)) {
+                generation.look_after_session(error, &link);
+            }
+        });
+        let me = self.me.clone();
+        let handlers = handlers.heard_again(move |peer| {
+            if let Some(link) = me.upgrade() {
+                link.missed_changes(peer, number);
+            }
+        });
         let (me, subscriptions) = (self.me.clone(), Arc::clone(&self.subscriptions));
         handlers.farewell(move |peer| {
             subscriptions.connection_ended(peer, number);
@@ -562,6 +582,15 @@ impl Link {
                 link.lost(number);
             }
         })
+    }
+
+    /// Changes of the server may not have been told: what was kept of it does not hold, and
+    /// subscriptions tell the host so.
+    pub(super) fn missed_changes(&self, peer: &Peer, number: u64) {
+        self.cache.empty();
+        self.harmless_tools.forget();
+        self.outputs.forget();
+        self.subscriptions.everything_changed(peer, number);
     }
 
     /// Tells the host. Only the thread that restarts does so, or, where there is none, that of the connection's notifications.

@@ -2,6 +2,7 @@
 //!
 //! Spec: Base Protocol, Patterns, "Multi Round-Trip Requests" (2026-07-28).
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
@@ -16,6 +17,7 @@ use crate::jsonrpc::RawResult;
 use crate::protocol::CallOptions;
 use crate::schema::tree;
 use crate::schema::{ResultType, demanded_pages, method};
+use crate::transport::carrier::Carrier;
 use crate::transport::clock::about_now;
 
 /// After so many rounds of questions a server gets no more answers.
@@ -49,6 +51,34 @@ struct Asked {
     request_state: Option<String>,
 }
 
+/// The time that a request has taken, without what people took to log in meanwhile.
+struct Clock<'a> {
+    carrier: Option<&'a Arc<dyn Carrier>>,
+    started: Instant,
+    people_took: Duration,
+}
+
+impl<'a> Clock<'a> {
+    fn start(generation: &'a Generation) -> Self {
+        let carrier = generation.peer.core().carrier();
+        Self {
+            carrier,
+            started: about_now(),
+            people_took: carrier.map_or(Duration::ZERO, |carrier| carrier.people_took()),
+        }
+    }
+
+    /// The same options, with the time that is left.
+    fn rest_of<'o>(&self, options: &'o mut CallOptions<'_>) -> CallOptions<'o> {
+        let people_took = self
+            .carrier
+            .map_or(Duration::ZERO, |carrier| carrier.people_took());
+        let people = people_took.saturating_sub(self.people_took);
+        let spent = self.started.elapsed().saturating_sub(people);
+        options.after(spent, spent)
+    }
+}
+
 impl Client {
     /// Sends a request, with what every request carries: once, and once more when the server refused it unseen, for a reason that is dealt
     /// with; again otherwise only as [`Link::send`](super::link::Link::send) says.
@@ -63,16 +93,34 @@ impl Client {
             .link
             .send(options, is_harmless, |generation, options| {
                 let session = generation.session();
-                match self.request_once(generation, method, params, options) {
-                    Err(error) if generation.has_lost(session, &error) => {
-                        generation.reopen(session, options, &self.0.link)?;
-                    }
-                    Err(error) if self.has_learned(generation, method, &error, options) => {}
+                let clock = Clock::start(generation);
+                let refusal = match self.request_once(generation, method, params, options) {
+                    Err(refusal) => refusal,
                     done => return done,
+                };
+                let rest = clock.rest_of(options);
+                if !self.is_dealt_with(generation, session, method, &refusal, rest)? {
+                    return Err(refusal);
                 }
-                self.request_once(generation, method, params, options)
+                let mut rest = clock.rest_of(options);
+                self.request_once(generation, method, params, &mut rest)
             })
             .inspect_err(|error| self.note_demanded_pages(error))
+    }
+
+    /// Whether a request that was refused unseen is to be sent once more, since the reason is no
+    /// longer there.
+    fn is_dealt_with(
+        &self,
+        generation: &Generation,
+        session: Option<u64>,
+        method: &str,
+        refusal: &Error,
+        mut options: CallOptions<'_>,
+    ) -> Result<bool> {
+        let link = &self.0.link;
+        Ok(generation.has_recovered(session, refusal, &options, link)?
+            || self.has_learned(generation, method, refusal, &mut options))
     }
 
     fn request_once(

@@ -14,7 +14,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Client;
-use super::subscriptions::{Subscriptions, Told, Wait};
+use super::link::Generation;
+use super::subscriptions::{OnEvent, Subscriptions, Told, Wait};
 use crate::error::Result;
 use crate::protocol::CallOptions;
 use crate::schema::{SubscriptionFilter, TaskStatus};
@@ -41,8 +42,11 @@ pub enum Event {
         /// A [`DetailedTask`](crate::schema::DetailedTask) in JSON: what it needs to go on, its result or its error, whatever there is.
         json: String,
     },
-    /// The connection was lost, and is there again: changes may have been missed, so assume that everything changed. The subscription was
-    /// made anew, and tells on. Only a client that [restarts](super::ClientBuilder::restart) its server tells this.
+    /// The connection was lost, and is there again: changes may have been missed, so assume that
+    /// everything changed. The subscription was made anew, and tells on. A client that
+    /// [restarts](super::ClientBuilder::restart) its server tells this. So does one over HTTP in
+    /// the legacy era, when it had to open another session, and when the stream of changes could
+    /// not be had for a while.
     EverythingChanged,
     /// Nothing more will be told. The last event.
     #[non_exhaustive]
@@ -150,14 +154,38 @@ impl Client {
         let wait = Wait::new(timeout, cancel);
         let generation = self.0.link.ready(&options)?;
         let meta = self.0.link.own_meta(generation.revision, &options)?;
-        let subscription = Subscription {
-            told: Arc::new(Told::new(filter, meta, Box::new(on_event))),
+        let on_event: OnEvent = Arc::new(on_event);
+        let make = || Subscription {
+            told: Arc::new(Told::new(
+                filter.clone(),
+                meta.clone(),
+                Arc::clone(&on_event),
+            )),
             all: Arc::clone(&self.0.link.subscriptions),
         };
-        subscription
-            .all
-            .open(&subscription.told, &generation, self.capabilities())?;
-        subscription.told.wait(&wait, &self.server_name())?;
+        let session = generation.session();
+        let refused = make();
+        let Err(refusal) = self.open_subscription(&refused, &generation, &wait) else {
+            return Ok(refused);
+        };
+        // What was asked for is taken back before another session is opened.
+        drop(refused);
+        if !generation.has_recovered(session, &refusal, &options, &self.0.link)? {
+            return Err(refusal);
+        }
+        let subscription = make();
+        self.open_subscription(&subscription, &generation, &wait)?;
         Ok(subscription)
+    }
+
+    fn open_subscription(
+        &self,
+        subscription: &Subscription,
+        generation: &Generation,
+        wait: &Wait,
+    ) -> Result<()> {
+        let Subscription { told, all } = subscription;
+        all.open(told, generation, self.capabilities())?;
+        told.wait(wait, &self.server_name())
     }
 }

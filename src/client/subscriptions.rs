@@ -384,6 +384,19 @@ impl Subscriptions {
         }
     }
 
+    /// What happened on a connection of the legacy era may have been missed: tells so.
+    pub(super) fn everything_changed(&self, peer: &Peer, number: u64) {
+        let table = self.table.lock();
+        let concerned = table.iter().filter(|entry| {
+            entry.opened == (number, 0) && entry.told.state.lock().phase == Phase::Open
+        });
+        let concerned: Vec<Arc<Told>> = concerned.map(|entry| Arc::clone(&entry.told)).collect();
+        drop(table);
+        for told in concerned {
+            peer.run_in_order(move || told.tell(Event::EverythingChanged));
+        }
+    }
+
     /// Ends subscriptions to resources that nobody else has on a connection.
     fn unsubscribe(&self, peer: &Peer, number: u64, uris: &[String]) {
         let mut counts = self.uris.lock();
@@ -418,12 +431,15 @@ fn id_of(meta: Option<&NotificationMetaObject>) -> Option<i64> {
     meta?.subscription_id.as_ref()?.as_i64()
 }
 
+/// What a subscription calls.
+pub(super) type OnEvent = Arc<dyn Fn(Event) + Send + Sync>;
+
 /// Who is told of changes.
 pub(super) struct Told {
     filter: SubscriptionFilter,
     /// What its request brings along.
     meta: JsonObject,
-    on_event: Box<dyn Fn(Event) + Send + Sync>,
+    on_event: OnEvent,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -487,11 +503,7 @@ impl Wait {
 }
 
 impl Told {
-    pub(super) fn new(
-        filter: SubscriptionFilter,
-        meta: JsonObject,
-        on_event: Box<dyn Fn(Event) + Send + Sync>,
-    ) -> Self {
+    pub(super) fn new(filter: SubscriptionFilter, meta: JsonObject, on_event: OnEvent) -> Self {
         let state = State {
             phase: Phase::Opening,
             awaited: 0,

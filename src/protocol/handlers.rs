@@ -8,11 +8,13 @@ use rustc_hash::FxHashMap;
 
 use super::peer::Peer;
 use super::responder::Responder;
+use crate::error::Error;
 use crate::jsonrpc::{Notification, Request};
 
 type RequestFn = dyn Fn(Request, Responder) + Send + Sync;
 type NotificationFn = dyn Fn(&Peer, &Notification) + Send + Sync;
 type FarewellFn = dyn Fn(&Peer) + Send + Sync;
+type UnheardFn = dyn Fn(&Error) + Send + Sync;
 
 /// Handlers by method. A request for any other method is answered *method not found*, any other notification is dropped.
 ///
@@ -25,6 +27,8 @@ pub struct Handlers {
     /// Ours, which never block: run on the reading thread, before the others.
     quick_notifications: FxHashMap<String, Arc<NotificationFn>>,
     farewell: Option<Arc<FarewellFn>>,
+    heard_again: Option<Arc<FarewellFn>>,
+    unheard: Option<Arc<UnheardFn>>,
 }
 
 #[derive(Clone)]
@@ -119,6 +123,32 @@ impl Handlers {
     pub(crate) fn farewell(mut self, farewell: impl Fn(&Peer) + Send + Sync + 'static) -> Self {
         self.farewell = Some(Arc::new(farewell));
         self
+    }
+
+    /// Runs when what belongs to no request can't be heard any more, for this reason, on a thread
+    /// that has nothing else to do meanwhile.
+    pub(crate) fn unheard(mut self, hook: impl Fn(&Error) + Send + Sync + 'static) -> Self {
+        self.unheard = Some(Arc::new(hook));
+        self
+    }
+
+    pub(crate) fn say_unheard(&self, error: &Error) {
+        if let Some(hook) = &self.unheard {
+            hook(error);
+        }
+    }
+
+    /// Runs when what belongs to no request can be heard again, and some of it may have been
+    /// missed. It never blocks.
+    pub(crate) fn heard_again(mut self, hook: impl Fn(&Peer) + Send + Sync + 'static) -> Self {
+        self.heard_again = Some(Arc::new(hook));
+        self
+    }
+
+    pub(crate) fn say_heard_again(&self, peer: &Peer) {
+        if let Some(hook) = &self.heard_again {
+            hook(peer);
+        }
     }
 
     pub(crate) fn say_farewell(&self, peer: &Peer) {

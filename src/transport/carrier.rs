@@ -40,6 +40,24 @@ pub(crate) enum Carried {
     Elsewhere,
 }
 
+/// How listening to what belongs to no request goes.
+#[derive(Debug)]
+#[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
+pub(crate) enum Listening {
+    /// It is clear whether there is something to listen to. May be told more than once.
+    Settled,
+    /// The stream can't be had at the moment, and may be asked for again.
+    Refused {
+        error: Error,
+        /// Whether this is the first refusal in a row.
+        is_new: bool,
+        /// Whether there was a stream in this session before.
+        was_open: bool,
+    },
+    /// The stream is there again. What was sent meanwhile may have been missed.
+    Back,
+}
+
 /// Carries each request and what comes for it.
 pub(crate) trait Carrier: Send + Sync + fmt::Debug {
     /// Sends a request and delivers what comes for it, until that is enough.
@@ -64,13 +82,13 @@ pub(crate) trait Carrier: Send + Sync + fmt::Debug {
     /// From now on the header names this revision, if one is given.
     fn agree(&self, revision: Option<&str>);
 
-    /// Delivers what belongs to no request, until the peer offers nothing of the kind, the session is another one, or all is over. Calls
-    /// `settled` once when it is clear whether there is something to listen to.
+    /// Delivers what belongs to no request, until the peer offers nothing of the kind, the session
+    /// is another one, or all is over. Tells `news` how that goes.
     ///
     /// # Errors
     ///
-    /// When the peer turned it down for another reason than that it has no such thing.
-    fn listen(&self, settled: &mut dyn FnMut(), deliver: &mut Deliver<'_>) -> Result<()>;
+    /// When the peer turned it down for a reason that will not pass.
+    fn listen(&self, news: &mut dyn FnMut(Listening), deliver: &mut Deliver<'_>) -> Result<()>;
 
     /// Speaks the first transport of this kind, on which everything that the peer sends comes by one stream: opens it, calls `settled` when
     /// the peer has said where messages go, and delivers until the stream ends.

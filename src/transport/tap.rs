@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::carrier::{Carried, Carrier, Deliver, Ticket};
+use super::carrier::{Carried, Carrier, Deliver, Listening, Ticket};
 use super::{Halves, Limits, Received, Receiver, Sender, SessionMessage, Transport, lock};
 use crate::error::Result;
 use crate::jsonrpc::TooLong;
@@ -286,8 +286,8 @@ impl Carrier for TapCarrier {
         self.inner.agree(revision);
     }
 
-    fn listen(&self, settled: &mut dyn FnMut(), deliver: &mut Deliver<'_>) -> Result<()> {
-        self.inner.listen(settled, &mut |received| {
+    fn listen(&self, news: &mut dyn FnMut(Listening), deliver: &mut Deliver<'_>) -> Result<()> {
+        self.inner.listen(news, &mut |received| {
             self.show_received(&received);
             deliver(received)
         })

@@ -7,7 +7,7 @@ use mcplink::transport::http::Http;
 use mcplink::{Error, ErrorKind};
 use serde_json::json;
 
-use crate::authworld::{Rules, World};
+use crate::authworld::{MOVED, Rules, World};
 use crate::common::LONG;
 use crate::proxied::socks_proxy;
 use crate::stub::{Stub, asker, call};
@@ -266,20 +266,46 @@ fn a_name_is_no_way_round() {
 
 // M-SEC-C-11, L-SEC-C-05
 #[test]
-fn redirects_are_not_followed() {
+fn redirects_elsewhere_are_not_followed() {
     let target = Stub::start(|_, out| out.json(&json!({})));
-    let place = target.url();
-    let world = World::with(move |rules| {
-        rules.resource_redirect = Some(place);
+    for status in ["307 Temporary Redirect", "302 Found"] {
+        let place = target.url();
+        let world = World::with(move |rules| {
+            rules.resource_redirect = Some((status, place));
+        });
+        let error = refused(&world, "redirect, which is not followed");
+        assert_eq!(error.kind(), ErrorKind::Auth);
+        assert!(target.seen().is_empty());
+    }
+    // Nor one that changes the method of other requests.
+    let world = World::with(|rules| {
+        rules.resource_redirect = Some(("302 Found", MOVED.to_owned()));
     });
-    let error = refused(&world, "redirect, which is not followed");
-    assert_eq!(error.kind(), ErrorKind::Auth);
-    assert!(target.seen().is_empty());
-    // One that leads to itself is as short.
+    refused(&world, "redirect, which is not followed");
+    // One that leads to itself ends soon.
     let world = World::start();
     let own = format!("{}/.well-known/oauth-authorization-server", world.issuer());
     world.set(|rules| rules.metadata_redirect = Some(own));
     refused(&world, "has no metadata");
+}
+
+#[test]
+fn documents_that_have_moved_within_their_origin_are_found() {
+    let world = World::with(|rules| {
+        let target = "../../moved.json?x=http://y/#part".to_owned();
+        rules.resource_redirect = Some(("308 Permanent Redirect", target));
+        rules.metadata_redirect = Some(MOVED.to_owned());
+    });
+    let client = world.connect(world.login()).unwrap();
+    drop(client);
+    for stub in [&world.mcp, &world.issuer] {
+        let mut moved = stub.seen_by("GET");
+        moved.retain(|seen| seen.target.starts_with(MOVED));
+        assert!(!moved.is_empty());
+        for seen in moved {
+            assert_eq!(seen.header("accept-encoding"), Some("identity"));
+        }
+    }
 }
 
 #[test]

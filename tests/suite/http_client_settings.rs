@@ -70,7 +70,7 @@ fn header_fields_and_tokens_are_sent_with_every_request() {
         assert_eq!(seen.header("x-tenant"), Some("blue"));
         let token = format!("Bearer token-{number}");
         assert_eq!(seen.header("authorization"), Some(&*token));
-        assert_eq!(seen.header("accept-encoding"), None);
+        assert_eq!(seen.header("accept-encoding"), Some("identity"));
     }
 }
 
@@ -141,33 +141,87 @@ fn secrets_are_shown_nowhere() {
 }
 
 #[test]
-fn redirects_are_named_and_not_followed() {
+fn redirects_elsewhere_are_named_and_not_followed() {
     let other = Stub::modern(|seen, out| out.result(seen, text("done")));
-    let target = other.url();
-    let stub = Stub::start(move |_, out| {
-        out.respond("307 Temporary Redirect", &[("location", &*target)], "");
-    });
-    for http in [stub.http(), stub.http().follow_redirects(true)] {
-        let error = asker().connect(http.bearer("x")).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Http);
-        assert_eq!(error.http_status(), Some(307));
-        let said = error.to_string();
-        assert!(
-            said.contains(&other.url()) && said.contains("not sent"),
-            "{said}"
-        );
+    let targets: [fn(&str, &str) -> String; 4] = [
+        |_, other| format!("http://{other}/mcp"),
+        |_, other| format!("//{other}/mcp"),
+        |own, _| format!("https://{own}/mcp"),
+        |own, _| format!("http://user:word@{own}/mcp"),
+    ];
+    for make in targets {
+        let address = other.address().to_string();
+        let stub = Stub::start(move |seen, out| {
+            let target = make(seen.header("host").unwrap(), &address);
+            out.respond("307 Temporary Redirect", &[("location", &*target)], "");
+        });
+        let target = make(&stub.address().to_string(), &other.address().to_string());
+        for follows in [true, false] {
+            let http = stub.http().follow_redirects(follows).bearer("x");
+            let error = asker().connect(http).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Http);
+            assert_eq!(error.http_status(), Some(307));
+            let said = error.to_string();
+            assert!(
+                said.contains(&target) && said.contains("not sent"),
+                "{said}"
+            );
+        }
     }
     assert!(other.seen().is_empty());
-    let stub = Stub::start(|seen, out| match &*seen.target {
-        "/mcp" => out.respond("308 Permanent Redirect", &[("location", "/a/there")], ""),
-        "/a/there" => out.respond("307 Temporary Redirect", &[("location", "here?x=1")], ""),
-        _ => out.result(seen, crate::stub::discovered()),
+}
+
+#[test]
+fn redirects_to_the_same_origin_are_followed() {
+    let stub = Stub::legacy("2025-11-25", |seen, out| match &*seen.target {
+        _ if seen.method == "GET" => out.respond("405 Method Not Allowed", &[], ""),
+        "/mcp" => out.respond(
+            "308 Permanent Redirect",
+            &[("location", "/a/there?next=http://x/")],
+            "moved",
+        ),
+        "/a/there?next=http://x/" => {
+            out.respond(
+                "307 Temporary Redirect",
+                &[("location", "../b/./here?x=1#part")],
+                "",
+            );
+        }
+        "/b/here?x=1" => out.result(seen, text("done")),
+        other => panic!("{other}"),
     });
-    stub.connect_as(asker()).unwrap_err();
-    asker().connect(stub.http().follow_redirects(true)).unwrap();
-    let last = stub.seen().pop().unwrap();
-    assert_eq!((&*last.method, &*last.target), ("POST", "/a/here?x=1"));
-    assert_eq!(last.asks(), "server/discover");
+    let http = stub.http().header("x-tenant", "blue").bearer("t0k3n");
+    let client = asker().connect(http).unwrap();
+    assert_eq!(call(&client, "x").unwrap(), "done");
+    let steps = stub.seen_asking("tools/call");
+    assert_eq!(steps.len(), 3);
+    for step in &steps {
+        assert_eq!((&*step.method, &step.text), ("POST", &steps[0].text));
+        assert_eq!(step.header("authorization"), Some("Bearer t0k3n"));
+        assert_eq!(step.header("x-tenant"), Some("blue"));
+        assert_eq!(step.header("mcp-session-id"), Some("session-1"));
+        assert_eq!(step.connection, steps[0].connection);
+    }
+    // Not when the host does not want it, and not without end.
+    let http = stub.http().follow_redirects(false);
+    let error = call(&asker().connect(http).unwrap(), "x").unwrap_err();
+    assert_eq!(error.http_status(), Some(308));
+    let stub = Stub::start(|_, out| {
+        out.respond("307 Temporary Redirect", &[("location", "/mcp")], "");
+    });
+    let error = stub.connect_as(asker()).unwrap_err();
+    assert!(
+        error.to_string().contains("redirects without end"),
+        "{error}"
+    );
+    assert_eq!(stub.seen().len() % 6, 0, "bounded");
+    // What would change the method.
+    for status in ["301 Moved Permanently", "302 Found", "303 See Other"] {
+        let stub = Stub::start(move |_, out| out.respond(status, &[("location", "/b")], ""));
+        let error = stub.connect_as(asker()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Http, "{error}");
+        assert!(stub.seen().iter().all(|seen| seen.target == "/mcp"));
+    }
 }
 
 // Lesson 1.6

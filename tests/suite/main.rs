@@ -83,6 +83,10 @@ mod http_client_calls;
 #[cfg(feature = "http-client")]
 mod http_client_eras;
 #[cfg(feature = "http-client")]
+mod http_client_fields;
+#[cfg(feature = "http-client")]
+mod http_client_lost_sessions;
+#[cfg(feature = "http-client")]
 mod http_client_params;
 #[cfg(all(feature = "http-client", feature = "http-server"))]
 mod http_client_server;
@@ -90,6 +94,8 @@ mod http_client_server;
 mod http_client_sessions;
 #[cfg(feature = "http-client")]
 mod http_client_settings;
+#[cfg(feature = "http-client")]
+mod http_client_streams;
 #[cfg(all(feature = "tls", feature = "http-server"))]
 mod http_client_tls;
 #[cfg(feature = "http-server")]

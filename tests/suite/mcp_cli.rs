@@ -303,6 +303,45 @@ fn it_reaches_servers_over_http() {
     assert_eq!(run(&["--url", "ftp://x", "tools"]).0, 2);
 }
 
+#[cfg(feature = "http-client")]
+#[test]
+fn the_proxy_of_the_environment_is_used() {
+    let stub = crate::stub::Stub::modern(|seen, out| out.result(seen, crate::stub::text("done")));
+    let target = stub.address();
+    let (proxy, asked) = crate::proxied::socks_proxy("socks5h", move |_, _| target);
+    let run = |variables: &[(&str, &str)]| {
+        let mut command = Command::new(example("mcp"));
+        for name in ["http_proxy", "https_proxy", "all_proxy", "no_proxy"] {
+            command.env_remove(name).env_remove(name.to_uppercase());
+        }
+        let words = ["--url", "http://unknown.invalid:7777/mcp", "call", "x"];
+        let output = command.envs(variables.iter().copied()).args(words).output();
+        let output = output.unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        (
+            output.status.code().unwrap(),
+            String::from_utf8(said).unwrap(),
+        )
+    };
+    let was_asked = || asked.try_iter().collect::<Vec<_>>();
+    let place = ("unknown.invalid".to_owned(), 7777);
+    for name in ["HTTP_PROXY", "http_proxy", "ALL_PROXY"] {
+        assert_eq!(run(&[(name, &proxy)]), (0, "done\n".to_owned()));
+        assert_eq!(was_asked(), std::slice::from_ref(&place));
+    }
+    for variables in [
+        vec![("HTTP_PROXY", &*proxy), ("NO_PROXY", "b.test, .invalid")],
+        vec![("HTTPS_PROXY", &*proxy)],
+    ] {
+        let (code, said) = run(&variables);
+        assert!(code == 4 && said.contains("can't be reached"), "{said}");
+    }
+    let (code, said) = run(&[("HTTP_PROXY", "http://user:s3cret@[")]);
+    assert!(code != 0 && said.contains("HTTP_PROXY"), "{said}");
+    assert!(!said.contains("s3cret"), "{said}");
+    assert_eq!(was_asked(), []);
+}
+
 #[test]
 #[cfg(all(feature = "tls", feature = "http-server"))]
 fn it_trusts_whom_it_is_told_to() {

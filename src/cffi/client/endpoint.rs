@@ -51,7 +51,7 @@ pub(super) struct Endpoint {
     pub(super) proxy_from_environment: bool,
     /// PEM text.
     pub(super) roots: Option<Vec<u8>>,
-    pub(super) follows_redirects: bool,
+    pub(super) follows_redirects: Option<bool>,
     /// Has requests authorized as OAuth has it; set with its settings.
     #[cfg(feature = "http-client")]
     pub(super) authorize: Option<Authorize>,
@@ -169,7 +169,10 @@ impl Endpoint {
 
     #[cfg(feature = "http-client")]
     pub(super) fn http(&self, url: &str, shared: &Arc<Shared>) -> Outcome<Ready> {
-        let mut http = Http::new(url)?.follow_redirects(self.follows_redirects);
+        let mut http = Http::new(url)?;
+        if let Some(follows) = self.follows_redirects {
+            http = http.follow_redirects(follows);
+        }
         for (name, value) in &self.headers {
             http = http.header(name, value);
         }

@@ -475,9 +475,13 @@ pub unsafe extern "C" fn mcplink_client_options_clear_authorization(
 /// Goes through a proxy. Defaults to none, whatever the environment says.
 ///
 /// options: the options.
-/// url: http://, https://, socks4://, socks4a://, socks5:// or socks5h:// with host and port; "environment" for what HTTPS_PROXY, HTTP_PROXY,
-/// ALL_PROXY and NO_PROXY say. NULL is refused: see mcplink_client_options_clear_proxy. With socks4 and socks5 the server's name is looked up here, with the others by the proxy. What is
-/// wrong with it is found out when the client is opened.
+/// url: http://, https://, socks4://, socks4a://, socks5:// or socks5h:// with host and port;
+/// "environment" for the proxy that the environment names. NULL is refused: see
+/// mcplink_client_options_clear_proxy. With socks4 and socks5
+/// the server's name is looked up here, with the others by the proxy. In the environment HTTP_PROXY
+/// holds for http, HTTPS_PROXY for https, ALL_PROXY for either; NO_PROXY lists the hosts, domains
+/// and networks that are reached without. Names in lower case go first. What can't be read fails
+/// the opening of the client with MCPLINK_E_INVALID.
 /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
@@ -567,7 +571,8 @@ pub unsafe extern "C" fn mcplink_client_options_use_default_roots(
     }
 }
 
-/// Follows redirects over HTTP to the same origin. Defaults to no. One to another origin is an error that names it, always.
+/// Follows redirects over HTTP to the same origin that keep the method (307, 308), at most five in
+/// a row. Defaults to yes. One to another origin is an error that names it, always.
 ///
 /// options: the options.
 /// follows: whether.
@@ -584,7 +589,7 @@ pub unsafe extern "C" fn mcplink_client_options_set_follow_redirects(
             options,
             "mcplink_client_options_set_follow_redirects",
             |options| {
-                options.endpoint.follows_redirects = follows;
+                options.endpoint.follows_redirects = Some(follows);
                 Ok(())
             },
         )

@@ -12,11 +12,12 @@ use std::time::{Duration, Instant};
 use super::super::cancel::CancelToken;
 use super::super::log::{LogHook, LogLevel, tell};
 use super::super::outgoing::{Outcome, There, Waiter};
+use super::super::peer::Peer;
 use super::routing::Taken;
 use super::{Core, STANDING, Standing};
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::RequestId;
-use crate::transport::carrier::{Carrier, Ticket};
+use crate::transport::carrier::{Carrier, Listening, Ticket};
 use crate::transport::clock::after;
 use crate::transport::{Received, Sender, SessionMessage};
 
@@ -134,7 +135,33 @@ impl Core {
         let _nudge = cancel.map(|token| token.on_trigger(move || _ = waker.send(())));
         let core = Arc::clone(self);
         let hands = self.engine().crew.push_own(Box::new(move || {
-            let listened = carrier.listen(&mut || _ = settled.send(()), &mut |received| {
+            let mut news = |news| match news {
+                Listening::Settled => _ = settled.send(()),
+                Listening::Refused {
+                    error,
+                    is_new,
+                    was_open,
+                } => {
+                    if is_new {
+                        core.log(LogLevel::Warning, || {
+                            format!(
+                                "nothing is heard beside calls until there is a stream: {error}"
+                            )
+                        });
+                    }
+                    if was_open {
+                        core.handlers.say_unheard(&error);
+                    }
+                }
+                Listening::Back => {
+                    core.log(LogLevel::Info, || {
+                        let peer = core.peer();
+                        format!("the stream of '{peer}' is back: changes may have been missed")
+                    });
+                    core.handlers.say_heard_again(&Peer::new(Arc::clone(&core)));
+                }
+            };
+            let listened = carrier.listen(&mut news, &mut |received| {
                 core.take_carried(received, None);
                 ControlFlow::Continue(())
             });

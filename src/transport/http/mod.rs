@@ -33,8 +33,10 @@ pub use authorizer::{
 };
 #[cfg(feature = "http-client")]
 pub use client::Http;
+#[cfg(feature = "auth")]
+pub(crate) use client::{foreign_encoding, location};
 #[cfg(any(feature = "auth", feature = "jwt"))]
-pub(crate) use client::tls;
+pub(crate) use client::{proxies, tls};
 #[cfg(feature = "http-server")]
 pub use exchange::{HttpRequest, ResponseHead, ResponseWriter, Service};
 #[cfg(feature = "http-server")]

@@ -68,9 +68,10 @@ pub(crate) struct Rules {
     pub(crate) registration: (&'static str, Value),
     /// Where metadata of authorization servers is, if not at the usual place, and what it is.
     pub(crate) places: Vec<(String, Value)>,
-    /// Where the metadata of the server is said to have gone.
-    pub(crate) resource_redirect: Option<String>,
-    /// And that of the authorization server.
+    /// Where the metadata of the server is said to have gone, and by which status. It is at
+    /// [`MOVED`], too.
+    pub(crate) resource_redirect: Option<(&'static str, String)>,
+    /// And where that of the authorization server, by 307.
     pub(crate) metadata_redirect: Option<String>,
     /// What stands in the place of the server's metadata.
     pub(crate) resource_body: Option<String>,
@@ -111,6 +112,9 @@ impl Default for Rules {
         }
     }
 }
+
+/// Where metadata is that has moved.
+pub(crate) const MOVED: &str = "/moved.json";
 
 /// What came, in order.
 #[derive(Clone, Default)]
@@ -320,13 +324,15 @@ impl State {
         let mcp_url = self.mcp_url.get().unwrap();
         let issuer = self.issuer_url.get().unwrap();
         let rules = lock(&self.rules);
-        if path(seen) == rules.resource_place {
+        if path(seen) == rules.resource_place || path(seen) == MOVED {
             if rules.is_silent {
                 drop(rules);
                 return out.expect_close();
             }
-            if let Some(target) = &rules.resource_redirect {
-                return out.respond("302 Found", &[("location", target)], "");
+            if let Some((status, target)) = &rules.resource_redirect
+                && path(seen) != MOVED
+            {
+                return out.respond(status, &[("location", target)], "");
             }
             if let Some(status) = rules.resource_status {
                 return out.respond(status, &[], "");
@@ -435,7 +441,7 @@ impl State {
     fn serve_issuer_at(&self, path: &str, seen: &Seen, out: &mut Out) {
         let issuer = self.issuer_url.get().unwrap();
         match path {
-            "/.well-known/oauth-authorization-server" => {
+            "/.well-known/oauth-authorization-server" | MOVED => {
                 let document = json!({
                     "issuer": issuer, "authorization_endpoint": format!("{issuer}/authorize"),
                     "token_endpoint": format!("{issuer}/token"),

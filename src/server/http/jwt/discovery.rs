@@ -6,10 +6,11 @@ use std::io::Read as _;
 use std::time::Duration;
 
 use serde::Deserialize;
-use ureq::{Agent, Proxy};
+use ureq::Agent;
 
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::schema::url::Url;
+use crate::transport::http::proxies::Proxies;
 use crate::transport::http::tls::{Roots, untrusted};
 
 /// So long one document may take.
@@ -19,7 +20,7 @@ const MAX_BYTES: u64 = 256 << 10;
 /// How documents are come by.
 #[derive(Default)]
 pub(super) struct Way {
-    pub(super) proxy: Option<Proxy>,
+    pub(super) proxy: Proxies,
     pub(super) roots: Roots,
 }
 
@@ -102,11 +103,18 @@ pub(super) fn fetch(place: &str, way: &Way) -> Result<String> {
         },
         _ => failed(ErrorKind::Io, &error),
     };
+    let proxy = place
+        .parse()
+        .map_err(|_| failed(ErrorKind::Auth, &"it is no URL"))
+        .and_then(|uri| {
+            let proxy = way.proxy.of(&uri);
+            proxy.map_err(|why| failed(ErrorKind::Invalid, &why))
+        })?;
     let config = Agent::config_builder()
         .max_redirects(0)
         .max_redirects_will_error(true)
         // What the environment names is asked by hosts that want it.
-        .proxy(way.proxy.clone())
+        .proxy(proxy)
         .tls_config(way.roots.config())
         .timeout_global(Some(TIMEOUT))
         .user_agent(concat!(

@@ -30,6 +30,7 @@ use super::verifier::{Grant, LEEWAY, TokenVerifier, has_passed};
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::principal::{Principal, scope_set};
 use crate::schema::JsonObject;
+use crate::transport::http::proxies::Proxies;
 
 /// So long a token may be.
 const MAX_TOKEN: usize = 16 << 10;
@@ -152,13 +153,15 @@ impl JwtVerifier {
             let text = "the URL of the proxy can't be read (JwtVerifier::proxy)";
             Error::new(ErrorKind::Invalid, text)
         })?;
-        self.keys.way.proxy = Some(proxy);
+        self.keys.way.proxy = Proxies::One(proxy);
         Ok(self)
     }
 
-    /// Fetches them through the proxy that the environment names, if it does (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`).
+    /// Fetches them through the proxy that the environment names for each URL, if it names one:
+    /// `HTTPS_PROXY` for `https`, `HTTP_PROXY` for `http`, `ALL_PROXY` for either, less what
+    /// `NO_PROXY` lists. One that can't be read fails the fetch.
     pub fn proxy_from_environment(mut self) -> Self {
-        self.keys.way.proxy = Proxy::try_from_env();
+        self.keys.way.proxy = Proxies::Environment;
         self
     }
 

@@ -206,20 +206,6 @@ impl fmt::Debug for Lanes {
     }
 }
 
-/// Whether two addresses have the same scheme, host and port.
-pub(super) fn is_same_origin(one: &Uri, other: &Uri) -> bool {
-    let port = |uri: &Uri| {
-        let usual = if uri.scheme_str() == Some("https") {
-            443
-        } else {
-            80
-        };
-        uri.port_u16().unwrap_or(usual)
-    };
-    let host = |uri: &Uri| uri.host().unwrap_or_default().to_ascii_lowercase();
-    one.scheme_str() == other.scheme_str() && host(one) == host(other) && port(one) == port(other)
-}
-
 /// Whether the server refused the connection before it read anything.
 fn is_refused(error: &Error) -> bool {
     match error {

@@ -6,6 +6,9 @@
 //! ```text
 //!  wire         what is sent with which header fields, and what the answer means
 //!  stream       event streams: up to the response of a call, beside all calls, the one of 2024-11-05
+//!  location     addresses that a server names, and where they lead
+//!  proxies      which proxy requests go through
+//!  cookies      what the server wants to be shown again
 //!  credentials  who gives them, and what happens when the server wants others
 //!  refusal      what went wrong, in words
 //!  tls          whom to trust over HTTPS
@@ -20,10 +23,13 @@
 //!
 //! Spec: Transports, "Streamable HTTP" (2025-03-26 and later), "HTTP with SSE" (2024-11-05).
 
+mod cookies;
 mod credentials;
 mod dial;
 mod exchange;
 mod lane;
+pub(crate) mod location;
+pub(crate) mod proxies;
 mod refusal;
 mod stream;
 #[cfg(feature = "tls")]
@@ -42,15 +48,20 @@ use ureq::http::uri::Scheme;
 use ureq::http::{HeaderName, HeaderValue, Uri};
 
 use self::lane::Route;
+use self::proxies::Proxies;
 use self::wire::Wire;
+#[cfg(feature = "auth")]
+pub(crate) use self::wire::foreign_encoding;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::transport::http::authorizer::{Authorizer, Bearer};
 use crate::transport::{Halves, Limits, Transport};
 
 /// The transport to a server that is reached over HTTP.
 ///
-/// Redirects are not followed unless [`follow_redirects`](Self::follow_redirects) is set, and never to another origin. No proxy is used
-/// unless one is set. The values of header fields and tokens appear in no error, log line or debug output.
+/// Redirects to the same origin that keep the method are [followed](Self::follow_redirects), others
+/// never. Cookies are kept in memory for the connection, and sent to the origin that set them only:
+/// load balancers find the server of a session by them. No proxy is used unless one is set. The
+/// values of header fields, tokens and cookies appear in no error, log line or debug output.
 ///
 /// Spec: Transports, "Streamable HTTP" (2025-03-26 and later), "HTTP with SSE" (2024-11-05).
 ///
@@ -71,7 +82,7 @@ pub struct Http {
     url: Uri,
     headers: Vec<(HeaderName, HeaderValue)>,
     authorizer: Option<Arc<dyn Authorizer>>,
-    proxy: Option<Proxy>,
+    proxy: Proxies,
     connect_timeout: Duration,
     stall_timeout: Duration,
     close_timeout: Duration,
@@ -133,11 +144,11 @@ impl Http {
             url: uri,
             headers: Vec::new(),
             authorizer: None,
-            proxy: None,
+            proxy: Proxies::None,
             connect_timeout: Duration::from_secs(10),
             stall_timeout: Duration::from_secs(60),
             close_timeout: Duration::from_secs(1),
-            follows: false,
+            follows: true,
             #[cfg(feature = "tls")]
             tls: tls::Tls::default(),
             fault: None,
@@ -198,16 +209,22 @@ impl Http {
     pub fn proxy(mut self, url: &str) -> Self {
         match Proxy::new(url) {
             Ok(proxy) => {
-                self.proxy = Some(proxy);
+                self.proxy = Proxies::One(proxy);
                 self
             }
             Err(_) => self.with_fault("the URL of the proxy can't be read".to_owned()),
         }
     }
 
-    /// Goes through the proxy that the environment names, if it does (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`).
+    /// Goes through the proxy that the environment names for the URL, if it names one.
+    ///
+    /// For `http` that is `HTTP_PROXY`, for `https` it is `HTTPS_PROXY`, and `ALL_PROXY` stands for
+    /// either. `NO_PROXY` lists hosts, domains and networks (`10.0.0.0/8`) that are reached
+    /// without, or `*` for all. Each may be written in lower case, which goes first. They are read
+    /// when the transport is opened; one that can't be read fails the connecting with
+    /// [`ErrorKind::Invalid`].
     pub fn proxy_from_environment(mut self) -> Self {
-        self.proxy = Proxy::try_from_env();
+        self.proxy = Proxies::Environment;
         self
     }
 
@@ -255,8 +272,9 @@ impl Http {
         self
     }
 
-    /// Whether a redirect to the same origin that keeps the method (307, 308) is followed, at most five times. Defaults to no. One to
-    /// another origin is an error that names it, always: credentials are not sent elsewhere.
+    /// Whether redirects to the same origin that keep the method (307, 308) are followed, at most
+    /// five in a row. Defaults to yes. One to another origin is an error that names it, always:
+    /// credentials are not sent elsewhere.
     pub fn follow_redirects(mut self, follows: bool) -> Self {
         self.follows = follows;
         self
@@ -278,9 +296,10 @@ impl Transport for Http {
             let text = "header(\"Authorization\", …) contradicts bearer(…) or authorizer(…)";
             return Err(Error::new(ErrorKind::Invalid, text));
         }
+        let proxy = self.proxy.of(&self.url);
         let route = Route {
             connect_timeout: self.connect_timeout,
-            proxy: self.proxy.clone(),
+            proxy: proxy.map_err(|why| Error::new(ErrorKind::Invalid, why))?,
             #[cfg(feature = "tls")]
             tls: self.tls.config(),
         };
@@ -311,7 +330,7 @@ impl fmt::Debug for Http {
             .field("url", &shown(&self.url))
             .field("headers", &names.collect::<Vec<_>>())
             .field("has_authorizer", &self.authorizer.is_some())
-            .field("has_proxy", &self.proxy.is_some())
+            .field("proxy", &self.proxy)
             .finish_non_exhaustive()
     }
 }

@@ -1,6 +1,7 @@
 //! What went wrong on the way, in words: never with a secret that was told to us.
 
 use std::io::{self, Read as _};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use ureq::http::{HeaderMap, Response};
@@ -9,21 +10,26 @@ use super::lane::{Failed, Lane};
 #[cfg(feature = "tls")]
 use super::tls;
 use super::watch::Watched;
-use super::wire::Wire;
-use crate::error::{Error, ErrorKind, Excerpt, Span};
-use crate::jsonrpc::Message;
+use super::wire::{Ask, Wire, foreign_encoding, is_of};
+use crate::error::{Error, ErrorKind, Excerpt, RpcError, Span};
+use crate::jsonrpc::{Message, RequestId};
 use crate::transport::carrier::Ticket;
 use crate::transport::http::authorizer::Credentials;
+use crate::transport::http::event_reader::{EventReader, Item};
 use crate::transport::{Control as _, lock};
 
 /// So much of an answer that is an error is read.
 const MAX_REFUSAL: u64 = 64 << 10;
 
+/// The codes by which servers of the official SDKs refuse a request for its session.
+const ABOUT_SESSION: [i64; 2] = [-32000, -32001];
+
 impl Wire {
     /// What a response that is no success says, and its header fields.
     pub(super) fn refusal(
         &self,
-        mut lane: Box<Lane>,
+        ask: &Ask<'_>,
+        lane: Box<Lane>,
         ticket: &Arc<Ticket>,
         response: Response<()>,
         credentials: &Credentials,
@@ -34,15 +40,20 @@ impl Wire {
             let value = head.headers.get(name).and_then(|value| value.to_str().ok());
             value.map(|value| self.redact(value, credentials))
         };
-        let mut text = Vec::new();
-        let read = (&mut lane.line).take(MAX_REFUSAL).read_to_end(&mut text);
-        if ticket.release() && read.is_ok() && (text.len() as u64) < MAX_REFUSAL {
-            self.lanes.put(lane);
-        }
-        let text = String::from_utf8_lossy(&text).into_owned();
-        let rpc = match Message::read(text.clone()) {
-            Ok(Message::Response(response)) => response.outcome().err().cloned(),
-            _ => None,
+        let encoding = foreign_encoding(&head.headers);
+        let is_stream = is_of(&head.headers, "text/event-stream");
+        let text = self.refusal_text(lane, ticket, is_stream && encoding.is_none());
+        let text = match &encoding {
+            None => String::from_utf8_lossy(&text).into_owned(),
+            Some(encoding) => format!("[content encoding {}]", Excerpt(encoding)),
+        };
+        let (rpc, is_named) = match Message::read(text.clone()) {
+            Ok(Message::Response(response)) => {
+                let number = |id: Option<&RequestId>| id.and_then(RequestId::as_i64);
+                let is_named = number(ask.id).is_some_and(|id| number(response.id()) == Some(id));
+                (response.outcome().err().cloned(), is_named)
+            }
+            _ => (None, false),
         };
         let reason = head.status.canonical_reason().unwrap_or("no reason given");
         let mut message = format!("'{}' answered {status} {reason}", self.peer());
@@ -66,7 +77,7 @@ impl Wire {
                 let target = target.split('?').next().unwrap_or_default();
                 message = format!(
                     "{message}: it redirects to '{}', where credentials are not sent \
-                     (follow_redirects allows redirects to the same origin)",
+                     (followed are 307 and 308 to the same origin, if follow_redirects allows it)",
                     Excerpt(target)
                 );
                 ErrorKind::Http
@@ -81,16 +92,33 @@ impl Wire {
         }
         let mut error = Error::new(kind, message)
             .sent(true)
-            .with_http(status, challenge);
+            .with_http(status, challenge)
+            .vague(!is_named || rpc.as_ref().is_some_and(is_about_session));
         if let (ErrorKind::Peer, Some(rpc)) = (kind, rpc) {
             error = error.with_rpc(rpc);
         }
         (error, head.headers)
     }
 
+    /// What stands in the body of a refusal: of an event stream its first response.
+    fn refusal_text(&self, mut lane: Box<Lane>, ticket: &Ticket, is_stream: bool) -> Vec<u8> {
+        let mut text = Vec::new();
+        let ended = if is_stream {
+            text = first_response(&mut lane);
+            false
+        } else {
+            let read = (&mut lane.line).take(MAX_REFUSAL).read_to_end(&mut text);
+            read.is_ok() && (text.len() as u64) < MAX_REFUSAL
+        };
+        if ticket.release() && ended {
+            self.lanes.put(lane);
+        }
+        text
+    }
+
     /// What the server says, without the secrets that we told it.
     fn redact(&self, text: &str, credentials: &Credentials) -> String {
-        let mut text = text.to_owned();
+        let mut text = self.cookies.redact(text);
         let session = lock(&self.state).session.clone();
         let fields = self.http.headers.iter().chain(&credentials.fields);
         let values = fields.map(|(_, value)| value).chain(session.as_ref());
@@ -169,4 +197,40 @@ impl Wire {
         let text = format!("the wait for '{}' was ended", self.peer());
         Error::new(ErrorKind::Cancelled, text)
     }
+}
+
+/// The first response on an event stream, whose end is not waited for.
+fn first_response(lane: &mut Lane) -> Vec<u8> {
+    let mut reader = EventReader::new(MAX_REFUSAL as usize);
+    let (mut found, mut left) = (Vec::new(), MAX_REFUSAL as usize);
+    while left > 0 {
+        let len = match lane.line.read(&mut lane.buffer) {
+            Ok(0) => break,
+            Ok(len) => len,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(_) => break,
+        };
+        left = left.saturating_sub(len);
+        let taken = reader.push(&lane.buffer[..len], &mut |item| {
+            let Item::Event { data, .. } = item else {
+                return ControlFlow::Continue(());
+            };
+            found = data;
+            let text = String::from_utf8_lossy(&found).into_owned();
+            match Message::read(text) {
+                Ok(Message::Request(_) | Message::Notification(_)) => ControlFlow::Continue(()),
+                _ => ControlFlow::Break(()),
+            }
+        });
+        if taken.is_break() {
+            break;
+        }
+    }
+    found
+}
+
+/// Whether this code is one by which servers say that they don't know a session, whatever id they
+/// put beside it.
+fn is_about_session(rpc: &RpcError) -> bool {
+    ABOUT_SESSION.contains(&rpc.code.value())
 }

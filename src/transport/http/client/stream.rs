@@ -7,20 +7,87 @@ use std::time::{Duration, Instant};
 
 use ureq::http::{Method, Uri};
 
-use super::lane::is_same_origin;
+use super::location::{self, is_same_origin};
 use super::shown;
 use super::watch::Watched;
 use super::wire::{Answer, Ask, Released, Wire};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::TooLong;
-use crate::transport::carrier::{Carried, Carrier as _, Deliver, Manner, Ticket};
+use crate::transport::carrier::{Carried, Carrier as _, Deliver, Listening, Manner, Ticket};
 use crate::transport::http::event_reader::{EventReader, Item};
 use crate::transport::{Control as _, Received, SessionMessage, lock};
 
-/// How long to wait before asking again for a stream that broke off, when the server doesn't say; doubled each time, up to the second.
+/// How long to wait before asking again for a stream that broke off, when the server doesn't say;
+/// and how long at most, if the server doesn't say more.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
-/// So often in a row the stream of a call is asked for again without getting anything by it.
-const MAX_RESUMPTIONS: u32 = 8;
+/// A server that wants to be asked again at once is asked after this.
+const SHORTEST: Duration = Duration::from_millis(1);
+
+/// How long to wait before a stream is asked for again: longer each time that it was asked for in
+/// vain.
+#[derive(Debug, Default)]
+struct Pauses {
+    in_vain: u32,
+}
+
+impl Pauses {
+    /// The next pause; `retry` is what the server said last.
+    fn next(&self, retry: Option<Duration>) -> Duration {
+        let first = retry.unwrap_or(PAUSES.0).max(SHORTEST);
+        let factor = 2u32.saturating_pow(self.in_vain.saturating_sub(1).min(16));
+        first.saturating_mul(factor).min(PAUSES.1.max(first))
+    }
+
+    /// A stream was refused, or could not be had.
+    fn refused(&mut self) {
+        self.in_vain = self.in_vain.saturating_add(1);
+    }
+
+    /// A stream has ended. One that was of use, or lived as long as the last pause, was not asked
+    /// for in vain.
+    fn ended(&mut self, lived: Duration, was_of_use: bool, retry: Option<Duration>) {
+        if was_of_use || lived >= self.next(retry) {
+            self.in_vain = 0;
+        } else {
+            self.refused();
+        }
+    }
+}
+
+/// What the refusal of a stream means for asking again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Refusal {
+    /// There is none to be had in this session.
+    NoneSuch,
+    /// It may be had later.
+    ForNow,
+    ForGood,
+}
+
+impl Refusal {
+    /// Of the stream beside all calls.
+    fn of(error: &Error) -> Self {
+        match error.http_status() {
+            // It offers none, has nothing more to say, or knows the session no more.
+            Some(204 | 404 | 405 | 410 | 501) => Self::NoneSuch,
+            // Many servers say 400 when they have lost the session, and 409 while they take the
+            // former stream to be open.
+            Some(400 | 408 | 409 | 425 | 429 | 500..) | None => Self::ForNow,
+            Some(_) => Self::ForGood,
+        }
+    }
+
+    /// Of the rest of a stream: whether it may be had later.
+    fn passes(error: &Error) -> bool {
+        match error.http_status() {
+            Some(status) => matches!(status, 408 | 409 | 425 | 429 | 500..),
+            None => matches!(
+                error.kind(),
+                ErrorKind::Io | ErrorKind::Closed | ErrorKind::Timeout
+            ),
+        }
+    }
+}
 
 /// How reading a stream ended.
 enum End {
@@ -72,9 +139,9 @@ impl Wire {
     ) -> Result<Carried> {
         let mut reader = EventReader::new(self.max_message_bytes);
         let resumes = !matches!(request.manner, Manner::Stateless(_));
-        let mut in_vain = 0;
+        let mut pauses = Pauses::default();
         loop {
-            let mut came = false;
+            let (mut came, begun) = (false, Instant::now());
             let end = self.read_events(&mut answer, &mut reader, ticket, watched, &mut |item| {
                 came = true;
                 deliver(received(item, Some(request)))
@@ -88,21 +155,22 @@ impl Wire {
             };
             drop(answer);
             ticket.release();
-            in_vain = if came { 0 } else { in_vain + 1 };
-            let mut unfinished = why.unwrap_or_else(|| {
+            pauses.ended(begun.elapsed(), came, reader.retry());
+            let unfinished = why.unwrap_or_else(|| {
                 let text = format!(
                     "'{}' ended the stream without the response; outcome unknown",
                     self.peer()
                 );
                 Error::new(ErrorKind::Closed, text).sent(true)
             });
+            let mut last: Option<Error> = None;
             loop {
-                if !resumes || reader.last_id().is_empty() || in_vain > MAX_RESUMPTIONS {
-                    return Err(unfinished);
-                }
-                let pause = reader.retry().unwrap_or_else(|| growing(in_vain));
-                if !ticket.pause(Instant::now() + pause) {
-                    return Err(unfinished);
+                // Until the deadline of the call: the ticket ends with it.
+                if !resumes
+                    || reader.last_id().is_empty()
+                    || !ticket.pause(Instant::now() + pauses.next(reader.retry()))
+                {
+                    return Err(going_on_failed(unfinished, last));
                 }
                 let last_id = reader.last_id().to_owned();
                 match self.open_stream(&self.http.url, Some(&last_id), ticket, watched) {
@@ -111,9 +179,12 @@ impl Wire {
                         break;
                     }
                     Err(error) => {
-                        let is_final = error.http_status().is_some_and(|status| status < 500);
-                        unfinished = unfinished.remark(format_args!("going on failed: {error}"));
-                        in_vain = if is_final { u32::MAX } else { in_vain + 1 };
+                        let passes = Refusal::passes(&error);
+                        last = Some(error);
+                        if !passes {
+                            return Err(going_on_failed(unfinished, last));
+                        }
+                        pauses.refused();
                     }
                 }
             }
@@ -136,8 +207,10 @@ impl Wire {
             body: &[],
             manner: &Manner::InSession,
             last_event_id,
+            id: None,
         };
         let answer = self.ask(&ask, ticket, watched)?;
+        self.check_encoding(&answer)?;
         if answer.is_of("text/event-stream") {
             return Ok(answer);
         }
@@ -153,22 +226,30 @@ impl Wire {
     }
 
     /// What belongs to no call: GET, and again when it ends.
-    pub(super) fn hear(&self, settled: &mut dyn FnMut(), deliver: &mut Deliver<'_>) -> Result<()> {
+    pub(super) fn hear(
+        &self,
+        news: &mut dyn FnMut(Listening),
+        deliver: &mut Deliver<'_>,
+    ) -> Result<()> {
         let ticket = Ticket::until(None);
         let watched = self.watch.add(&ticket, false)?;
         let _released = Released(&ticket);
         let session = self.session();
         lock(&self.state).listening = Some(Arc::clone(&ticket));
         let mut reader = EventReader::new(self.max_message_bytes);
-        let mut in_vain = 0;
+        let (mut pauses, mut was_open, mut is_lost) = (Pauses::default(), false, false);
         loop {
             let last_id = reader.last_id().to_owned();
             let last_id = Some(&*last_id).filter(|id| !id.is_empty());
             let opened = self.open_stream(&self.http.url, last_id, &ticket, &watched);
-            settled();
+            news(Listening::Settled);
             match opened {
                 Ok(mut answer) => {
-                    let mut came = false;
+                    if std::mem::take(&mut is_lost) {
+                        news(Listening::Back);
+                    }
+                    was_open = true;
+                    let (mut came, begun) = (false, Instant::now());
                     reader.start_anew();
                     let end = self.read_events(
                         &mut answer,
@@ -183,17 +264,31 @@ impl Wire {
                     if let End::Enough = end {
                         return Ok(());
                     }
-                    in_vain = if came { 0 } else { in_vain + 1 };
+                    pauses.ended(begun.elapsed(), came, reader.retry());
                 }
-                // It offers none, or knows the session no more, which the next call finds out.
-                Err(error) if matches!(error.http_status(), Some(404 | 405)) => return Ok(()),
-                Err(error) if error.http_status().is_some_and(|status| status < 500) => {
-                    return Err(error);
+                Err(_) if ticket.is_over() => return Ok(()),
+                Err(error) => {
+                    let refusal = Refusal::of(&error);
+                    if refusal == Refusal::ForGood {
+                        return Err(error);
+                    }
+                    let is_offered = refusal == Refusal::ForNow;
+                    if is_offered || was_open {
+                        let is_new = !std::mem::replace(&mut is_lost, true);
+                        news(Listening::Refused {
+                            error,
+                            is_new,
+                            was_open,
+                        });
+                    }
+                    if !is_offered {
+                        return Ok(());
+                    }
+                    pauses.refused();
                 }
-                Err(_) => in_vain += 1,
             }
             ticket.release();
-            let pause = reader.retry().unwrap_or_else(|| growing(in_vain));
+            let pause = pauses.next(reader.retry());
             if !ticket.pause(Instant::now() + pause) || self.session() != session {
                 return Ok(());
             }
@@ -211,6 +306,7 @@ impl Wire {
         let _released = Released(ticket);
         let url = &self.http.url;
         let mut answer = self.open_stream(url, None, ticket, &watched)?;
+        let base = answer.uri.clone();
         let mut reader = EventReader::new(self.max_message_bytes);
         let mut fault = None;
         let end =
@@ -221,7 +317,7 @@ impl Wire {
                 &watched,
                 &mut |item| match item {
                     Item::Event { name, data } if name == "endpoint" => {
-                        match self.endpoint(url, &data) {
+                        match self.endpoint(&base, &data) {
                             Ok(endpoint) => lock(&self.state).endpoint = Some(endpoint),
                             Err(error) => {
                                 fault = Some(error);
@@ -255,7 +351,7 @@ impl Wire {
     /// Where messages go, as the server says it: nowhere but to itself.
     fn endpoint(&self, url: &Uri, data: &[u8]) -> Result<Uri> {
         let text = String::from_utf8_lossy(data);
-        let Some(endpoint) = self.resolve(url, text.trim()) else {
+        let Some(endpoint) = location::resolve(url, text.trim()) else {
             let text = format!("'{}' names an endpoint that is no URL", self.peer());
             return Err(Error::new(ErrorKind::Protocol, text).sent(true));
         };
@@ -271,9 +367,12 @@ impl Wire {
     }
 }
 
-fn growing(in_vain: u32) -> Duration {
-    let pause = PAUSES.0 * 2u32.saturating_pow(in_vain.saturating_sub(1).min(10));
-    pause.min(PAUSES.1)
+/// The end of a stream that could not be gone on with, and why not, if that was tried.
+fn going_on_failed(unfinished: Error, last: Option<Error>) -> Error {
+    match last {
+        Some(error) => unfinished.remark(format_args!("going on failed: {error}")),
+        None => unfinished,
+    }
 }
 
 fn received(item: Item, request: Option<&SessionMessage>) -> Received {
@@ -284,5 +383,41 @@ fn received(item: Item, request: Option<&SessionMessage>) -> Received {
             id: request.and_then(|request| request.related.clone()),
             is_response: true,
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_while_asking_is_in_vain() {
+        let (second, millis) = (Duration::from_secs(1), Duration::from_millis);
+        let mut pauses = Pauses::default();
+        let seconds = |pauses: &Pauses| pauses.next(None).as_secs();
+        let mut shown = Vec::new();
+        for _ in 0..8 {
+            pauses.refused();
+            shown.push(seconds(&pauses));
+        }
+        assert_eq!(shown, [1, 2, 4, 8, 16, 30, 30, 30]);
+        // A stream that lived shorter than the pause, and one that lived longer.
+        pauses.ended(29 * second, false, None);
+        assert_eq!(seconds(&pauses), 30);
+        pauses.ended(30 * second, false, None);
+        assert_eq!(seconds(&pauses), 1);
+        // L-HTTP-C-17: what the server says is where they begin.
+        for (retry, expected) in [(0, 1), (50, 50), (60_000, 60_000)] {
+            let retry = Some(millis(retry));
+            assert_eq!(pauses.next(retry), millis(expected));
+            pauses.ended(60 * second, false, retry);
+            assert_eq!(pauses.next(retry), millis(expected));
+        }
+        for _ in 0..40 {
+            pauses.refused();
+        }
+        assert_eq!(pauses.next(Some(millis(1))), 30 * second);
+        pauses.ended(Duration::ZERO, true, None);
+        assert_eq!(seconds(&pauses), 1);
     }
 }

@@ -12,12 +12,14 @@ use ureq::http::{
     HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, header,
 };
 
-use super::lane::{Lane, Lanes, Route, USER_AGENT, is_same_origin};
+use super::cookies::Cookies;
+use super::lane::{Lane, Lanes, Route, USER_AGENT};
+use super::location::{self, is_same_origin};
 use super::watch::{Watch, Watched};
 use super::{Http, shown};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
-use crate::jsonrpc::{Message, TooLong};
-use crate::transport::carrier::{Carried, Carrier, Deliver, Look, Manner, Ticket};
+use crate::jsonrpc::{Message, RequestId, TooLong};
+use crate::transport::carrier::{Carried, Carrier, Deliver, Listening, Look, Manner, Ticket};
 use crate::transport::clock::after;
 use crate::transport::http::authorizer::{Credentials, ResponseFields};
 use crate::transport::{Control, Limits, Received, SessionMessage, Threads, lock};
@@ -46,6 +48,20 @@ fn ends_within(most: usize, lane: &mut Lane) -> bool {
     false
 }
 
+/// The encodings of a body that is not sent as it is.
+pub(crate) fn foreign_encoding(fields: &HeaderMap) -> Option<String> {
+    let values = fields.get_all(header::CONTENT_ENCODING).into_iter();
+    let all: Vec<_> = values
+        .map(|value| String::from_utf8_lossy(value.as_bytes()))
+        .collect();
+    let is_identity = |word: &str| {
+        let word = word.trim();
+        word.is_empty() || word.eq_ignore_ascii_case("identity")
+    };
+    let is_plain = all.iter().all(|value| value.split(',').all(is_identity));
+    (!is_plain).then(|| all.join(", "))
+}
+
 fn refused(error: impl fmt::Display) -> Error {
     let text = format!("a header field of the request can't be sent: {error}");
     Error::new(ErrorKind::Invalid, text)
@@ -72,6 +88,7 @@ pub(super) struct Wire {
     pub(super) lanes: Lanes,
     pub(super) watch: Watch,
     pub(super) state: Mutex<State>,
+    pub(super) cookies: Cookies,
     pub(super) max_message_bytes: usize,
     pub(super) threads: Threads,
     /// The server keeps its streams open behind the response: nothing is waited for.
@@ -103,27 +120,40 @@ pub(super) struct Ask<'a> {
     pub(super) body: &'a [u8],
     pub(super) manner: &'a Manner,
     pub(super) last_event_id: Option<&'a str>,
+    /// Of the JSON-RPC request in the body, if there is one.
+    pub(super) id: Option<&'a RequestId>,
 }
 
 /// A response that says success, and the lane by which its body comes.
 pub(super) struct Answer {
     pub(super) lane: Box<Lane>,
+    /// Where it came from: another address than was asked after a redirect.
+    pub(super) uri: Uri,
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
 }
 
 impl Answer {
     pub(super) fn content_type(&self) -> &str {
-        let value = self.headers.get(header::CONTENT_TYPE);
-        let text = value.and_then(|value| value.to_str().ok());
-        text.unwrap_or_default()
+        content_type(&self.headers)
     }
 
     /// Whether the body is of this media type, whatever parameters follow it.
     pub(super) fn is_of(&self, media_type: &str) -> bool {
-        let own = self.content_type().split(';').next().unwrap_or_default();
-        own.trim().eq_ignore_ascii_case(media_type)
+        is_of(&self.headers, media_type)
     }
+}
+
+fn content_type(fields: &HeaderMap) -> &str {
+    let value = fields.get(header::CONTENT_TYPE);
+    let text = value.and_then(|value| value.to_str().ok());
+    text.unwrap_or_default()
+}
+
+/// Whether a body with these fields is of this media type.
+pub(super) fn is_of(fields: &HeaderMap, media_type: &str) -> bool {
+    let own = content_type(fields).split(';').next().unwrap_or_default();
+    own.trim().eq_ignore_ascii_case(media_type)
 }
 
 impl Wire {
@@ -132,6 +162,7 @@ impl Wire {
             lanes: Lanes::new(route),
             watch: Watch::new(http.stall_timeout, &limits.threads),
             state: Mutex::default(),
+            cookies: Cookies::default(),
             max_message_bytes: limits.max_message_bytes,
             threads: limits.threads.clone(),
             ends_late: AtomicBool::new(false),
@@ -165,28 +196,35 @@ impl Wire {
             let response = self.lanes.run(&mut lane, request, ask.body, deadline);
             let response = response.map_err(|failed| self.failure(failed, ticket, watched))?;
             let status = response.status();
+            self.cookies.take(&uri, response.headers());
             if status.is_success() {
                 let (head, ()) = response.into_parts();
                 self.was_accepted(ask, &uri, &head, &credentials);
                 return Ok(Answer {
                     lane,
+                    uri,
                     status,
                     headers: head.headers,
                 });
             }
             match self.redirect(&uri, &response) {
-                Some(next) if status.is_redirection() => {
-                    // The body of a redirect is not worth the connection.
-                    ticket.release();
+                Some(next) => {
+                    let ends = ends_within(REST.0, &mut lane);
+                    if ticket.release() && ends {
+                        self.lanes.put(lane);
+                    }
                     redirects += 1;
                     if redirects > MAX_REDIRECTS {
-                        let text = format!("'{}' redirects without end", self.peer());
+                        let text = format!(
+                            "'{}' redirects without end: more than {MAX_REDIRECTS} times",
+                            self.peer()
+                        );
                         return Err(Error::new(ErrorKind::Http, text).sent(true));
                     }
                     uri = next;
                 }
                 _ => {
-                    let (error, fields) = self.refusal(lane, ticket, response, &credentials);
+                    let (error, fields) = self.refusal(ask, lane, ticket, response, &credentials);
                     let response = ResponseFields {
                         status: status.as_u16(),
                         fields: &fields,
@@ -219,6 +257,10 @@ impl Wire {
         for (name, value) in self.http.headers.iter().chain(&credentials.fields) {
             fields.append(name, value.clone());
         }
+        self.cookies.give(uri, fields);
+        // Nothing is decoded here.
+        let encoding = fields.entry(header::ACCEPT_ENCODING);
+        encoding.or_insert(HeaderValue::from_static("identity"));
         let agent = fields.entry(header::USER_AGENT);
         agent.or_insert(HeaderValue::from_static(USER_AGENT));
         match ask.manner {
@@ -259,33 +301,23 @@ impl Wire {
             return None;
         }
         let target = response.headers().get(header::LOCATION)?.to_str().ok()?;
-        let target = self.resolve(from, target)?;
+        let target = location::resolve(from, target)?;
         is_same_origin(from, &target).then_some(target)
     }
 
-    /// An address as seen from another one.
-    pub(super) fn resolve(&self, base: &Uri, target: &str) -> Option<Uri> {
-        let text = if target.contains("://") {
-            target.to_owned()
-        } else if let Some(rest) = target.strip_prefix("//") {
-            format!("{}://{rest}", base.scheme_str()?)
-        } else if target.starts_with('/') {
-            format!("{}://{}{target}", base.scheme_str()?, base.authority()?)
-        } else {
-            let path = base.path();
-            let folder = &path[..path.rfind('/').map_or(0, |at| at + 1)];
-            let folder = if target.starts_with('?') {
-                path
-            } else {
-                folder
-            };
-            format!(
-                "{}://{}{folder}{target}",
-                base.scheme_str()?,
-                base.authority()?
-            )
+    /// Checks that a body can be read as it is.
+    pub(super) fn check_encoding(&self, answer: &Answer) -> Result<()> {
+        let Some(encoding) = foreign_encoding(&answer.headers) else {
+            return Ok(());
         };
-        text.parse().ok()
+        let text = format!(
+            "'{}' answered with content encoding '{}', which was not asked for: expected identity",
+            self.peer(),
+            Excerpt(&encoding)
+        );
+        Err(Error::new(ErrorKind::Protocol, text)
+            .sent(true)
+            .with_http(answer.status.as_u16(), None))
     }
 
     /// Reads what follows a response, so that the connection can be used again.
@@ -376,6 +408,7 @@ impl Wire {
             body: &message.text,
             manner: &message.manner,
             last_event_id: None,
+            id: message.related.as_ref(),
         };
         let answer = self.ask(&ask, ticket, watched)?;
         self.finish(answer.lane, ticket);
@@ -444,8 +477,10 @@ impl Wire {
             body: &request.text,
             manner: &request.manner,
             last_event_id: None,
+            id: request.related.as_ref(),
         };
         let answer = self.ask(&ask, ticket, &watched)?;
+        self.check_encoding(&answer)?;
         if let Manner::OpensSession = request.manner {
             self.enter_session(&answer.headers)?;
         }
@@ -500,13 +535,13 @@ impl Carrier for Wire {
         lock(&self.state).version = version;
     }
 
-    fn listen(&self, settled: &mut dyn FnMut(), deliver: &mut Deliver<'_>) -> Result<()> {
+    fn listen(&self, news: &mut dyn FnMut(Listening), deliver: &mut Deliver<'_>) -> Result<()> {
         if lock(&self.state).endpoint.is_some() {
             // Everything comes by one stream already.
-            settled();
+            news(Listening::Settled);
             return Ok(());
         }
-        self.hear(settled, deliver)
+        self.hear(news, deliver)
     }
 
     fn fall_back(
@@ -571,6 +606,7 @@ impl Wire {
                 body: &[],
                 manner: &Manner::InSession,
                 last_event_id: None,
+                id: None,
             };
             if let Ok(watched) = self.watch.add(&ticket, false) {
                 // A server may refuse it (405), and one that has gone needs no telling.
