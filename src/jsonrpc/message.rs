@@ -3,14 +3,15 @@
 use std::fmt;
 use std::ops::Range;
 
-use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::envelope::Envelope;
 use super::id::RequestId;
 use super::malformed::{Form, Malformed, not_json};
 use super::members::{Members, Places};
-use crate::error::{ErrorCode, Excerpt, RpcError};
+use crate::error::{ErrorCode, Excerpt, RpcError, without_position};
 
 /// The most messages of a batch. Two bytes are enough for a member, and it, what is wrong with it and the answer take a hundred times that.
 const MAX_BATCH: usize = 1024;
@@ -89,7 +90,19 @@ pub enum Parsed {
 
 impl Parsed {
     /// Reads what came in one piece: a message, or an array of them. Nesting deeper than `max_depth` is refused.
+    ///
+    /// What peers write beside the letter of the specification is understood: `null` for a member that is absent, an empty array for an
+    /// empty object, an integer id with a fraction of zero, an error without a message.
     pub fn read(bytes: Vec<u8>, max_depth: usize) -> Self {
+        Self::read_with(bytes, max_depth, Reading::Lenient)
+    }
+
+    /// The same to the letter of the specification.
+    pub fn read_strictly(bytes: Vec<u8>, max_depth: usize) -> Self {
+        Self::read_with(bytes, max_depth, Reading::Strict)
+    }
+
+    fn read_with(bytes: Vec<u8>, max_depth: usize, reading: Reading) -> Self {
         let text = match String::from_utf8(bytes) {
             Ok(text) => text,
             Err(error) => {
@@ -102,7 +115,7 @@ impl Parsed {
             }
         };
         if let Some(envelope) = Envelope::scan(&text, max_depth) {
-            return Self::Single(Message::of(text, envelope));
+            return Self::Single(Message::of(text, envelope, reading));
         }
         if super::nesting::exceeds(text.as_bytes(), max_depth) {
             return Self::Single(Err(Malformed::unreadable(
@@ -112,13 +125,13 @@ impl Parsed {
             )));
         }
         if text.trim_ascii_start().starts_with('[') {
-            Self::read_batch(&text)
+            Self::read_batch(&text, reading)
         } else {
-            Self::Single(Message::read(text))
+            Self::Single(Message::read_with(text, reading))
         }
     }
 
-    fn read_batch(text: &str) -> Self {
+    fn read_batch(text: &str, reading: Reading) -> Self {
         let refuse = |text: String| {
             Self::Single(Err(Malformed {
                 error: RpcError::invalid_request(text),
@@ -137,7 +150,7 @@ impl Parsed {
             Ok(BatchMembers(members)) => Self::Batch(
                 members
                     .into_iter()
-                    .map(|member| Message::read(member.get().to_owned()))
+                    .map(|member| Message::read_with(member.get().to_owned(), reading))
                     .collect(),
             ),
             Err(error) => Self::Single(Err(Malformed::unreadable(
@@ -185,17 +198,25 @@ impl Message {
     ///
     /// [`Malformed`] tells what is wrong, with the id where it can be read.
     pub fn read(text: String) -> Result<Self, Malformed> {
+        Self::read_with(text, Reading::Lenient)
+    }
+
+    fn read_with(text: String, reading: Reading) -> Result<Self, Malformed> {
         if let Some(envelope) = Envelope::scan(&text, usize::MAX) {
-            return Self::of(text, envelope);
+            return Self::of(text, envelope, reading);
         }
         match Envelope::read(&text) {
-            Ok(envelope) => Self::of(text, envelope),
+            Ok(envelope) => Self::of(text, envelope, reading),
             Err(error) => Err(Malformed::from_serde(&text, &error)),
         }
     }
 
     /// The message with these members.
-    fn of(text: String, envelope: Envelope) -> Result<Self, Malformed> {
+    fn of(text: String, mut envelope: Envelope, reading: Reading) -> Result<Self, Malformed> {
+        if reading == Reading::Lenient {
+            envelope.forgive(&text);
+        }
+        let envelope = envelope;
         let refuse = |message: String, id: Option<RequestId>| Malformed {
             error: RpcError::invalid_request(message),
             id,
@@ -217,9 +238,9 @@ impl Message {
                 let text = format!("id has {} bytes, more than {MAX_ID_BYTES}", raw.len());
                 return Err(refuse(text, None));
             }
-            Some((_, Some(id))) => Some(id),
+            Some((_, Some(id))) if reading == Reading::Lenient || id.is_plain() => Some(id),
             Some(("null", None)) if envelope.error.is_some() => None,
-            Some((raw, None)) => {
+            Some((raw, _)) => {
                 let text = format!("id must be a string or an integer, not {}", Excerpt(raw));
                 return Err(refuse(text, None));
             }
@@ -275,19 +296,28 @@ impl Message {
                         id,
                     ));
                 }
+                if reading == Reading::Lenient && is_empty_array(&text[result.clone()]) {
+                    let (text, outcome) = ("{}".to_owned(), Outcome::Result(0.."{}".len()));
+                    return Ok(Self::Response(Response { id, text, outcome }));
+                }
                 let outcome = Outcome::Result(result.clone());
                 Ok(Self::Response(Response { id, text, outcome }))
             }
-            (None, None, Some(error)) => match serde_json::from_str(&text[error.clone()]) {
+            (None, None, Some(error)) => match reading.error(&text[error.clone()]) {
                 Ok(error) => Ok(Self::Response(Response {
                     id,
                     text,
                     outcome: Outcome::Error(error),
                 })),
-                Err(fault) => Err(refuse(
-                    format!("error needs an integer code and a message: {fault}"),
-                    id,
-                )),
+                Err(fault) => {
+                    let found = Excerpt(&text[error.clone()]);
+                    let fault = without_position(&fault);
+                    let fault = Excerpt(&fault);
+                    Err(refuse(
+                        format!("error needs an integer code and a message: {fault}: {found}"),
+                        id,
+                    ))
+                }
             },
             (None, None, None) => Err(refuse(
                 "method, result and error are all missing".to_owned(),
@@ -303,6 +333,63 @@ impl Message {
             )),
         }
     }
+}
+
+/// How messages are read that differ from the letter of the specification.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Reading {
+    /// They are understood where there is only one thing that they can mean.
+    Lenient,
+    /// They are refused.
+    Strict,
+}
+
+impl Reading {
+    /// Reads the `error` of a response.
+    fn error(self, text: &str) -> serde_json::Result<RpcError> {
+        match serde_json::from_str(text) {
+            Err(_) if self == Self::Lenient => read_odd_error(text),
+            read => read,
+        }
+    }
+}
+
+/// Reads an error whose message is missing or no text, or whose code is an integer with a fraction of zero.
+fn read_odd_error(text: &str) -> serde_json::Result<RpcError> {
+    #[derive(Deserialize)]
+    struct Odd {
+        code: RequestId,
+        message: Option<Box<RawValue>>,
+        data: Option<Box<RawValue>>,
+    }
+    let Odd {
+        code,
+        message,
+        data,
+    } = serde_json::from_str(text)?;
+    let code = code
+        .as_i64()
+        .map(ErrorCode::of)
+        .ok_or_else(|| serde_json::Error::custom(format_args!("code {code} is not an integer")))?;
+    let message = match message {
+        Some(message) => serde_json::from_str(message.get())
+            .unwrap_or_else(|_| Excerpt(message.get()).to_string()),
+        None => match &data {
+            Some(data) => format!("no message; data: {}", Excerpt(data.get())),
+            None => "no message".to_owned(),
+        },
+    };
+    let mut error = RpcError::new(code, message);
+    error.data = data;
+    Ok(error)
+}
+
+/// Whether a text is an array without anything in it. Peers that are written in PHP can't tell it from an empty object.
+pub(crate) fn is_empty_array(text: &str) -> bool {
+    let inside = text
+        .strip_prefix('[')
+        .and_then(|text| text.strip_suffix(']'));
+    inside.is_some_and(|inside| inside.trim_ascii().is_empty())
 }
 
 /// Whether a text is a request of another method than these, or not to be understood at a glance.
@@ -571,7 +658,7 @@ mod tests {
             Form::Request,
         );
         check(
-            r#"{"jsonrpc":"2.0","id":4,"method":"x","params":null}"#,
+            r#"{"jsonrpc":"2.0","id":4,"method":"x","params":"null"}"#,
             E::INVALID_PARAMS,
             Some("4"),
             Form::Request,
@@ -613,7 +700,7 @@ mod tests {
             Form::Response,
         );
         check(
-            r#"{"jsonrpc":"2.0","id":1,"error":{"code":1}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"error":{"message":"m"}}"#,
             E::INVALID_REQUEST,
             Some("1"),
             Form::Response,
@@ -624,6 +711,105 @@ mod tests {
             Some("1"),
             Form::Request,
         );
+    }
+
+    /// What a response says when it is read leniently; read to the letter it is refused.
+    fn odd_response(text: &str) -> Result<String, RpcError> {
+        assert!(strictly(text).is_err(), "{text}");
+        match Message::read(text.to_owned()) {
+            Ok(Message::Response(response)) => response.into_result().map(|it| it.to_string()),
+            other => panic!("{text} was read as {other:?}"),
+        }
+    }
+
+    fn strictly(text: &str) -> Result<Message, Malformed> {
+        match Parsed::read_strictly(text.as_bytes().to_vec(), 128) {
+            Parsed::Single(read) => read,
+            other => panic!("{text} was read as {other:?}"),
+        }
+    }
+
+    #[test]
+    fn null_beside_an_outcome_is_absent() {
+        fn result(text: &str, expected: &str) {
+            assert_eq!(odd_response(text).expect(text), expected);
+        }
+        fn error(text: &str, code: i64) {
+            let error = odd_response(text).expect_err(text);
+            assert_eq!(error.code.value(), code, "{text}");
+        }
+        result(
+            r#"{"jsonrpc":"2.0","id":1,"result":{"a":1},"error":null}"#,
+            r#"{"a":1}"#,
+        );
+        result(
+            r#"{"jsonrpc":"2.0","id":1,"error":null,"result":null}"#,
+            "null",
+        );
+        result(
+            r#"{"jsonrpc":"2.0","id":1,"method":null,"params":null,"result":{}}"#,
+            "{}",
+        );
+        error(
+            r#"{"jsonrpc":"2.0","id":1,"result":null,"error":{"code":-5,"message":"m"}}"#,
+            -5,
+        );
+        error(
+            r#"{"jsonrpc":"2.0","id":null,"result":null,"error":{"code":-5,"message":"m"}}"#,
+            -5,
+        );
+    }
+
+    #[test]
+    fn an_error_shows_what_it_has() {
+        fn check(error: &str, code: i64, message: &str, data: Option<&str>) {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":1,"error":{error}}}"#);
+            let read = odd_response(&text).expect_err("an error");
+            let read_data = read.data.as_ref().map(|data| data.get());
+            assert_eq!(
+                (read.code.value(), &*read.message, read_data),
+                (code, message, data),
+                "{error}"
+            );
+        }
+        check(r#"{"code":-3}"#, -3, "no message", None);
+        check(
+            r#"{"code":-3,"data":{"why":"x"}}"#,
+            -3,
+            r#"no message; data: {"why":"x"}"#,
+            Some(r#"{"why":"x"}"#),
+        );
+        check(r#"{"code":-3,"message":null}"#, -3, "no message", None);
+        check(r#"{"code":-3,"message":{"a":1}}"#, -3, r#"{"a":1}"#, None);
+        check(r#"{"code":-32601.0,"message":"m"}"#, -32601, "m", None);
+        // What can't be read is at least shown.
+        let text = r#"{"jsonrpc":"2.0","id":1,"error":"the disk is full"}"#;
+        let refused = malformed(text).error.message;
+        assert!(refused.contains("the disk is full"), "{refused}");
+    }
+
+    #[test]
+    fn params_that_say_nothing_are_absent() {
+        for params in ["null", "[]", "[ \n]"] {
+            let text = format!(
+                r#"{{"jsonrpc":"2.0","id":1.0,"method":"m","params":{params},"result":null,"error":null}}"#
+            );
+            let Ok(Message::Request(request)) = Message::read(text.clone()) else {
+                panic!("a request: {text}")
+            };
+            assert_eq!((request.method(), request.params()), ("m", "{}"));
+            assert_eq!(request.members().count(), 0);
+            assert_eq!(request.id().to_string(), "1.0");
+            let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{params}}}"#);
+            let refused = strictly(&text).expect_err(&text);
+            assert_eq!(refused.error.code, ErrorCode::INVALID_PARAMS);
+        }
+        let text = r#"{"jsonrpc":"2.0","id":1.0,"method":"m"}"#;
+        assert!(strictly(text).is_err());
+        let text = r#"{"jsonrpc":"2.0","id":-0,"method":"m"}"#;
+        assert!(strictly(text).is_ok());
+        let empty = odd_response(r#"{"jsonrpc":"2.0","id":2.0,"result":[]}"#);
+        assert_eq!(empty.expect("a result"), "{}");
     }
 
     // M-BASE-C-22, L-BASE-B-09

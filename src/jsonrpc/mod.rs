@@ -24,6 +24,7 @@ pub use line::{Line, LineBuffer, TooLong, end_line};
 pub use malformed::{Form, Malformed};
 #[cfg(feature = "http-server")]
 pub(crate) use message::asks_for_more_than;
+pub(crate) use message::is_empty_array;
 pub use message::{Message, Notification, Parsed, RawResult, Request, Response};
 pub(crate) use write::write_result_with;
 pub use write::{write_error, write_notification, write_request, write_result};
