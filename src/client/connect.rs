@@ -20,11 +20,11 @@ use super::era::{self, Era, Verdict};
 use super::input::{InputHandlers, Known};
 use super::link::Link;
 use super::mirror;
+use super::misfits;
 use super::session::Reopening;
 use super::{ClientBuilder, ServerDescription};
 use crate::error::{Error, ErrorCode, ErrorKind, Result};
 use crate::protocol::{CallOptions, CancelToken, Connection, Peer};
-use crate::schema::tree;
 use crate::schema::{
     DiscoverResult, EmptyResult, FitTo, InitializeRequestParams, InitializeResult, JsonObject,
     NotificationParams, ProtocolVersion, method,
@@ -200,6 +200,7 @@ impl<'a> Opening<'a> {
             .limits(settings.limits.clone())
             .threads(&settings.threads)
             .slow_handler(settings.slow_handler)
+            .strict(settings.strict)
             .keep_alive(settings.keep_alive);
         if let Some(log) = &settings.log {
             connection = connection.log(log.clone());
@@ -250,6 +251,7 @@ impl<'a> Opening<'a> {
             answer.as_deref().map_err(Clone::clone),
             &self.settings.revisions,
             over_http,
+            self.settings.strict,
         )
     }
 
@@ -260,6 +262,8 @@ impl<'a> Opening<'a> {
         discovered: DiscoverResult,
     ) -> Result<Opened> {
         connection.peer().core().answer_requests(false);
+        let (peer, misfits) = (connection.peer(), discovered.misfits());
+        misfits::log(&peer, &peer.name(), method::SERVER_DISCOVER, misfits);
         let server = ServerDescription {
             revision,
             info: discovered.meta.and_then(|meta| meta.server_info),
@@ -421,9 +425,10 @@ pub(super) fn initialize(
     }
     options.set_manner(Manner::OpensSession);
     let answer = peer.request(method::INITIALIZE, params, options)?;
-    tree::read(&answer).map_err(|error| {
+    misfits::read(peer, method::INITIALIZE, &answer).map_err(|error| {
         let text = format!("the answer to initialize can't be read: {error}");
-        Error::new(ErrorKind::Protocol, text).sent(true)
+        let error = Error::new(ErrorKind::Protocol, text).sent(true);
+        error.with_result(answer.as_str().to_owned())
     })
 }
 

@@ -111,9 +111,10 @@ pub(super) fn judge(
     answer: Result<&str, Error>,
     ours: &[ProtocolVersion],
     over_http: bool,
+    strict: bool,
 ) -> Verdict {
     match answer {
-        Ok(result) => judge_result(result, ours),
+        Ok(result) => judge_result(result, ours, strict),
         Err(error) => match error.rpc().map(|rpc| (rpc.code, rpc.clone())) {
             Some((ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, rpc)) => {
                 judge_refusal(&rpc, error, ours)
@@ -145,8 +146,12 @@ pub(super) fn is_a_refusal(error: &Error) -> bool {
     error.kind() == ErrorKind::Http && error.http_status().is_some_and(says_so)
 }
 
-fn judge_result(result: &str, ours: &[ProtocolVersion]) -> Verdict {
-    let discovered = match tree::read::<DiscoverResult>(result) {
+fn judge_result(result: &str, ours: &[ProtocolVersion], strict: bool) -> Verdict {
+    let discovered = match strict {
+        true => tree::read_strictly(result),
+        false => tree::read_entries(result).map(|(discovered, _)| discovered),
+    };
+    let discovered: DiscoverResult = match discovered {
         Ok(discovered) => discovered,
         Err(error) => {
             let text = format!("the answer to server/discover is none: {error}");
@@ -241,7 +246,8 @@ mod tests {
 
     fn check(answer: Result<String, Error>, ours: &[ProtocolVersion], expected: &str) {
         let what = format!("{answer:?}");
-        let verdict = match judge(answer.as_deref().map_err(Clone::clone), ours, false) {
+        let answer = answer.as_deref().map_err(Clone::clone);
+        let verdict = match judge(answer, ours, false, false) {
             Verdict::Modern(revision, _) => format!("modern {revision}"),
             Verdict::AskAgain(revision) => format!("again {revision}"),
             Verdict::Legacy(_) => "legacy".to_owned(),

@@ -39,14 +39,14 @@ pub(super) struct Pattern {
 }
 
 listed!(
-    Resource in ListResourcesResult,
+    Resource in ListResourcesResult of Resources,
     "resource",
     uri,
     Resource,
     Link::serve_resources
 );
 listed!(
-    ResourceTemplate in ListResourceTemplatesResult,
+    ResourceTemplate in ListResourceTemplatesResult of ResourceTemplates,
     "resource template",
     uri_template,
     ResourceTemplate,
