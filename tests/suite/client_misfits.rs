@@ -182,9 +182,9 @@ fn every_list_is_read_entry_by_entry() {
         method::PROMPTS_LIST,
         "prompts",
         json!({ "name": "p", "arguments": [] }),
-        json!({ "name": "n", "name2": 1 , "arguments": "none", "title": [] }),
+        json!({ "name": null, "uri": "n" }),
         |client| client.prompt_pages(CallOptions::new()).next().unwrap(),
-        |page| (page.prompts.len() - 1, &page.misfits()[1..]),
+        |page| (page.prompts.len(), page.misfits()),
     );
 }
 

@@ -95,7 +95,7 @@ fn bad_arguments_are_for_the_model_and_a_bad_shape_is_not() {
         for params in [
             json!({}),
             json!({ "name": 7 }),
-            json!({ "name": "greet", "arguments": [] }),
+            json!({ "name": "greet", "arguments": [1] }),
             json!({ "name": "greet", "arguments": "x" }),
             json!({ "name": null }),
         ] {
