@@ -86,7 +86,8 @@ impl Client {
     /// Lists the tools, all pages of them.
     ///
     /// Blocks for each page at most as long as a call does by default. Pages that the server let be kept, and that are still fresh, are not
-    /// asked for again: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`].
+    /// asked for again: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`]. An entry that is not what the
+    /// specification says is left out, and told to the log: see [`Misfit`](crate::schema::Misfit).
     ///
     /// # Errors
     ///
@@ -265,7 +266,8 @@ impl Client {
     /// Lists the resources, all pages of them.
     ///
     /// Blocks for each page at most as long as a call does by default. Pages that the server let be kept, and that are still fresh, are not
-    /// asked for again: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`].
+    /// asked for again: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`]. An entry that is not what the
+    /// specification says is left out, and told to the log: see [`Misfit`](crate::schema::Misfit).
     ///
     /// # Errors
     ///
@@ -293,7 +295,8 @@ impl Client {
     /// Lists the resource templates, all pages of them.
     ///
     /// Blocks for each page at most as long as a call does by default. Pages that the server let be kept, and that are still fresh, are not
-    /// asked for again: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`].
+    /// asked for again: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`]. An entry that is not what the
+    /// specification says is left out, and told to the log: see [`Misfit`](crate::schema::Misfit).
     ///
     /// # Errors
     ///
@@ -377,7 +380,8 @@ impl Client {
     /// Lists the prompts, all pages of them.
     ///
     /// Blocks for each page at most as long as a call does by default. Pages that the server let be kept, and that are still fresh, are not
-    /// asked for again: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`].
+    /// asked for again: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`]. An entry that is not what the
+    /// specification says is left out, and told to the log: see [`Misfit`](crate::schema::Misfit).
     ///
     /// # Errors
     ///

@@ -8,8 +8,8 @@ use std::ops::Range;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use super::lenient::is_empty_array;
 use super::members::Places;
-use super::message::is_empty_array;
 use super::text::next_special;
 
 /// The members of a message by their places, all of them raw: which type each has to have is checked with a better message than serde's.

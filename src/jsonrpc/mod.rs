@@ -5,6 +5,7 @@
 mod envelope;
 pub(crate) mod find;
 mod id;
+mod lenient;
 mod line;
 mod malformed;
 pub(crate) mod members;
@@ -19,12 +20,12 @@ pub(crate) use envelope::find_params;
 pub(crate) use envelope::variants;
 pub use id::RequestId;
 pub(crate) use id::short_number;
+pub(crate) use lenient::is_empty_array;
 pub(crate) use line::append_line;
 pub use line::{Line, LineBuffer, TooLong, end_line};
 pub use malformed::{Form, Malformed};
 #[cfg(feature = "http-server")]
 pub(crate) use message::asks_for_more_than;
-pub(crate) use message::is_empty_array;
 pub use message::{Message, Notification, Parsed, RawResult, Request, Response};
 pub(crate) use write::write_result_with;
 pub use write::{write_error, write_notification, write_request, write_result};
