@@ -1925,7 +1925,7 @@ MCPLINK_API const mcplink_json_t *mcplink_result_meta(const mcplink_result_t *re
  * result: NULL for none.
  * Returns: an array, valid as long as the result, empty when all fits; NULL for no result. Each entry is an object: "index" is the place of the
  * entry in its list, or in its page of a list, from 0, or null; "name" the name or URI of the entry, or null; "path" a JSON Pointer to what does
- * not fit; "reason" says why. At most 1000 of a page or result are told. Threads: any. Since 0.1.
+ * not fit; "reason" says why. At most 1000 are told. Threads: any. Since 0.1.
  */
 MCPLINK_API
 const mcplink_json_t *mcplink_result_misfits(const mcplink_result_t *result);
