@@ -79,7 +79,9 @@ impl Envelope {
         self.params
             .take_if(|params| is(params, |value| value == "null" || is_empty_array(value)));
         self.method.take_if(is_null);
-        self.error.take_if(is_null);
+        if self.method.is_some() || self.result.is_some() {
+            self.error.take_if(is_null);
+        }
         if self.method.is_some() || self.error.is_some() {
             self.result.take_if(is_null);
         }
