@@ -1928,6 +1928,21 @@ MCPLINK_API const mcplink_json_t *mcplink_result_structured(const mcplink_result
 MCPLINK_API const mcplink_json_t *mcplink_result_meta(const mcplink_result_t *result);
 
 /**
+ * What of a result does not fit: the entries of a list that were left out, and the parts of a result of a call that are not what the
+ * specification says. The rest of the result can be used.
+ *
+ * Lists don't have what is told here. Results of calls do: they are shown as they came, so that a content block which is told here may lack a
+ * member.
+ *
+ * result: NULL for none.
+ * Returns: an array, valid as long as the result, empty when all fits; NULL for no result. Each entry is an object: "index" is the place of the
+ * entry in its list, or in its page of a list, from 0, or null; "name" the name or URI of the entry, or null; "path" a JSON Pointer to what does
+ * not fit; "reason" says why. At most 1000 are told. Threads: any. Since 0.1.
+ */
+MCPLINK_API
+const mcplink_json_t *mcplink_result_misfits(const mcplink_result_t *result);
+
+/**
  * How many content blocks there are: of a tool's result, of a resource that was read, or messages of a prompt.
  *
  * result: NULL for 0.
@@ -3192,6 +3207,28 @@ mcplink_status_t mcplink_client_options_set_keep_alive(mcplink_client_options_t 
 MCPLINK_API mcplink_status_t mcplink_client_options_set_max_list(mcplink_client_options_t *options, size_t pages, size_t items);
 
 /**
+ * Says whether answers of the server that differ from the letter of the specification are refused. Defaults to no: what can mean one thing
+ * only is understood, and what does not fit into a list is left out of it (mcplink_result_misfits).
+ *
+ * docs/compatibility.md lists what is understood.
+ *
+ * options: the options.
+ * strict: whether such calls fail, with MCPLINK_E_PROTOCOL.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_strict(mcplink_client_options_t *options, bool strict);
+
+/**
+ * Says whether calls are sent that need a capability which the server did not declare. Defaults to no: they fail at once, with
+ * MCPLINK_E_UNSUPPORTED. Some servers declare nothing, and have tools all the same.
+ *
+ * options: the options.
+ * assume: whether they are sent.
+ * Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_assume_capabilities(mcplink_client_options_t *options, bool assume);
+
+/**
  * Says from when on a function of the host that answers the server runs long, which is told to the log. Defaults to 30 s.
  *
  * options: the options.
@@ -4390,7 +4427,7 @@ mcplink_status_t mcplink_tool_add_param_schema(mcplink_tool_t *tool,
 
 /**
  * Sets the whole input schema: a JSON Schema of an object, carried as it is. It replaces what mcplink_tool_add_param has made, and is replaced
- * by the next one that is added.
+ * by the next one that is added. One without "properties" is listed with an empty object for it, which some models need.
  *
  * tool: the tool.
  * schema, len: the schema; MCPLINK_NUL measures it.

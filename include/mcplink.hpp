@@ -862,6 +862,7 @@ public:
     json_view json() const noexcept MCPLINK_LIFETIMEBOUND { return json_view(mcplink_result_json(get())); }
     json_view structured() const noexcept MCPLINK_LIFETIMEBOUND { return json_view(mcplink_result_structured(get())); }
     json_view meta() const noexcept MCPLINK_LIFETIMEBOUND { return json_view(mcplink_result_meta(get())); }
+    json_view misfits() const noexcept MCPLINK_LIFETIMEBOUND { return json_view(mcplink_result_misfits(get())); }
     std::size_t content_count() const noexcept { return mcplink_result_content_count(get()); }
     json_view content(std::size_t index) const noexcept MCPLINK_LIFETIMEBOUND { return json_view(mcplink_result_content(get(), index)); }
     std::int32_t content_kind(std::size_t index) const noexcept { return mcplink_result_content_kind(get(), index); }
@@ -1200,6 +1201,16 @@ public:
     client_options &resend_harmless(bool resends = true) noexcept
     {
         return note(mcplink_client_options_set_resend_harmless(get(), resends), "client_options::resend_harmless was refused");
+    }
+    /* Whether answers that differ from the letter of the specification are refused. */
+    client_options &strict(bool strict = true) noexcept
+    {
+        return note(mcplink_client_options_set_strict(get(), strict), "client_options::strict was refused");
+    }
+    /* Whether calls are sent that need a capability which the server did not declare. */
+    client_options &assume_capabilities(bool assume = true) noexcept
+    {
+        return note(mcplink_client_options_set_assume_capabilities(get(), assume), "client_options::assume_capabilities was refused");
     }
     client_options &keep_alive(milliseconds interval, milliseconds timeout, std::uint32_t max_failures) noexcept
     {

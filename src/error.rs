@@ -258,8 +258,8 @@ impl Error {
         self.0.os_code
     }
 
-    /// The result that came, as JSON, when all that is wrong is that it does not fit the schema that the peer had advertised. It can be read as
-    /// [`CallToolResult`](crate::schema::CallToolResult).
+    /// The result that came, as JSON, when it can't be used: it is not what the specification says, or it does not fit the schema that the peer
+    /// had advertised. In the second case it can be read as [`CallToolResult`](crate::schema::CallToolResult).
     pub fn result(&self) -> Option<&str> {
         self.0.result.as_deref()
     }
@@ -447,6 +447,11 @@ impl ErrorCode {
             ));
         }
         Ok(Self(code.into()))
+    }
+
+    /// The code that a peer sent.
+    pub(crate) const fn of(code: i64) -> Self {
+        Self(code)
     }
 
     /// The integer as it stands on the wire.

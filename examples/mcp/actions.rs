@@ -108,10 +108,10 @@ impl Session {
             }))?;
             return Ok(());
         }
-        let name = info.map_or_else(
-            || "(it keeps its name to itself)".to_owned(),
-            |info| format!("{} {}", info.name, info.version),
-        );
+        let name = info
+            .map(|info| format!("{} {}", info.name, info.version))
+            .filter(|name| name != " ")
+            .unwrap_or_else(|| "(it keeps its name to itself)".to_owned());
         print::line(&format!("server        {name}"))?;
         print::line(&format!("revision      {}", client.revision()))?;
         let capabilities = serde_json::to_value(client.capabilities()).unwrap_or_default();

@@ -65,6 +65,8 @@ fn connect(options: &Options) -> Result<Client, Failure> {
     let server = server(options)?;
     let builder = Client::builder("mcp", env!("CARGO_PKG_VERSION"))
         .revisions(&options.revisions)
+        // Who calls by hand sees what comes of it.
+        .assume_capabilities(true)
         .on_log_message(show_log_message);
     let mut builder = ask::let_ask(builder, &options.roots);
     if let Some(timeout) = options.timeout {

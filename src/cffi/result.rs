@@ -4,8 +4,8 @@ use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
 use super::entry::{get, let_go, value};
 use super::json::{Document, mcplink_json_t, shown};
@@ -13,7 +13,10 @@ use super::status::mcplink_status;
 use super::text::{Kept, Text, mcplink_str_t, view_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::RawResult;
-use crate::schema::method;
+use crate::schema::{
+    CallToolResult, CompleteResult, GetPromptResult, Misfit, ReadResourceResult, base64, method,
+    tree,
+};
 
 /// What a call came to: the result of a request. The caller's to free.
 ///
@@ -21,8 +24,12 @@ use crate::schema::method;
 pub struct mcplink_result_t {
     raw: Raw,
     is_tool_error: bool,
+    /// What it has to be.
+    model: Model,
     /// Made when it is asked for.
     tree: OnceLock<Option<Document>>,
+    /// What is not as it has to be, as JSON; made when it is asked for.
+    misfits: OnceLock<Option<Document>>,
     /// All texts, made when they are asked for and there are several.
     text: OnceLock<Text>,
     /// Of each content block, as far as it was asked for.
@@ -52,6 +59,16 @@ pub enum mcplink_content_kind {
 }
 
 use mcplink_content_kind as Kind;
+
+/// What a result has to be.
+enum Model {
+    /// Anything.
+    Any,
+    /// The result of this method.
+    Of(&'static str),
+    /// A list, of which this was left out.
+    List(Vec<Misfit>),
+}
 
 /// The bytes of a content block, if it has any that can be read.
 type Decoded = OnceLock<Option<Box<[u8]>>>;
@@ -85,7 +102,7 @@ impl From<RawResult> for Raw {
 impl mcplink_result_t {
     /// The result of a request.
     pub(super) fn new(raw: RawResult) -> Arc<Self> {
-        Self::with(raw.into(), OnceLock::new(), false)
+        Self::with(raw.into(), Model::Any, OnceLock::new(), false)
     }
 
     /// The result of a request of ours that has nothing to give back.
@@ -93,11 +110,18 @@ impl mcplink_result_t {
         Self::new(RawResult::alone("{}"))
     }
 
-    fn with(raw: Raw, tree: OnceLock<Option<Document>>, is_tool_error: bool) -> Arc<Self> {
+    fn with(
+        raw: Raw,
+        model: Model,
+        tree: OnceLock<Option<Document>>,
+        is_tool_error: bool,
+    ) -> Arc<Self> {
         Arc::new(Self {
             raw,
             is_tool_error,
+            model,
             tree,
+            misfits: OnceLock::new(),
             text: OnceLock::new(),
             bytes: OnceLock::new(),
         })
@@ -108,7 +132,20 @@ impl mcplink_result_t {
     /// # Errors
     ///
     /// [`ErrorKind::Protocol`] when no text or number can be made of something in it, such as half of a character. It would seem to be empty.
-    pub(super) fn read(method: &str, raw: RawResult) -> Result<Arc<Self>> {
+    pub(super) fn read(method: &'static str, raw: RawResult) -> Result<Arc<Self>> {
+        Self::read_as(method, Model::Of(method), raw)
+    }
+
+    /// The same for a list, of which this was left out.
+    pub(super) fn of_list(
+        method: &'static str,
+        raw: RawResult,
+        misfits: Vec<Misfit>,
+    ) -> Result<Arc<Self>> {
+        Self::read_as(method, Model::List(misfits), raw)
+    }
+
+    fn read_as(method: &str, model: Model, raw: RawResult) -> Result<Arc<Self>> {
         let raw = Raw::from(raw);
         let tree = Document::parse(raw.as_str()).map_err(|error| {
             let text = format!("the result of {method} can't be read: {error}");
@@ -116,7 +153,7 @@ impl mcplink_result_t {
         })?;
         let is_tool_error = method == method::TOOLS_CALL
             && tree.member("isError").is_some_and(mcplink_json_t::is_true);
-        Ok(Self::with(raw, Some(tree).into(), is_tool_error))
+        Ok(Self::with(raw, model, Some(tree).into(), is_tool_error))
     }
 
     pub(super) fn status(&self) -> mcplink_status {
@@ -133,6 +170,19 @@ impl mcplink_result_t {
             Document::parse(self.raw.as_str()).ok()
         });
         tree.as_deref()
+    }
+
+    fn misfits(&self) -> Option<&mcplink_json_t> {
+        let misfits = self.misfits.get_or_init(|| {
+            let misfits = match &self.model {
+                Model::Any => Vec::new(),
+                Model::Of(method) => misfits_in(method, self.raw.as_str()),
+                Model::List(misfits) => misfits.clone(),
+            };
+            let told: Vec<Value> = misfits.iter().map(to_json).collect();
+            Document::parse(&Value::Array(told).to_string()).ok()
+        });
+        misfits.as_deref()
     }
 
     fn member(&self, key: &str) -> Option<&mcplink_json_t> {
@@ -196,7 +246,7 @@ impl mcplink_result_t {
                 .member("data")
                 .or_else(|| block.member("blob"))
                 .or_else(|| resource?.member("blob"));
-            let mut bytes = STANDARD.decode(data?.as_str()?).ok()?;
+            let mut bytes = base64::decode_text(data?.as_str()?).ok()?;
             // As a courtesy, like behind text.
             bytes.push(0);
             Some(bytes.into())
@@ -204,6 +254,32 @@ impl mcplink_result_t {
         let bytes = bytes.as_deref()?;
         Some(&bytes[..bytes.len() - 1])
     }
+}
+
+/// What in the result of a method is not what it has to be. When the result as a whole is none, that is its only misfit.
+fn misfits_in(method: &str, text: &str) -> Vec<Misfit> {
+    fn of<T: DeserializeOwned>(text: &str) -> Vec<Misfit> {
+        match tree::read_entries::<T>(text) {
+            Ok((_, misfits)) => misfits,
+            Err(error) => vec![Misfit::of_all(&error)],
+        }
+    }
+    match method {
+        method::TOOLS_CALL => of::<CallToolResult>(text),
+        method::RESOURCES_READ => of::<ReadResourceResult>(text),
+        method::PROMPTS_GET => of::<GetPromptResult>(text),
+        method::COMPLETION_COMPLETE => of::<CompleteResult>(text),
+        _ => Vec::new(),
+    }
+}
+
+fn to_json(misfit: &Misfit) -> Value {
+    json!({
+        "index": misfit.index,
+        "name": misfit.name,
+        "path": misfit.path,
+        "reason": misfit.reason,
+    })
 }
 
 fn kind_of(block: Option<&mcplink_json_t>) -> Kind {
@@ -310,6 +386,27 @@ pub unsafe extern "C" fn mcplink_result_meta(
     // SAFETY: the header says that it is a result of ours.
     value(std::ptr::null(), || unsafe {
         shown(get(result).and_then(|result| result.member("_meta")))
+    })
+}
+
+/// What of a result does not fit: the entries of a list that were left out, and the parts of a result of a call that are not what the
+/// specification says. The rest of the result can be used.
+///
+/// Lists don't have what is told here. Results of calls do: they are shown as they came, so that a content block which is told here may lack a
+/// member.
+///
+/// result: NULL for none.
+/// Returns: an array, valid as long as the result, empty when all fits; NULL for no result. Each entry is an object: "index" is the place of the
+/// entry in its list, or in its page of a list, from 0, or null; "name" the name or URI of the entry, or null; "path" a JSON Pointer to what does
+/// not fit; "reason" says why. At most 1000 are told. Threads: any. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_result_misfits(
+    result: *const mcplink_result_t,
+) -> *const mcplink_json_t {
+    // SAFETY: the header says that it is a result of ours.
+    value(std::ptr::null(), || unsafe {
+        shown(get(result).and_then(mcplink_result_t::misfits))
     })
 }
 

@@ -53,6 +53,8 @@ pub struct ClientBuilder {
     pub(super) trace_context: Option<TraceHook>,
     pub(super) validator: Option<Validator>,
     pub(super) cache: Option<ResponseCache>,
+    pub(super) strict: bool,
+    pub(super) assumes_capabilities: bool,
     cancel: Option<CancelToken>,
 }
 
@@ -83,6 +85,8 @@ impl ClientBuilder {
             trace_context: None,
             validator: Validator::for_schemas_of_peers(),
             cache: None,
+            strict: false,
+            assumes_capabilities: false,
             cancel: None,
         }
     }
@@ -321,6 +325,26 @@ impl ClientBuilder {
     /// [`limits`](Self::limits); to keep none, set [`max_cached_responses`](Limits::max_cached_responses) to 0.
     pub fn cache(mut self, cache: &ResponseCache) -> Self {
         self.cache = Some(cache.clone());
+        self
+    }
+
+    /// Whether what servers write beside the letter of the specification is refused. Defaults to no: what can mean one thing only is
+    /// understood, and what does not fit into a result is left out of it, told to [`on_log`](Self::on_log) and given by the methods
+    /// `misfits` of results, such as [`CallToolResult::misfits`](crate::schema::CallToolResult::misfits).
+    ///
+    /// With it such an answer is an error of the kind [`Protocol`](ErrorKind::Protocol). All that is understood is listed in
+    /// `docs/compatibility.md`.
+    pub fn strict(mut self, strict: bool) -> Self {
+        self.strict = strict;
+        self
+    }
+
+    /// Whether calls are sent that need a capability which the server did not declare. Defaults to no: they fail at once, with
+    /// [`ErrorKind::Unsupported`].
+    ///
+    /// Some servers declare nothing, and have tools all the same. One that has not answers with an error of its own.
+    pub fn assume_capabilities(mut self, assume: bool) -> Self {
+        self.assumes_capabilities = assume;
         self
     }
 

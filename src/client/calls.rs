@@ -105,7 +105,8 @@ impl Client {
     /// Lists the tools, all pages of them.
     ///
     /// Blocks for each page at most as long as a call does by default. Pages that the server let be kept, and that are still fresh, are not
-    /// asked for again: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`].
+    /// asked for again: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`]. An entry that is not what the
+    /// specification says is left out, and told to the log: see [`Misfit`](crate::schema::Misfit).
     ///
     /// # Errors
     ///
@@ -242,14 +243,18 @@ impl Client {
         text: &str,
     ) -> Result<CallToolResult> {
         // Results are large: one stays where it is.
-        let read = self.decode(method::TOOLS_CALL, text);
-        let (Ok(result), Some(schema)) = (&read, &promised.schema) else {
+        let mut read = self.decode(method::TOOLS_CALL, text);
+        // A server that was started meanwhile has promised nothing, and one whose tools have changed promised something else.
+        let is_valid = self.0.link.outputs.age() == promised.age;
+        let schema = promised.schema.as_ref().filter(|_| is_valid);
+        if let Ok(result) = &mut read
+            && !self.0.link.settings().strict
+        {
+            outputs::settle_empty(schema, self.revision(), result);
+        }
+        let (Ok(result), Some(schema)) = (&read, schema) else {
             return read;
         };
-        // A server that was started meanwhile has promised nothing, and one whose tools have changed promised something else.
-        if self.0.link.outputs.age() != promised.age {
-            return read;
-        }
         if let Err(error) = outputs::check(schema, result, promised.deadline()) {
             let error = error.with_result(text.to_owned());
             let (name, server) = (Excerpt(name), self.server_name());
@@ -267,7 +272,7 @@ impl Client {
         promised: Promised,
         text: &str,
     ) -> Result<()> {
-        if promised.schema.is_some() {
+        if promised.schema.is_some() || self.0.link.settings().strict {
             self.read_tool_result(name, promised, text)?;
         }
         Ok(())
@@ -285,7 +290,8 @@ impl Client {
     /// Lists the resources, all pages of them.
     ///
     /// Blocks for each page at most as long as a call does by default. Pages that the server let be kept, and that are still fresh, are not
-    /// asked for again: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`].
+    /// asked for again: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`]. An entry that is not what the
+    /// specification says is left out, and told to the log: see [`Misfit`](crate::schema::Misfit).
     ///
     /// # Errors
     ///
@@ -313,7 +319,8 @@ impl Client {
     /// Lists the resource templates, all pages of them.
     ///
     /// Blocks for each page at most as long as a call does by default. Pages that the server let be kept, and that are still fresh, are not
-    /// asked for again: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`].
+    /// asked for again: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`]. An entry that is not what the
+    /// specification says is left out, and told to the log: see [`Misfit`](crate::schema::Misfit).
     ///
     /// # Errors
     ///
@@ -378,7 +385,9 @@ impl Client {
     ///
     /// As [`read_resource`](Self::read_resource).
     pub fn read_resource_raw(&self, uri: &str, options: CallOptions<'_>) -> Result<RawResult> {
-        Ok(self.fetch_resource(uri, options)?.into_raw())
+        let answer = self.fetch_resource(uri, options)?;
+        self.check_strictly::<ReadResourceResult>(method::RESOURCES_READ, answer.as_str())?;
+        Ok(answer.into_raw())
     }
 
     fn fetch_resource(&self, uri: &str, options: CallOptions<'_>) -> Result<Fetched> {
@@ -395,7 +404,8 @@ impl Client {
     /// Lists the prompts, all pages of them.
     ///
     /// Blocks for each page at most as long as a call does by default. Pages that the server let be kept, and that are still fresh, are not
-    /// asked for again: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`].
+    /// asked for again: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`]. An entry that is not what the
+    /// specification says is left out, and told to the log: see [`Misfit`](crate::schema::Misfit).
     ///
     /// # Errors
     ///
@@ -469,7 +479,9 @@ impl Client {
             .fold(GetPromptRequestParams::new(name), |params, (key, value)| {
                 params.argument(*key, *value)
             });
-        self.call_raw(method::PROMPTS_GET, &params, options)
+        let result = self.call_raw(method::PROMPTS_GET, &params, options)?;
+        self.check_strictly::<GetPromptResult>(method::PROMPTS_GET, &result)?;
+        Ok(result)
     }
 
     /// Asks how an argument of a prompt or of a resource template can be completed.
@@ -530,7 +542,9 @@ impl Client {
             method::COMPLETION_COMPLETE,
         )?;
         params.fit_to(self.revision());
-        self.call_raw(method::COMPLETION_COMPLETE, &params, options)
+        let result = self.call_raw(method::COMPLETION_COMPLETE, &params, options)?;
+        self.check_strictly::<CompleteResult>(method::COMPLETION_COMPLETE, &result)?;
+        Ok(result)
     }
 
     /// Sets the least severe level of log messages that the server sends. Only the legacy era knows this; since 2026-07-28 each call asks
@@ -711,13 +725,34 @@ impl Client {
     }
 
     pub(super) fn decode<R: DeserializeOwned>(&self, method: &str, text: &str) -> Result<R> {
-        tree::read(text).map_err(|error| {
-            let text = format!(
+        let link = &self.0.link;
+        let read = if link.settings().strict {
+            tree::read_strictly(text).map(|read| (read, Vec::new()))
+        } else {
+            tree::read_entries(text)
+        };
+        let (read, misfits) = read.map_err(|error| {
+            let what = format!(
                 "the result of {method} of '{}' can't be read: {error}",
                 self.server_name()
             );
-            Error::new(ErrorKind::Protocol, text).sent(true)
-        })
+            let error = Error::new(ErrorKind::Protocol, what).sent(true);
+            error.with_result(text.to_owned())
+        })?;
+        if !misfits.is_empty() {
+            let peer = &link.generation().peer;
+            let server = self.server_name();
+            link.told_misfits.tell(peer, &server, method, &misfits);
+        }
+        Ok(read)
+    }
+
+    /// Reads what nobody here wants to have read, where it is refused if it differs from the letter of the specification.
+    fn check_strictly<R: DeserializeOwned>(&self, method: &str, text: &str) -> Result<()> {
+        if self.0.link.settings().strict {
+            self.decode::<R>(method, text)?;
+        }
+        Ok(())
     }
 
     /// Fails when the server did not declare an extension of the protocol, without sending anything. Look at
@@ -738,13 +773,13 @@ impl Client {
         Err(Error::new(ErrorKind::Unsupported, text))
     }
 
-    /// Fails at once when the server did not advertise what a method needs.
+    /// Fails at once when the server did not advertise what a method needs, unless that is assumed.
     pub(super) fn need(&self, has: bool, capability: &str, method: &str) -> Result<()> {
-        if has {
+        if has || self.0.link.settings().assumes_capabilities {
             return Ok(());
         }
         let text = format!(
-            "'{}' did not advertise the capability '{capability}', which {method} needs",
+            "'{}' did not advertise the capability '{capability}', which {method} needs (assume_capabilities)",
             self.server_name()
         );
         Err(Error::new(ErrorKind::Unsupported, text))

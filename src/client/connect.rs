@@ -27,12 +27,12 @@ use super::handshake::{Answer, Handshake};
 use super::input::{InputHandlers, Known};
 use super::link::Link;
 use super::mirror;
+use super::misfits;
 use super::session::Reopening;
 use super::{ClientBuilder, ServerDescription};
 use crate::error::{Error, ErrorCode, ErrorKind, Result};
 use crate::jsonrpc::RawResult;
 use crate::protocol::{CallOptions, CancelToken, Connection, LogLevel, Peer};
-use crate::schema::tree;
 use crate::schema::{
     DiscoverResult, EmptyResult, FitTo, InitializeRequestParams, InitializeResult, JsonObject,
     NotificationParams, ProtocolVersion, method,
@@ -223,6 +223,7 @@ impl<'a> Opening<'a> {
             answer.as_deref().map_err(Clone::clone),
             &self.settings.revisions,
             false,
+            self.settings.strict,
         )
     }
 
@@ -254,7 +255,8 @@ impl<'a> Opening<'a> {
         loop {
             let answer = match handshake.answer_until(until) {
                 Ok(Some(Answer::Initialize(Ok(result)))) => {
-                    return self.after_initialize(connection, read_initialized(&result));
+                    let read = read_initialized(&connection.peer(), &result);
+                    return self.after_initialize(connection, read);
                 }
                 Ok(Some(Answer::Initialize(Err(error)))) if has_gone(&error) => {
                     return self.after_leaving(connection, error);
@@ -399,6 +401,7 @@ impl<'a> Opening<'a> {
             .limits(settings.limits.clone())
             .threads(&settings.threads)
             .slow_handler(settings.slow_handler)
+            .strict(settings.strict)
             .keep_alive(settings.keep_alive);
         if let Some(log) = &settings.log {
             connection = connection.log(log.clone());
@@ -446,6 +449,7 @@ impl<'a> Opening<'a> {
             answer.as_deref().map_err(Clone::clone),
             &self.settings.revisions,
             true,
+            self.settings.strict,
         )
     }
 
@@ -456,6 +460,8 @@ impl<'a> Opening<'a> {
         discovered: DiscoverResult,
     ) -> Result<Opened> {
         connection.peer().core().answer_requests(false);
+        let (peer, misfits) = (connection.peer(), discovered.misfits());
+        misfits::log(&peer, &peer.name(), method::SERVER_DISCOVER, misfits);
         let server = ServerDescription {
             revision,
             info: discovered.meta.and_then(|meta| meta.server_info),
@@ -655,13 +661,14 @@ pub(super) fn initialize(
     }
     options.set_manner(Manner::OpensSession);
     let answer = peer.request(method::INITIALIZE, params, options)?;
-    read_initialized(&answer)
+    read_initialized(peer, &answer)
 }
 
-fn read_initialized(answer: &RawResult) -> Result<InitializeResult> {
-    tree::read(answer).map_err(|error| {
+fn read_initialized(peer: &Peer, answer: &RawResult) -> Result<InitializeResult> {
+    misfits::read(peer, method::INITIALIZE, answer).map_err(|error| {
         let text = format!("the answer to initialize can't be read: {error}");
-        Error::new(ErrorKind::Protocol, text).sent(true)
+        let error = Error::new(ErrorKind::Protocol, text).sent(true);
+        error.with_result(answer.as_str().to_owned())
     })
 }
 

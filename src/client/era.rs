@@ -113,9 +113,10 @@ pub(super) fn judge(
     answer: Result<&str, Error>,
     ours: &[ProtocolVersion],
     over_http: bool,
+    strict: bool,
 ) -> Verdict {
     match answer {
-        Ok(result) => judge_result(result, ours),
+        Ok(result) => judge_result(result, ours, strict),
         Err(error) if over_http && is_about_the_client(&error) => Verdict::Hopeless(error),
         Err(error) => match error.rpc().map(|rpc| (rpc.code, rpc.clone())) {
             Some((ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, rpc)) => {
@@ -166,8 +167,12 @@ pub(super) fn may_be_due_to_the_probe(error: &Error) -> bool {
     }
 }
 
-fn judge_result(result: &str, ours: &[ProtocolVersion]) -> Verdict {
-    let discovered = match tree::read::<DiscoverResult>(result) {
+fn judge_result(result: &str, ours: &[ProtocolVersion], strict: bool) -> Verdict {
+    let discovered = match strict {
+        true => tree::read_strictly(result),
+        false => tree::read_entries(result).map(|(discovered, _)| discovered),
+    };
+    let discovered: DiscoverResult = match discovered {
         Ok(discovered) => discovered,
         Err(error) => {
             let text = format!("the answer to server/discover can't be read: {error}");
@@ -262,7 +267,8 @@ mod tests {
 
     fn check(answer: Result<String, Error>, ours: &[ProtocolVersion], expected: &str) {
         let what = format!("{answer:?}");
-        let verdict = match judge(answer.as_deref().map_err(Clone::clone), ours, false) {
+        let answer = answer.as_deref().map_err(Clone::clone);
+        let verdict = match judge(answer, ours, false, false) {
             Verdict::Modern(revision, _) => format!("modern {revision}"),
             Verdict::AskAgain(revision) => format!("again {revision}"),
             Verdict::Legacy(_) => "legacy".to_owned(),

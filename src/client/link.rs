@@ -35,6 +35,7 @@ use super::era;
 use super::harmless::HarmlessTools;
 use super::input::InputHandlers;
 use super::mirror::Mirrors;
+use super::misfits;
 use super::outputs::Outputs;
 use super::restart::{Attempts, ConnectionEvent};
 use super::session::Reopening;
@@ -87,6 +88,7 @@ pub(super) struct Link {
     pub(super) harmless_tools: HarmlessTools,
     pub(super) outputs: Outputs,
     pub(super) cache: Arc<ClientCache>,
+    pub(super) told_misfits: misfits::Told,
     /// What the host set last.
     pub(super) log_level: Mutex<Option<LoggingLevel>>,
     /// The number of the newest connection.
@@ -164,12 +166,13 @@ impl Link {
             verdict: Mutex::new(settings.era),
             address: transport.address(),
             subscriptions: Arc::new(Subscriptions::new(again.is_some())),
-            outputs: Outputs::new(settings.validator.clone()),
+            outputs: Outputs::new(settings.validator.clone(), settings.strict),
             cache: Arc::new(ClientCache::new(cache)),
             settings,
             again,
             descriptions: Descriptions::new(),
             harmless_tools: HarmlessTools::default(),
+            told_misfits: misfits::Told::default(),
             log_level: Mutex::default(),
             numbers: AtomicUsize::new(0),
             state: Mutex::new(state),

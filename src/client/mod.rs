@@ -19,6 +19,7 @@ mod harmless;
 mod input;
 mod link;
 mod mirror;
+mod misfits;
 mod open_pages;
 mod outputs;
 mod paging;
@@ -177,8 +178,8 @@ impl Client {
     /// What the server is called in messages.
     fn server_name(&self) -> String {
         match self.server_info() {
-            Some(info) => info.name.clone(),
-            None => self.0.link.generation().peer.name(),
+            Some(info) if !info.name.is_empty() => info.name.clone(),
+            _ => self.0.link.generation().peer.name(),
         }
     }
 }

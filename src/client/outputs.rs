@@ -9,8 +9,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
+use serde_json::value::RawValue;
+
 use crate::error::{Error, ErrorKind, Result};
-use crate::schema::{CallToolResult, JsonSchema, TaskSupport, Tool};
+use crate::jsonrpc::is_empty_array;
+use crate::schema::{CallToolResult, JsonSchema, ProtocolVersion, TaskSupport, Tool};
 use crate::sync::Mutex;
 use crate::validation::{CompiledSchema, Validator};
 
@@ -21,6 +24,8 @@ const MAX_BYTES: usize = 16 << 20;
 #[derive(Debug)]
 pub(super) struct Outputs {
     validator: Option<Validator>,
+    /// Schemas are taken by the letter.
+    strict: bool,
     /// What is known. Not held while a schema is compiled.
     known: Mutex<Known>,
 }
@@ -42,9 +47,10 @@ struct Promise {
 }
 
 impl Outputs {
-    pub(super) fn new(validator: Option<Validator>) -> Self {
+    pub(super) fn new(validator: Option<Validator>, strict: bool) -> Self {
         Self {
             validator,
+            strict,
             known: Mutex::default(),
         }
     }
@@ -96,7 +102,14 @@ impl Outputs {
         if promise.compiled.is_some() {
             return promise.compiled;
         }
-        let compiled = validator.compile(&promise.schema);
+        let mut compiled = validator.compile(&promise.schema);
+        if compiled.is_err()
+            && !self.strict
+            && let Some(settled) = promise.schema.with_empty_objects()
+            && let Ok(other) = validator.compile(&settled)
+        {
+            compiled = Ok(other);
+        }
         if let Some(known) = self.known.lock().schemas.get_mut(name)
             && Arc::ptr_eq(&known.schema, &promise.schema)
         {
@@ -164,6 +177,29 @@ impl Known {
     }
 }
 
+/// An empty array stands for an empty object where only an object can be meant: servers that are written in PHP can't tell them apart.
+pub(super) fn settle_empty(
+    promised: Option<&CompiledSchema>,
+    revision: ProtocolVersion,
+    result: &mut CallToolResult,
+) {
+    const OBJECT: &str = "{}";
+    let Some(content) = &mut result.structured_content else {
+        return;
+    };
+    if !is_empty_array(content.get()) {
+        return;
+    }
+    let means_object = match promised {
+        _ if revision.is_legacy() => true,
+        Some(schema) => schema.check(content.get()).is_err() && schema.check(OBJECT).is_ok(),
+        None => false,
+    };
+    if means_object {
+        *content = RawValue::from_string(OBJECT.to_owned()).expect("an object");
+    }
+}
+
 /// Holds a result against what was promised.
 pub(super) fn check(
     promised: &CompiledSchema,
@@ -190,7 +226,8 @@ mod tests {
     }
 
     fn outputs() -> Outputs {
-        Outputs::new(Some(Validator::custom(|_| Ok(|_: &str| Ok(())))))
+        let validator = Validator::custom(|_| Ok(|_: &str| Ok(())));
+        Outputs::new(Some(validator), false)
     }
 
     // Lesson 15.1

@@ -18,7 +18,7 @@ use super::cache::Topic;
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result};
 use crate::protocol::CallOptions;
 use crate::schema::{
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, Misfit,
     PaginatedRequestParams, Prompt, Resource, ResourceTemplate, ServerCapabilities, Tool, method,
 };
 
@@ -39,7 +39,7 @@ impl Default for ListBounds {
 }
 
 /// The result of a method that lists: [`ListToolsResult`] and its like. The set of these types is closed.
-pub trait ListPage: sealed::Sealed + DeserializeOwned {
+pub trait ListPage: sealed::Sealed + DeserializeOwned + Clone {
     /// What is listed.
     type Item;
 
@@ -51,7 +51,7 @@ pub trait ListPage: sealed::Sealed + DeserializeOwned {
 }
 
 mod sealed {
-    use super::{ServerCapabilities, Tool};
+    use super::{Misfit, ServerCapabilities, Tool};
 
     pub trait Sealed {
         /// What the server has to advertise.
@@ -60,6 +60,12 @@ mod sealed {
         fn is_advertised(capabilities: &ServerCapabilities) -> bool;
 
         fn next_cursor(&self) -> Option<&str>;
+
+        /// What of it was left out.
+        fn misfits(&self) -> &[Misfit];
+
+        /// Whether the same is listed.
+        fn lists_as(&self, other: &Self) -> bool;
 
         /// What it says of tools.
         fn tools(&self) -> &[Tool] {
@@ -95,6 +101,14 @@ macro_rules! list_page {
             fn next_cursor(&self) -> Option<&str> {
                 self.next_cursor.as_deref()
             }
+
+            fn misfits(&self) -> &[Misfit] {
+                self.misfits()
+            }
+
+            fn lists_as(&self, other: &Self) -> bool {
+                self.$field == other.$field
+            }
             $($more)*
         }
     };
@@ -124,7 +138,8 @@ list_page!(ListPromptsResult, prompts: Prompt, method::PROMPTS_LIST, prompts);
 /// The pages of a list, each asked for when the iterator comes to it, unless it is kept and still fresh. It ends with the last page, or
 /// after the first error.
 ///
-/// Each step blocks as a call does. When the server refuses a cursor of its own ([`ErrorCode::INVALID_PARAMS`]) the list has changed in
+/// Each step blocks as a call does. An empty text is a cursor as any other, but when the server gives it once more, or refuses it, the list
+/// has ended. When the server refuses a cursor of its own ([`ErrorCode::INVALID_PARAMS`]) the list has changed in
 /// between: no page of it is kept then, and reading starts with new `Pages`.
 #[must_use = "nothing is asked for before the first page is taken"]
 pub struct Pages<'a, P> {
@@ -133,7 +148,8 @@ pub struct Pages<'a, P> {
     course: Course,
     /// The server no longer knows the cursor that it gave.
     is_lost: bool,
-    page: std::marker::PhantomData<fn() -> P>,
+    /// The page before, if its cursor is an empty text.
+    before: Option<P>,
 }
 
 impl<'a, P: ListPage> Pages<'a, P> {
@@ -144,7 +160,7 @@ impl<'a, P: ListPage> Pages<'a, P> {
             options,
             course,
             is_lost: false,
-            page: std::marker::PhantomData,
+            before: None,
         }
     }
 
@@ -157,7 +173,12 @@ impl<'a, P: ListPage> Pages<'a, P> {
     }
 
     /// Reads the list to its end.
-    pub(super) fn into_all(mut self) -> Result<Vec<P::Item>> {
+    pub(super) fn into_all(self) -> Result<Vec<P::Item>> {
+        self.into_all_and_misfits().map(|(all, _)| all)
+    }
+
+    /// The same, with what of its pages was left out.
+    pub(crate) fn into_all_and_misfits(mut self) -> Result<(Vec<P::Item>, Vec<Misfit>)> {
         match self.read_all() {
             Err(_) if self.is_lost => {
                 self.course = Course::new(self.client.0.link.settings().list_bounds.max_list_pages);
@@ -167,12 +188,15 @@ impl<'a, P: ListPage> Pages<'a, P> {
         }
     }
 
-    fn read_all(&mut self) -> Result<Vec<P::Item>> {
+    fn read_all(&mut self) -> Result<(Vec<P::Item>, Vec<Misfit>)> {
         let server = self.client.server_name();
         let max = self.client.0.link.settings().list_bounds.max_list_items;
-        let mut all = Vec::new();
+        let (mut all, mut misfits) = (Vec::new(), Vec::new());
         for page in self {
-            all.extend(page?.into_items());
+            let page = page?;
+            let room = Misfit::MAX_KEPT - misfits.len();
+            misfits.extend(page.misfits().iter().take(room).cloned());
+            all.extend(page.into_items());
             if all.len() > max {
                 let text = format!(
                     "the list of {} of '{server}' exceeds max_list_items ({max})",
@@ -181,10 +205,11 @@ impl<'a, P: ListPage> Pages<'a, P> {
                 return Err(Error::new(ErrorKind::Limit, text).sent(true));
             }
         }
-        Ok(all)
+        Ok((all, misfits))
     }
 
-    fn ask(&mut self, cursor: Option<String>) -> Result<P> {
+    /// The page at a cursor; nothing when an empty one, which some servers give with each page, led nowhere.
+    fn ask(&mut self, cursor: Option<String>) -> Result<Option<P>> {
         let client = &self.client;
         client.need(
             P::is_advertised(client.capabilities()),
@@ -199,19 +224,27 @@ impl<'a, P: ListPage> Pages<'a, P> {
         let age = link.outputs.age();
         let topic = Topic::of_list(P::METHOD);
         let options = self.options.for_one();
-        let mut page: P = client
-            .call_or_recall(P::METHOD, topic.clone(), &params, options)
-            .inspect_err(|error| {
-                let is_refusal = error
-                    .rpc()
-                    .is_some_and(|rpc| rpc.code == ErrorCode::INVALID_PARAMS);
-                if params.cursor.is_some() && is_refusal {
-                    link.cache.forget(&topic);
-                    self.is_lost = true;
+        let is_empty = params.cursor.as_deref() == Some("") && !link.settings().strict;
+        let page = client.call_or_recall(P::METHOD, topic.clone(), &params, options);
+        let mut page: P = match page {
+            Err(error) if params.cursor.is_some() && is_refusal(&error) => {
+                if is_empty {
+                    return Ok(None);
                 }
-            })?;
+                link.cache.forget(&topic);
+                self.is_lost = true;
+                return Err(error);
+            }
+            page => page?,
+        };
         page.review(client);
         link.note_tools(page.tools(), age);
+        let before = self.before.take();
+        if is_empty && page.next_cursor() == Some("") {
+            // A server that takes no notice of it gives the first page for ever.
+            let is_same = before.is_some_and(|before| page.lists_as(&before));
+            return Ok((!is_same).then_some(page));
+        }
         self.course.answered(page.next_cursor()).map_err(|stray| {
             let (kind, text) = stray;
             let text = format!(
@@ -221,8 +254,17 @@ impl<'a, P: ListPage> Pages<'a, P> {
             );
             Error::new(kind, text).sent(true)
         })?;
-        Ok(page)
+        if page.next_cursor() == Some("") {
+            self.before = Some(page.clone());
+        }
+        Ok(Some(page))
     }
+}
+
+/// Whether the server no longer knows a cursor.
+fn is_refusal(error: &Error) -> bool {
+    let code = error.rpc().map(|rpc| rpc.code);
+    code == Some(ErrorCode::INVALID_PARAMS)
 }
 
 impl<P: ListPage> Iterator for Pages<'_, P> {
@@ -230,11 +272,11 @@ impl<P: ListPage> Iterator for Pages<'_, P> {
 
     fn next(&mut self) -> Option<Result<P>> {
         let cursor = self.course.ask()?;
-        let page = self.ask(cursor);
-        if page.is_err() {
+        let page = self.ask(cursor).transpose();
+        if !matches!(page, Some(Ok(_))) {
             self.course.end();
         }
-        Some(page)
+        page
     }
 }
 

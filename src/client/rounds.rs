@@ -47,6 +47,7 @@ enum Round {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Asked {
+    #[serde(default, deserialize_with = "tree::optional")]
     input_requests: Option<Questions>,
     request_state: Option<String>,
 }

@@ -332,7 +332,7 @@ impl Subscriptions {
             task_id: Option<String>,
             #[serde(default)]
             status: Option<TaskStatus>,
-            #[serde(rename = "_meta", default)]
+            #[serde(rename = "_meta", default, deserialize_with = "tree::optional")]
             meta: Option<NotificationMetaObject>,
         }
         let params: Params = tree::read(notification.params()).unwrap_or_default();

@@ -97,6 +97,7 @@ struct Detailed {
     ttl_ms: Option<u64>,
     #[serde(default, deserialize_with = "crate::schema::json::count")]
     poll_interval_ms: Option<u64>,
+    #[serde(default, deserialize_with = "crate::schema::tree::optional")]
     input_requests: Option<Questions>,
     result: Option<Box<RawValue>>,
     error: Option<RpcError>,

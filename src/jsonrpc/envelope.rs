@@ -8,6 +8,7 @@ use std::ops::Range;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use super::lenient::is_empty_array;
 use super::members::Places;
 use super::text::next_special;
 
@@ -53,6 +54,37 @@ impl Envelope {
         let mut envelope = Self::default();
         envelope.find(text, max_depth)?;
         Some(envelope)
+    }
+
+    /// Takes away what says nothing: members that are `null` beside one that tells what the message is, and params in which there is nothing.
+    #[inline]
+    pub(super) fn forgive(&mut self, text: &str) {
+        let has_outcome = self.result.is_some() || self.error.is_some();
+        let has_odd_params = self
+            .params
+            .as_ref()
+            .is_some_and(|params| !text[params.start..].starts_with('{'));
+        if has_odd_params
+            || has_outcome && self.method.is_some()
+            || self.result.is_some() && self.error.is_some()
+        {
+            self.take_away(text);
+        }
+    }
+
+    #[cold]
+    fn take_away(&mut self, text: &str) {
+        let is = |place: &Range<usize>, what: fn(&str) -> bool| what(&text[place.clone()]);
+        let is_null = |place: &mut Range<usize>| is(place, |value| value == "null");
+        self.params
+            .take_if(|params| is(params, |value| value == "null" || is_empty_array(value)));
+        self.method.take_if(is_null);
+        if self.method.is_some() || self.result.is_some() {
+            self.error.take_if(is_null);
+        }
+        if self.method.is_some() || self.error.is_some() {
+            self.result.take_if(is_null);
+        }
     }
 
     /// Finds the members of a text, if there is nothing unusual about it.

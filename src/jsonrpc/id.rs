@@ -1,25 +1,54 @@
 //! Request ids: strings or integers, echoed exactly as they came.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::value::RawValue;
 
 /// The id of a request: a string or an integer, never `null` or a fraction.
 ///
-/// What was received is sent back byte for byte: `1` and `"1"` are different ids, and integers of any size keep their digits.
+/// What was received is sent back byte for byte: `1` and `"1"` are different ids, and integers of any size keep their digits. An integer
+/// may be written in another way, `1.0` or `1e0`, as JSON allows: it is equal to `1`, and echoed as it came.
 ///
 /// Spec: Base Protocol, "Requests" (every revision).
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug)]
 pub struct RequestId(Repr);
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug)]
 enum Repr {
     Integer(i64),
-    /// An integer that `i64` can't hold or would write differently (`-0`).
-    Digits(Box<str>),
+    /// An integer that `i64` can't hold or would write differently (`-0`, `1.0`).
+    Spelled(Box<Spelled>),
     Text(Box<str>),
 }
+
+#[derive(Clone, Debug)]
+struct Spelled {
+    value: Whole,
+    /// As it came.
+    text: Box<str>,
+}
+
+/// The value of an integer.
+#[derive(Clone, Debug)]
+enum Whole {
+    Small(i64),
+    /// One that `i64` can't hold: its digits, with a sign if it is negative.
+    Large(Box<str>),
+}
+
+/// What ids are compared by.
+#[derive(PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Key<'a> {
+    Integer(i64),
+    Large(&'a str),
+    Text(&'a str),
+}
+
+/// Integers with more digits are no ids: `1e999999999` would take a gigabyte.
+const MAX_DIGITS: usize = 1024;
 
 impl RequestId {
     /// Reads an id from its JSON text; `None` when it is not a string or an integer.
@@ -34,22 +63,19 @@ impl RequestId {
         if let Some(value) = short_number(bytes) {
             return Some(Self(Repr::Integer(value)));
         }
-        let digits = bytes.strip_prefix(b"-").unwrap_or(bytes);
-        let is_integer = digits.iter().all(u8::is_ascii_digit)
-            && (digits == b"0" || digits.first().is_some_and(|&first| first != b'0'));
-        if !is_integer {
-            return None;
-        }
-        match text.parse::<i64>() {
-            Ok(value) if text != "-0" => Some(Self(Repr::Integer(value))),
-            _ => Some(Self(Repr::Digits(text.into()))),
-        }
+        Some(Self(match Whole::read(text)? {
+            Whole::Small(value) if value.to_string() == text => Repr::Integer(value),
+            value => Repr::Spelled(Box::new(Spelled {
+                value,
+                text: text.into(),
+            })),
+        }))
     }
 
     /// The id as an `i64`, when it is an integer that fits.
     pub fn as_i64(&self) -> Option<i64> {
-        match self.0 {
-            Repr::Integer(value) => Some(value),
+        match self.key() {
+            Key::Integer(value) => Some(value),
             _ => None,
         }
     }
@@ -60,6 +86,102 @@ impl RequestId {
             Repr::Text(text) => Some(text),
             _ => None,
         }
+    }
+
+    /// Whether it is a string, or an integer that is written with its digits only.
+    pub(super) fn is_plain(&self) -> bool {
+        match &self.0 {
+            Repr::Spelled(id) => !id.text.contains(['.', 'e', 'E']),
+            _ => true,
+        }
+    }
+
+    fn key(&self) -> Key<'_> {
+        match &self.0 {
+            Repr::Integer(value) => Key::Integer(*value),
+            Repr::Spelled(id) => match &id.value {
+                Whole::Small(value) => Key::Integer(*value),
+                Whole::Large(digits) => Key::Large(digits),
+            },
+            Repr::Text(text) => Key::Text(text),
+        }
+    }
+}
+
+impl Whole {
+    /// The value of a JSON number that is an integer.
+    fn read(text: &str) -> Option<Self> {
+        let (sign, rest) = match text.strip_prefix('-') {
+            Some(rest) => ("-", rest),
+            None => ("", text),
+        };
+        let (mantissa, exponent) = match rest.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, read_exponent(exponent)?),
+            None => (rest, 0),
+        };
+        let (whole, fraction) = match mantissa.split_once('.') {
+            Some((whole, fraction)) => (whole, are_digits(fraction).then_some(fraction)?),
+            None => (mantissa, ""),
+        };
+        if !are_digits(whole) || (whole.starts_with('0') && whole.len() > 1) {
+            return None;
+        }
+        let digits = format!("{whole}{fraction}");
+        let digits = digits.trim_end_matches('0');
+        if digits.trim_start_matches('0').is_empty() {
+            return Some(Self::Small(0));
+        }
+        // So many digits stand before the point.
+        let before = exponent.checked_add(i64::try_from(whole.len()).ok()?)?;
+        let before = usize::try_from(before).ok()?;
+        if !(digits.len()..=MAX_DIGITS).contains(&before) {
+            return None;
+        }
+        let digits = format!("{digits:0<before$}");
+        let number = format!("{sign}{}", digits.trim_start_matches('0'));
+        Some(match number.parse() {
+            Ok(value) => Self::Small(value),
+            Err(_) => Self::Large(number.into()),
+        })
+    }
+}
+
+fn are_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// One that is out of reach is a very large one, of either sign.
+fn read_exponent(text: &str) -> Option<i64> {
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => (-1, digits),
+        None => (1, text.strip_prefix('+').unwrap_or(text)),
+    };
+    are_digits(digits).then(|| sign * digits.parse().unwrap_or(i64::MAX / 2))
+}
+
+impl PartialEq for RequestId {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for RequestId {}
+
+impl Hash for RequestId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
+}
+
+impl PartialOrd for RequestId {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for RequestId {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
     }
 }
 
@@ -97,7 +219,7 @@ impl fmt::Display for RequestId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Repr::Integer(value) => write!(f, "{value}"),
-            Repr::Digits(digits) => f.write_str(digits),
+            Repr::Spelled(id) => f.write_str(&id.text),
             Repr::Text(text) => f.write_str(&serde_json::to_string(text).map_err(|_| fmt::Error)?),
         }
     }
@@ -108,7 +230,7 @@ impl Serialize for RequestId {
         match &self.0 {
             Repr::Integer(value) => serializer.serialize_i64(*value),
             Repr::Text(text) => serializer.serialize_str(text),
-            Repr::Digits(digits) => RawValue::from_string(digits.to_string())
+            Repr::Spelled(id) => RawValue::from_string(id.text.to_string())
                 .map_err(serde::ser::Error::custom)?
                 .serialize(serializer),
         }
@@ -126,6 +248,8 @@ impl<'de> Deserialize<'de> for RequestId {
 
 #[cfg(test)]
 mod tests {
+    use std::hash::{BuildHasher, RandomState};
+
     use super::*;
 
     // M-BASE-S-06, L-BASE-B-06, M-BASE-C-03, L-BASE-B-03
@@ -140,6 +264,14 @@ mod tests {
             "9007199254740993",
             "18446744073709551616",
             "-0",
+            "1.0",
+            "1e0",
+            "10e-1",
+            "-5.00",
+            "1E+3",
+            "12345678901234567890.0",
+            "0.5e1",
+            "0e99999999999999999999",
             "\"a\\\"b\"",
         ] {
             let id = RequestId::from_json(text).expect(text);
@@ -150,11 +282,65 @@ mod tests {
         assert_ne!(RequestId::from_json("1"), RequestId::from_json("\"1\""));
     }
 
+    // M-BASE-S-06, L-BASE-B-06: JSON can't tell `1.0` from `1`.
+    #[test]
+    fn an_integer_is_the_same_in_every_spelling() {
+        fn check(spelled: &str, plain: &str) {
+            let id = RequestId::from_json(spelled).expect(spelled);
+            let same = RequestId::from_json(plain).expect(plain);
+            assert_eq!(id, same, "{spelled}");
+            assert_eq!(id.as_i64(), same.as_i64(), "{spelled}");
+            let hash = RandomState::new();
+            assert_eq!(hash.hash_one(&id), hash.hash_one(&same), "{spelled}");
+            assert_eq!(id.to_string(), spelled);
+        }
+        check("1.0", "1");
+        check("1e0", "1");
+        check("10e-1", "1");
+        check("0.001e3", "1");
+        check("-0", "0");
+        check("-0.0e-7", "0");
+        check("-15E+1", "-150");
+        check("9007199254740993.00", "9007199254740993");
+        check("-9223372036854775808.0", "-9223372036854775808");
+        check("18446744073709551616.0", "18446744073709551616");
+        check("1e30", "1000000000000000000000000000000");
+    }
+
     // M-BASE-C-03, M-BASE-C-04, L-BASE-B-04
     #[test]
     fn nothing_else_is_an_id() {
         for text in [
-            "null", "1.5", "1.0", "1e3", "true", "{}", "[]", "", "-", "01", "+1", " 1", "\"open",
+            "null",
+            "1.5",
+            "1.50",
+            "15e-1",
+            "1e-400",
+            "1e1025",
+            "1e99999999999999999999",
+            "1.",
+            ".5",
+            "1e",
+            "1e+",
+            "1.e1",
+            "0x1",
+            "1_0",
+            "1.0.0",
+            "1e1e1",
+            "1e1.0",
+            "--1",
+            "00.0",
+            "NaN",
+            "true",
+            "{}",
+            "[]",
+            "",
+            "-",
+            "01",
+            "+1",
+            " 1",
+            "1 ",
+            "\"open",
         ] {
             assert_eq!(RequestId::from_json(text), None, "{text}");
         }

@@ -8,9 +8,10 @@ use serde_json::value::RawValue;
 
 use super::envelope::Envelope;
 use super::id::RequestId;
+use super::lenient::{Reading, is_empty_array};
 use super::malformed::{Form, Malformed, not_json};
 use super::members::{Members, Places};
-use crate::error::{ErrorCode, Excerpt, RpcError};
+use crate::error::{ErrorCode, Excerpt, RpcError, without_position};
 
 /// The most messages of a batch. Two bytes are enough for a member, and it, what is wrong with it and the answer take a hundred times that.
 const MAX_BATCH: usize = 1024;
@@ -89,7 +90,19 @@ pub enum Parsed {
 
 impl Parsed {
     /// Reads what came in one piece: a message, or an array of them. Nesting deeper than `max_depth` is refused.
+    ///
+    /// What peers write beside the letter of the specification is understood: `null` for a member that is absent, an empty array for an
+    /// empty object, an integer id with a fraction of zero, an error without a message.
     pub fn read(bytes: Vec<u8>, max_depth: usize) -> Self {
+        Self::read_with(bytes, max_depth, Reading::Lenient)
+    }
+
+    /// The same to the letter of the specification.
+    pub fn read_strictly(bytes: Vec<u8>, max_depth: usize) -> Self {
+        Self::read_with(bytes, max_depth, Reading::Strict)
+    }
+
+    fn read_with(bytes: Vec<u8>, max_depth: usize, reading: Reading) -> Self {
         let text = match String::from_utf8(bytes) {
             Ok(text) => text,
             Err(error) => {
@@ -102,7 +115,7 @@ impl Parsed {
             }
         };
         if let Some(envelope) = Envelope::scan(&text, max_depth) {
-            return Self::Single(Message::of(text, envelope));
+            return Self::Single(Message::of(text, envelope, reading));
         }
         if super::nesting::exceeds(text.as_bytes(), max_depth) {
             return Self::Single(Err(Malformed::unreadable(
@@ -112,13 +125,13 @@ impl Parsed {
             )));
         }
         if text.trim_ascii_start().starts_with('[') {
-            Self::read_batch(&text)
+            Self::read_batch(&text, reading)
         } else {
-            Self::Single(Message::read(text))
+            Self::Single(Message::read_with(text, reading))
         }
     }
 
-    fn read_batch(text: &str) -> Self {
+    fn read_batch(text: &str, reading: Reading) -> Self {
         let refuse = |text: String| {
             Self::Single(Err(Malformed {
                 error: RpcError::invalid_request(text),
@@ -137,7 +150,7 @@ impl Parsed {
             Ok(BatchMembers(members)) => Self::Batch(
                 members
                     .into_iter()
-                    .map(|member| Message::read(member.get().to_owned()))
+                    .map(|member| Message::read_with(member.get().to_owned(), reading))
                     .collect(),
             ),
             Err(error) => Self::Single(Err(Malformed::unreadable(
@@ -185,17 +198,25 @@ impl Message {
     ///
     /// [`Malformed`] tells what is wrong, with the id where it can be read.
     pub fn read(text: String) -> Result<Self, Malformed> {
+        Self::read_with(text, Reading::Lenient)
+    }
+
+    fn read_with(text: String, reading: Reading) -> Result<Self, Malformed> {
         if let Some(envelope) = Envelope::scan(&text, usize::MAX) {
-            return Self::of(text, envelope);
+            return Self::of(text, envelope, reading);
         }
         match Envelope::read(&text) {
-            Ok(envelope) => Self::of(text, envelope),
+            Ok(envelope) => Self::of(text, envelope, reading),
             Err(error) => Err(Malformed::from_serde(&text, &error)),
         }
     }
 
     /// The message with these members.
-    fn of(text: String, envelope: Envelope) -> Result<Self, Malformed> {
+    fn of(text: String, mut envelope: Envelope, reading: Reading) -> Result<Self, Malformed> {
+        if reading == Reading::Lenient {
+            envelope.forgive(&text);
+        }
+        let envelope = envelope;
         let refuse = |message: String, id: Option<RequestId>| Malformed {
             error: RpcError::invalid_request(message),
             id,
@@ -217,9 +238,9 @@ impl Message {
                 let text = format!("id has {} bytes, more than {MAX_ID_BYTES}", raw.len());
                 return Err(refuse(text, None));
             }
-            Some((_, Some(id))) => Some(id),
+            Some((_, Some(id))) if reading == Reading::Lenient || id.is_plain() => Some(id),
             Some(("null", None)) if envelope.error.is_some() => None,
-            Some((raw, None)) => {
+            Some((raw, _)) => {
                 let text = format!("id must be a string or an integer, not {}", Excerpt(raw));
                 return Err(refuse(text, None));
             }
@@ -275,19 +296,28 @@ impl Message {
                         id,
                     ));
                 }
+                if reading == Reading::Lenient && is_empty_array(&text[result.clone()]) {
+                    let (text, outcome) = ("{}".to_owned(), Outcome::Result(0.."{}".len()));
+                    return Ok(Self::Response(Response { id, text, outcome }));
+                }
                 let outcome = Outcome::Result(result.clone());
                 Ok(Self::Response(Response { id, text, outcome }))
             }
-            (None, None, Some(error)) => match serde_json::from_str(&text[error.clone()]) {
+            (None, None, Some(error)) => match reading.error(&text[error.clone()]) {
                 Ok(error) => Ok(Self::Response(Response {
                     id,
                     text,
                     outcome: Outcome::Error(error),
                 })),
-                Err(fault) => Err(refuse(
-                    format!("error needs an integer code and a message: {fault}"),
-                    id,
-                )),
+                Err(fault) => {
+                    let found = Excerpt(&text[error.clone()]);
+                    let fault = without_position(&fault);
+                    let fault = Excerpt(&fault);
+                    Err(refuse(
+                        format!("error needs an integer code and a message: {fault}: {found}"),
+                        id,
+                    ))
+                }
             },
             (None, None, None) => Err(refuse(
                 "method, result and error are all missing".to_owned(),
@@ -571,7 +601,7 @@ mod tests {
             Form::Request,
         );
         check(
-            r#"{"jsonrpc":"2.0","id":4,"method":"x","params":null}"#,
+            r#"{"jsonrpc":"2.0","id":4,"method":"x","params":"null"}"#,
             E::INVALID_PARAMS,
             Some("4"),
             Form::Request,
@@ -613,7 +643,7 @@ mod tests {
             Form::Response,
         );
         check(
-            r#"{"jsonrpc":"2.0","id":1,"error":{"code":1}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"error":{"message":"m"}}"#,
             E::INVALID_REQUEST,
             Some("1"),
             Form::Response,

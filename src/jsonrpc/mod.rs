@@ -5,6 +5,7 @@
 mod envelope;
 pub(crate) mod find;
 mod id;
+mod lenient;
 mod line;
 mod malformed;
 pub(crate) mod members;
@@ -19,6 +20,7 @@ pub(crate) use envelope::find_params;
 pub(crate) use envelope::variants;
 pub use id::RequestId;
 pub(crate) use id::short_number;
+pub(crate) use lenient::is_empty_array;
 pub(crate) use line::append_line;
 pub use line::{Line, LineBuffer, TooLong, end_line};
 pub use malformed::{Form, Malformed};

@@ -138,6 +138,8 @@ pub(crate) struct Settings {
     /// From when on a handler runs long.
     pub(crate) slow_handler: Duration,
     pub(crate) keep_alive: Option<KeepAlive>,
+    /// Messages that differ from the letter of the specification are refused.
+    pub(crate) strict: bool,
     pub(crate) log: Option<LogHook>,
     pub(crate) threads: Threads,
     pub(crate) limits: Limits,
@@ -335,6 +337,11 @@ impl Core {
 
     pub(super) fn log(&self, level: LogLevel, text: impl FnOnce() -> String) {
         self.log_as("protocol", level, text);
+    }
+
+    /// Whether messages that differ from the letter of the specification are refused.
+    pub(crate) fn is_strict(&self) -> bool {
+        self.settings.strict
     }
 
     /// Says something for a layer above.

@@ -98,6 +98,7 @@ impl Connection {
             asks: true,
             slow_handler: SLOW_HANDLER,
             keep_alive: None,
+            strict: false,
             log: None,
             threads: Threads::default(),
             limits: Limits::default(),
@@ -115,6 +116,7 @@ impl Connection {
             asks: true,
             slow_handler: SLOW_HANDLER,
             keep_alive: None,
+            strict: false,
             log: None,
             threads: Threads::default(),
             limits: Limits::default(),
@@ -225,6 +227,12 @@ impl ConnectionBuilder {
     /// Pings the peer, once the conversation is open and it is known how.
     pub(crate) fn keep_alive(mut self, keep_alive: Option<KeepAlive>) -> Self {
         self.set().keep_alive = keep_alive;
+        self
+    }
+
+    /// Whether messages that differ from the letter of the specification are refused. Defaults to no.
+    pub(crate) fn strict(mut self, strict: bool) -> Self {
+        self.set().strict = strict;
         self
     }
 

@@ -2,9 +2,11 @@
 //!
 //! Spec: Server Features, Resources, "Annotations" (every revision; `lastModified` since 2025-06-18).
 
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::json::{Extra, Number};
+use super::misfit;
 use super::object::Form;
 use super::tree::Tree;
 use super::version::{FitTo, ProtocolVersion, keep_since};
@@ -89,6 +91,11 @@ impl Form<Option<Vec<Role>>> for KnownRoles {
         deserializer: D,
     ) -> std::result::Result<Option<Vec<Role>>, D::Error> {
         let roles = Option::<Vec<Tree>>::deserialize(deserializer)?;
+        if misfit::is_strict() {
+            let role = |Tree(role): Tree| Role::deserialize(role).map_err(D::Error::custom);
+            let roles = roles.map(|roles| roles.into_iter().map(role).collect());
+            return roles.transpose();
+        }
         let known = |Tree(role): &Tree| Role::deserialize(role).ok();
         Ok(roles.map(|roles| roles.iter().filter_map(known).collect()))
     }

@@ -2,8 +2,13 @@
 
 use base64::Engine as _;
 use base64::alphabet;
+use base64::engine::general_purpose::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
+use super::misfit;
+use super::object::Form;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Written with padding; read with or without it, since some peers leave it out.
@@ -17,7 +22,73 @@ pub(super) fn encode(bytes: &[u8]) -> String {
 }
 
 pub(super) fn decode(what: &str, text: &str) -> Result<Vec<u8>> {
-    ENGINE
-        .decode(text)
+    decode_text(text)
         .map_err(|error| Error::new(ErrorKind::Invalid, format!("{what} is not base64: {error}")))
+}
+
+/// Decodes base64 (RFC 4648, section 4), also in lines, as MIME writes it, and in the alphabet for URLs and file names (section 5).
+pub(crate) fn decode_text(text: &str) -> std::result::Result<Vec<u8>, base64::DecodeError> {
+    ENGINE.decode(text).or_else(|error| {
+        let plain = text.bytes().filter(|byte| !byte.is_ascii_whitespace());
+        let plain: Vec<u8> = plain
+            .map(|byte| match byte {
+                b'-' => b'+',
+                b'_' => b'/',
+                other => other,
+            })
+            .collect();
+        ENGINE.decode(plain).map_err(|_| error)
+    })
+}
+
+/// A text that is base64. Only read to the letter it is looked at when it is read.
+pub(super) struct Base64;
+
+impl Form<String> for Base64 {
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<String, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if misfit::is_strict() {
+            let decoded = STANDARD.decode(&text);
+            decoded.map_err(|error| D::Error::custom(format_args!("no base64: {error}")))?;
+        }
+        Ok(text)
+    }
+}
+
+impl Form<Option<String>> for Base64 {
+    fn read<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> std::result::Result<Option<String>, D::Error> {
+        <Self as Form<String>>::read(deserializer).map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_and_the_alphabet_of_urls_are_decoded() {
+        fn check(text: &str, expected: &[u8]) {
+            assert_eq!(decode("it", text).expect(text), expected, "{text:?}");
+        }
+        let bytes = [0xfb, 0xef, 0xff, 0x3e];
+        for text in [
+            "++//Pg==",
+            "++//Pg",
+            "--__Pg==",
+            "--__Pg",
+            "++//\r\nPg==\r\n",
+            "--__\nPg",
+            " +\t+ //Pg=\n=",
+            "-+_/Pg",
+        ] {
+            check(text, &bytes);
+        }
+        check("", b"");
+        check("\n", b"");
+        for text in ["*", "++//P", "++//Pg=a", "++//P\u{a0}g", "=", "P=g="] {
+            assert!(decode("it", text).is_err(), "{text:?}");
+        }
+    }
 }

@@ -5,7 +5,12 @@
 //!
 //! Spec: Base Protocol, "Capabilities" (every revision).
 
+use serde::de::{Deserialize, Deserializer, Error};
+use serde_json::value::RawValue;
+
 use super::json::{Extra, JsonObject};
+use super::misfit;
+use super::object::{Form, Member};
 use super::version::{FitTo, ProtocolVersion, keep_since};
 
 /// What a client can do.
@@ -213,16 +218,36 @@ pub struct ServerCapabilities {
 }
 
 members!(ServerCapabilities {
-    logging,
-    completions,
-    prompts,
-    resources,
-    tools,
-    tasks,
+    logging as Declared,
+    completions as Declared,
+    prompts as Declared,
+    resources as Declared,
+    tools as Declared,
+    tasks as Declared,
     extensions,
     experimental,
     ..extra
 });
+
+/// A capability: what is there is supported. Some servers say `true` instead of an object.
+struct Declared;
+
+impl<T: Member + Default> Form<Option<T>> for Declared {
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+        if !misfit::drops() {
+            return Option::<T>::read(deserializer);
+        }
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        match text.get() {
+            "true" => Ok(Some(T::default())),
+            "false" | "null" => Ok(None),
+            text => {
+                let read = T::read(&mut serde_json::Deserializer::from_str(text));
+                read.map(Some).map_err(D::Error::custom)
+            }
+        }
+    }
+}
 
 impl ServerCapabilities {
     setters! {

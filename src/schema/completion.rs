@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::json::{Count, Extra};
 use super::meta::{RequestMetaObject, ResultMetaObject};
+use super::misfit::Misfits;
 use super::object::{OrDefault, OrNull};
 use super::result::{ResultType, fit_result_type};
 use super::tagged::{self, Tagged};
@@ -249,9 +250,12 @@ pub struct CompleteResult {
     pub meta: Option<ResultMetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
+    misfits: Misfits,
 }
 
-members!(CompleteResult { result_type = "resultType", completion, meta = "_meta", ..extra });
+members!(CompleteResult { result_type = "resultType", completion, meta = "_meta", ..extra;
+    misfits
+});
 
 impl CompleteResult {
     /// Answers with a completion.
@@ -261,6 +265,8 @@ impl CompleteResult {
             ..Self::default()
         }
     }
+
+    misfits!();
 }
 
 impl FitTo for CompleteResult {

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::annotations::Annotations;
-use super::base64;
+use super::base64::{self, Base64};
 use super::icon::Icon;
 use super::json::{Count, Extra};
 use super::meta::MetaObject;
@@ -310,7 +310,7 @@ pub struct ImageContent {
 
 members!(ImageContent {
     kind = "type" as OrDefault,
-    data,
+    data as Base64,
     mime_type = "mimeType",
     annotations,
     meta = "_meta",
@@ -380,7 +380,7 @@ pub struct AudioContent {
 
 members!(AudioContent {
     kind = "type" as OrDefault,
-    data,
+    data as Base64,
     mime_type = "mimeType",
     annotations,
     meta = "_meta",

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::json::{Extra, JsonSchema, raw, read_raw};
+use super::json::{Extra, JsonSchema, RawObject, raw, read_raw};
 use super::meta::{MetaObject, RequestMetaObject};
 use super::primitive::ElicitSchema;
 use super::task::TaskMetadata;
@@ -248,7 +248,7 @@ pub struct ElicitResult {
     pub extra: Extra,
 }
 
-members!(ElicitResult { action, content, meta = "_meta", ..extra });
+members!(ElicitResult { action, content as RawObject, meta = "_meta", ..extra });
 
 impl ElicitResult {
     /// Answers without content: the way to accept a page, to decline and to cancel.

@@ -8,9 +8,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::misfit;
 use super::object::Form;
 use super::tree;
 use crate::error::{Error, ErrorKind, Result};
+use crate::jsonrpc::is_empty_array;
+use crate::jsonrpc::members::Members;
 
 /// A JSON object of any content, `JSONObject` of the specification.
 pub type JsonObject = Map<String, Value>;
@@ -21,9 +24,23 @@ pub type Extra = JsonObject;
 /// A JSON Schema, carried as the text that its author wrote: any dialect, any keyword, the order of its keys, its numbers' digits.
 ///
 /// Spec: Server Features, Tools, "Data Types" (every revision; any schema for output since 2026-07-28).
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize)]
 #[serde(transparent)]
 pub struct JsonSchema(Box<RawValue>);
+
+impl<'de> Deserialize<'de> for JsonSchema {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        match raw.get().as_bytes().first() {
+            Some(b'{' | b't' | b'f') => Ok(Self(raw)),
+            // So write peers that can't tell it from an empty object.
+            Some(b'[') if is_empty_array(raw.get()) && !misfit::is_strict() => {
+                Ok(Self(verbatim("{}")))
+            }
+            _ => Err(de::Error::custom("a JSON Schema is an object or a boolean")),
+        }
+    }
+}
 
 required!(JsonSchema);
 
@@ -54,9 +71,9 @@ impl JsonSchema {
         Self::parse(&text)
     }
 
-    /// The schema `{"type":"object"}`: any object.
+    /// The schema `{"type":"object","properties":{}}`: any object.
     pub fn any_object() -> Self {
-        Self(verbatim(r#"{"type":"object"}"#))
+        Self(verbatim(r#"{"type":"object","properties":{}}"#))
     }
 
     /// The JSON text.
@@ -71,6 +88,28 @@ impl JsonSchema {
     /// [`ErrorKind::Invalid`] when the schema doesn't have that form.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T> {
         read_raw("schema", &self.0)
+    }
+
+    /// The same schema with `"properties": {}` when it is an object without properties: it means the same, and some models' interfaces refuse
+    /// a tool whose schema has none.
+    pub(crate) fn with_properties(self) -> Self {
+        let text = self.as_str().trim_ascii_end();
+        if !text.starts_with('{') || Members::of(text).any(|(name, _)| name == "properties") {
+            return self;
+        }
+        let open = text[..text.len() - 1].trim_ascii_end();
+        let comma = if open.ends_with('{') { "" } else { "," };
+        let whole = format!("{open}{comma}\"properties\":{{}}}}");
+        Self(RawValue::from_string(whole).expect("an object takes one member more"))
+    }
+
+    /// The same schema with empty objects where it has empty arrays for the schemas by name that `properties` and its like hold; nothing when
+    /// there are none. Servers that are written in PHP can't tell them apart.
+    pub(crate) fn with_empty_objects(&self) -> Option<Self> {
+        let mut schema: Value = self.read().ok()?;
+        settle(&mut schema)
+            .then(|| Self::new(&schema).ok())
+            .flatten()
     }
 
     /// Whether the root says `"type": "object"`, as the schema of a tool's arguments has to.
@@ -101,6 +140,39 @@ impl JsonSchema {
             ErrorKind::Invalid,
             "inputSchema needs \"type\": \"object\" at its root",
         ))
+    }
+}
+
+/// Makes objects of the empty arrays that can't be anything else. Returns whether there were any.
+fn settle(schema: &mut Value) -> bool {
+    match schema {
+        Value::Object(members) => members.iter_mut().fold(false, |settled, (name, value)| {
+            let holds_schemas = matches!(
+                name.as_str(),
+                "properties"
+                    | "patternProperties"
+                    | "$defs"
+                    | "definitions"
+                    | "dependentSchemas"
+                    | "dependentRequired"
+                    | "dependencies"
+            );
+            let found = match value {
+                Value::Array(values) if holds_schemas && values.is_empty() => {
+                    *value = Value::Object(Map::new());
+                    true
+                }
+                // Data, not schemas.
+                _ if matches!(name.as_str(), "const" | "enum" | "default" | "examples") => false,
+                value => settle(value),
+            };
+            found || settled
+        }),
+        Value::Array(values) => values.iter_mut().fold(false, |settled, value| {
+            let found = settle(value);
+            found || settled
+        }),
+        _ => false,
     }
 }
 
@@ -150,6 +222,26 @@ pub(super) struct Present;
 impl Form<Option<Box<RawValue>>> for Present {
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
         Box::<RawValue>::deserialize(deserializer).map(Some)
+    }
+}
+
+/// An object as raw JSON. An empty array stands for one without members.
+pub(super) struct RawObject;
+
+impl Form<Box<RawValue>> for RawObject {
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<RawValue>, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        if is_empty_array(raw.get()) && !misfit::is_strict() {
+            return Ok(verbatim("{}"));
+        }
+        Ok(raw)
+    }
+}
+
+impl Form<Option<Box<RawValue>>> for RawObject {
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
+        let raw = <Self as Form<Box<RawValue>>>::read(deserializer)?;
+        Ok((raw.get() != "null").then_some(raw))
     }
 }
 

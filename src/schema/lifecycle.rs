@@ -6,6 +6,8 @@ use super::capabilities::{ClientCapabilities, ServerCapabilities};
 use super::icon::Icon;
 use super::json::{Count, Extra};
 use super::meta::{NotificationMetaObject, RequestMetaObject, ResultMetaObject};
+use super::misfit::{self, Misfits};
+use super::object::{Form, OrUnsaid};
 use super::result::{CacheScope, ResultType, fit_result_type};
 use super::version::{FitTo, ProtocolVersion, keep_since};
 use crate::jsonrpc::RequestId;
@@ -30,7 +32,15 @@ pub struct Implementation {
     pub extra: Extra,
 }
 
-members!(Implementation { name, title, version, description, icons, website_url = "websiteUrl", ..extra });
+members!(Implementation {
+    name as OrUnsaid,
+    title,
+    version as OrUnsaid,
+    description,
+    icons,
+    website_url = "websiteUrl",
+    ..extra
+});
 
 impl Implementation {
     /// Names a client or server.
@@ -134,16 +144,27 @@ pub struct InitializeResult {
     pub meta: Option<ResultMetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
+    misfits: Misfits,
 }
 
 members!(InitializeResult {
     protocol_version = "protocolVersion",
-    capabilities,
-    server_info = "serverInfo",
+    capabilities as OrUnsaid,
+    server_info = "serverInfo" as OrNobody,
     instructions,
     meta = "_meta",
-    ..extra
+    ..extra;
+    misfits
 });
+
+/// A server that does not say who it is has no name.
+struct OrNobody;
+
+impl Form<Implementation> for OrNobody {
+    fn absent() -> Option<Implementation> {
+        misfit::drops().then(|| Implementation::new("", ""))
+    }
+}
 
 impl InitializeResult {
     /// Answers with the revision to speak.
@@ -159,6 +180,7 @@ impl InitializeResult {
             instructions: None,
             meta: None,
             extra: Extra::new(),
+            misfits: Misfits::default(),
         }
     }
 
@@ -166,6 +188,8 @@ impl InitializeResult {
         /// Says how to use the server.
         instructions: String,
     }
+
+    misfits!();
 }
 
 impl FitTo for InitializeResult {
@@ -196,6 +220,7 @@ pub struct DiscoverResult {
     pub meta: Option<ResultMetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
+    misfits: Misfits,
 }
 
 members!(DiscoverResult {
@@ -206,7 +231,8 @@ members!(DiscoverResult {
     ttl_ms = "ttlMs" as Count,
     cache_scope = "cacheScope",
     meta = "_meta",
-    ..extra
+    ..extra;
+    misfits
 });
 
 impl DiscoverResult {
@@ -221,6 +247,7 @@ impl DiscoverResult {
             cache_scope: None,
             meta: None,
             extra: Extra::new(),
+            misfits: Misfits::default(),
         }
     }
 
@@ -230,6 +257,8 @@ impl DiscoverResult {
     }
 
     cache_hint!();
+
+    misfits!();
 }
 
 impl FitTo for DiscoverResult {

@@ -144,6 +144,7 @@ macro_rules! list_result {
             pub meta: Option<$crate::schema::ResultMetaObject>,
             /// Members that this library doesn't know.
             pub extra: $crate::schema::Extra,
+            misfits: $crate::schema::misfit::Misfits,
         }
 
         members!($name {
@@ -153,7 +154,8 @@ macro_rules! list_result {
             ttl_ms = "ttlMs" as $crate::schema::json::Count,
             cache_scope = "cacheScope",
             meta = "_meta",
-            ..extra
+            ..extra;
+            misfits
         });
 
         impl $name {
@@ -171,6 +173,8 @@ macro_rules! list_result {
             }
 
             cache_hint!();
+
+            misfits!();
         }
 
         impl $crate::schema::FitTo for $name {

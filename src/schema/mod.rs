@@ -19,10 +19,12 @@
 mod object;
 #[macro_use]
 mod macros;
+#[macro_use]
+mod misfit;
 
 mod annotations;
 mod app;
-mod base64;
+pub(crate) mod base64;
 mod capabilities;
 mod completion;
 mod content;
@@ -100,6 +102,7 @@ pub use meta_rules::{
     check_extension_id, check_meta_key, is_reserved_meta_key, is_valid_baggage,
     is_valid_traceparent, is_valid_tracestate,
 };
+pub use misfit::Misfit;
 pub use primitive::{
     BooleanSchema, ElicitSchema, EnumOption, LegacyTitledEnumSchema, NumberSchema,
     PrimitiveSchemaDefinition, StringFormat, StringSchema, TitledItems,

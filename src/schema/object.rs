@@ -15,14 +15,15 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
 use super::json::Extra;
-use super::tree;
+use super::{misfit, tree};
 use crate::jsonrpc::RequestId;
 
 /// Implements `Serialize` and `Deserialize` of a struct: its fields in the order in which they are written, with their names on the wire
 /// where those are others, and with a [`Form`] where the value is written in another way than its type is.
 ///
 /// A field that is an `Option` may be absent and is left out when it is `None`, one of another type has to be there (see [`Member`]). What
-/// is not named goes to the field behind `..`, or is ignored without one. It is an error when a member comes twice.
+/// is not named goes to the field behind `..`, or is ignored without one. It is an error when a member comes twice. A field behind `;` is
+/// not on the wire: it has what was left out when the struct was read.
 macro_rules! members {
     ($name:ident { $($members:tt)* }) => {
         readable!($name { $($members)* });
@@ -35,6 +36,7 @@ macro_rules! members {
 macro_rules! readable {
     ($name:ident {
         $($field:ident $(= $wire:literal)? $(as $form:ty)?),* $(, ..$extra:ident)? $(,)?
+        $(; $misfits:ident)?
     }) => {
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -54,12 +56,14 @@ macro_rules! readable {
                         use $crate::schema::object::{Name, known, read};
                         $(let mut $field = None;)*
                         $(let mut $extra = $crate::schema::Extra::new();)?
+                        let by_parts = $crate::schema::misfit::is_by_parts();
                         while let Some(Name(name)) = members.next_key()? {
                             match &*name {
                                 $(wire!($field $($wire)?) => read::<form!($($form)?), _, A>(
                                     &mut $field,
                                     wire!($field $($wire)?),
                                     &mut members,
+                                    by_parts,
                                 )?,)*
                                 _ => unnamed!(members $(, name => $extra)?)?,
                             }
@@ -70,6 +74,7 @@ macro_rules! readable {
                                 wire!($field $($wire)?),
                             )?,)*
                             $($extra,)?
+                            $($misfits: $crate::schema::misfit::Misfits::found(),)?
                         })
                     }
                 }
@@ -94,6 +99,7 @@ macro_rules! object {
 macro_rules! writable {
     ($name:ident {
         $($field:ident $(= $wire:literal)? $(as $form:ty)?),* $(, ..$extra:ident)? $(,)?
+        $(; $misfits:ident)?
     }) => {
         impl serde::Serialize for $name {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -209,7 +215,12 @@ macro_rules! required {
 
 required!(bool, u64, f64, String, Box<RawValue>, RequestId);
 
-impl<T: Serialize + for<'a> Deserialize<'a>> Member for Vec<T> {}
+impl<T: Serialize + for<'a> Deserialize<'a>> Member for Vec<T> {
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        misfit::read_list(deserializer)
+    }
+}
+
 impl<T: Serialize + for<'a> Deserialize<'a>> Member for BTreeMap<String, T> {}
 
 /// How a member is read and written: as its type is, but for what a form says otherwise.
@@ -220,6 +231,11 @@ pub(super) trait Form<T: Member> {
 
     fn is_absent(value: &T) -> bool {
         value.is_absent()
+    }
+
+    /// Whether the rest can be understood without it when it can't be read.
+    fn is_dispensable() -> bool {
+        Self::absent().is_some()
     }
 
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
@@ -250,7 +266,10 @@ pub(super) struct OrNull;
 
 impl<T: Serialize + for<'a> Deserialize<'a>> Form<Vec<T>> for OrNull {
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
-        Option::<Vec<T>>::deserialize(deserializer).map(Option::unwrap_or_default)
+        if misfit::is_strict() {
+            return Vec::read(deserializer);
+        }
+        Option::<Vec<T>>::read(deserializer).map(Option::unwrap_or_default)
     }
 }
 
@@ -259,11 +278,24 @@ pub(super) struct OrNothing;
 
 impl<T: Serialize + for<'a> Deserialize<'a>> Form<Vec<T>> for OrNothing {
     fn absent() -> Option<Vec<T>> {
-        Some(Vec::new())
+        (!misfit::is_strict()).then(Vec::new)
+    }
+
+    fn is_dispensable() -> bool {
+        false
     }
 
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
         <OrNull as Form<Vec<T>>>::read(deserializer)
+    }
+}
+
+/// What has to be there, but is taken for empty where a server's odd description of itself is all that is odd.
+pub(super) struct OrUnsaid;
+
+impl<T: Member + Default> Form<T> for OrUnsaid {
+    fn absent() -> Option<T> {
+        misfit::drops().then(T::default)
     }
 }
 
@@ -310,9 +342,13 @@ pub(super) fn read<'de, F: Form<T>, T: Member, A: MapAccess<'de>>(
     place: &mut Option<T>,
     name: &'static str,
     members: &mut A,
+    by_parts: bool,
 ) -> Result<(), A::Error> {
     if place.is_some() {
         return Err(A::Error::duplicate_field(name));
+    }
+    if by_parts {
+        return misfit::read_member::<F, T, A>(place, name, members);
     }
     *place = Some(members.next_value_seed(Reader::<F, T>(PhantomData))?);
     Ok(())

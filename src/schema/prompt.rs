@@ -10,6 +10,7 @@ use super::icon::Icon;
 use super::input::InputResponses;
 use super::json::Extra;
 use super::meta::{MetaObject, RequestMetaObject, ResultMetaObject};
+use super::misfit::Misfits;
 use super::object::OrNull;
 use super::result::{ResultType, fit_result_type};
 use super::version::{FitTo, ProtocolVersion, keep_since};
@@ -260,9 +261,12 @@ pub struct GetPromptResult {
     pub meta: Option<ResultMetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
+    misfits: Misfits,
 }
 
-members!(GetPromptResult { result_type = "resultType", description, messages as OrNull, meta = "_meta", ..extra });
+members!(GetPromptResult { result_type = "resultType", description, messages as OrNull, meta = "_meta", ..extra;
+    misfits
+});
 
 impl GetPromptResult {
     /// Gives messages.
@@ -284,6 +288,8 @@ impl GetPromptResult {
         /// Sets what travels beside the result.
         meta: ResultMetaObject,
     }
+
+    misfits!();
 }
 
 impl FitTo for GetPromptResult {

@@ -5,11 +5,12 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::annotations::Annotations;
-use super::base64;
+use super::base64::{self, Base64};
 use super::icon::Icon;
 use super::input::InputResponses;
 use super::json::{Count, Extra};
 use super::meta::{MetaObject, NotificationMetaObject, RequestMetaObject, ResultMetaObject};
+use super::misfit::Misfits;
 use super::object::OrNull;
 use super::result::{CacheScope, ResultType, fit_result_type};
 use super::version::{FitTo, ProtocolVersion, keep_since};
@@ -277,7 +278,7 @@ impl<'de> Deserialize<'de> for ResourceContents {
             meta: Option<MetaObject>,
             extra: Extra,
         }
-        readable!(TextOrBlobContents { uri, mime_type = "mimeType", text, blob, meta = "_meta", ..extra });
+        readable!(TextOrBlobContents { uri, mime_type = "mimeType", text, blob as Base64, meta = "_meta", ..extra });
         let TextOrBlobContents {
             uri,
             mime_type,
@@ -375,7 +376,7 @@ pub struct BlobResourceContents {
     pub extra: Extra,
 }
 
-members!(BlobResourceContents { uri, mime_type = "mimeType", blob, meta = "_meta", ..extra });
+members!(BlobResourceContents { uri, mime_type = "mimeType", blob as Base64, meta = "_meta", ..extra });
 
 impl BlobResourceContents {
     /// Makes the contents of a resource of its bytes.
@@ -490,6 +491,7 @@ pub struct ReadResourceResult {
     pub meta: Option<ResultMetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
+    misfits: Misfits,
 }
 
 members!(ReadResourceResult {
@@ -498,7 +500,8 @@ members!(ReadResourceResult {
     ttl_ms = "ttlMs" as Count,
     cache_scope = "cacheScope",
     meta = "_meta",
-    ..extra
+    ..extra;
+    misfits
 });
 
 impl ReadResourceResult {
@@ -511,6 +514,8 @@ impl ReadResourceResult {
     }
 
     cache_hint!();
+
+    misfits!();
 }
 
 impl FitTo for ReadResourceResult {

@@ -7,7 +7,7 @@
 use serde_json::value::RawValue;
 
 use super::annotations::Role;
-use super::json::{Extra, Number, Whole};
+use super::json::{Extra, Number, RawObject, Whole};
 use super::meta::{MetaObject, RequestMetaObject};
 use super::sampling_content::{SamplingContent, SamplingMessageContentBlock};
 use super::task::TaskMetadata;
@@ -192,7 +192,7 @@ members!(CreateMessageRequestParams {
     temperature as Number,
     max_tokens = "maxTokens" as Whole,
     stop_sequences = "stopSequences",
-    metadata,
+    metadata as RawObject,
     tools,
     tool_choice = "toolChoice",
     task,

@@ -9,8 +9,9 @@ use serde_json::value::RawValue;
 use super::content::{ContentBlock, TextContent};
 use super::icon::Icon;
 use super::input::InputResponses;
-use super::json::{Extra, JsonSchema, Present, is_object, raw, read_raw};
+use super::json::{Extra, JsonSchema, Present, RawObject, is_object, raw, read_raw};
 use super::meta::{MetaObject, RequestMetaObject, ResultMetaObject};
+use super::misfit::Misfits;
 use super::object::OrNothing;
 use super::result::{ResultType, fit_result_type};
 use super::task::TaskMetadata;
@@ -89,7 +90,8 @@ impl Tool {
         }
     }
 
-    /// Says what arguments it takes.
+    /// Says what arguments it takes. A server lists the schema as it was written; one without `properties` gets an empty object for it behind
+    /// its other members, since some models' interfaces refuse a tool without.
     pub fn input_schema(mut self, schema: JsonSchema) -> Self {
         self.input_schema = schema;
         self
@@ -259,7 +261,7 @@ pub struct CallToolRequestParams {
 
 members!(CallToolRequestParams {
     name,
-    arguments,
+    arguments as RawObject,
     input_responses = "inputResponses",
     request_state = "requestState",
     task,
@@ -345,6 +347,7 @@ pub struct CallToolResult {
     pub meta: Option<ResultMetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
+    misfits: Misfits,
 }
 
 members!(CallToolResult {
@@ -353,7 +356,8 @@ members!(CallToolResult {
     structured_content = "structuredContent" as Present,
     is_error = "isError",
     meta = "_meta",
-    ..extra
+    ..extra;
+    misfits
 });
 
 impl CallToolResult {
@@ -419,6 +423,7 @@ impl CallToolResult {
             is_error,
             meta,
             extra,
+            misfits: _,
         } = self;
         buffer.push(b'{');
         if let Some(result_type) = result_type {
@@ -474,6 +479,8 @@ impl CallToolResult {
             .map(|content| read_raw("structured content", content))
             .transpose()
     }
+
+    misfits!();
 }
 
 /// Structured content that an older peer can't take is left out; when there is no content beside it, its JSON becomes a text.

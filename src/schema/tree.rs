@@ -13,6 +13,7 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 use serde_json::{Map, Number, Value};
 
 use super::json::JsonObject;
+use super::misfit::{self, Misfit};
 
 /// What the trees of any text may take, in bytes, and how much more for each byte of the text.
 const ALWAYS: usize = 64 << 20;
@@ -35,9 +36,74 @@ thread_local! {
     static LEFT: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// Reads what a peer has sent.
-pub(crate) fn read<'a, T: Deserialize<'a>>(text: &'a str) -> serde_json::Result<T> {
-    bounded(text.len(), || serde_json::from_str(text))
+/// Reads what a peer has sent. An empty array is an empty object where one is expected.
+pub(crate) fn read<T: for<'a> Deserialize<'a>>(text: &str) -> serde_json::Result<T> {
+    match within_bounds(text, || serde_json::from_str(text)) {
+        Err(Unread::Misfit(error)) => {
+            within_bounds(text, || misfit::read_members(text)).map_err(|_| error)
+        }
+        read => read.map_err(Unread::into_error),
+    }
+}
+
+/// Reads with `read`, once more if something does not fit: an empty array is an empty object then where one is expected, as far as the
+/// members of a derived type are read with [`optional`].
+pub(crate) fn read_with<T>(read: impl Fn() -> serde_json::Result<T>) -> serde_json::Result<T> {
+    match read() {
+        Err(error) if error.is_data() => misfit::in_members(read).map_err(|_| error),
+        read => read,
+    }
+}
+
+/// Reads a member of a derived type that is an object, if it is there.
+pub(crate) fn optional<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    T: for<'a> Deserialize<'a>,
+    D: Deserializer<'de>,
+{
+    misfit::read_optional(deserializer)
+}
+
+/// Reads what a peer has sent. What does not fit is left out where the rest can be understood without it: gives that too.
+pub(crate) fn read_entries<T: for<'a> Deserialize<'a>>(
+    text: &str,
+) -> serde_json::Result<(T, Vec<Misfit>)> {
+    match within_bounds(text, || serde_json::from_str(text)) {
+        Ok(read) => Ok((read, Vec::new())),
+        Err(Unread::Misfit(error)) => match within_bounds(text, || misfit::read_entries(text)) {
+            Err(Unread::TooLarge(error)) => Err(error),
+            read => read.map_err(|_| error),
+        },
+        Err(unread) => Err(unread.into_error()),
+    }
+}
+
+/// Why a text was not read.
+enum Unread {
+    /// Something in it is not what was expected, or no text can be made of it, such as of half of a character.
+    Misfit(serde_json::Error),
+    /// Its trees take too much.
+    TooLarge(serde_json::Error),
+}
+
+impl Unread {
+    fn into_error(self) -> serde_json::Error {
+        let (Self::Misfit(error) | Self::TooLarge(error)) = self;
+        error
+    }
+}
+
+fn within_bounds<T>(text: &str, read: impl FnOnce() -> serde_json::Result<T>) -> Result<T, Unread> {
+    bounded(text.len(), || match read() {
+        // What can be left out was: but not to have room for more.
+        _ if LEFT.get() == 0 => Err(Unread::TooLarge(too_large())),
+        read => read.map_err(Unread::Misfit),
+    })
+}
+
+/// Reads what a peer has sent to the letter of the specification.
+pub(crate) fn read_strictly<'a, T: Deserialize<'a>>(text: &'a str) -> serde_json::Result<T> {
+    bounded(text.len(), || misfit::read_strictly(text))
 }
 
 /// The same for what reads a text that is so long.
@@ -60,14 +126,19 @@ fn is_bounded() -> bool {
 }
 
 fn take<E: Error>(bytes: usize) -> Result<(), E> {
-    let left = LEFT.get().checked_sub(bytes).ok_or_else(|| {
-        E::custom(format_args!(
-            "_meta and unknown members have too many parts: more than {} MiB and {FOR_EACH} times the text",
-            ALWAYS >> 20
-        ))
-    })?;
+    let left = LEFT.get().saturating_sub(bytes);
     LEFT.set(left);
+    if left == 0 {
+        return Err(too_large());
+    }
     Ok(())
+}
+
+fn too_large<E: Error>() -> E {
+    E::custom(format_args!(
+        "_meta and unknown members have too many parts: more than {} MiB and {FOR_EACH} times the text",
+        ALWAYS >> 20
+    ))
 }
 
 /// What one member more of an object takes that has so many.

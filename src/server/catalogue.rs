@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::dispatch::Serve;
 use super::guard::Primitive;
-use super::paging::Cursor;
+use super::paging::{Cursor, List};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
 use crate::schema::{CacheHint, FitTo, Implementation, ProtocolVersion, ResultMetaObject};
 use crate::sync::Mutex;
@@ -23,6 +23,9 @@ pub(super) trait Listed: Clone {
 
     /// One of them, for messages.
     const NOUN: &'static str;
+
+    /// The list in which they stand.
+    const LIST: List;
 
     /// What answers the requests that are about such things.
     const SERVE: Serve;
@@ -50,12 +53,14 @@ pub(super) struct Beside {
 
 /// Makes a type of the schema one that can stand in a catalogue.
 macro_rules! listed {
-    ($item:ident in $page:ident, $noun:literal, $key:ident, $primitive:ident, $serve:path
+    ($item:ident in $page:ident of $list:ident, $noun:literal, $key:ident, $primitive:ident, $serve:path
      $(, normalized by $normalized:path)?) => {
         impl $crate::server::catalogue::Listed for $item {
             type Page = $page;
 
             const NOUN: &'static str = $noun;
+
+            const LIST: $crate::server::paging::List = $crate::server::paging::List::$list;
 
             const SERVE: $crate::server::dispatch::Serve = $serve;
 
@@ -220,13 +225,13 @@ impl<T: Listed, H> Catalogue<T, H> {
     pub(super) fn page(
         &self,
         revision: ProtocolVersion,
-        cursor: Option<&str>,
+        cursor: Option<Cursor>,
         paging: &Paging<'_>,
     ) -> Result<Arc<RawValue>, RpcError> {
         let mut shelf = self.shelf.lock();
         let start = match cursor {
             None => 0,
-            Some(text) => shelf.after(Cursor::read(text)?)?,
+            Some(cursor) => shelf.after(cursor)?,
         };
         if let Some(page) = shelf.pages.get(&(revision, start)) {
             return Ok(Arc::clone(page));
@@ -245,14 +250,14 @@ impl<T: Listed, H> Catalogue<T, H> {
     pub(super) fn page_for(
         &self,
         revision: ProtocolVersion,
-        cursor: Option<&str>,
+        cursor: Option<Cursor>,
         paging: &Paging<'_>,
         sees: impl Fn(&T) -> bool,
     ) -> Result<Arc<RawValue>, RpcError> {
         let shelf = self.shelf.lock();
         let start = match cursor {
             None => 0,
-            Some(text) => shelf.after(Cursor::read(text)?)?,
+            Some(cursor) => shelf.after(cursor)?,
         };
         let entries = Arc::clone(&shelf.entries);
         drop(shelf);
@@ -291,7 +296,7 @@ fn write_page<'a, T: Listed + 'a, H: 'a>(
 ) -> Result<Arc<RawValue>, RpcError> {
     let next = shown.clone().next_back().filter(|_| has_more);
     let beside = Beside {
-        next_cursor: next.map(|last| Cursor::after(last.sequence).to_string()),
+        next_cursor: next.map(|last| Cursor::after(T::LIST.into(), last.sequence).to_string()),
         hint: paging.hint.clone(),
         meta: paging
             .server_info

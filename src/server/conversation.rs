@@ -441,7 +441,7 @@ mod tests {
         assert!(meta.progress_token.is_some() && !Arc::ptr_eq(&told, &terms));
         assert_eq!(read("b", r#","x":1"#).0.progress_token, None);
         assert_eq!(read("a", "").0.progress_token, None);
-        assert!(conversation.read_terms("[]", &newest_first()).is_err());
+        assert!(conversation.read_terms("[1]", &newest_first()).is_err());
         // What stands between the same beginning and the same end is one value, or not the same.
         let known = r#"{"progressToken":1,"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
         let known = |token: &str| known.replace("n\":1", &format!("n\":{token}"));

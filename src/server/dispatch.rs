@@ -18,14 +18,14 @@ use super::events::{Attendance, ServerEventKind, Session, SessionTransport};
 use super::failure::Failure;
 use super::guard::{Access, Primitive};
 use super::hub::Audience;
-use super::paging::{List, UNCACHED};
+use super::paging::{Cursor, List, UNCACHED};
 use super::questions::Waiting;
 use super::scopes;
 use super::tasks::Start;
 use super::tools::{Entry, Promise, Work};
 use crate::error::{ErrorCode, Excerpt, RpcError, without_position};
-use crate::jsonrpc::Request;
 use crate::jsonrpc::members::read_beside;
+use crate::jsonrpc::{Request, is_empty_array};
 use crate::protocol::principal::Principal;
 use crate::protocol::{Handlers, LogLevel, Peer, Responder};
 use crate::schema::tree;
@@ -167,6 +167,7 @@ fn hand_on(serve: Option<Serve>, link: Arc<Link>, request: Request, responder: R
 struct CallParams<'a> {
     #[serde(borrow)]
     name: Cow<'a, str>,
+    #[serde(default, deserialize_with = "tree::optional")]
     input_responses: Option<InputResponses>,
     request_state: Option<String>,
     task: Option<TaskMetadata>,
@@ -179,7 +180,7 @@ fn read_call(request: &Request) -> Result<Call<'_>, RpcError> {
     if let Some(call) = plain_call(request) {
         return Ok(call);
     }
-    let read = read_beside(request.members(), ["arguments", "_meta"]);
+    let read = tree::read_with(|| read_beside(request.members(), ["arguments", "_meta"]));
     read.map_err(|error| unfit(request, &error))
 }
 
@@ -444,14 +445,15 @@ impl Link {
                 .names_itself_to(revision)
                 .then_some(&self.server.info),
         };
+        let start = || Cursor::read(list.into(), cursor.as_deref());
         if self.server.guards.is_empty() {
-            return catalogue.page(revision, cursor.as_deref(), &paging);
+            return catalogue.page(revision, start()?, &paging);
         }
         let access = self.access(request, responder, None, &terms, meta.as_ref());
         self.admit(&access)?;
         let private = paging.hint.private();
         paging.hint = &private;
-        catalogue.page_for(revision, cursor.as_deref(), &paging, |item: &T| {
+        catalogue.page_for(revision, start()?, &paging, |item: &T| {
             self.shows(&access.about(item.primitive()))
         })
     }
@@ -519,7 +521,8 @@ impl Link {
 
     fn find_tool(&self, request: &Request, responder: &Responder) -> Result<Found, RpcError> {
         let (params, aside) = read_call(request)?;
-        let [arguments, meta] = aside.map(|text| text.filter(|text| *text != "null"));
+        let says_nothing = |text: &&str| *text == "null" || is_empty_array(text);
+        let [arguments, meta] = aside.map(|text| text.filter(|text| !says_nothing(text)));
         let (meta, terms) = match meta {
             None => (None, self.terms(responder, None)?),
             Some(text) => {

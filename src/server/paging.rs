@@ -35,22 +35,50 @@ pub(super) const UNCACHED: CacheHint = CacheHint {
 };
 
 /// Tells cursors of this form from others, past and to come.
-const FORM: u8 = 1;
+const FORM: u8 = 2;
+
+/// What a cursor is one of. The numbers are in cursors that were given out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Paged {
+    Tools = 1,
+    Prompts = 2,
+    Resources = 3,
+    ResourceTemplates = 4,
+    Tasks = 5,
+}
+
+impl From<List> for Paged {
+    fn from(list: List) -> Self {
+        match list {
+            List::Tools => Self::Tools,
+            List::Prompts => Self::Prompts,
+            List::Resources => Self::Resources,
+            List::ResourceTemplates => Self::ResourceTemplates,
+        }
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cursor {
+    list: Paged,
     pub(super) last_shown: u64,
 }
 
 impl Cursor {
-    pub(super) fn after(last_shown: u64) -> Self {
-        Self { last_shown }
+    pub(super) fn after(list: Paged, last_shown: u64) -> Self {
+        Self { list, last_shown }
     }
 
-    pub(super) fn read(text: &str) -> Result<Self, RpcError> {
+    /// Where a client wants a list to go on. An empty text, which no cursor of ours is, is none: some clients write it for the first page.
+    pub(super) fn read(list: Paged, text: Option<&str>) -> Result<Option<Self>, RpcError> {
+        let Some(text) = text.filter(|text| !text.is_empty()) else {
+            return Ok(None);
+        };
         let bytes = URL_SAFE_NO_PAD.decode(text).unwrap_or_default();
-        match <[u8; 9]>::try_from(bytes) {
-            Ok([FORM, number @ ..]) => Ok(Self::after(u64::from_be_bytes(number))),
+        match <[u8; 10]>::try_from(bytes) {
+            Ok([FORM, of, number @ ..]) if of == list as u8 => {
+                Ok(Some(Self::after(list, u64::from_be_bytes(number))))
+            }
             _ => Err(Self::invalid()),
         }
     }
@@ -62,7 +90,7 @@ impl Cursor {
 
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut bytes = vec![FORM];
+        let mut bytes = vec![FORM, self.list as u8];
         bytes.extend(self.last_shown.to_be_bytes());
         f.write_str(&URL_SAFE_NO_PAD.encode(bytes))
     }
@@ -76,18 +104,41 @@ mod tests {
     #[test]
     fn cursors_are_read_as_they_were_written() {
         for number in [0, 1, 255, 256, u64::MAX] {
-            let cursor = Cursor::after(number);
-            assert_eq!(Cursor::read(&cursor.to_string()).expect("ours"), cursor);
+            let cursor = Cursor::after(Paged::Tools, number);
+            let read = Cursor::read(Paged::Tools, Some(&cursor.to_string()));
+            assert_eq!(read.expect("ours"), Some(cursor));
+        }
+    }
+
+    #[test]
+    fn an_empty_cursor_is_none() {
+        for nothing in [None, Some("")] {
+            let read = Cursor::read(Paged::Tools, nothing);
+            assert_eq!(read.expect("the first page"), None);
+        }
+    }
+
+    // M-PAGE-S-03, L-PAGE-S-05
+    #[test]
+    fn a_cursor_of_another_list_is_refused() {
+        use Paged::{Prompts, ResourceTemplates, Resources, Tasks, Tools};
+        let all = [Tools, Prompts, Resources, ResourceTemplates, Tasks];
+        for given in all {
+            let text = Cursor::after(given, 1).to_string();
+            for asked in all {
+                let read = Cursor::read(asked, Some(&text));
+                assert_eq!(read.is_ok(), asked == given, "{given:?} for {asked:?}");
+            }
         }
     }
 
     // M-PAGE-S-03, L-PAGE-S-05
     #[test]
     fn anything_else_is_no_cursor() {
-        let ours = Cursor::after(7).to_string();
-        let other_form = URL_SAFE_NO_PAD.encode([2, 0, 0, 0, 0, 0, 0, 0, 7]);
+        let ours = Cursor::after(Paged::Tools, 7).to_string();
+        let other_form = URL_SAFE_NO_PAD.encode([1, 0, 0, 0, 0, 0, 0, 0, 7]);
         for text in [
-            "",
+            " ",
             "7",
             "AQ",
             "ä",
@@ -96,7 +147,7 @@ mod tests {
             &ours[1..],
             &other_form,
         ] {
-            let error = Cursor::read(text).expect_err(text);
+            let error = Cursor::read(Paged::Tools, Some(text)).expect_err(text);
             assert_eq!(error.code, ErrorCode::INVALID_PARAMS, "{text}");
         }
     }

@@ -31,7 +31,7 @@ pub(super) type Prompts = Catalogue<Prompt, PromptHandler>;
 type PromptEntry = catalogue::Entry<Prompt, PromptHandler>;
 
 listed!(
-    Prompt in ListPromptsResult,
+    Prompt in ListPromptsResult of Prompts,
     "prompt",
     name,
     Prompt,

@@ -41,7 +41,7 @@ pub(super) struct Pattern {
 }
 
 listed!(
-    Resource in ListResourcesResult,
+    Resource in ListResourcesResult of Resources,
     "resource",
     uri,
     Resource,
@@ -49,7 +49,7 @@ listed!(
     normalized by normalized
 );
 listed!(
-    ResourceTemplate in ListResourceTemplatesResult,
+    ResourceTemplate in ListResourceTemplatesResult of ResourceTemplates,
     "resource template",
     uri_template,
     ResourceTemplate,

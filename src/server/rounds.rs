@@ -389,7 +389,7 @@ mod tests {
             ("form", r#"{"action":"shrug"}"#),
             ("form", r#"{"action":"accept","content":{"a":{"b":1}}}"#),
             ("form", r#"{"action":"accept","content":{"a":[1]}}"#),
-            ("form", r#"{"action":"accept","content":[]}"#),
+            ("form", r#"{"action":"accept","content":[1]}"#),
             ("form", r#"{"roots":[]}"#),
             ("roots", r#"{"action":"decline"}"#),
         ] {

@@ -17,7 +17,7 @@ pub(super) type Tools = Catalogue<Tool, Work>;
 /// A tool and what it does.
 pub(super) type Entry = catalogue::Entry<Tool, Work>;
 
-listed!(Tool in ListToolsResult, "tool", name, Tool, Link::serve_tools);
+listed!(Tool in ListToolsResult of Tools, "tool", name, Tool, Link::serve_tools);
 
 /// What is done when a tool is called.
 pub(super) struct Work {
@@ -90,7 +90,8 @@ fn add(
 
 impl Inner {
     /// Adds a tool if it is well described, and the server can run it.
-    pub(super) fn add_tool(&self, tool: Tool, handler: ToolHandler) -> Result<()> {
+    pub(super) fn add_tool(&self, mut tool: Tool, handler: ToolHandler) -> Result<()> {
+        tool.input_schema = tool.input_schema.with_properties();
         let execution = tool.execution.as_ref();
         let support = execution.and_then(|execution| execution.task_support.as_ref());
         if self.tasks.is_none() && support.is_some_and(|it| *it != TaskSupport::Forbidden) {
@@ -148,7 +149,7 @@ mod tests {
     use super::*;
     use crate::schema::{CacheHint, JsonSchema, ProtocolVersion};
     use crate::server::catalogue::Paging;
-    use crate::server::paging::Cursor;
+    use crate::server::paging::{Cursor, Paged};
 
     fn add(tools: &Tools, name: &str) -> Result<()> {
         super::add(tools, Tool::new(name), Arc::new(|_| {}), None)
@@ -192,6 +193,10 @@ mod tests {
         }
     }
 
+    fn read(cursor: Option<&str>) -> Option<Cursor> {
+        Cursor::read(Paged::Tools, cursor).expect("a cursor")
+    }
+
     fn page(tools: &Tools, cursor: Option<&str>, size: usize) -> Arc<RawValue> {
         let paging = Paging {
             size: NonZeroUsize::new(size),
@@ -199,7 +204,7 @@ mod tests {
             server_info: None,
         };
         tools
-            .page(ProtocolVersion::LATEST, cursor, &paging)
+            .page(ProtocolVersion::LATEST, read(cursor), &paging)
             .expect("a page")
     }
 
@@ -259,16 +264,12 @@ mod tests {
             server_info: None,
         };
         for number in 0..100 {
-            let cursor = Cursor::after(number).to_string();
-            let page = tools.page(ProtocolVersion::LATEST, Some(&cursor), &paging);
+            let cursor = Some(Cursor::after(Paged::Tools, number));
+            let page = tools.page(ProtocolVersion::LATEST, cursor, &paging);
             assert!(page.is_ok(), "{number}");
         }
         assert!(tools.pages_kept() <= 10);
-        let past = Cursor::after(100).to_string();
-        assert!(
-            tools
-                .page(ProtocolVersion::LATEST, Some(&past), &paging)
-                .is_err()
-        );
+        let past = Some(Cursor::after(Paged::Tools, 100));
+        assert!(tools.page(ProtocolVersion::LATEST, past, &paging).is_err());
     }
 }

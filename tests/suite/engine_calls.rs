@@ -233,7 +233,7 @@ fn an_answer_that_is_none_fails_its_call() {
         r#""result":{},"error":{"code":1,"message":"x"}"#,
         r#""error":{"code":"x","message":"x"}"#,
         r#""error":{"code":1.5,"message":"x"}"#,
-        r#""error":{"code":1}"#,
+        r#""error":{"message":"x"}"#,
         r#""error":null"#,
     ] {
         let call = call_aside(&connection, "call", LONG);

@@ -71,11 +71,11 @@ fn a_wrong_request_is_answered_under_its_id() {
             -32600,
         ),
         (
-            r#"{"jsonrpc":"2.0","id":7,"method":"echo","params":[]}"#,
+            r#"{"jsonrpc":"2.0","id":7,"method":"echo","params":[1]}"#,
             -32602,
         ),
         (
-            r#"{"jsonrpc":"2.0","id":7,"method":"echo","params":null}"#,
+            r#"{"jsonrpc":"2.0","id":7,"method":"echo","params":0}"#,
             -32602,
         ),
         (

@@ -102,6 +102,32 @@ fn a_cursor_gives_the_same_page_again() {
     }
 }
 
+#[test]
+fn an_empty_cursor_is_none() {
+    let server = server(4, Some(2));
+    for &revision in ProtocolVersion::ALL {
+        let mut client = Raw::open(&server, revision);
+        for (method, _, _) in LISTS {
+            let first = client.result(method, json!({}));
+            assert_eq!(client.result(method, json!({ "cursor": "" })), first);
+        }
+    }
+}
+
+// M-PAGE-S-03, L-PAGE-S-05
+#[test]
+fn a_cursor_of_another_list_is_refused() {
+    let server = server(4, Some(2));
+    let mut client = Raw::open(&server, ProtocolVersion::LATEST);
+    for (given, _, _) in LISTS {
+        let cursor = client.result(given, json!({}))["nextCursor"].take();
+        for (asked, _, _) in LISTS.iter().filter(|(asked, _, _)| *asked != given) {
+            let code = client.code(asked, json!({ "cursor": cursor }));
+            assert_eq!(code, -32602, "a cursor of {given} for {asked}");
+        }
+    }
+}
+
 // M-PAGE-S-03, L-PAGE-S-05
 #[test]
 fn cursors_of_nobody_are_refused() {
@@ -110,7 +136,7 @@ fn cursors_of_nobody_are_refused() {
         let mut client = Raw::open(&server, revision);
         for (method, _, _) in LISTS {
             for cursor in [
-                json!(""),
+                json!(" "),
                 json!("2"),
                 json!("AQAAAAAAAAD_"),
                 json!("\u{0}"),

@@ -17,43 +17,55 @@ use crate::client::Client;
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::RawResult;
 use crate::protocol::CallOptions;
-use crate::schema::method;
+use crate::schema::{Misfit, method};
+
+/// What a list is, and what of it was left out.
+type Listed<T> = (Vec<T>, Vec<Misfit>);
 
 /// A list, read with `read`, as the result that it would have been without pages.
 fn list<T: Serialize + 'static>(
     method: &'static str,
     member: &'static str,
-    read: fn(&Client, CallOptions<'_>) -> Result<Vec<T>>,
+    read: fn(&Client, CallOptions<'_>) -> Result<Listed<T>>,
 ) -> Outcome<Request> {
     Ok(Request::new(method, move |client, options| {
-        let items = read(client, options)?;
+        let (items, misfits) = read(client, options)?;
         let items = serde_json::to_string(&items).map_err(|error| {
             let text = format!("the list can't be written as JSON: {error}");
             Error::new(ErrorKind::Protocol, text)
         })?;
         let list = RawResult::alone(format!("{{\"{member}\":{items}}}"));
-        mcplink_result_t::read(method, list)
+        mcplink_result_t::of_list(method, list, misfits)
     }))
 }
 
 fn tools() -> Outcome<Request> {
-    let read = |client: &Client, options: CallOptions<'_>| client.list_tools_with(options);
+    let read = |client: &Client, options: CallOptions<'_>| {
+        client.tool_pages(options).into_all_and_misfits()
+    };
     list(method::TOOLS_LIST, "tools", read)
 }
 
 fn resources() -> Outcome<Request> {
-    let read = |client: &Client, options: CallOptions<'_>| client.list_resources_with(options);
+    let read = |client: &Client, options: CallOptions<'_>| {
+        client.resource_pages(options).into_all_and_misfits()
+    };
     list(method::RESOURCES_LIST, "resources", read)
 }
 
 fn templates() -> Outcome<Request> {
-    let read =
-        |client: &Client, options: CallOptions<'_>| client.list_resource_templates_with(options);
+    let read = |client: &Client, options: CallOptions<'_>| {
+        client
+            .resource_template_pages(options)
+            .into_all_and_misfits()
+    };
     list(method::RESOURCES_TEMPLATES_LIST, "resourceTemplates", read)
 }
 
 fn prompts() -> Outcome<Request> {
-    let read = |client: &Client, options: CallOptions<'_>| client.list_prompts_with(options);
+    let read = |client: &Client, options: CallOptions<'_>| {
+        client.prompt_pages(options).into_all_and_misfits()
+    };
     list(method::PROMPTS_LIST, "prompts", read)
 }
 

@@ -290,6 +290,54 @@ pub unsafe extern "C" fn mcplink_client_options_set_max_list(
     }
 }
 
+/// Says whether answers of the server that differ from the letter of the specification are refused. Defaults to no: what can mean one thing
+/// only is understood, and what does not fit into a list is left out of it (mcplink_result_misfits).
+///
+/// docs/compatibility.md lists what is understood.
+///
+/// options: the options.
+/// strict: whether such calls fail, with MCPLINK_E_PROTOCOL.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_strict(
+    options: *mut mcplink_client_options_t,
+    strict: bool,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(options, "mcplink_client_options_set_strict", |options| {
+            options.build(|builder| builder.strict(strict));
+            Ok(())
+        })
+    }
+}
+
+/// Says whether calls are sent that need a capability which the server did not declare. Defaults to no: they fail at once, with
+/// MCPLINK_E_UNSUPPORTED. Some servers declare nothing, and have tools all the same.
+///
+/// options: the options.
+/// assume: whether they are sent.
+/// Returns: MCPLINK_OK. Blocks: no. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_client_options_set_assume_capabilities(
+    options: *mut mcplink_client_options_t,
+    assume: bool,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(
+            options,
+            "mcplink_client_options_set_assume_capabilities",
+            |options| {
+                options.build(|builder| builder.assume_capabilities(assume));
+                Ok(())
+            },
+        )
+    }
+}
+
 /// Says from when on a function of the host that answers the server runs long, which is told to the log. Defaults to 30 s.
 ///
 /// options: the options.

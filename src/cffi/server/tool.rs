@@ -224,7 +224,7 @@ pub unsafe extern "C" fn mcplink_tool_add_param_schema(
 }
 
 /// Sets the whole input schema: a JSON Schema of an object, carried as it is. It replaces what mcplink_tool_add_param has made, and is replaced
-/// by the next one that is added.
+/// by the next one that is added. One without "properties" is listed with an empty object for it, which some models need.
 ///
 /// tool: the tool.
 /// schema, len: the schema; MCPLINK_NUL measures it.

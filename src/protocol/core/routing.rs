@@ -94,7 +94,11 @@ impl Core {
         if let Some((token, progress)) = ProgressParams::of_message(&message.text, max_depth) {
             return Taken::Progress(token, progress, message.text);
         }
-        match Parsed::read(message.text, max_depth) {
+        let read = match self.settings.strict {
+            true => Parsed::read_strictly,
+            false => Parsed::read,
+        };
+        match read(message.text, max_depth) {
             Parsed::Single(Ok(message)) => self.route(message, &Origin::default()),
             Parsed::Single(Err(malformed)) => {
                 self.refuse_malformed(malformed, &Origin::default());

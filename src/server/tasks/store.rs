@@ -18,7 +18,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use super::super::conversation::Terms;
 use super::super::dispatch::Row;
 use super::super::hub::Hub;
-use super::super::paging::Cursor;
+use super::super::paging::{Cursor, Paged};
 use super::TaskOptions;
 use super::methods::METHODS;
 use super::stage::Outcome;
@@ -451,7 +451,7 @@ impl Tasks {
         cursor: Option<&str>,
     ) -> Result<(Vec<Arc<Task>>, Option<String>), RpcError> {
         self.expire();
-        let after = cursor.map(Cursor::read).transpose()?;
+        let after = Cursor::read(Paged::Tasks, cursor)?;
         let after = after.map_or(0, |cursor| cursor.last_shown);
         let table = self.kept.table.lock();
         if after > table.next {
@@ -465,7 +465,7 @@ impl Tasks {
         let page: Vec<_> = own.by_ref().take(PAGE).collect();
         let goes_on = own.next().is_some();
         let next = page.last().filter(|_| goes_on);
-        let next = next.map(|(number, _)| Cursor::after(**number).to_string());
+        let next = next.map(|(number, _)| Cursor::after(Paged::Tasks, **number).to_string());
         let page = page.into_iter().map(|(_, task)| Arc::clone(task));
         Ok((page.collect(), next))
     }

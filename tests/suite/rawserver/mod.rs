@@ -109,7 +109,12 @@ impl RawServer {
     }
 
     pub(crate) fn send(&mut self, message: &Value) {
-        let mut queue = VecDeque::from([SessionMessage::new(message.to_string().into())]);
+        self.send_text(&message.to_string());
+    }
+
+    /// Sends a text as it is.
+    pub(crate) fn send_text(&mut self, text: &str) {
+        let mut queue = VecDeque::from([SessionMessage::new(text.into())]);
         self.0
             .sender
             .send(&mut queue, Instant::now() + LONG)

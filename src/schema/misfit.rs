@@ -1,0 +1,358 @@
+//! Reading results of which not all fits: entry by entry, so that one odd entry does not cost the others.
+//!
+//! ```text
+//!  text ──▶ read as it should be ──▶ fits: nothing more is done
+//!                    ╰─ does not ──▶ read once more, each member and each entry for itself
+//!                                      │ an entry of a list ──▶ left out, and noted
+//!                                      │ a member that may be absent ──▶ left out, and noted
+//!                                      ╰ a member that has to be there ──▶ its entry does not fit
+//! ```
+//!
+//! Both readings use the same code. How it reads is a property of the thread while it reads one text: `Manner`.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::object::{Form, Member};
+use crate::error::{Excerpt, without_position};
+use crate::jsonrpc::is_empty_array;
+use crate::jsonrpc::members::Members;
+
+/// A longer name is cut.
+const MAX_NAME_CHARS: usize = 200;
+
+/// A part of a result that was left out, since it is not what the specification says.
+///
+/// The rest of the result stands. See [`ListToolsResult::misfits`](super::ListToolsResult::misfits) and the methods of this name of other
+/// results. With [`strict`](crate::client::ClientBuilder::strict) there are none: the whole result is an error then.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Misfit {
+    /// The place of the entry in its list, from 0, as the peer sent it; absent for a part of the result that is in no list.
+    pub index: Option<usize>,
+    /// The entry's `name`, or else its `uri` or `uriTemplate`; absent when it has none.
+    pub name: Option<String>,
+    /// The part that was left out: a JSON Pointer (RFC 6901) from the result on. When it is the entry's own, the whole entry was left out.
+    pub path: String,
+    /// Why: what was expected there, and what was found.
+    pub reason: String,
+}
+
+impl Misfit {
+    /// So many misfits of one result are kept.
+    pub(crate) const MAX_KEPT: usize = 1000;
+
+    /// A result of which nothing could be read.
+    #[cfg(feature = "cffi")]
+    pub(crate) fn of_all(error: &serde_json::Error) -> Self {
+        Self {
+            index: None,
+            name: None,
+            path: String::new(),
+            reason: Excerpt(&without_position(error)).to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", Excerpt(&self.path))?;
+        if let Some(name) = &self.name {
+            write!(f, " of '{}'", Excerpt(name))?;
+        }
+        write!(f, " was left out: {}", self.reason)
+    }
+}
+
+/// The misfits of a result, in a field of it that is not on the wire.
+#[derive(Clone, Default, PartialEq)]
+pub(super) struct Misfits(Option<Box<[Misfit]>>);
+
+impl Misfits {
+    pub(super) fn as_slice(&self) -> &[Misfit] {
+        self.0.as_deref().unwrap_or_default()
+    }
+
+    /// Those of the object that this thread has just read.
+    pub(super) fn found() -> Self {
+        if !drops() {
+            return Self::default();
+        }
+        let found = READ.with_borrow(|read| read.misfits.clone());
+        Self((!found.is_empty()).then(|| found.into()))
+    }
+}
+
+impl fmt::Debug for Misfits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_slice().fmt(f)
+    }
+}
+
+/// How this thread reads.
+#[derive(Clone, Copy, PartialEq)]
+enum Manner {
+    /// As the types say.
+    Plain,
+    /// The same, and what the types take beside the letter of the specification is refused.
+    Strict,
+    /// Member by member: an empty array is an empty object where one is expected.
+    Members,
+    /// The same, and what does not fit is left out where it can be.
+    Entries,
+}
+
+thread_local! {
+    static MANNER: Cell<Manner> = const { Cell::new(Manner::Plain) };
+    static READ: RefCell<Read> = const { RefCell::new(Read::new()) };
+}
+
+/// What is known of the text that is being read.
+struct Read {
+    path: Vec<Step>,
+    misfits: Vec<Misfit>,
+}
+
+impl Read {
+    const fn new() -> Self {
+        Self {
+            path: Vec::new(),
+            misfits: Vec::new(),
+        }
+    }
+
+    fn misfit(&self, reason: String) -> Misfit {
+        let entry = self.path.iter().find_map(|step| match step {
+            Step::Entry(index, name) => Some((*index, name.clone())),
+            Step::Member(_) => None,
+        });
+        let (index, name) = entry.unzip();
+        Misfit {
+            index,
+            name: name.flatten(),
+            path: self.path.iter().map(ToString::to_string).collect(),
+            reason,
+        }
+    }
+}
+
+enum Step {
+    Member(&'static str),
+    Entry(usize, Option<String>),
+}
+
+/// As a reference token of a JSON Pointer.
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Member(name) => write!(f, "/{}", name.replace('~', "~0").replace('/', "~1")),
+            Self::Entry(index, _) => write!(f, "/{index}"),
+        }
+    }
+}
+
+/// Fails while the thread-locals of a thread that ends are torn down. A host may call even then.
+fn has_place() -> serde_json::Result<()> {
+    READ.try_with(|_| ()).map_err(serde_json::Error::custom)
+}
+
+/// Reads in a manner, and puts the one before back.
+fn reading<T>(manner: Manner, read: impl FnOnce() -> T) -> T {
+    struct Outer(Manner);
+
+    impl Drop for Outer {
+        fn drop(&mut self) {
+            MANNER.set(self.0);
+        }
+    }
+
+    let _outer = Outer(MANNER.replace(manner));
+    read()
+}
+
+/// Reads a text that did not fit, member by member.
+pub(super) fn read_members<T: for<'a> Deserialize<'a>>(text: &str) -> serde_json::Result<T> {
+    in_members(|| read_part(text))
+}
+
+/// The same for what reads parts of a text that is known already.
+pub(super) fn in_members<T>(read: impl FnOnce() -> serde_json::Result<T>) -> serde_json::Result<T> {
+    has_place()?;
+    reading(Manner::Members, read)
+}
+
+/// Reads a text that did not fit, and leaves out what does not.
+pub(super) fn read_entries<T: for<'a> Deserialize<'a>>(
+    text: &str,
+) -> serde_json::Result<(T, Vec<Misfit>)> {
+    has_place()?;
+    let outer = READ.replace(Read::new());
+    let read = reading(Manner::Entries, || read_part(text));
+    let found = READ.replace(outer);
+    Ok((read?, found.misfits))
+}
+
+/// Reads a text to the letter of the specification.
+pub(super) fn read_strictly<'a, T: Deserialize<'a>>(text: &'a str) -> serde_json::Result<T> {
+    reading(Manner::Strict, || serde_json::from_str(text))
+}
+
+/// Whether members and entries are read each for itself.
+#[inline]
+pub(super) fn is_by_parts() -> bool {
+    matches!(MANNER.get(), Manner::Members | Manner::Entries)
+}
+
+/// Whether what the types take beside the letter of the specification is refused.
+pub(super) fn is_strict() -> bool {
+    MANNER.get() == Manner::Strict
+}
+
+/// Whether what does not fit is left out.
+pub(super) fn drops() -> bool {
+    MANNER.get() == Manner::Entries
+}
+
+/// Reads a part that stands for itself. An empty array is an empty object where that is what is expected.
+fn read_part<T: for<'a> Deserialize<'a>>(text: &str) -> serde_json::Result<T> {
+    or_empty_object(text, |text| serde_json::from_str(text))
+}
+
+fn or_empty_object<T>(
+    text: &str,
+    read: impl Fn(&str) -> serde_json::Result<T>,
+) -> serde_json::Result<T> {
+    match read(text) {
+        Err(error) if is_empty_array(text) => read("{}").map_err(|_| error),
+        read => read,
+    }
+}
+
+/// Reads a member of a type that serde derives, as the members of other types are read.
+pub(super) fn read_optional<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    T: for<'a> Deserialize<'a>,
+    D: Deserializer<'de>,
+{
+    if !is_by_parts() {
+        return Option::deserialize(deserializer);
+    }
+    let text = Box::<RawValue>::deserialize(deserializer)?;
+    let read = read_part(text.get());
+    read.map_err(|error| D::Error::custom(without_position(&error)))
+}
+
+/// A part that is being read: it is on the path for as long.
+struct Part {
+    /// So many misfits there were before.
+    before: usize,
+}
+
+impl Part {
+    fn enter(step: Step) -> Self {
+        let before = READ.with_borrow_mut(|read| {
+            read.path.push(step);
+            read.misfits.len()
+        });
+        Self { before }
+    }
+
+    /// Notes that the part is left out, and nothing of what is in it.
+    fn leave_out(self, error: &serde_json::Error) {
+        let reason = without_position(error);
+        READ.with_borrow_mut(|read| {
+            read.misfits.truncate(self.before);
+            if read.misfits.len() < Misfit::MAX_KEPT {
+                let misfit = read.misfit(Excerpt(&reason).to_string());
+                read.misfits.push(misfit);
+            }
+        });
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        READ.with_borrow_mut(|read| read.path.pop());
+    }
+}
+
+/// Reads a member for itself, to its place. One that is left out is absent.
+pub(super) fn read_member<'de, F: Form<T>, T: Member, A: MapAccess<'de>>(
+    place: &mut Option<T>,
+    name: &'static str,
+    members: &mut A,
+) -> Result<(), A::Error> {
+    let text = members.next_value::<Box<RawValue>>()?;
+    let part = Part::enter(Step::Member(name));
+    let read = or_empty_object(text.get(), |text| {
+        F::read(&mut serde_json::Deserializer::from_str(text))
+    });
+    match read {
+        Ok(value) => *place = Some(value),
+        Err(error) if drops() && F::is_dispensable() => part.leave_out(&error),
+        Err(error) => return Err(A::Error::custom(without_position(&error))),
+    }
+    Ok(())
+}
+
+/// Reads a list, each entry for itself when members are read so.
+pub(super) fn read_list<'de, T, D>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    T: for<'a> Deserialize<'a>,
+    D: Deserializer<'de>,
+{
+    if is_by_parts() {
+        deserializer.deserialize_seq(Entries(std::marker::PhantomData))
+    } else {
+        Vec::deserialize(deserializer)
+    }
+}
+
+struct Entries<T>(std::marker::PhantomData<T>);
+
+impl<'de, T: for<'a> Deserialize<'a>> Visitor<'de> for Entries<T> {
+    type Value = Vec<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a sequence")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Vec<T>, A::Error> {
+        let mut list = Vec::new();
+        let mut index = 0;
+        while let Some(text) = entries.next_element::<Box<RawValue>>()? {
+            let part = Part::enter(Step::Entry(index, name_of(text.get())));
+            match read_part(text.get()) {
+                Ok(entry) => list.push(entry),
+                Err(error) if drops() => part.leave_out(&error),
+                Err(error) => return Err(A::Error::custom(without_position(&error))),
+            }
+            index += 1;
+        }
+        Ok(list)
+    }
+}
+
+/// What an entry is called.
+fn name_of(entry: &str) -> Option<String> {
+    ["name", "uri", "uriTemplate"].into_iter().find_map(|key| {
+        let (_, value) = Members::of(entry).find(|(name, _)| name == key)?;
+        let name: String = serde_json::from_str(value).ok()?;
+        Some(name.chars().take(MAX_NAME_CHARS).collect())
+    })
+}
+
+/// The method that gives the misfits of a result whose struct has a field for them.
+macro_rules! misfits {
+    () => {
+        /// What of the result was left out since it is not what the specification says: the rest stands. At most 1000 are kept.
+        ///
+        /// Empty with [`ClientBuilder::strict`](crate::client::ClientBuilder::strict), which refuses such a result.
+        pub fn misfits(&self) -> &[$crate::schema::Misfit] {
+            self.misfits.as_slice()
+        }
+    };
+}
