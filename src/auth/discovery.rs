@@ -125,11 +125,7 @@ impl Errand<'_> {
     }
 
     /// The authorization servers to try, in order: at least one of those that the server names.
-    fn candidates<'b>(
-        &self,
-        issuers: &'b [String],
-        held: Option<&Tokens>,
-    ) -> Result<Vec<&'b str>> {
+    fn candidates<'b>(&self, issuers: &'b [String], held: Option<&Tokens>) -> Result<Vec<&'b str>> {
         let is_own = |issuer: &str| held.is_some_and(|held| is_same_issuer(&held.issuer, issuer));
         let own = issuers.iter().find(|issuer| is_own(issuer));
         // Tokens that can be renewed are renewed by their issuer only: while it is out of reach nobody has to log in elsewhere.

@@ -58,7 +58,9 @@ impl Answer {
 
     /// The body without the byte order mark that some put before it.
     fn text(&self) -> &[u8] {
-        self.body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&self.body)
+        self.body
+            .strip_prefix(b"\xef\xbb\xbf")
+            .unwrap_or(&self.body)
     }
 
     /// The body as JSON. Its text may hold secrets, so no error quotes it.

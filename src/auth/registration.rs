@@ -101,7 +101,10 @@ impl Errand<'_> {
     /// Where codes were sent to before, as the last registration that is kept has it.
     pub(super) fn last_redirect(&self, found: &Discovered) -> Result<Option<String>> {
         let kept = self.kept_registrations(found.issuer())?;
-        Ok(kept.first().and_then(|last| last.redirects().next()).cloned())
+        Ok(kept
+            .first()
+            .and_then(|last| last.redirects().next())
+            .cloned())
     }
 
     /// Notes whether a login that began with a client has given no tokens yet. It is noted before the person leaves, so that it is known of a
@@ -114,7 +117,9 @@ impl Errand<'_> {
                 return Ok(());
             }
             self.change_registrations(issuer, |clients| {
-                let own = clients.iter_mut().filter(|kept| kept.client_id == client_id);
+                let own = clients
+                    .iter_mut()
+                    .filter(|kept| kept.client_id == client_id);
                 own.for_each(|kept| kept.is_in_doubt = is_in_doubt);
             })
         });

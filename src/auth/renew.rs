@@ -142,7 +142,9 @@ impl Job {
         };
         let found = errand.discover(&place, Some(held))?;
         // With another authorization server the server's refusal says how to go on.
-        if !is_same_issuer(found.issuer(), &held.issuer) || self.refreshed(errand, name, &found, held)? {
+        if !is_same_issuer(found.issuer(), &held.issuer)
+            || self.refreshed(errand, name, &found, held)?
+        {
             return Ok(());
         }
         let spent = Tokens {

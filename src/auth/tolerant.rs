@@ -24,9 +24,7 @@ pub(super) fn words<'de, D: Deserializer<'de>>(
 }
 
 /// A text.
-pub(super) fn text<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<String>, D::Error> {
+pub(super) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Ok(match Value::deserialize(deserializer)? {
         Value::String(text) => Some(text),
         _ => None,
@@ -43,9 +41,7 @@ pub(super) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
 }
 
 /// A number of seconds, also as text; one below zero is zero.
-pub(super) fn seconds<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<u64>, D::Error> {
+pub(super) fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let number = match Value::deserialize(deserializer)? {
         Value::String(text) => text.trim().parse::<f64>().ok(),
         number => number.as_f64(),

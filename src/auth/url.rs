@@ -193,7 +193,9 @@ fn has_scheme(reference: &str) -> bool {
         return false;
     };
     let mut bytes = scheme.bytes();
-    bytes.next().is_some_and(|first| first.is_ascii_alphabetic())
+    bytes
+        .next()
+        .is_some_and(|first| first.is_ascii_alphabetic())
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
 }
 
@@ -352,7 +354,14 @@ mod tests {
         }
         check("https://h", "meta", "https://h/meta");
         check("https://h?q", "/meta", "https://h/meta");
-        for bad in ["javascript:alert(1)", "b:c/d", "//user:x@h/", "///x", "/a b", "/x#y"] {
+        for bad in [
+            "javascript:alert(1)",
+            "b:c/d",
+            "//user:x@h/",
+            "///x",
+            "/a b",
+            "/x#y",
+        ] {
             assert!(url(base).join("it", bad).is_err(), "{bad}");
         }
     }

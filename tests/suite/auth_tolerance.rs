@@ -334,7 +334,8 @@ fn a_word_at_the_first_place_is_no_metadata() {
 #[test]
 fn metadata_that_is_sent_as_a_page_or_with_a_byte_order_mark_is_read() {
     let world = World::start();
-    let document = json!({ "resource": world.mcp.url(), "authorization_servers": [world.issuer()] });
+    let document =
+        json!({ "resource": world.mcp.url(), "authorization_servers": [world.issuer()] });
     world.set(|rules| rules.resource_body = Some(format!("\u{feff} {document}")));
     world.connect(world.login()).unwrap();
 }

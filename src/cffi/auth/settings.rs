@@ -29,6 +29,8 @@ pub struct mcplink_oauth_t {
 #[derive(Clone, Default)]
 pub(super) struct Settings {
     pub(super) way: Way,
+    pub(super) redirect_host: Option<String>,
+    pub(super) redirect_path: Option<String>,
     pub(super) clients: Vec<Registered>,
     pub(super) client_name: Option<String>,
     pub(super) client_uri: Option<String>,
