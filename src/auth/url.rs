@@ -7,6 +7,7 @@
 use ureq::http::Uri;
 
 use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::schema::url::is_loopback_host;
 
 /// An absolute `http` or `https` URL without credentials and fragment.
 #[derive(Clone, Debug)]
@@ -151,12 +152,7 @@ impl Url {
 
     /// Whether the host is this machine by its very name: what a name is looked up as proves nothing.
     pub(super) fn is_loopback(&self) -> bool {
-        let host = self.host();
-        let is_name = host == "localhost" || host.ends_with(".localhost");
-        is_name
-            || host
-                .parse::<std::net::IpAddr>()
-                .is_ok_and(|address| address.is_loopback())
+        is_loopback_host(self.uri.host().unwrap_or_default())
     }
 
     /// Whether this identifies `server`, or a place above it (RFC 9728, section 3.3, and RFC 8707).
@@ -289,7 +285,14 @@ mod tests {
             let error = Url::read_secure("it", bad).expect_err(bad);
             assert_eq!(error.kind(), ErrorKind::Auth, "{bad}");
         }
-        for plain in ["http://host.example/", "http://127.0.0.1.example/x"] {
+        for plain in [
+            "http://host.example/",
+            "http://127.0.0.1.example/x",
+            "http://127./x",
+            "http://0x7f.1/x",
+            "http://2130706433/x",
+            "http://a..localhost/x",
+        ] {
             assert!(Url::read_secure("it", plain).is_err(), "{plain}");
         }
         for good in [
