@@ -1,5 +1,6 @@
 //! What the command line asks for.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,7 +17,8 @@ actions
   info                              who the server is and what it can do
   tools                             list the tools
   call NAME '{JSON}'                call a tool
-  call NAME KEY=VALUE ...           the same; a value is JSON, or else text
+  call NAME KEY=VALUE ...           the same; a value is JSON, or text where it is none or the tool
+                                    wants text
   resources                         list the resources
   templates                         list the resource templates
   read URI                          read a resource
@@ -48,7 +50,10 @@ options, anywhere before --
 What a server asks is asked at the terminal, if there is one.
 
 exit code: 0 done, 1 the tool said error, 2 usage, 3 the server refused,
-4 connection or protocol failure, 5 timed out
+4 connection or protocol failure, 5 timed out, 130 interrupted
+
+INT (Ctrl-C), TERM and HUP cancel what is going on and close the connection; a second one ends
+at once. In the shell they cancel the action that runs, or end the shell where none does.
 ";
 
 #[derive(Clone, Debug)]
@@ -64,7 +69,7 @@ pub(crate) struct Options {
     pub(crate) authorities: Option<PathBuf>,
     pub(crate) login: bool,
     pub(crate) tokens: Option<PathBuf>,
-    pub(crate) server: Vec<String>,
+    pub(crate) server: Vec<OsString>,
 }
 
 #[derive(Debug)]
@@ -98,7 +103,7 @@ pub(crate) enum Asked {
     Run(Box<Options>, Action),
 }
 
-pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Asked, String> {
+pub(crate) fn read(words: impl Iterator<Item = OsString>) -> Result<Asked, String> {
     let mut words = words.peekable();
     let mut action = Vec::new();
     let (mut era, mut revision) = (ProtocolVersion::ALL.to_vec(), None);
@@ -120,14 +125,16 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Asked, String>
         return Err("there is nothing to do".to_owned());
     }
     while let Some(word) = words.next() {
+        let word = text(word)?;
         let (name, given) = match word.split_once('=') {
             Some((name, value)) if name.starts_with("--") => (name, Some(value.to_owned())),
             _ => (&*word, None),
         };
-        let mut value = || {
-            let value = given.clone().or_else(|| words.next());
+        let mut value_in_bytes = || {
+            let value = given.clone().map(OsString::from).or_else(|| words.next());
             value.ok_or_else(|| format!("{name} takes a value"))
         };
+        let mut value = || text(value_in_bytes()?);
         match name {
             "--help" | "-h" => return Ok(Asked::Help),
             "--version" | "-V" => return Ok(Asked::Version),
@@ -139,9 +146,9 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Asked, String>
             "--root" => options.roots.push(read_root(&value()?)?),
             "--url" => options.url = Some(value()?),
             "--header" => options.headers.push(read_header(&value()?)?),
-            "--cacert" => options.authorities = Some(value()?.into()),
+            "--cacert" => options.authorities = Some(value_in_bytes()?.into()),
             "--login" => options.login = true,
-            "--tokens" => options.tokens = Some(value()?.into()),
+            "--tokens" => options.tokens = Some(value_in_bytes()?.into()),
             "--log" => options.log = Some(read_level(&value()?)?),
             "--" => options.server = words.by_ref().collect(),
             name if name.starts_with('-') && name.len() > 1 => {
@@ -183,6 +190,12 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Asked, String>
         }
     })?;
     Ok(Asked::Run(Box::new(options), action))
+}
+
+/// A word that is text: names, values and addresses are, while files may be called anything.
+fn text(word: OsString) -> Result<String, String> {
+    word.into_string()
+        .map_err(|word| format!("'{}' is no UTF-8", word.to_string_lossy()))
 }
 
 pub(crate) fn read_action(words: Vec<String>) -> Result<Action, String> {
