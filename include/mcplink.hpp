@@ -988,7 +988,8 @@ public:
                                                         std::move(callback)),
                     "oauth::browser was refused");
     }
-    /* Host ("127.0.0.1" or "localhost") and path of the redirect URI of a login in the browser; nullptr for the default. */
+    /* Host ("127.0.0.1" or "localhost") and path of the redirect URI of a login in the browser;
+       nullptr for the default. */
     oauth &redirect(const char *host, const char *path = nullptr) noexcept
     {
         return note(mcplink_oauth_set_redirect(get(), host, path), "oauth::redirect was refused");

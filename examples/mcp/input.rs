@@ -1,6 +1,8 @@
-//! Lines from standard input, for one at a time. A wait for a line ends when the work in hand is interrupted; the line goes to the next one.
+//! Lines from standard input, for one at a time. A wait for a line ends when the work in hand is
+//! interrupted; the line goes to the next one.
 //!
-//! **Threads.** `input`, started with the first line that is asked for: a read that waits can't be ended. It reads only when somebody waits.
+//! **Threads.** `input`, started with the first line that is asked for: a read that waits can't be
+//! ended. It reads only when somebody waits.
 
 use std::io::{self, BufRead as _};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

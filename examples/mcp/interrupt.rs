@@ -1,7 +1,8 @@
-//! What INT, TERM and HUP do: the first one cancels what is going on, the next one ends the program at once.
+//! What INT, TERM and HUP do: the first one cancels what is going on, the next one ends the program
+//! at once.
 //!
-//! **Threads.** `signals`, started at the beginning: it waits for signals as long as the program runs, and triggers the token of the work in
-//! hand. Nobody joins it.
+//! **Threads.** `signals`, started at the beginning: it waits for signals as long as the program
+//! runs, and triggers the token of the work in hand. Nobody joins it.
 
 use std::process;
 use std::sync::{Mutex, PoisonError};

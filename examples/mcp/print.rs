@@ -96,7 +96,8 @@ fn shown(text: &str) -> String {
     }
 }
 
-/// Text in which what steers a terminal is escaped: a server's words must not move the cursor, nor show letters in another order.
+/// Text in which what steers a terminal is escaped: a server's words must not move the cursor, nor
+/// show letters in another order.
 pub(crate) fn clean(text: &str) -> String {
     let text = text.replace("\r\n", "\n");
     let mut clean = String::with_capacity(text.len());

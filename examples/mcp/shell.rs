@@ -8,8 +8,8 @@ use crate::failure::{Failure, LOST, USAGE};
 use crate::input::{self, NoLine};
 use crate::{interrupt, print};
 
-/// Runs until the input ends, or a signal comes while no action runs: one that comes during an action cancels that only. A script goes on after
-/// a failure, and tells the first one at its end.
+/// Runs until the input ends, or a signal comes while no action runs: one that comes during an
+/// action cancels that only. A script goes on after a failure, and tells the first one at its end.
 pub(crate) fn run(session: &mut Session) -> Result<(), Failure> {
     let is_interactive = io::stdin().is_terminal();
     let mut first_failure = None;

@@ -7,7 +7,8 @@ use serde_json::value::RawValue;
 
 /// So deep are references and combinations of schemas followed. What is deeper allows everything.
 const MAX_DEPTH: u32 = 32;
-/// So many schemas are looked at in all. After that everything is allowed: schemas may refer to themselves many times over.
+/// So many schemas are looked at in all. After that everything is allowed: schemas may refer to
+/// themselves many times over.
 const MAX_LOOKS: u32 = 100_000;
 
 /// A word of the command line that is JSON.
@@ -52,7 +53,8 @@ impl<'a> Wanted<'a> {
         Self { root, looks }
     }
 
-    /// Whether the text itself is meant for an argument, and not the JSON in it. Where the schema allows both, JSON is.
+    /// Whether the text itself is meant for an argument, and not the JSON in it. Where the schema
+    /// allows both, JSON is.
     pub(crate) fn is_text(&self, key: &str, text: &str, json: &Candidate) -> bool {
         let text = Value::String(text.to_owned());
         for look in [Look::Value, Look::Kind] {
@@ -62,7 +64,8 @@ impl<'a> Wanted<'a> {
                 (false, true) => return false,
                 // Where only texts can be, quotes are part of the text.
                 (true, true) => return json.value.is_string() && self.wants_only_texts(key),
-                // The server will say what is wrong. It gets the type that it wants, if one of the two has that.
+                // The server will say what is wrong. It gets the type that it wants, if one of the
+                // two has that.
                 (false, false) => {}
             }
         }
@@ -123,7 +126,8 @@ impl<'a> Wanted<'a> {
             && self.combines(schema, depth, &combined)
     }
 
-    /// Whether what a schema refers to and combines allows something, as `allows` finds out of each.
+    /// Whether what a schema refers to and combines allows something, as `allows` finds out of
+    /// each.
     fn combines(&self, schema: &Value, depth: u32, allows: &dyn Fn(&Value) -> bool) -> bool {
         self.looks.set(self.looks.get() + 1);
         if depth >= MAX_DEPTH || self.looks.get() > MAX_LOOKS {

@@ -106,7 +106,8 @@ enum Found<T> {
 }
 
 impl Errand<'_> {
-    /// Finds out who authorizes the server. `held` are the tokens that are to be renewed or replaced.
+    /// Finds out who authorizes the server. `held` are the tokens that are to be renewed or
+    /// replaced.
     pub(super) fn discover(&self, demand: &Demand, held: Option<&Tokens>) -> Result<Discovered> {
         let Some(resource) = self.resource_metadata(demand)? else {
             return self.discover_old();
@@ -128,7 +129,8 @@ impl Errand<'_> {
     fn candidates<'b>(&self, issuers: &'b [String], held: Option<&Tokens>) -> Result<Vec<&'b str>> {
         let is_own = |issuer: &str| held.is_some_and(|held| is_same_issuer(&held.issuer, issuer));
         let own = issuers.iter().find(|issuer| is_own(issuer));
-        // Tokens that can be renewed are renewed by their issuer only: while it is out of reach nobody has to log in elsewhere.
+        // Tokens that can be renewed are renewed by their issuer only: while it is out of reach
+        // nobody has to log in elsewhere.
         if let (Some(own), true) = (own, held.is_some_and(|held| held.refresh.is_some())) {
             return Ok(vec![own]);
         }
@@ -254,8 +256,8 @@ impl Errand<'_> {
         })
     }
 
-    /// Looks whether there is a document. What says that there is none, and pages for people, are none; what has no time or can't be reached
-    /// is an error.
+    /// Looks whether there is a document. What says that there is none, and pages for people, are
+    /// none; what has no time or can't be reached is an error.
     fn look<T: DeserializeOwned>(
         &self,
         what: &str,

@@ -137,8 +137,8 @@ impl<'a> Errand<'a> {
         issuers.any(|own| is_same_issuer(own, issuer))
     }
 
-    /// Whether an authorization server can be the one of this client: any, unless clients were registered beforehand, whose credentials are for
-    /// their issuers only.
+    /// Whether an authorization server can be the one of this client: any, unless clients were
+    /// registered beforehand, whose credentials are for their issuers only.
     pub(super) fn may_be_asked(&self, issuer: &str) -> Result<bool> {
         if self.registered().next().is_none() || self.is_registered_with(issuer) {
             return Ok(true);

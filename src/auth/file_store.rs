@@ -103,8 +103,8 @@ impl FileStore {
         Ok(self.sync())
     }
 
-    /// Waits until the disk has what changed in the folder: otherwise the system may have the old file after it lost power, or one that was
-    /// removed.
+    /// Waits until the disk has what changed in the folder: otherwise the system may have the old
+    /// file after it lost power, or one that was removed.
     fn sync(&self) -> io::Result<()> {
         match File::open(&self.folder)?.sync_all() {
             // Some file systems have no such thing for folders.

@@ -22,7 +22,8 @@ enum Zone {
     Loopback,
     Private,
     LinkLocal,
-    /// No host's address: multicast, documentation, benchmarks, services at the nearest place that has them (anycast), reserved.
+    /// No host's address: multicast, documentation, benchmarks, services at the nearest place that
+    /// has them (anycast), reserved.
     Special,
 }
 
@@ -67,9 +68,11 @@ fn zone_v6(address: Ipv6Addr) -> Zone {
         [0xfe80..=0xfebf, ..] => Zone::LinkLocal,
         // Site-local addresses are out of use, and routed by some.
         [0xfec0..=0xfeff, ..] => Zone::Private,
-        // The translation to IPv4 of a network's own (RFC 8215). How it is done only that network knows.
+        // The translation to IPv4 of a network's own (RFC 8215). How it is done only that network
+        // knows.
         [0x64, 0xff9b, 1, ..] => Zone::Private,
-        // Assigned to protocols: Teredo, which hides the address of its end, anycast, benchmarks, AMT, AS112, ORCHID, drones.
+        // Assigned to protocols: Teredo, which hides the address of its end, anycast, benchmarks,
+        // AMT, AS112, ORCHID, drones.
         [0x2001, 0..=0x1ff, ..] => Zone::Special,
         // Documentation.
         [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => Zone::Special,
@@ -85,7 +88,8 @@ fn zone_v6(address: Ipv6Addr) -> Zone {
 enum Embedded {
     /// Some system on the way unpacks it: mapped (RFC 4291), NAT64 (RFC 6052), 6to4 (RFC 3056).
     Reached(Ipv4Addr),
-    /// In a form that is out of use: compatible (RFC 4291), translated (RFC 2765). Where it is still unpacked, it leads there.
+    /// In a form that is out of use: compatible (RFC 4291), translated (RFC 2765). Where it is
+    /// still unpacked, it leads there.
     Unused(Ipv4Addr),
 }
 

@@ -22,7 +22,8 @@ pub(super) struct ResourceMetadata {
 }
 
 impl ResourceMetadata {
-    /// Checks that this is the metadata of `server`; gives the authorization servers that it names, at least one.
+    /// Checks that this is the metadata of `server`; gives the authorization servers that it names,
+    /// at least one.
     pub(super) fn check(&self, server: &Url) -> Result<&[String]> {
         let resource = Url::read("the resource of the metadata", &self.resource)?;
         if !resource.covers(server) {
@@ -45,8 +46,9 @@ impl ResourceMetadata {
     }
 }
 
-/// Whether two texts name one issuer: compared as text, except that an empty path equals `/`, as in RFC 3986, section 6.2.3. Nothing else is
-/// put right: what tells two issuers apart may be the only thing that does.
+/// Whether two texts name one issuer: compared as text, except that an empty path equals `/`, as in
+/// RFC 3986, section 6.2.3. Nothing else is put right: what tells two issuers apart may be the only
+/// thing that does.
 pub(super) fn is_same_issuer(one: &str, other: &str) -> bool {
     without_root(one) == without_root(other)
 }

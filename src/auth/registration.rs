@@ -34,8 +34,8 @@ struct Registration {
     token_endpoint_auth_method: Option<String>,
     #[serde(default, deserialize_with = "tolerant::words")]
     redirect_uris: Option<Vec<String>>,
-    /// A login began with it and has given no tokens: the authorization server may have forgotten it. No other login uses it; tokens that were
-    /// given to it before are still renewed with it.
+    /// A login began with it and has given no tokens: the authorization server may have forgotten
+    /// it. No other login uses it; tokens that were given to it before are still renewed with it.
     #[serde(default)]
     is_in_doubt: bool,
 }
@@ -107,8 +107,8 @@ impl Errand<'_> {
             .cloned())
     }
 
-    /// Notes whether a login that began with a client has given no tokens yet. It is noted before the person leaves, so that it is known of a
-    /// login whose process was ended, too.
+    /// Notes whether a login that began with a client has given no tokens yet. It is noted before
+    /// the person leaves, so that it is known of a login whose process was ended, too.
     pub(super) fn doubt_registration(&self, issuer: &str, client_id: &str, is_in_doubt: bool) {
         let is_other =
             |kept: &Registration| kept.client_id == client_id && kept.is_in_doubt != is_in_doubt;
@@ -144,8 +144,9 @@ impl Errand<'_> {
         self.settings.document.as_deref().filter(|_| supported)
     }
 
-    /// Who the client is to this authorization server, for a login that begins now, whose code is sent to `redirect`. A registration is in
-    /// doubt from here on, until the login has given tokens.
+    /// Who the client is to this authorization server, for a login that begins now, whose code is
+    /// sent to `redirect`. A registration is in doubt from here on, until the login has given
+    /// tokens.
     pub(super) fn identity(&self, found: &Discovered, redirect: &Url) -> Result<Identity> {
         let metadata = &found.metadata;
         if let Some(client) = self.registered_client(found.issuer())? {

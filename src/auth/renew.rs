@@ -215,7 +215,8 @@ impl Job {
         let grant = &self.settings.grant;
         let offline = self.settings.asks_offline && grant.is_for_a_person();
         let scopes = found.scopes(demand, self.settings.scopes.as_ref(), &before, offline);
-        // The server doesn't say which scopes it wants more, and all that there are were asked for: another login would ask for the same.
+        // The server doesn't say which scopes it wants more, and all that there are were asked for:
+        // another login would ask for the same.
         if let (Need::More(demand, _), Some(held)) = (&self.need, held)
             && demand.scopes.as_ref().is_none_or(BTreeSet::is_empty)
             && scopes.is_subset(&held.scopes)

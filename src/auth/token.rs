@@ -50,7 +50,8 @@ pub(super) struct Tokens {
     /// What was asked for, and what was granted.
     #[serde(default)]
     pub(super) scopes: BTreeSet<String>,
-    /// What was granted, if the authorization server said so. Otherwise it is what was asked for (RFC 6749, section 5.1).
+    /// What was granted, if the authorization server said so. Otherwise it is what was asked for
+    /// (RFC 6749, section 5.1).
     #[serde(default)]
     pub(super) granted: Option<BTreeSet<String>>,
 }
@@ -78,7 +79,8 @@ impl Tokens {
         wanted.is_none_or(|wanted| wanted.is_subset(&self.scopes))
     }
 
-    /// Whether a server that wants more says which scopes, and all of them were granted: another login would give the same.
+    /// Whether a server that wants more says which scopes, and all of them were granted: another
+    /// login would give the same.
     pub(super) fn has_all_of(&self, demand: &Demand) -> bool {
         let granted = self.granted.as_ref().unwrap_or(&self.scopes);
         let wanted = demand.scopes.as_ref();

@@ -1,11 +1,14 @@
-//! Readers for members that servers write in more ways than their specification has: a text where a list belongs, a number as text.
+//! Readers for members that servers write in more ways than their specification has: a text where a
+//! list belongs, a number as text.
 //!
-//! A member that can't be read in any of these ways is as good as missing: it does not make the whole document unreadable.
+//! A member that can't be read in any of these ways is as good as missing: it does not make the
+//! whole document unreadable.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// A list of texts, or one text whose words are separated by blanks. What is no text in a list is left out.
+/// A list of texts, or one text whose words are separated by blanks. What is no text in a list is
+/// left out.
 pub(super) fn words<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Vec<String>>, D::Error> {

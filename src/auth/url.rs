@@ -59,7 +59,8 @@ impl Url {
         Ok(url)
     }
 
-    /// Reads a reference that may be relative to this URL (RFC 3986, section 5.2). It is called `what` in errors.
+    /// Reads a reference that may be relative to this URL (RFC 3986, section 5.2). It is called
+    /// `what` in errors.
     pub(super) fn join(&self, what: &str, reference: &str) -> Result<Self> {
         if has_scheme(reference) {
             return Self::read(what, reference);
@@ -73,7 +74,7 @@ impl Url {
             None => (reference, None),
         };
         let (path, query) = match path {
-            "" => (self.path().to_owned(), query.or(self.query())),
+            "" => (self.path().to_owned(), query.or_else(|| self.query())),
             path if path.starts_with('/') => (without_dots(path), query),
             path => {
                 let folder = self.path().rfind('/').map_or("", |at| &self.path()[..at]);

@@ -66,8 +66,9 @@ impl<'a> Url<'a> {
     }
 }
 
-/// Whether a host is this machine by its very spelling: a name that is reserved for it, or a loopback address in its usual form. An IPv6
-/// address may have its brackets. Other spellings of numbers (`127.1`, `0x7f.1`) are no addresses to all programs.
+/// Whether a host is this machine by its very spelling: a name that is reserved for it, or a
+/// loopback address in its usual form. An IPv6 address may have its brackets. Other spellings of
+/// numbers (`127.1`, `0x7f.1`) are no addresses to all programs.
 pub(crate) fn is_loopback_host(host: &str) -> bool {
     let host = host.to_ascii_lowercase();
     let bare = host

@@ -96,7 +96,8 @@ static inline void get_page(const char *url, char *answer, size_t size)
     const char *place = url + strlen("http://127.0.0.1:"), *path;
     int fd;
     /* Names of the same length. */
-    CHECK(strncmp(url, "http://127.0.0.1:", strlen("http://127.0.0.1:")) == 0 || strncmp(url, "http://localhost:", strlen("http://localhost:")) == 0);
+    CHECK(strncmp(url, "http://127.0.0.1:", strlen("http://127.0.0.1:")) == 0 ||
+          strncmp(url, "http://localhost:", strlen("http://localhost:")) == 0);
     path = strchr(place, '/');
     CHECK(path != NULL);
     fd = call_port((uint16_t)atoi(place));

@@ -137,8 +137,8 @@ def listening(argv: list[str], folder: Path) -> Iterator[str]:
 def run_at_terminal(
     check: Check, argv: list[str], pids: Path, dialogue: list[tuple[str, str | signal.Signals]]
 ) -> tuple[int, str]:
-    """Runs a program at a terminal of its own: each text that is waited for, and what is typed or which signal comes then. Gives all that was
-    shown."""
+    """Runs a program at a terminal of its own: each text that is waited for, and what is typed or
+    which signal comes then. Gives all that was shown."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         argv, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True, cwd=pids.parent, env={**os.environ, "COLUMNS": "80"}

@@ -380,7 +380,8 @@ fn tokens_are_kept_in_files_of_the_owner() {
     );
 }
 
-/// What the system tells of a folder: names of files that are put in it, and each time that it is opened itself, as syncing does.
+/// What the system tells of a folder: names of files that are put in it, and each time that it is
+/// opened itself, as syncing does.
 #[cfg(target_os = "linux")]
 fn watched(folder: &Path, change: impl FnOnce()) -> Vec<String> {
     use std::ffi::CString;

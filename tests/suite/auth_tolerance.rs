@@ -1,4 +1,5 @@
-//! Authorization with servers that differ from the letter: what is read all the same, and what a login that failed leaves behind.
+//! Authorization with servers that differ from the letter: what is read all the same, and what a
+//! login that failed leaves behind.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -73,7 +74,8 @@ fn nothing_else_of_an_issuer_is_put_right() {
     }
 }
 
-// M-AUTH-C-22, M-AUTH-C-23: the answer to a login is compared with the metadata to the letter, whatever the server calls its issuer.
+// M-AUTH-C-22, M-AUTH-C-23: the answer to a login is compared with the metadata to the letter,
+// whatever the server calls its issuer.
 #[test]
 fn the_issuer_of_an_answer_is_compared_to_the_letter() {
     for (spelled, is_taken) in [("", true), ("/", false)] {
@@ -204,7 +206,8 @@ fn of_two_authorization_servers_the_one_that_is_there_is_asked() {
     assert!(said.contains(&one) && said.contains(&other), "{said}");
 }
 
-// M-AUTH-C-41, M-REG-C-22: while the issuer of tokens is out of reach, nobody has to log in at another one.
+// M-AUTH-C-41, M-REG-C-22: while the issuer of tokens is out of reach, nobody has to log in at
+// another one.
 #[test]
 fn tokens_are_renewed_where_they_come_from() {
     let (world, other) = (World::start(), World::start());

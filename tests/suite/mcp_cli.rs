@@ -591,14 +591,14 @@ fn shown_at_a_terminal(words: &[&str]) -> String {
 /// Tools with one argument, or several, whose schemas are these.
 #[cfg(feature = "http-client")]
 fn with_tools(tools: Value, result: Value) -> crate::stub::Stub {
-    crate::stub::Stub::modern(move |seen, out| {
-        match &*seen.asks() {
+    crate::stub::Stub::modern(move |seen, out| match &*seen.asks() {
         "tools/list" => out.result(
             seen,
-            json!({ "resultType": "complete", "tools": tools, "ttlMs": 0, "cacheScope": "private" }),
+            json!({
+                "resultType": "complete", "tools": tools, "ttlMs": 0, "cacheScope": "private",
+            }),
         ),
         _ => out.result(seen, result.clone()),
-    }
     })
 }
 
@@ -637,7 +637,9 @@ fn the_schema_says_whether_a_text_or_the_json_in_it_is_meant() {
             "named": { "type": "string", "enum": ["a"] },
             "const": { "const": "5" }, "five": { "const": 5 },
             "all": { "allOf": [{ "type": "string" }, { "minLength": 1 }] },
-            "mixed": { "allOf": [{ "type": ["string", "number"] }, { "type": ["string", "null"] }] },
+            "mixed": {
+                "allOf": [{ "type": ["string", "number"] }, { "type": ["string", "null"] }],
+            },
             "nullable": { "type": "string", "nullable": true },
             "any": {}, "always": true, "object": { "type": "object" },
         },
@@ -720,7 +722,10 @@ fn nothing_that_is_listed_or_typed_makes_it_panic() {
     let long = "x".repeat(70_000);
     let tools = json!([
         { "name": long, "inputSchema": { "type": "object" }, "description": "long" },
-        { "name": "\u{1f1e9}\u{200d}", "inputSchema": { "type": "object", "properties": { &*long: {} } } },
+        {
+            "name": "\u{1f1e9}\u{200d}",
+            "inputSchema": { "type": "object", "properties": { &*long: {} } },
+        },
     ]);
     let stub = with_tools(tools, crate::stub::text("done"));
     let (code, out, said) = run_to(&stub.url(), &["tools"]);
@@ -831,7 +836,10 @@ fn a_text_is_read_as_it_is() {
 #[cfg(feature = "http-client")]
 #[test]
 fn wide_letters_take_two_columns_and_marks_none() {
-    let tool = |name: &str| json!({ "name": name, "inputSchema": { "type": "object" }, "description": "about" });
+    let tool = |name: &str| {
+        let schema = json!({ "type": "object" });
+        json!({ "name": name, "inputSchema": schema, "description": "about" })
+    };
     let tools = json!([tool("工具工具"), tool("e\u{301}te\u{301}"), tool("📁")]);
     let stub = with_tools(tools, crate::stub::text("done"));
     let (_, out, _) = run_to(&stub.url(), &["tools"]);

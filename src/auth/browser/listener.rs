@@ -56,7 +56,8 @@ struct Connection {
 }
 
 impl Listener {
-    /// Listens at the port of a place, or, for 0, at the one of the last redirect URI there, or at any.
+    /// Listens at the port of a place, or, for 0, at the one of the last redirect URI there, or at
+    /// any.
     pub(super) fn bind(place: &Place, last: Option<&str>) -> Result<Self> {
         let port = place.port;
         let last = last.and_then(|last| place.port_of(last));
@@ -131,7 +132,8 @@ impl Listener {
                         connections.extend(Connection::new(stream));
                     }
                     Err(error) if has_passed(&error) => {}
-                    // Out of descriptors: here too the oldest gives way. Asked again at once without that, the system would only refuse again.
+                    // Out of descriptors: here too the oldest gives way. Asked again at once
+                    // without that, the system would only refuse again.
                     Err(_) if !connections.is_empty() => _ = connections.remove(0),
                     Err(_) => paused_until = Some(Instant::now() + PAUSE),
                 }
@@ -223,8 +225,8 @@ impl Connection {
     }
 }
 
-/// Listens at a port of this machine, for 0 at any that is free. For a name that is at both kinds of addresses: browsers may take either, and
-/// the port of the other must not be somebody else's.
+/// Listens at a port of this machine, for 0 at any that is free. For a name that is at both kinds
+/// of addresses: browsers may take either, and the port of the other must not be somebody else's.
 fn sockets(port: u16, is_both: bool) -> io::Result<(Vec<TcpListener>, u16)> {
     let listen = |address: IpAddr, port| {
         let socket = TcpListener::bind((address, port))?;

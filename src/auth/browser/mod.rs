@@ -23,8 +23,9 @@ type ShowHook = Arc<dyn Fn(&Login<'_>) + Send + Sync>;
 /// It listens while somebody waits for the login, at a port of its own each time (the last one, where that is free and was registered), and
 /// takes one answer: the one that has the secret of this login in it. Whatever else comes is told that it is none.
 ///
-/// The redirect URI is `http://127.0.0.1:PORT/callback`. Some authorization servers take only one spelling of it: [`host`](Self::host),
-/// [`port`](Self::port) and [`path`](Self::path) choose the three parts. Only this machine can reach it in any case.
+/// The redirect URI is `http://127.0.0.1:PORT/callback`. Some authorization servers take only one
+/// spelling of it: [`host`](Self::host), [`port`](Self::port) and [`path`](Self::path) choose the
+/// three parts. Only this machine can reach it in any case.
 #[derive(Clone, Default)]
 #[must_use]
 pub struct Browser {
@@ -55,8 +56,9 @@ impl Browser {
         self
     }
 
-    /// Sets the host of the redirect URI: `127.0.0.1` or `localhost`. Defaults to `127.0.0.1`, as RFC 8252, section 7.3, prefers. With
-    /// `localhost` the library listens at `127.0.0.1` and, where the system has it, at `::1`.
+    /// Sets the host of the redirect URI: `127.0.0.1` or `localhost`. Defaults to `127.0.0.1`, as
+    /// RFC 8252, section 7.3, prefers. With `localhost` the library listens at `127.0.0.1` and,
+    /// where the system has it, at `::1`.
     ///
     /// # Errors
     ///
@@ -66,7 +68,8 @@ impl Browser {
         Ok(self)
     }
 
-    /// Sets the path of the redirect URI, without a query. It begins with `/`, or is empty. Defaults to `/callback`.
+    /// Sets the path of the redirect URI, without a query. It begins with `/`, or is empty.
+    /// Defaults to `/callback`.
     ///
     /// # Errors
     ///

@@ -52,7 +52,7 @@ impl Place {
             return Ok(());
         }
         let text = format!(
-            "the path of the redirect URI '{}' has to begin with a slash, and to be one without a query",
+            "the path of the redirect URI '{}' has to begin with a slash, and to have no query",
             Excerpt(path)
         );
         Err(Error::new(ErrorKind::Invalid, text))

@@ -93,8 +93,8 @@ fn without_port(host: &str) -> &str {
     }
 }
 
-/// `host:port` of `http://host:port` or `https://host:port`. A page of any other scheme, such as that of a browser's extension, is not a page
-/// of this server, whatever its host is called.
+/// `host:port` of `http://host:port` or `https://host:port`. A page of any other scheme, such as
+/// that of a browser's extension, is not a page of this server, whatever its host is called.
 fn origin_host(origin: &str) -> Option<&str> {
     let url = Url::read(origin)?;
     let is_origin = (url.is("http") || url.is("https")) && url.user.is_none();
