@@ -2682,6 +2682,21 @@ mcplink_status_t mcplink_oauth_set_browser(mcplink_oauth_t *oauth,
                                            mcplink_destroy_fn destroy);
 
 /**
+ * Sets the host and the path of the redirect URI of a login in the browser: where the
+ * authorization server sends the browser back to. Some authorization servers accept only one
+ * spelling. The port is a parameter of mcplink_oauth_set_browser. Only this machine can reach the
+ * redirect URI in any case.
+ *
+ * oauth: the settings.
+ * host: "127.0.0.1", which is the default, or "localhost": then the library listens at 127.0.0.1
+ * and, if the system has it, at ::1. NULL for the default.
+ * path: begins with '/', or is empty; without a query. NULL for the default, "/callback". A host
+ * or path that can't be used is an error (MCPLINK_E_INVALID) when a client is opened.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_oauth_set_redirect(mcplink_oauth_t *oauth, const char *host, const char *path);
+
+/**
  * Has a person log in by a function of the host's: for hosts that have a way of their own to show a page and see where it leads.
  *
  * oauth: the settings.

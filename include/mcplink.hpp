@@ -1008,6 +1008,12 @@ public:
                                                         std::move(callback)),
                     "oauth::browser was refused");
     }
+    /* Host ("127.0.0.1" or "localhost") and path of the redirect URI of a login in the browser;
+       nullptr for the default. */
+    oauth &redirect(const char *host, const char *path = nullptr) noexcept
+    {
+        return note(mcplink_oauth_set_redirect(get(), host, path), "oauth::redirect was refused");
+    }
     /* callback(std::string_view audience) gives a signed statement about this workload, as text or as an optional one. */
     template <class F> oauth &workload(const char *client_id, F callback)
     {

@@ -13,8 +13,9 @@ use serde_json::{Value, json};
 
 use crate::args::{Action, Completing, Options};
 use crate::failure::{Failure, LOST, REFUSED};
+use crate::interrupt;
 use crate::print::{self, Bar};
-use crate::values::{self, Given};
+use crate::values::{self, Arguments, Given};
 
 /// A connected client and how it is to be used.
 pub(crate) struct Session {
@@ -85,7 +86,7 @@ impl Session {
     }
 
     fn patience<'a>(&self) -> CallOptions<'a> {
-        let mut options = CallOptions::new();
+        let mut options = CallOptions::new().cancel_with(&interrupt::token());
         if let Some(timeout) = self.options.timeout {
             options = options.timeout(timeout).max_timeout(timeout);
         }
@@ -148,7 +149,7 @@ impl Session {
 
     fn call(&self, name: &str, words: &[String]) -> Done {
         let arguments = match values::read(words).map_err(Failure::usage)? {
-            Given::Object(object) => object,
+            Given::Object(object) => Arguments::Object(object),
             Given::Pairs(pairs) => {
                 let schema = if values::are_ambiguous(&pairs) {
                     self.input_schema(name)?
@@ -265,7 +266,11 @@ impl Session {
             return Ok(print::bytes(&bytes)?);
         }
         for contents in &result.contents {
-            print::line(&print::resource(contents))?;
+            print::fresh_line()?;
+            match contents {
+                ResourceContents::Text(text) => print::text(&text.text)?,
+                other => print::line(&print::resource(other))?,
+            }
         }
         Ok(())
     }
@@ -298,7 +303,8 @@ impl Session {
     }
 
     fn prompt(&self, name: &str, words: &[String]) -> Done {
-        let texts = values::texts(values::read(words).map_err(Failure::usage)?);
+        let given = values::read(words).map_err(Failure::usage)?;
+        let texts = values::texts(given).map_err(Failure::usage)?;
         let arguments: Vec<(&str, &str)> = texts
             .iter()
             .map(|(key, value)| (&**key, &**value))
@@ -355,8 +361,14 @@ impl Session {
 
     fn listen(&self, uris: Vec<String>) -> Done {
         let (told, events) = mpsc::channel();
-        let _subscription = self.subscribe(uris, move |event| _ = told.send(event))?;
+        let interrupted = told.clone();
+        let token = interrupt::token();
+        let _woken = token.on_trigger(move || _ = interrupted.send(None));
+        let _subscription = self.subscribe(uris, move |event| _ = told.send(Some(event)))?;
         for event in events {
+            let Some(event) = event else {
+                return Err(Failure::interrupted());
+            };
             show_event(&event, self.options.json)?;
             match event {
                 Event::Ended { clean: true, .. } => break,

@@ -1,5 +1,6 @@
 //! What the command line asks for.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,7 +17,8 @@ actions
   info                              who the server is and what it can do
   tools                             list the tools
   call NAME '{JSON}'                call a tool
-  call NAME KEY=VALUE ...           the same; a value is JSON, or else text
+  call NAME KEY=VALUE ...           the same; a value is JSON, or text where it is none or the tool
+                                    wants text
   resources                         list the resources
   templates                         list the resource templates
   read URI                          read a resource
@@ -52,7 +54,10 @@ What a server asks is asked at the terminal, if there is one.
 Proxies are those of HTTP_PROXY, HTTPS_PROXY and ALL_PROXY, less what NO_PROXY lists.
 
 exit code: 0 done, 1 the tool said error, 2 usage, 3 the server refused,
-4 connection or protocol failure, 5 timed out
+4 connection or protocol failure, 5 timed out, 130 interrupted
+
+INT (Ctrl-C), TERM and HUP cancel what is going on and close the connection; a second one ends
+at once. In the shell they cancel the action that runs, or end the shell where none does.
 ";
 
 #[derive(Clone, Debug)]
@@ -71,7 +76,7 @@ pub(crate) struct Options {
     /// Environment variables for the server; without a value, as they are.
     pub(crate) env: Vec<(String, Option<String>)>,
     pub(crate) inherits_env: bool,
-    pub(crate) server: Vec<String>,
+    pub(crate) server: Vec<OsString>,
 }
 
 #[derive(Debug)]
@@ -105,7 +110,7 @@ pub(crate) enum Asked {
     Run(Box<Options>, Action),
 }
 
-pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Asked, String> {
+pub(crate) fn read(words: impl Iterator<Item = OsString>) -> Result<Asked, String> {
     let mut words = words.peekable();
     let mut action = Vec::new();
     let (mut era, mut revision) = (ProtocolVersion::ALL.to_vec(), None);
@@ -129,14 +134,16 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Asked, String>
         return Err("there is nothing to do".to_owned());
     }
     while let Some(word) = words.next() {
+        let word = text(word)?;
         let (name, given) = match word.split_once('=') {
             Some((name, value)) if name.starts_with("--") => (name, Some(value.to_owned())),
             _ => (&*word, None),
         };
-        let mut value = || {
-            let value = given.clone().or_else(|| words.next());
+        let mut value_in_bytes = || {
+            let value = given.clone().map(OsString::from).or_else(|| words.next());
             value.ok_or_else(|| format!("{name} takes a value"))
         };
+        let mut value = || text(value_in_bytes()?);
         match name {
             "--help" | "-h" => return Ok(Asked::Help),
             "--version" | "-V" => return Ok(Asked::Version),
@@ -148,9 +155,9 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Asked, String>
             "--root" => options.roots.push(read_root(&value()?)?),
             "--url" => options.url = Some(value()?),
             "--header" => options.headers.push(read_header(&value()?)?),
-            "--cacert" => options.authorities = Some(value()?.into()),
+            "--cacert" => options.authorities = Some(value_in_bytes()?.into()),
             "--login" => options.login = true,
-            "--tokens" => options.tokens = Some(value()?.into()),
+            "--tokens" => options.tokens = Some(value_in_bytes()?.into()),
             "--env" => options.env.push(read_variable(&value()?)?),
             "--inherit-env" => options.inherits_env = true,
             "--log" => options.log = Some(read_level(&value()?)?),
@@ -202,6 +209,12 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Asked, String>
         }
     })?;
     Ok(Asked::Run(Box::new(options), action))
+}
+
+/// A word that is text: names, values and addresses are, while files may be called anything.
+fn text(word: OsString) -> Result<String, String> {
+    word.into_string()
+        .map_err(|word| format!("'{}' is no UTF-8", word.to_string_lossy()))
 }
 
 pub(crate) fn read_action(words: Vec<String>) -> Result<Action, String> {

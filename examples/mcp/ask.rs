@@ -1,6 +1,6 @@
 //! What a server asks, put to whoever sits at the terminal. Questions go to standard error, so that standard output stays the result's.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::sync::{Mutex, PoisonError};
 
 use mcplink::RpcError;
@@ -12,7 +12,9 @@ use mcplink::schema::{
 use serde_json::{Map, Value};
 
 use crate::form::{self, Field};
-use crate::print::{clean, note};
+use crate::input::{self, NoLine};
+use crate::interrupt;
+use crate::print::{beside, clean, note};
 
 /// One question at a time, also when a server asks several at once.
 static TURN: Mutex<()> = Mutex::new(());
@@ -42,21 +44,21 @@ fn in_turn<T>(ask: impl FnOnce() -> T) -> T {
     ask()
 }
 
-/// Nobody answers any more: the input has ended.
+/// Nobody answers any more: the input has ended, or nobody wants the answer.
 struct Gone;
 
 /// Shows a prompt, and reads a line.
-fn line(prompt: &str) -> Result<String, Gone> {
-    eprint!("{}", clean(prompt));
-    // What can't be shown is not asked.
-    io::stderr().flush().map_err(|_| Gone)?;
-    let mut text = String::new();
-    match io::stdin().read_line(&mut text) {
-        Ok(0) | Err(_) => {
-            eprintln!();
-            Err(Gone)
+fn line(prompt: &str, by: &AskedBy) -> Result<String, Gone> {
+    loop {
+        beside(&clean(prompt));
+        match input::line(&[&interrupt::token(), by.cancel_token()]) {
+            Ok(text) => return Ok(text.trim().to_owned()),
+            Err(NoLine::NotText) => note("  that is no UTF-8"),
+            Err(NoLine::Ended | NoLine::Cancelled) => {
+                beside("\n");
+                return Err(Gone);
+            }
         }
-        Ok(_) => Ok(text.trim().to_owned()),
     }
 }
 
@@ -66,13 +68,13 @@ enum Consent {
     Cancel,
 }
 
-fn consent(question: &str) -> Result<Consent, Gone> {
+fn consent(question: &str, by: &AskedBy) -> Result<Consent, Gone> {
     loop {
-        match &*line(question)?.to_lowercase() {
+        match &*line(question, by)?.to_lowercase() {
             "" | "y" | "yes" => return Ok(Consent::Yes),
             "n" | "no" => return Ok(Consent::No),
             "c" | "cancel" => return Ok(Consent::Cancel),
-            _ => eprintln!("  y sends it, n says no to the server, c leaves the question open"),
+            _ => note("  y sends it, n says no to the server, c leaves the question open"),
         }
     }
 }
@@ -87,15 +89,15 @@ fn fill_in(asked: &ElicitRequestFormParams, by: &AskedBy) -> Result<ElicitResult
         }
     };
     if !fields.is_empty() {
-        eprintln!("(an empty line takes what stands in brackets; Ctrl-D cancels)");
+        note("(an empty line takes what stands in brackets; Ctrl-D cancels)");
     }
     let mut content = Map::new();
     for field in fields {
-        if let Some(value) = fill(&field)? {
+        if let Some(value) = fill(&field, by)? {
             content.insert(field.name, value);
         }
     }
-    Ok(match consent("send this? [Y]es, (n)o, (c)ancel: ")? {
+    Ok(match consent("send this? [Y]es, (n)o, (c)ancel: ", by)? {
         Consent::Yes => ElicitResult::accept(&content).unwrap_or_else(|_| ElicitResult::cancel()),
         Consent::No => ElicitResult::decline(),
         Consent::Cancel => ElicitResult::cancel(),
@@ -103,12 +105,12 @@ fn fill_in(asked: &ElicitRequestFormParams, by: &AskedBy) -> Result<ElicitResult
 }
 
 /// Asks until the answer fits; `None` is a field that is left out.
-fn fill(field: &Field) -> Result<Option<Value>, Gone> {
+fn fill(field: &Field, by: &AskedBy) -> Result<Option<Value>, Gone> {
     for (number, option) in (1..).zip(&field.options) {
-        eprintln!("    {number:2}  {}", clean(&option.to_string()));
+        note(&format!("    {number:2}  {option}"));
     }
     loop {
-        match field.read(&line(&field.prompt())?) {
+        match field.read(&line(&field.prompt(), by)?) {
             Ok(value) => return Ok(value),
             Err(why) => note(&format!("  {why}")),
         }
@@ -121,7 +123,7 @@ fn open(asked: &ElicitRequestURLParams, by: &AskedBy) -> Result<ElicitResult, Go
         "it wants you to open this page, if you trust it: {}",
         asked.url
     ));
-    Ok(match consent("did you? [Y]es, (n)o, (c)ancel: ")? {
+    Ok(match consent("did you? [Y]es, (n)o, (c)ancel: ", by)? {
         Consent::Yes => ElicitResult::new(mcplink::schema::ElicitAction::Accept),
         Consent::No => ElicitResult::decline(),
         Consent::Cancel => ElicitResult::cancel(),
@@ -145,7 +147,7 @@ fn answer_for_model(
         }
     }
     let refused = || RpcError::user_rejected("the user refused");
-    match line("your answer in its place (an empty one refuses): ") {
+    match line("your answer in its place (an empty one refuses): ", by) {
         Ok(text) if !text.is_empty() => Ok(CreateMessageResult::new("a person", text)),
         _ => Err(refused()),
     }

@@ -12,6 +12,8 @@ pub(crate) const USAGE: u8 = 2;
 pub(crate) const REFUSED: u8 = 3;
 pub(crate) const LOST: u8 = 4;
 pub(crate) const TIMED_OUT: u8 = 5;
+/// As shells have it after INT.
+pub(crate) const INTERRUPTED: u8 = 130;
 
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -29,6 +31,11 @@ impl Failure {
 
     pub(crate) fn usage(text: String) -> Self {
         Self::new(USAGE, text)
+    }
+
+    /// A signal came.
+    pub(crate) fn interrupted() -> Self {
+        Self::new(INTERRUPTED, "interrupted")
     }
 
     /// The tool ran and failed. What it said has been shown.

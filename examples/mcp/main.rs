@@ -12,10 +12,13 @@ mod args;
 mod ask;
 mod failure;
 mod form;
+mod input;
+mod interrupt;
 mod login;
 mod print;
 mod shell;
 mod values;
+mod wanted;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -32,7 +35,8 @@ use crate::args::{Action, Asked, Options};
 use crate::failure::Failure;
 
 fn main() -> ExitCode {
-    let words = std::env::args().skip(1);
+    interrupt::watch();
+    let words = std::env::args_os().skip(1);
     let done = match args::read(words) {
         Ok(Asked::Help) => print::out(args::HELP).map_err(Failure::from),
         Ok(Asked::Version) => {
@@ -40,6 +44,10 @@ fn main() -> ExitCode {
         }
         Ok(Asked::Run(options, action)) => run(&options, action),
         Err(text) => Err(Failure::usage(text)),
+    };
+    let done = match interrupt::has_come() {
+        true => Err(Failure::interrupted()),
+        false => done,
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -67,6 +75,7 @@ fn connect(options: &Options) -> Result<Client, Failure> {
         .revisions(&options.revisions)
         // Who calls by hand sees what comes of it.
         .assume_capabilities(true)
+        .cancel_connecting_with(&interrupt::token())
         .on_log_message(show_log_message);
     let mut builder = ask::let_ask(builder, &options.roots);
     if let Some(timeout) = options.timeout {
@@ -82,7 +91,7 @@ fn connect(options: &Options) -> Result<Client, Failure> {
         server
     };
     builder.connect(transport).map_err(|error| {
-        if error.kind() == ErrorKind::Auth && !options.login {
+        if error.kind() == ErrorKind::Auth && !options.login && !interrupt::has_come() {
             print::note("mcp: the server wants to know who asks: --login logs in");
         }
         Failure::of_connecting(&error, options.timeout)

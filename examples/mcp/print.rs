@@ -4,15 +4,21 @@ use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use mcplink::protocol::Progress;
 use mcplink::schema::{ContentBlock, JsonSchema, ResourceContents};
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// Writes to standard output.
 pub(crate) fn out(text: &str) -> io::Result<()> {
-    bytes(text.as_bytes())
+    bytes(text.as_bytes())?;
+    if !text.is_empty() {
+        ends_a_line(text.ends_with('\n'));
+    }
+    Ok(())
 }
 
 pub(crate) fn bytes(bytes: &[u8]) -> io::Result<()> {
@@ -21,16 +27,46 @@ pub(crate) fn bytes(bytes: &[u8]) -> io::Result<()> {
     out.flush()
 }
 
-/// A line of JSON.
+/// The text that was written last did not end its line.
+static IS_WITHIN_A_LINE: AtomicBool = AtomicBool::new(false);
+
+/// Notes whether what comes next begins a line: what a person types ends one, too.
+pub(crate) fn ends_a_line(ends: bool) {
+    IS_WITHIN_A_LINE.store(!ends, Ordering::Relaxed);
+}
+
+/// Begins a new line, unless one begins here.
+pub(crate) fn fresh_line() -> io::Result<()> {
+    match IS_WITHIN_A_LINE.load(Ordering::Relaxed) {
+        true => out("\n"),
+        false => Ok(()),
+    }
+}
+
+/// A line of JSON. What would steer a terminal is escaped, which is the same JSON to programs.
 pub(crate) fn json(value: &impl Serialize) -> io::Result<()> {
-    let mut text = serde_json::to_string(value)?;
-    text.push('\n');
-    out(&text)
+    let text = serde_json::to_string(value)?;
+    let mut line = String::with_capacity(text.len() + 1);
+    for c in text.chars() {
+        match c {
+            // They stand between tokens, where servers write JSON in several lines.
+            '\n' | '\r' | '\t' => line.push(' '),
+            c if steers(c) => line.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => line.push(c),
+        }
+    }
+    line.push('\n');
+    out(&line)
 }
 
 /// A line of text for people.
 pub(crate) fn line(text: &str) -> io::Result<()> {
     out(&format!("{}\n", shown(text)))
+}
+
+/// A text that is the result as a whole: nothing is added.
+pub(crate) fn text(text: &str) -> io::Result<()> {
+    out(&shown(text))
 }
 
 /// A line beside the result, on standard error. It takes the place of a bar.
@@ -40,7 +76,12 @@ pub(crate) fn note(text: &str) {
     } else {
         ""
     };
-    eprintln!("{start}{}", clean(text));
+    beside(&format!("{start}{}\n", clean(text)));
+}
+
+/// Writes to standard error. Where nobody reads that, nobody is to be told.
+pub(crate) fn beside(text: &str) {
+    _ = io::stderr().write_all(text.as_bytes());
 }
 
 /// Empties the line of a terminal.
@@ -55,12 +96,23 @@ fn shown(text: &str) -> String {
     }
 }
 
-/// Text without what steers a terminal: a server's words must not move the cursor.
+/// Text in which what steers a terminal is escaped: a server's words must not move the cursor, nor
+/// show letters in another order.
 pub(crate) fn clean(text: &str) -> String {
-    let keep = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
-    text.chars()
-        .map(|c| if keep(c) { c } else { '\u{fffd}' })
-        .collect()
+    let text = text.replace("\r\n", "\n");
+    let mut clean = String::with_capacity(text.len());
+    for c in text.chars() {
+        match steers(c) && !matches!(c, '\n' | '\t') {
+            true => clean.extend(c.escape_unicode()),
+            false => clean.push(c),
+        }
+    }
+    clean
+}
+
+/// Whether a character is a control (C0, DEL, C1) or changes the direction of those behind it.
+fn steers(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Columns as wide as what is in them; on a terminal the last one is cut at its edge.
@@ -82,8 +134,9 @@ pub(crate) fn table(heads: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
         .map(|row| row.iter().enumerate().map(one_line).collect())
         .collect();
     let width_of = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.chain([heads[column].len()]).max().unwrap_or(0)
+        let cells = rows.iter().map(|row| row[column].width());
+        let fitting = cells.filter(|width| *width <= WIDEST_ALIGNED);
+        fitting.chain([heads[column].len()]).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..heads.len()).map(width_of).collect();
     let heads: Vec<String> = heads.iter().map(|head| (*head).to_owned()).collect();
@@ -91,7 +144,8 @@ pub(crate) fn table(heads: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
     for row in std::iter::once(&heads).chain(&rows) {
         let mut line = String::new();
         for (cell, width) in row.iter().zip(&widths) {
-            line.push_str(&format!("{cell:width$}  "));
+            line.push_str(cell);
+            line.push_str(&" ".repeat(width.saturating_sub(cell.width()) + 2));
         }
         text.push_str(&cut(line.trim_end()));
         text.push('\n');
@@ -100,6 +154,8 @@ pub(crate) fn table(heads: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
 }
 
 const WIDEST_BETWEEN: usize = 24;
+/// A cell that takes more columns does not make the others as wide.
+const WIDEST_ALIGNED: usize = 200;
 
 fn cut(line: &str) -> String {
     if io::stdout().is_terminal() {
@@ -110,11 +166,22 @@ fn cut(line: &str) -> String {
 }
 
 fn shortened(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
+    if text.width() <= width {
         return text.to_owned();
     }
-    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
-    format!("{kept}…")
+    format!("{}…", start_of(text, width.saturating_sub(1)))
+}
+
+/// As much of a text as takes so many columns.
+fn start_of(text: &str, columns: usize) -> &str {
+    let mut left = columns;
+    let mut fits = |c: char| {
+        let fitting = left.checked_sub(c.width().unwrap_or(0));
+        left = fitting.unwrap_or(0);
+        fitting.is_some()
+    };
+    let end = text.char_indices().find(|(_, c)| !fits(*c));
+    &text[..end.map_or(text.len(), |(at, _)| at)]
 }
 
 /// How wide the terminal is. It is asked once.
@@ -249,8 +316,8 @@ impl Bar {
         };
         let message = clean(progress.message.as_deref().unwrap_or_default()).replace('\n', " ");
         let room = columns().saturating_sub(bar.len() + 2);
-        let message: String = message.chars().take(room).collect();
-        eprint!("{CLEAR}{bar} {message}");
+        let message = start_of(&message, room);
+        beside(&format!("{CLEAR}{bar} {message}"));
         self.is_drawn = true;
     }
 }
@@ -258,7 +325,7 @@ impl Bar {
 impl Drop for Bar {
     fn drop(&mut self) {
         if self.is_drawn {
-            eprint!("{CLEAR}");
+            beside(CLEAR);
         }
     }
 }

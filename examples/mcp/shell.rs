@@ -1,43 +1,59 @@
 //! The actions line by line.
 
-use std::io::{self, BufRead, IsTerminal};
+use std::io::{self, IsTerminal};
 
 use crate::actions::Session;
 use crate::args::{self, Action};
 use crate::failure::{Failure, LOST, USAGE};
-use crate::print;
+use crate::input::{self, NoLine};
+use crate::{interrupt, print};
 
-/// Runs until the input ends. A script goes on after a failure, and tells the first one at its end.
+/// Runs until the input ends, or a signal comes while no action runs: one that comes during an
+/// action cancels that only. A script goes on after a failure, and tells the first one at its end.
 pub(crate) fn run(session: &mut Session) -> Result<(), Failure> {
     let is_interactive = io::stdin().is_terminal();
     let mut first_failure = None;
     if is_interactive {
         print::out("The actions of 'mcp', one a line; 'help' lists them, 'quit' ends.\n")?;
     }
-    let mut line = String::new();
     loop {
+        interrupt::begin();
+        print::fresh_line()?;
         if is_interactive {
             print::out("mcp> ")?;
         }
-        line.clear();
-        let length = io::stdin().lock().read_line(&mut line)?;
-        if length == 0 {
-            if is_interactive {
-                print::out("\n")?;
-            }
-            break;
+        let line = input::line(&[&interrupt::token()]);
+        if is_interactive && line.is_ok() {
+            print::ends_a_line(true);
         }
-        match words(&line).as_deref() {
+        let line = match line {
+            Ok(line) => words(&line),
+            Err(NoLine::NotText) => Err("the line is no UTF-8".to_owned()),
+            Err(NoLine::Cancelled) => {
+                print::fresh_line()?;
+                return Err(Failure::interrupted());
+            }
+            Err(NoLine::Ended) => {
+                print::fresh_line()?;
+                break;
+            }
+        };
+        match line.as_deref() {
             Ok([]) => {}
             Ok([word]) if word == "quit" || word == "exit" => break,
             Ok([word]) if word == "help" => print::out(args::HELP)?,
             Ok(words) => {
+                interrupt::begin();
                 let done = args::read_action(words.to_vec())
                     .map_err(Failure::usage)
                     .and_then(|action| match action {
                         Action::Listen(uris) => session.listen_aside(uris),
                         action => session.run(action),
                     });
+                let done = match interrupt::has_come() {
+                    true => Err(Failure::interrupted()),
+                    false => done,
+                };
                 if let Err(failure) = done {
                     failure.report("help");
                     first_failure.get_or_insert(failure.code);

@@ -1,11 +1,49 @@
 //! Arguments of tools and prompts, as they are typed.
 
-use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::wanted::{Candidate, Wanted};
 
 /// What follows the name of a tool or a prompt.
 pub(crate) enum Given {
-    Object(Map<String, Value>),
+    /// A JSON object, as it was typed.
+    Object(Box<RawValue>),
     Pairs(Vec<(String, String)>),
+}
+
+/// The arguments of a tool, as they go out.
+pub(crate) enum Arguments {
+    Object(Box<RawValue>),
+    Pairs(Vec<(String, Argument)>),
+}
+
+/// One argument: a text, or JSON as it was typed, digit for digit.
+pub(crate) enum Argument {
+    Text(String),
+    Json(Box<RawValue>),
+}
+
+impl Serialize for Arguments {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Object(object) => object.serialize(serializer),
+            Self::Pairs(pairs) => {
+                let mut map = serializer.serialize_map(Some(pairs.len()))?;
+                for (key, value) in pairs {
+                    match value {
+                        Argument::Text(text) => map.serialize_entry(key, text)?,
+                        Argument::Json(json) => map.serialize_entry(key, json)?,
+                    }
+                }
+                map.end()
+            }
+        }
+    }
 }
 
 pub(crate) fn read(words: &[String]) -> Result<Given, String> {
@@ -33,46 +71,41 @@ pub(crate) fn pairs(words: &[String]) -> Result<Vec<(String, String)>, String> {
     Ok(pairs)
 }
 
-/// Whether the schema matters: a value would be read as something else than text.
+/// Whether the schema matters: a value can be read as a text or as JSON.
 pub(crate) fn are_ambiguous(pairs: &[(String, String)]) -> bool {
-    pairs
-        .iter()
-        .any(|(_, value)| !matches!(parsed(value), Value::String(_)))
+    let is_json = |text: &str| serde_json::from_str::<&RawValue>(text).is_ok();
+    pairs.iter().any(|(_, value)| is_json(value))
 }
 
 /// The values as JSON where they are, except where the tool's schema wants text.
-pub(crate) fn typed(pairs: Vec<(String, String)>, schema: Option<&Value>) -> Map<String, Value> {
-    pairs
-        .into_iter()
-        .map(|(key, value)| {
-            let wanted = schema.and_then(|schema| schema.get("properties")?.get(&key)?.get("type"));
-            let value = match wanted.and_then(Value::as_str) {
-                Some("string") => Value::String(value),
-                _ => parsed(&value),
-            };
-            (key, value)
-        })
-        .collect()
-}
-
-fn parsed(text: &str) -> Value {
-    match serde_json::from_str(text) {
-        // A quoted text is JSON too.
-        Ok(value) => value,
-        Err(_) => Value::String(text.to_owned()),
-    }
+pub(crate) fn typed(pairs: Vec<(String, String)>, schema: Option<&Value>) -> Arguments {
+    let wanted = schema.map(Wanted::of);
+    let typed = |(key, text): (String, String)| {
+        let is_text = |json: &Candidate| {
+            let wanted = wanted.as_ref();
+            wanted.is_some_and(|wanted| wanted.is_text(&key, &text, json))
+        };
+        let json = Candidate::read(&text).filter(|json| !is_text(json));
+        let argument = match json {
+            Some(json) => Argument::Json(json.into_raw()),
+            None => Argument::Text(text),
+        };
+        (key, argument)
+    };
+    Arguments::Pairs(pairs.into_iter().map(typed).collect())
 }
 
 /// Arguments of prompts are texts.
-pub(crate) fn texts(given: Given) -> Vec<(String, String)> {
-    match given {
-        Given::Pairs(pairs) => pairs,
-        Given::Object(object) => object
-            .into_iter()
-            .map(|(key, value)| match value {
-                Value::String(text) => (key, text),
-                other => (key, other.to_string()),
-            })
-            .collect(),
-    }
+pub(crate) fn texts(given: Given) -> Result<Vec<(String, String)>, String> {
+    let object = match given {
+        Given::Pairs(pairs) => return Ok(pairs),
+        Given::Object(object) => object,
+    };
+    let members: BTreeMap<String, Box<RawValue>> = serde_json::from_str(object.get())
+        .map_err(|error| format!("the arguments are not a JSON object: {error}"))?;
+    let text = |(key, value): (String, Box<RawValue>)| {
+        let text = serde_json::from_str::<String>(value.get());
+        (key, text.unwrap_or_else(|_| value.get().to_owned()))
+    };
+    Ok(members.into_iter().map(text).collect())
 }

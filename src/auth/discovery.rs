@@ -15,8 +15,9 @@ use serde::de::DeserializeOwned;
 use super::challenge::Demand;
 use super::errand::Errand;
 use super::metadata::{
-    ResourceMetadata, ServerMetadata, base_of_old, resource_places, server_places,
+    ResourceMetadata, ServerMetadata, base_of_old, is_same_issuer, resource_places, server_places,
 };
+use super::token::Tokens;
 use super::url::Url;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -98,23 +99,23 @@ pub(super) const OFFLINE: &str = "offline_access";
 /// What may be at a place.
 enum Found<T> {
     Document(T),
-    /// It is not there.
-    Nothing(u16),
+    /// It is not there, as the error says: a status or a page for people.
+    Nothing(Error),
+    /// An object that is not the document: another place may have that.
+    Other(Error),
 }
 
 impl Errand<'_> {
-    pub(super) fn discover(&self, demand: &Demand) -> Result<Discovered> {
+    /// Finds out who authorizes the server. `held` are the tokens that are to be renewed or
+    /// replaced.
+    pub(super) fn discover(&self, demand: &Demand, held: Option<&Tokens>) -> Result<Discovered> {
         let Some(resource) = self.resource_metadata(demand)? else {
             return self.discover_old();
         };
-        resource.check(self.server)?;
-        let issuers = &resource.authorization_servers;
-        let known = issuers
-            .iter()
-            .find(|issuer| self.is_registered_with(issuer));
-        let issuer = known.unwrap_or(&issuers[0]);
+        let issuers = resource.check(self.server)?;
+        let metadata = self.first_metadata(&self.candidates(issuers, held)?)?;
         Ok(Discovered {
-            metadata: self.server_metadata(issuer)?,
+            metadata,
             wants_dpop: demand.wants_dpop
                 || resource.dpop_bound_access_tokens_required == Some(true),
             resource: resource.resource,
@@ -124,23 +125,76 @@ impl Errand<'_> {
         })
     }
 
+    /// The authorization servers to try, in order: at least one of those that the server names.
+    fn candidates<'b>(&self, issuers: &'b [String], held: Option<&Tokens>) -> Result<Vec<&'b str>> {
+        let is_own = |issuer: &str| held.is_some_and(|held| is_same_issuer(&held.issuer, issuer));
+        let own = issuers.iter().find(|issuer| is_own(issuer));
+        // Tokens that can be renewed are renewed by their issuer only: while it is out of reach
+        // nobody has to log in elsewhere.
+        if let (Some(own), true) = (own, held.is_some_and(|held| held.refresh.is_some())) {
+            return Ok(vec![own]);
+        }
+        let mut usable = Vec::new();
+        for issuer in issuers {
+            if self.may_be_asked(issuer)? {
+                usable.push(&**issuer);
+            }
+        }
+        // A stable sort: otherwise the order of the server stays.
+        usable.sort_by_key(|issuer| (!is_own(issuer), !self.is_registered_with(issuer)));
+        if usable.is_empty() {
+            // The client is registered elsewhere, and the error says so.
+            usable.push(&issuers[0]);
+        }
+        Ok(usable)
+    }
+
+    /// The metadata of the first authorization server that has some.
+    fn first_metadata(&self, candidates: &[&str]) -> Result<ServerMetadata> {
+        let mut failed: Option<Error> = None;
+        for issuer in candidates {
+            match self.server_metadata(issuer) {
+                Err(error) if error.kind() != ErrorKind::Cancelled => {
+                    failed = Some(match failed.take() {
+                        Some(first) => first.remark(format_args!("the next one: {error}")),
+                        None => error,
+                    });
+                }
+                Ok(found) => {
+                    if let Some(error) = failed {
+                        self.log(&format!("'{issuer}' authorizes instead: {error}"));
+                    }
+                    return Ok(found);
+                }
+                Err(cancelled) => return Err(cancelled),
+            }
+        }
+        Err(failed.expect("there is at least one candidate"))
+    }
+
     /// What the server says of itself; nothing when it has nothing to say.
     fn resource_metadata(&self, demand: &Demand) -> Result<Option<ResourceMetadata>> {
         const WHAT: &str = "the metadata of the server";
-        if let Some(place) = &demand.resource_metadata {
-            let url = Url::read_secure("the resource_metadata of the challenge", place)?;
+        let place = demand.resource_metadata.as_deref();
+        if let Some(place) = place.filter(|place| !place.is_empty()) {
+            let what = "the resource_metadata of the challenge";
+            let url = self.server.join(what, place)?;
+            url.check_secure(what)?;
             return match self.look(WHAT, &url, &[])? {
                 Found::Document(found) => Ok(Some(found)),
-                Found::Nothing(status) => Err(not_there(WHAT, &url, status)),
+                Found::Nothing(error) | Found::Other(error) => Err(error),
             };
         }
+        let mut other = None;
         for place in resource_places(self.server) {
             let url = Url::read_secure(WHAT, &place)?;
-            if let Found::Document(found) = self.look(WHAT, &url, &[])? {
-                return Ok(Some(found));
+            match self.look(WHAT, &url, &[])? {
+                Found::Document(found) => return Ok(Some(found)),
+                Found::Nothing(_) => {}
+                Found::Other(error) => _ = other.get_or_insert(error),
             }
         }
-        Ok(None)
+        other.map_or(Ok(None), Err)
     }
 
     /// What the authorization server says of itself.
@@ -156,12 +210,15 @@ impl Errand<'_> {
         let mut foreign = None;
         for place in &places {
             let url = Url::read_secure(WHAT, place)?;
-            if let Found::Document(found) = self.look::<ServerMetadata>(WHAT, &url, &[])? {
-                match found.check_issuer(issuer) {
+            let error = match self.look::<ServerMetadata>(WHAT, &url, &[])? {
+                Found::Document(found) => match found.check_issuer(issuer) {
                     Ok(()) => return Ok(found),
-                    Err(error) => _ = foreign.get_or_insert(error),
-                }
-            }
+                    Err(error) => error,
+                },
+                Found::Nothing(_) => continue,
+                Found::Other(error) => error,
+            };
+            foreign.get_or_insert(error);
         }
         if let Some(error) = foreign {
             return Err(error);
@@ -183,16 +240,11 @@ impl Errand<'_> {
         let fields = [("mcp-protocol-version", OLD)];
         let metadata = match self.look::<ServerMetadata>(WHAT, &url, &fields)? {
             Found::Document(found) => {
-                // Nobody said how it has to be spelled.
-                let issuer = found.issuer.clone();
-                found.check_issuer(if issuer.trim_end_matches('/') == base {
-                    &issuer
-                } else {
-                    &base
-                })?;
+                found.check_issuer(&base)?;
                 found
             }
             Found::Nothing(_) => ServerMetadata::by_default(&base),
+            Found::Other(error) => return Err(error),
         };
         Ok(Discovered {
             resource: self.server.canonical(),
@@ -204,7 +256,8 @@ impl Errand<'_> {
         })
     }
 
-    /// Looks whether there is a document. What says that there is none, and pages for people, are none; what broke is an error.
+    /// Looks whether there is a document. What says that there is none, and pages for people, are
+    /// none; what has no time or can't be reached is an error.
     fn look<T: DeserializeOwned>(
         &self,
         what: &str,
@@ -216,14 +269,16 @@ impl Errand<'_> {
             200..=299 => {}
             // It had no time.
             status @ (408 | 429 | 500..) => return Err(not_there(what, url, status)),
-            status => return Ok(Found::Nothing(status)),
+            status => return Ok(Found::Nothing(not_there(what, url, status))),
         }
         let kind = answer.field("content-type").unwrap_or_default();
-        let kind = kind.to_ascii_lowercase();
-        if kind.contains("html") {
-            return Ok(Found::Nothing(answer.status));
-        }
-        answer.json(what, url).map(Found::Document)
+        let is_page = kind.to_ascii_lowercase().contains("html");
+        Ok(match (answer.has_object(), answer.json(what, url)) {
+            (true, Ok(document)) => Found::Document(document),
+            (true, Err(error)) => Found::Other(error),
+            (false, Err(error)) if !is_page => Found::Nothing(error),
+            (false, _) => Found::Nothing(not_there(what, url, answer.status)),
+        })
     }
 }
 

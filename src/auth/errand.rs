@@ -11,6 +11,7 @@ use super::dpop::{Dpop, Nonces};
 use super::fetch::Fetcher;
 use super::guard::Reach;
 use super::key::Signer;
+use super::metadata::is_same_issuer;
 use super::store::Store;
 use super::token::Tokens;
 use super::url::Url;
@@ -131,8 +132,21 @@ impl<'a> Errand<'a> {
     }
 
     pub(super) fn is_registered_with(&self, issuer: &str) -> bool {
-        self.registered()
-            .any(|client| client.issuer.as_deref() == Some(issuer))
+        let mut issuers = self.registered().filter_map(|it| it.issuer.as_deref());
+        issuers.any(|own| is_same_issuer(own, issuer))
+    }
+
+    /// Whether an authorization server can be the one of this client: any, unless clients were
+    /// registered beforehand, whose credentials are for their issuers only.
+    pub(super) fn may_be_asked(&self, issuer: &str) -> Result<bool> {
+        if self.registered().next().is_none() || self.is_registered_with(issuer) {
+            return Ok(true);
+        }
+        if self.registered().all(|client| client.issuer.is_some()) {
+            return Ok(false);
+        }
+        let first = self.kept_first_issuer(&self.name_of_first_issuer())?;
+        Ok(first.is_none_or(|first| is_same_issuer(&first, issuer)))
     }
 
     /// The client that was registered with an issuer beforehand, if there is any such client at all.
@@ -148,11 +162,11 @@ impl<'a> Errand<'a> {
         let mut known = Vec::new();
         for client in all {
             match client.issuer.as_deref() {
-                Some(own) if own == issuer => return Ok(Some(client)),
+                Some(own) if is_same_issuer(own, issuer) => return Ok(Some(client)),
                 Some(own) => known.push(own.to_owned()),
                 None => {
                     let first = self.first_issuer(issuer)?;
-                    if first == issuer {
+                    if is_same_issuer(&first, issuer) {
                         return Ok(Some(client));
                     }
                     known.push(first);
@@ -168,18 +182,33 @@ impl<'a> Errand<'a> {
         Err(Error::new(ErrorKind::Auth, text))
     }
 
-    /// The issuer that this server named first.
-    fn first_issuer(&self, named: &str) -> Result<String> {
-        let name = format!("issuer {}", self.server.canonical());
-        if let Some(first) = lock(&self.settings.first_issuers).get(&name) {
-            return Ok(first.clone());
+    fn name_of_first_issuer(&self) -> String {
+        format!("issuer {}", self.server.canonical())
+    }
+
+    /// The issuer that this server named first, if it named any before.
+    fn kept_first_issuer(&self, name: &str) -> Result<Option<String>> {
+        if let Some(first) = lock(&self.settings.first_issuers).get(name) {
+            return Ok(Some(first.clone()));
         }
-        let kept = self.settings.store.load(&name)?;
-        let first = kept.map_or_else(|| named.to_owned(), |kept| kept.reveal().to_owned());
-        if let Err(error) = self.settings.store.save(&name, &first.as_str().into()) {
+        let Some(kept) = self.settings.store.load(name)? else {
+            return Ok(None);
+        };
+        let first = kept.reveal().to_owned();
+        lock(&self.settings.first_issuers).insert(name.to_owned(), first.clone());
+        Ok(Some(first))
+    }
+
+    /// The issuer that this server named first: `named`, if it named none before.
+    fn first_issuer(&self, named: &str) -> Result<String> {
+        let name = self.name_of_first_issuer();
+        if let Some(first) = self.kept_first_issuer(&name)? {
+            return Ok(first);
+        }
+        if let Err(error) = self.settings.store.save(&name, &named.into()) {
             self.log(&format!("the issuer is remembered in memory only: {error}"));
         }
-        lock(&self.settings.first_issuers).insert(name, first.clone());
-        Ok(first)
+        lock(&self.settings.first_issuers).insert(name, named.to_owned());
+        Ok(named.to_owned())
     }
 }

@@ -68,6 +68,18 @@ impl Answer {
         (200..300).contains(&self.status)
     }
 
+    /// Whether the body begins as a JSON object does. A page or a word such as "OK" does not.
+    pub(super) fn has_object(&self) -> bool {
+        self.text().trim_ascii_start().starts_with(b"{")
+    }
+
+    /// The body without the byte order mark that some put before it.
+    fn text(&self) -> &[u8] {
+        self.body
+            .strip_prefix(b"\xef\xbb\xbf")
+            .unwrap_or(&self.body)
+    }
+
     /// The body as JSON. Its text may hold secrets, so no error quotes it.
     pub(super) fn json<T: DeserializeOwned>(&self, what: &str, url: &Url) -> Result<T> {
         if let Some(encoding) = foreign_encoding(&self.fields) {
@@ -78,7 +90,7 @@ impl Answer {
             );
             return Err(Error::new(ErrorKind::Auth, text));
         }
-        serde_json::from_slice(&self.body).map_err(|error| {
+        serde_json::from_slice(self.text()).map_err(|error| {
             let why = match error.classify() {
                 serde_json::error::Category::Eof => "it breaks off",
                 serde_json::error::Category::Data => "a member is missing or of another type",

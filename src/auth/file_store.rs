@@ -95,11 +95,29 @@ impl FileStore {
     fn replace(&self, name: &str, path: &Path, content: &Secret) -> Result<io::Result<()>> {
         let new = self.path(name, &format!("{}.new", random::text()?));
         let replaced = write(&new, content).and_then(|_locked| fs::rename(&new, path));
-        if replaced.is_err() {
+        if let Err(error) = replaced {
             // It may not even be there.
             _ = fs::remove_file(&new);
+            return Ok(Err(error));
         }
-        Ok(replaced)
+        Ok(self.sync())
+    }
+
+    /// Waits until the disk has what changed in the folder: otherwise the system may have the old
+    /// file after it lost power, or one that was removed.
+    fn sync(&self) -> io::Result<()> {
+        match File::open(&self.folder)?.sync_all() {
+            // Some file systems have no such thing for folders.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported
+                ) =>
+            {
+                Ok(())
+            }
+            synced => synced,
+        }
     }
 
     fn path(&self, name: &str, ending: &str) -> PathBuf {
@@ -139,9 +157,14 @@ impl Store for FileStore {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(failed("what is kept can't be removed", &path, error))
             }
-            _ => self
-                .sweep(&random::digest(name))
-                .map_err(|error| failed("what was half written can't be removed", &path, error)),
+            _ => {
+                let swept = self.sweep(&random::digest(name));
+                swept.map_err(|error| {
+                    failed("what was half written can't be removed", &path, error)
+                })?;
+                let synced = self.sync();
+                synced.map_err(|error| failed("what was removed may come back", &path, error))
+            }
         }
     }
 

@@ -15,14 +15,15 @@ use ureq::unversioned::transport::NextTimeout;
 use super::url::Url;
 use crate::auth::lock;
 
-/// Where an address leads.
+/// Where an address leads, by the special-purpose address registries of IANA (RFC 6890).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Zone {
     Public,
     Loopback,
     Private,
     LinkLocal,
-    /// Nobody's address: multicast, documentation, reserved.
+    /// No host's address: multicast, documentation, benchmarks, services at the nearest place that
+    /// has them (anycast), reserved.
     Special,
 }
 
@@ -30,7 +31,11 @@ fn zone(address: IpAddr) -> Zone {
     match address {
         IpAddr::V4(address) => zone_v4(address),
         IpAddr::V6(address) => match embedded(address) {
-            Some(inner) => zone_v4(inner),
+            Some(Embedded::Reached(inner)) => zone_v4(inner),
+            Some(Embedded::Unused(inner)) => match zone_v4(inner) {
+                Zone::Public => Zone::Special,
+                inner => inner,
+            },
             None => zone_v6(address),
         },
     }
@@ -44,7 +49,11 @@ fn zone_v4(address: Ipv4Addr) -> Zone {
         (169, 254, _) => Zone::LinkLocal,
         (0 | 224.., ..)
         | (192, 0, 0 | 2)
+        // Anycast: 6to4 relays, AS112 and AMT. The nearest one may be in the own network.
         | (192, 88, 99)
+        | (192, 31, 196)
+        | (192, 52, 193)
+        | (192, 175, 48)
         | (198, 18 | 19, _)
         | (198, 51, 100)
         | (203, 0, 113) => Zone::Special,
@@ -53,30 +62,50 @@ fn zone_v4(address: Ipv4Addr) -> Zone {
 }
 
 fn zone_v6(address: Ipv6Addr) -> Zone {
-    let first = address.segments()[0];
-    match first {
+    match address.segments() {
         _ if address.is_loopback() => Zone::Loopback,
-        0xfc00..=0xfdff => Zone::Private,
-        0xfe80..=0xfebf => Zone::LinkLocal,
+        [0xfc00..=0xfdff, ..] => Zone::Private,
+        [0xfe80..=0xfebf, ..] => Zone::LinkLocal,
         // Site-local addresses are out of use, and routed by some.
-        0xfec0..=0xfeff => Zone::Private,
-        // Teredo hides the address of its end, and the documentation's lead nowhere.
-        0x2001 if matches!(address.segments()[1], 0 | 0xdb8) => Zone::Special,
-        0x2000..=0x3fff => Zone::Public,
+        [0xfec0..=0xfeff, ..] => Zone::Private,
+        // The translation to IPv4 of a network's own (RFC 8215). How it is done only that network
+        // knows.
+        [0x64, 0xff9b, 1, ..] => Zone::Private,
+        // Assigned to protocols: Teredo, which hides the address of its end, anycast, benchmarks,
+        // AMT, AS112, ORCHID, drones.
+        [0x2001, 0..=0x1ff, ..] => Zone::Special,
+        // Documentation.
+        [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => Zone::Special,
+        // AS112.
+        [0x2620, 0x4f, 0x8000, ..] => Zone::Special,
+        [0x2000..=0x3fff, ..] => Zone::Public,
+        // Discard-only (100::), segment routing (5f00::), multicast, and what nobody was given.
         _ => Zone::Special,
     }
 }
 
-/// The older kind of address inside one of the newer kind, which some network on the way unpacks.
-fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
-    let last_four =
-        |octets: [u8; 16]| Ipv4Addr::new(octets[12], octets[13], octets[14], octets[15]);
+/// An IPv4 address inside of an IPv6 address.
+enum Embedded {
+    /// Some system on the way unpacks it: mapped (RFC 4291), NAT64 (RFC 6052), 6to4 (RFC 3056).
+    Reached(Ipv4Addr),
+    /// In a form that is out of use: compatible (RFC 4291), translated (RFC 2765). Where it is
+    /// still unpacked, it leads there.
+    Unused(Ipv4Addr),
+}
+
+fn embedded(address: Ipv6Addr) -> Option<Embedded> {
     let octets = address.octets();
+    let last = Ipv4Addr::new(octets[12], octets[13], octets[14], octets[15]);
     match address.segments() {
-        [0, 0, 0, 0, 0, 0xffff, ..] => Some(last_four(octets)),
-        [0, 0, 0, 0, 0xffff, 0, ..] | [0x64, 0xff9b, ..] => Some(last_four(octets)),
-        [0, 0, 0, 0, 0, 0, high, low] if high != 0 || low > 1 => Some(last_four(octets)),
-        [0x2002, ..] => Some(Ipv4Addr::new(octets[2], octets[3], octets[4], octets[5])),
+        [0, 0, 0, 0, 0, 0xffff, ..] | [0x64, 0xff9b, 0, 0, 0, 0, ..] => {
+            Some(Embedded::Reached(last))
+        }
+        [0x2002, ..] => {
+            let inner = Ipv4Addr::new(octets[2], octets[3], octets[4], octets[5]);
+            Some(Embedded::Reached(inner))
+        }
+        [0, 0, 0, 0, 0xffff, 0, ..] => Some(Embedded::Unused(last)),
+        [0, 0, 0, 0, 0, 0, high, low] if high != 0 || low > 1 => Some(Embedded::Unused(last)),
         _ => None,
     }
 }
@@ -173,7 +202,25 @@ mod tests {
             let parsed = address.parse().expect("an address");
             assert_eq!(zone(parsed), expected, "{address}");
         }
-        for public in ["1.1.1.1", "172.32.0.1", "100.128.0.1", "2606:4700::1111"] {
+        for public in [
+            "1.1.1.1",
+            "172.32.0.1",
+            "100.128.0.1",
+            "100.63.255.255",
+            "169.253.0.1",
+            "192.0.1.1",
+            "198.20.0.1",
+            "223.255.255.255",
+            "2606:4700::1111",
+            "2001:200::1",
+            "2001:db7::1",
+            "2620:4f:8001::1",
+            "3fff:1000::1",
+            "3ffe::1",
+            "::ffff:1.1.1.1",
+            "64:ff9b::1.1.1.1",
+            "2002:101:101::1",
+        ] {
             check(public, Zone::Public);
         }
         for own in ["127.0.0.1", "127.255.0.1", "::1", "::ffff:127.0.0.1"] {
@@ -191,9 +238,17 @@ mod tests {
             "::ffff:10.0.0.1",
             "::10.0.0.1",
             "64:ff9b::10.0.0.1",
+            "64:ff9b:1::1",
+            "64:ff9b:1::1.1.1.1",
+            "64:ff9b:1:ffff:ffff:ffff:ffff:ffff",
+            "64:ff9b:1:a00:0:100::",
+            "::ffff:0:10.0.0.1",
             "2002:a00:1::",
         ] {
             check(private, Zone::Private);
+        }
+        for own in ["::127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::1"] {
+            check(own, Zone::Loopback);
         }
         for link in ["169.254.169.254", "fe80::1", "::ffff:169.254.169.254"] {
             check(link, Zone::LinkLocal);
@@ -204,12 +259,49 @@ mod tests {
             "255.255.255.255",
             "224.0.0.1",
             "240.0.0.1",
+            "192.0.0.1",
+            "192.0.0.9",
+            "192.0.0.171",
             "192.0.2.1",
+            "192.31.196.1",
+            "192.52.193.1",
+            "192.88.99.1",
+            "192.175.48.1",
             "198.18.0.1",
+            "198.19.255.255",
+            "198.51.100.1",
+            "203.0.113.1",
+            "239.255.255.255",
             "::",
-            "ff02::1",
-            "2001:db8::1",
+            "::1.1.1.1",
+            "::ffff:0:1.1.1.1",
+            "::ffff:192.0.2.1",
+            "64:ff9b::0.0.0.1",
+            "64:ff9b:2::1.1.1.1",
+            "64:ff9b:0:1::1.1.1.1",
+            "100::1",
+            "100:0:0:1::1",
             "2001::1",
+            "2001:0:4136:e378:8000:63bf:3fff:fdd2",
+            "2001:1::1",
+            "2001:1::3",
+            "2001:2::1",
+            "2001:2:0:ffff::1",
+            "2001:3::1",
+            "2001:4:112::1",
+            "2001:10::1",
+            "2001:20::1",
+            "2001:2f:ffff::1",
+            "2001:30::1",
+            "2001:1ff:ffff::1",
+            "2001:db8::1",
+            "2620:4f:8000::1",
+            "3fff::1",
+            "3fff:fff:ffff::1",
+            "4000::1",
+            "5f00::1",
+            "fe00::1",
+            "ff02::1",
         ] {
             check(special, Zone::Special);
         }

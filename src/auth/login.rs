@@ -264,6 +264,7 @@ impl Attempt<'_> {
         match errand.token(found, self.identity, &make, dpop) {
             Ok(response) => {
                 let id = &self.identity.client_id;
+                errand.doubt_registration(found.issuer(), id, false);
                 Ok(response.into_tokens(found, id, self.wish.scopes, dpop))
             }
             Err(Failure::Refused(refusal)) => {

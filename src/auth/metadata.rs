@@ -5,6 +5,7 @@
 
 use serde::Deserialize;
 
+use super::tolerant;
 use super::url::Url;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
@@ -12,17 +13,18 @@ use crate::error::{Error, ErrorKind, Excerpt, Result};
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct ResourceMetadata {
     pub(super) resource: String,
-    #[serde(default)]
-    pub(super) authorization_servers: Vec<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "tolerant::words")]
+    pub(super) authorization_servers: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "tolerant::words")]
     pub(super) scopes_supported: Option<Vec<String>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "tolerant::flag")]
     pub(super) dpop_bound_access_tokens_required: Option<bool>,
 }
 
 impl ResourceMetadata {
-    /// Checks that this is the metadata of `server`, and that it can be used.
-    pub(super) fn check(&self, server: &Url) -> Result<()> {
+    /// Checks that this is the metadata of `server`; gives the authorization servers that it names,
+    /// at least one.
+    pub(super) fn check(&self, server: &Url) -> Result<&[String]> {
         let resource = Url::read("the resource of the metadata", &self.resource)?;
         if !resource.covers(server) {
             let text = format!(
@@ -32,15 +34,33 @@ impl ResourceMetadata {
             );
             return Err(Error::new(ErrorKind::Auth, text));
         }
-        if self.authorization_servers.is_empty() {
+        let issuers = self.authorization_servers.as_deref().unwrap_or_default();
+        if issuers.is_empty() {
             let text = format!(
                 "the metadata of '{}' names no authorization server (authorization_servers)",
                 server.shown()
             );
             return Err(Error::new(ErrorKind::Auth, text));
         }
-        Ok(())
+        Ok(issuers)
     }
+}
+
+/// Whether two texts name one issuer: compared as text, except that an empty path equals `/`, as in
+/// RFC 3986, section 6.2.3. Nothing else is put right: what tells two issuers apart may be the only
+/// thing that does.
+pub(super) fn is_same_issuer(one: &str, other: &str) -> bool {
+    without_root(one) == without_root(other)
+}
+
+/// `https://host` for `https://host/`; other texts as they are.
+fn without_root(issuer: &str) -> &str {
+    let is_origin = |text: &&str| {
+        let place = text.split_once("://").map_or("", |(_, place)| place);
+        !place.is_empty() && !place.contains(['/', '?', '#'])
+    };
+    let bare = issuer.strip_suffix('/').filter(is_origin);
+    bare.unwrap_or(issuer)
 }
 
 /// An authorization server's metadata (RFC 8414, OpenID Connect Discovery).
@@ -48,17 +68,29 @@ impl ResourceMetadata {
 #[serde(default)]
 pub(super) struct ServerMetadata {
     pub(super) issuer: String,
+    #[serde(deserialize_with = "tolerant::text")]
     pub(super) authorization_endpoint: Option<String>,
+    #[serde(deserialize_with = "tolerant::text")]
     pub(super) token_endpoint: Option<String>,
+    #[serde(deserialize_with = "tolerant::text")]
     pub(super) registration_endpoint: Option<String>,
+    #[serde(deserialize_with = "tolerant::words")]
     pub(super) scopes_supported: Option<Vec<String>>,
+    #[serde(deserialize_with = "tolerant::words")]
     pub(super) grant_types_supported: Option<Vec<String>>,
+    #[serde(deserialize_with = "tolerant::words")]
     pub(super) token_endpoint_auth_methods_supported: Option<Vec<String>>,
+    #[serde(deserialize_with = "tolerant::words")]
     pub(super) token_endpoint_auth_signing_alg_values_supported: Option<Vec<String>>,
+    #[serde(deserialize_with = "tolerant::words")]
     pub(super) code_challenge_methods_supported: Option<Vec<String>>,
+    #[serde(deserialize_with = "tolerant::flag")]
     pub(super) authorization_response_iss_parameter_supported: Option<bool>,
+    #[serde(deserialize_with = "tolerant::flag")]
     pub(super) client_id_metadata_document_supported: Option<bool>,
+    #[serde(deserialize_with = "tolerant::words")]
     pub(super) dpop_signing_alg_values_supported: Option<Vec<String>>,
+    #[serde(deserialize_with = "tolerant::words")]
     pub(super) authorization_grant_profiles_supported: Option<Vec<String>>,
 }
 
@@ -74,9 +106,9 @@ impl ServerMetadata {
         }
     }
 
-    /// Checks that this is the metadata of the authorization server that it was looked up for: compared as text, nothing is put right.
+    /// Checks that this is the metadata of the authorization server that it was looked up for.
     pub(super) fn check_issuer(&self, issuer: &str) -> Result<()> {
-        if self.issuer == issuer {
+        if is_same_issuer(&self.issuer, issuer) {
             return Ok(());
         }
         let text = format!(
@@ -196,7 +228,7 @@ mod tests {
 
     // M-ASD-C-13, M-ASD-C-14
     #[test]
-    fn issuers_are_compared_as_text() {
+    fn issuers_are_compared_as_text_but_for_an_empty_path() {
         let check = |issuer: &str, wanted: &str| {
             let metadata = ServerMetadata {
                 issuer: issuer.to_owned(),
@@ -214,6 +246,27 @@ mod tests {
         ] {
             assert!(!check(other, "https://as/x"), "{other}");
         }
+        assert!(check("https://as", "https://as/") && check("https://as/", "https://as"));
+        assert!(check("https://as:8443", "https://as:8443/"));
+        for other in [
+            "https://AS/",
+            "HTTPS://as",
+            "https://as:443/",
+            "https://as//",
+            "https://as/.",
+            "https://as/?",
+            "https://as?/",
+            "https://as#/",
+            "https://as./",
+            "http://as/",
+            "https:///",
+            "as/",
+            "/",
+        ] {
+            assert!(!check(other, "https://as"), "{other}");
+            assert!(!check("https://as/", other), "{other}");
+        }
+        assert!(!check("/", "") && !check("as/", "as") && !check("https:///", "https://"));
     }
 
     // M-ASEC-C-13, M-ASEC-C-14, M-ASEC-C-15, L-AUTH-C-69, L-AUTH-C-71

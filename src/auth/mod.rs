@@ -10,7 +10,7 @@
 //!  renew        what an authorization consists of
 //!  errand       one way to an authorization server and back: discovery, registration, token
 //!  login machine enterprise      how tokens are come by
-//!  challenge metadata client     what is said on the way, and what is believed of it
+//!  challenge metadata tolerant client     what is said on the way, and what is believed of it
 //!  fetch guard  requests: bounded, and not everywhere
 //!  browser visitor   the person's part
 //!  store file_store  where tokens are kept
@@ -46,6 +46,7 @@ mod secret;
 mod site;
 mod store;
 mod token;
+mod tolerant;
 mod url;
 mod visitor;
 

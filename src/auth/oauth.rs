@@ -208,14 +208,20 @@ impl OAuth {
             let (current, tokens) = (state.number, state.tokens.clone());
             drop(state);
             // What others have got meanwhile is tried only if it can be enough: attempts are few.
+            let tokens = tokens.as_deref();
             if current != number && tokens.is_none_or(|tokens| tokens.may_allow(&demand)) {
                 return Ok(Next::Again);
             }
-            if !site.may_step_up(&operation) {
+            let has_all = tokens.is_some_and(|tokens| tokens.has_all_of(&demand));
+            if has_all || !site.may_step_up(&operation) {
                 return Ok(Next::GiveUp);
             }
             let need = Need::More(demand.clone(), operation.clone());
             self.run(site, current, need, waiting)?;
+            // There was nothing more to ask for.
+            if site.state().number == current {
+                return Ok(Next::GiveUp);
+            }
         }
     }
 }

@@ -14,6 +14,7 @@ use super::lock;
 use super::metadata::ServerMetadata;
 use super::secret::{Secret, revealed_option};
 use super::token::refusal;
+use super::tolerant;
 use super::url::Url;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
@@ -27,18 +28,26 @@ struct Registration {
     #[serde(with = "revealed_option", default)]
     client_secret: Option<Secret>,
     /// In seconds since 1970; 0 for never.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "tolerant::seconds")]
     client_secret_expires_at: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "tolerant::text")]
     token_endpoint_auth_method: Option<String>,
+    #[serde(default, deserialize_with = "tolerant::words")]
+    redirect_uris: Option<Vec<String>>,
+    /// A login began with it and has given no tokens: the authorization server may have forgotten
+    /// it. No other login uses it; tokens that were given to it before are still renewed with it.
     #[serde(default)]
-    redirect_uris: Vec<String>,
+    is_in_doubt: bool,
 }
 
 impl Registration {
     fn is_good(&self) -> bool {
         let expiry = self.client_secret_expires_at.unwrap_or(0);
         expiry == 0 || expiry > now_seconds()
+    }
+
+    fn redirects(&self) -> impl Iterator<Item = &String> {
+        self.redirect_uris.iter().flatten()
     }
 
     fn identity(&self) -> Identity {
@@ -92,8 +101,31 @@ impl Errand<'_> {
     /// Where codes were sent to before, as the last registration that is kept has it.
     pub(super) fn last_redirect(&self, found: &Discovered) -> Result<Option<String>> {
         let kept = self.kept_registrations(found.issuer())?;
-        let last = kept.into_iter().next();
-        Ok(last.and_then(|last| last.redirect_uris.into_iter().next()))
+        Ok(kept
+            .first()
+            .and_then(|last| last.redirects().next())
+            .cloned())
+    }
+
+    /// Notes whether a login that began with a client has given no tokens yet. It is noted before
+    /// the person leaves, so that it is known of a login whose process was ended, too.
+    pub(super) fn doubt_registration(&self, issuer: &str, client_id: &str, is_in_doubt: bool) {
+        let is_other =
+            |kept: &Registration| kept.client_id == client_id && kept.is_in_doubt != is_in_doubt;
+        let noted = self.kept_registrations(issuer).and_then(|kept| {
+            if !kept.iter().any(is_other) {
+                return Ok(());
+            }
+            self.change_registrations(issuer, |clients| {
+                let own = clients
+                    .iter_mut()
+                    .filter(|kept| kept.client_id == client_id);
+                own.for_each(|kept| kept.is_in_doubt = is_in_doubt);
+            })
+        });
+        if let Err(error) = noted {
+            self.log(&format!("how a login ended is not kept: {error}"));
+        }
     }
 
     /// An authorization server knows a client no more, or not well enough.
@@ -112,7 +144,9 @@ impl Errand<'_> {
         self.settings.document.as_deref().filter(|_| supported)
     }
 
-    /// Who the client is to this authorization server, for codes that are sent to `redirect`.
+    /// Who the client is to this authorization server, for a login that begins now, whose code is
+    /// sent to `redirect`. A registration is in doubt from here on, until the login has given
+    /// tokens.
     pub(super) fn identity(&self, found: &Discovered, redirect: &Url) -> Result<Identity> {
         let metadata = &found.metadata;
         if let Some(client) = self.registered_client(found.issuer())? {
@@ -133,8 +167,9 @@ impl Errand<'_> {
         let kept = self.kept_registrations(found.issuer())?;
         let kept = kept
             .iter()
-            .find(|kept| kept.redirect_uris.iter().any(is_meant));
+            .find(|kept| !kept.is_in_doubt && kept.redirects().any(is_meant));
         if let Some(kept) = kept {
+            self.doubt_registration(found.issuer(), &kept.client_id, true);
             return Ok(kept.identity());
         }
         let endpoint = Url::read_secure("the registration_endpoint", endpoint)?;
@@ -202,11 +237,17 @@ impl Errand<'_> {
         }
         let mut registration: Registration = answer.json("the registration", endpoint)?;
         // Codes are sent to where this was asked for, whatever else the answer lists.
-        registration.redirect_uris = vec![redirect.text().to_owned()];
+        registration.redirect_uris = Some(vec![redirect.text().to_owned()]);
+        registration.is_in_doubt = true;
         let saved = self.change_registrations(found.issuer(), |clients| {
             clients.retain(|kept| kept.client_id != registration.client_id);
             clients.insert(0, registration.clone());
-            clients.truncate(MAX_KEPT);
+            while clients.len() > MAX_KEPT {
+                // Those that tokens may belong to stay longest.
+                let oldest = clients.iter().rposition(|kept| kept.is_in_doubt);
+                let oldest = oldest.filter(|at| *at > 0).unwrap_or(MAX_KEPT);
+                clients.remove(oldest);
+            }
         });
         if let Err(error) = saved {
             self.log(&format!("a registration is not kept: {error}"));

@@ -9,7 +9,7 @@ use super::challenge::Demand;
 use super::discovery::Discovered;
 use super::dpop::Dpop;
 use super::errand::{Errand, Settings, Wish};
-use super::metadata::ServerMetadata;
+use super::metadata::{ServerMetadata, is_same_issuer};
 use super::oauth::{DAY, name_of};
 use super::site::{Aim, Site, Turn};
 use super::token::{Failure, Tokens};
@@ -86,19 +86,20 @@ impl Job {
             (Need::Fresher, Some(held)) => return self.freshen(errand, name, held),
             (Need::Fresher, None) => return Ok(()),
             (Need::Others(demand), held) => {
-                let found = errand.discover(demand)?;
+                let found = errand.discover(demand, held)?;
                 let was_refreshed = self.site.state().is_refreshed;
-                if let Some(held) =
-                    held.filter(|held| held.issuer == found.issuer() && !was_refreshed)
+                let is_own = |held: &&Tokens| is_same_issuer(&held.issuer, found.issuer());
+                if let Some(held) = held.filter(is_own)
+                    && !was_refreshed
                     && self.refreshed(errand, name, &found, held)?
                 {
                     return Ok(());
                 }
                 (found, demand)
             }
-            (Need::More(demand, operation), _) => {
+            (Need::More(demand, operation), held) => {
                 self.site.note_step_up(operation);
-                (errand.discover(demand)?, demand)
+                (errand.discover(demand, held)?, demand)
             }
         };
         // It takes as long as a person does, in which others renew what they have: only logins wait for each other.
@@ -139,9 +140,11 @@ impl Job {
             resource_metadata: held.resource_metadata.clone(),
             ..Demand::default()
         };
-        let found = errand.discover(&place)?;
+        let found = errand.discover(&place, Some(held))?;
         // With another authorization server the server's refusal says how to go on.
-        if found.issuer() != held.issuer || self.refreshed(errand, name, &found, held)? {
+        if !is_same_issuer(found.issuer(), &held.issuer)
+            || self.refreshed(errand, name, &found, held)?
+        {
             return Ok(());
         }
         let spent = Tokens {
@@ -206,11 +209,20 @@ impl Job {
     ) -> Result<()> {
         let held = self.site.state().tokens.clone();
         // What another authorization server granted is none of this one's business.
-        let held = held.as_deref().filter(|held| held.issuer == found.issuer());
+        let is_own = |held: &&Tokens| is_same_issuer(&held.issuer, found.issuer());
+        let held = held.as_deref().filter(is_own);
         let before = held.map_or_else(BTreeSet::new, |held| held.scopes.clone());
         let grant = &self.settings.grant;
         let offline = self.settings.asks_offline && grant.is_for_a_person();
         let scopes = found.scopes(demand, self.settings.scopes.as_ref(), &before, offline);
+        // The server doesn't say which scopes it wants more, and all that there are were asked for:
+        // another login would ask for the same.
+        if let (Need::More(demand, _), Some(held)) = (&self.need, held)
+            && demand.scopes.as_ref().is_none_or(BTreeSet::is_empty)
+            && scopes.is_subset(&held.scopes)
+        {
+            return Ok(());
+        }
         let dpop = self.new_key(found, held)?;
         let wish = Wish {
             found,

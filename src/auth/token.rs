@@ -5,16 +5,16 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use zeroize::Zeroizing;
 
-use super::challenge::{Demand, scopes};
+use super::challenge::Demand;
 use super::client::Identity;
 use super::discovery::Discovered;
 use super::dpop::{Dpop, now_seconds};
 use super::errand::Errand;
 use super::fetch::{Answer, Patience};
 use super::secret::{Secret, revealed, revealed_option};
+use super::tolerant;
 use super::url::{Url, form};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
@@ -50,6 +50,10 @@ pub(super) struct Tokens {
     /// What was asked for, and what was granted.
     #[serde(default)]
     pub(super) scopes: BTreeSet<String>,
+    /// What was granted, if the authorization server said so. Otherwise it is what was asked for
+    /// (RFC 6749, section 5.1).
+    #[serde(default)]
+    pub(super) granted: Option<BTreeSet<String>>,
 }
 
 impl Tokens {
@@ -75,6 +79,14 @@ impl Tokens {
         wanted.is_none_or(|wanted| wanted.is_subset(&self.scopes))
     }
 
+    /// Whether a server that wants more says which scopes, and all of them were granted: another
+    /// login would give the same.
+    pub(super) fn has_all_of(&self, demand: &Demand) -> bool {
+        let granted = self.granted.as_ref().unwrap_or(&self.scopes);
+        let wanted = demand.scopes.as_ref();
+        wanted.is_some_and(|wanted| !wanted.is_empty() && wanted.is_subset(granted))
+    }
+
     pub(super) fn has_expired(&self) -> bool {
         self.expires_at.is_some_and(|at| at <= now_seconds())
     }
@@ -86,12 +98,12 @@ pub(super) struct TokenResponse {
     #[serde(with = "revealed")]
     pub(super) access_token: Secret,
     pub(super) token_type: String,
-    #[serde(default)]
-    expires_in: Option<Value>,
+    #[serde(default, deserialize_with = "tolerant::seconds")]
+    expires_in: Option<u64>,
     #[serde(default, with = "revealed_option")]
     refresh_token: Option<Secret>,
-    #[serde(default)]
-    scope: Option<String>,
+    #[serde(default, deserialize_with = "tolerant::words")]
+    scope: Option<Vec<String>>,
     #[serde(default)]
     pub(super) issued_token_type: Option<String>,
 }
@@ -357,6 +369,9 @@ impl Errand<'_> {
         next.resource.clone_from(&tokens.resource);
         // It can't allow more than was granted before (RFC 6749, section 6): what is kept does not grow with what is said each time.
         next.scopes.clone_from(&tokens.scopes);
+        if next.granted.is_none() {
+            next.granted.clone_from(&tokens.granted);
+        }
         if next.refresh.is_none() {
             next.refresh = Some(refresh.clone());
         }
@@ -372,16 +387,11 @@ impl TokenResponse {
         requested: &BTreeSet<String>,
         dpop: Option<&Dpop>,
     ) -> Tokens {
-        // Some write it as text.
-        let lifetime = self.expires_in.and_then(|span| match span {
-            Value::String(text) => text.parse().ok(),
-            span => span.as_f64(),
-        });
-        let lifetime = lifetime.map(|span| span.max(0.0) as u64);
+        let lifetime = self.expires_in;
         let now = now_seconds();
         let refresh = self.refresh_token;
         let mut all = requested.clone();
-        all.extend(self.scope.as_deref().map(scopes).unwrap_or_default());
+        all.extend(self.scope.iter().flatten().cloned());
         Tokens {
             issuer: found.metadata.issuer.clone(),
             resource: found.resource.clone(),
@@ -394,6 +404,7 @@ impl TokenResponse {
             expires_at: lifetime.map(|span| now.saturating_add(span)),
             renews_at: lifetime.map(|span| now.saturating_add(span - MARGIN.min(span / 2))),
             scopes: all,
+            granted: self.scope.map(|granted| granted.into_iter().collect()),
         }
     }
 }

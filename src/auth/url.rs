@@ -7,6 +7,7 @@
 use ureq::http::Uri;
 
 use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::schema::url::is_loopback_host;
 
 /// An absolute `http` or `https` URL without credentials and fragment.
 #[derive(Clone, Debug)]
@@ -56,6 +57,32 @@ impl Url {
         let url = Self::read(what, text)?;
         url.check_secure(what)?;
         Ok(url)
+    }
+
+    /// Reads a reference that may be relative to this URL (RFC 3986, section 5.2). It is called
+    /// `what` in errors.
+    pub(super) fn join(&self, what: &str, reference: &str) -> Result<Self> {
+        if has_scheme(reference) {
+            return Self::read(what, reference);
+        }
+        let scheme = self.uri.scheme_str().unwrap_or_default();
+        if reference.starts_with("//") {
+            return Self::read(what, &format!("{scheme}:{reference}"));
+        }
+        let (path, query) = match reference.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (reference, None),
+        };
+        let (path, query) = match path {
+            "" => (self.path().to_owned(), query.or_else(|| self.query())),
+            path if path.starts_with('/') => (without_dots(path), query),
+            path => {
+                let folder = self.path().rfind('/').map_or("", |at| &self.path()[..at]);
+                (without_dots(&format!("{folder}/{path}")), query)
+            }
+        };
+        let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+        Self::read(what, &format!("{}{path}{query}", self.origin()))
     }
 
     /// Checks that nobody on the way can read along.
@@ -126,12 +153,7 @@ impl Url {
 
     /// Whether the host is this machine by its very name: what a name is looked up as proves nothing.
     pub(super) fn is_loopback(&self) -> bool {
-        let host = self.host();
-        let is_name = host == "localhost" || host.ends_with(".localhost");
-        is_name
-            || host
-                .parse::<std::net::IpAddr>()
-                .is_ok_and(|address| address.is_loopback())
+        is_loopback_host(self.uri.host().unwrap_or_default())
     }
 
     /// Whether this identifies `server`, or a place above it (RFC 9728, section 3.3, and RFC 8707).
@@ -160,6 +182,36 @@ impl Url {
     pub(super) fn shown(&self) -> String {
         format!("{}{}", self.origin(), self.path())
     }
+}
+
+/// Whether a reference begins with a scheme, and so stands by itself.
+fn has_scheme(reference: &str) -> bool {
+    let Some((scheme, _)) = reference.split_once(':') else {
+        return false;
+    };
+    let mut bytes = scheme.bytes();
+    bytes
+        .next()
+        .is_some_and(|first| first.is_ascii_alphabetic())
+        && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+}
+
+/// A path that begins with a slash, without its segments `.` and `..` (RFC 3986, section 5.2.4).
+fn without_dots(path: &str) -> String {
+    let mut kept: Vec<&str> = Vec::new();
+    let mut ends_in_folder = false;
+    for segment in path.split('/').skip(1) {
+        ends_in_folder = matches!(segment, "." | "..");
+        match segment {
+            "." => {}
+            ".." => _ = kept.pop(),
+            segment => kept.push(segment),
+        }
+    }
+    if ends_in_folder {
+        kept.push("");
+    }
+    format!("/{}", kept.join("/"))
 }
 
 /// Names and values as forms and queries have them (`application/x-www-form-urlencoded`).
@@ -234,7 +286,14 @@ mod tests {
             let error = Url::read_secure("it", bad).expect_err(bad);
             assert_eq!(error.kind(), ErrorKind::Auth, "{bad}");
         }
-        for plain in ["http://host.example/", "http://127.0.0.1.example/x"] {
+        for plain in [
+            "http://host.example/",
+            "http://127.0.0.1.example/x",
+            "http://127./x",
+            "http://0x7f.1/x",
+            "http://2130706433/x",
+            "http://a..localhost/x",
+        ] {
             assert!(Url::read_secure("it", plain).is_err(), "{plain}");
         }
         for good in [
@@ -272,6 +331,43 @@ mod tests {
             "https://h.example/Server/mcp"
         );
         assert_eq!(canonical("https://h:8443/a/"), "https://h:8443/a/");
+    }
+
+    #[test]
+    fn references_are_read_beside_the_url_that_they_came_from() {
+        fn check(base: &str, reference: &str, expected: &str) {
+            let read = url(base).join("it", reference).expect(reference);
+            assert_eq!(read.text(), expected, "{base} {reference}");
+        }
+        let base = "https://H.example:8443/a/mcp?x=y";
+        for (reference, expected) in [
+            ("https://as.example/x?y", "https://as.example/x?y"),
+            ("//as.example/x", "https://as.example/x"),
+            ("/.well-known/x", "https://h.example:8443/.well-known/x"),
+            ("/b?c=d", "https://h.example:8443/b?c=d"),
+            ("meta.json", "https://h.example:8443/a/meta.json"),
+            ("./meta.json", "https://h.example:8443/a/meta.json"),
+            ("../meta.json", "https://h.example:8443/meta.json"),
+            ("../../../meta", "https://h.example:8443/meta"),
+            ("/a/./b/../c", "https://h.example:8443/a/c"),
+            ("/a/..", "https://h.example:8443/"),
+            ("b/.", "https://h.example:8443/a/b/"),
+            ("?z", "https://h.example:8443/a/mcp?z"),
+        ] {
+            check(base, reference, expected);
+        }
+        check("https://h", "meta", "https://h/meta");
+        check("https://h?q", "/meta", "https://h/meta");
+        for bad in [
+            "javascript:alert(1)",
+            "b:c/d",
+            "//user:x@h/",
+            "///x",
+            "/a b",
+            "/x#y",
+        ] {
+            assert!(url(base).join("it", bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

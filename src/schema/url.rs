@@ -2,6 +2,7 @@
 //!
 //! Spec: RFC 3986; Client Features, "Elicitation", "Safe URL Handling" (since 2025-11-25).
 
+use core::net::{IpAddr, Ipv6Addr};
 use std::fmt::Write as _;
 
 /// An absolute address, cut where people and servers have to look.
@@ -62,14 +63,25 @@ impl<'a> Url<'a> {
 
     /// Whether the host is this machine, as in development.
     pub(crate) fn is_loopback(&self) -> bool {
-        let host = self.host.to_ascii_lowercase();
-        host == "localhost"
-            || host.ends_with(".localhost")
-            || host == "[::1]"
-            || host
-                .strip_prefix("127.")
-                .is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
+        is_loopback_host(self.host)
     }
+}
+
+/// Whether a host is this machine by its very spelling: a name that is reserved for it, or a
+/// loopback address in its usual form. An IPv6 address may have its brackets. Other spellings of
+/// numbers (`127.1`, `0x7f.1`) are no addresses to all programs.
+pub(crate) fn is_loopback_host(host: &str) -> bool {
+    let host = host.to_ascii_lowercase();
+    let bare = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'));
+    if let Some(address) = bare {
+        return address.parse::<Ipv6Addr>().is_ok_and(|it| it.is_loopback());
+    }
+    let mut labels = host.rsplit('.');
+    let is_name = labels.next() == Some("localhost") && labels.all(|label| !label.is_empty());
+    let address = host.parse::<IpAddr>();
+    is_name || address.is_ok_and(|it| it.is_loopback())
 }
 
 /// Letters beyond ASCII are let through, since many peers send them unencoded.
@@ -319,6 +331,48 @@ mod tests {
             "", "x", "%", "a:%", "a:%4", "a:%zz", "a:%é", "http://", "//",
         ] {
             _ = normalized(odd);
+        }
+    }
+
+    #[test]
+    fn this_machine_has_few_spellings() {
+        for own in [
+            "localhost",
+            "LOCALHOST",
+            "app.localhost",
+            "127.0.0.1",
+            "127.255.255.254",
+            "[::1]",
+            "::1",
+            "[0:0:0:0:0:0:0:1]",
+        ] {
+            assert!(is_loopback_host(own), "{own}");
+        }
+        for other in [
+            "",
+            "127.",
+            "127..",
+            "127.1",
+            "127.0.0.1.",
+            "127.0.0.256",
+            "127.0.0.0.1",
+            "127.0.0.01",
+            "0x7f.1",
+            "0x7f000001",
+            "2130706433",
+            "017700000001",
+            "localhost.",
+            ".localhost",
+            "a..localhost",
+            "localhost.example",
+            "notlocalhost",
+            "[127.0.0.1]",
+            "[::1",
+            "[]",
+            "0.0.0.0",
+            "128.0.0.1",
+        ] {
+            assert!(!is_loopback_host(other), "{other}");
         }
     }
 

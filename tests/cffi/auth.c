@@ -484,6 +484,27 @@ static void browsers(void)
     mcplink_client_free(c);
     UNTIL(!has_children());
 
+    /* Host and path of the redirect URI can be chosen, before or after the browser. */
+    CHECK(mcplink_oauth_set_redirect(oauth, "localhost", "/oauth/done") == MCPLINK_OK);
+    issuer_forget();
+    c = open_client(oauth);
+    CHECK(strncmp(issuer.redirect, "http://localhost:", 17) == 0);
+    CHECK(strstr(issuer.redirect, "/oauth/done") != NULL);
+    mcplink_client_free(c);
+    UNTIL(!has_children());
+    CHECK(mcplink_oauth_set_redirect(oauth, "example.com", NULL) == MCPLINK_OK);
+    CHECK(strstr(fails(oauth, MCPLINK_E_INVALID, ""), "'example.com'") != NULL);
+    CHECK(mcplink_oauth_set_redirect(oauth, NULL, "done") == MCPLINK_OK);
+    CHECK(strstr(fails(oauth, MCPLINK_E_INVALID, ""), "'done'") != NULL);
+    CHECK(mcplink_oauth_set_redirect(oauth, "\xff", NULL) == MCPLINK_E_INVALID);
+    CHECK(mcplink_oauth_set_redirect(NULL, NULL, NULL) == MCPLINK_E_INVALID);
+    CHECK(mcplink_oauth_set_redirect(oauth, NULL, NULL) == MCPLINK_OK);
+    issuer_forget();
+    CHECK(mcplink_oauth_set_browser(oauth, 0, self(), NULL, NULL, NULL, NULL) == MCPLINK_OK);
+    c = open_client(oauth);
+    mcplink_client_free(c);
+    UNTIL(!has_children());
+
     shown.follows = 1;
     CHECK(mcplink_oauth_set_browser(oauth, 0, "", "<p>Thank you</p>", show, &one, NULL) == MCPLINK_OK);
     c = open_client(oauth);

@@ -27,6 +27,8 @@ static struct {
     atomic_int granted;
     /* What the last token request was. */
     char grant[128], assertion[2048];
+    /* Where the last login was to lead. */
+    char redirect[512];
 } issuer;
 
 /* A connection to a port of this machine. */
@@ -93,7 +95,9 @@ static inline void get_page(const char *url, char *answer, size_t size)
     char request[4096];
     const char *place = url + strlen("http://127.0.0.1:"), *path;
     int fd;
-    CHECK(strncmp(url, "http://127.0.0.1:", strlen("http://127.0.0.1:")) == 0);
+    /* Names of the same length. */
+    CHECK(strncmp(url, "http://127.0.0.1:", strlen("http://127.0.0.1:")) == 0 ||
+          strncmp(url, "http://localhost:", strlen("http://localhost:")) == 0);
     path = strchr(place, '/');
     CHECK(path != NULL);
     fd = call_port((uint16_t)atoi(place));
@@ -159,6 +163,7 @@ static inline void authorize(int fd, const char *query)
 {
     char redirect[512], state[256], challenge[256], resource[256], scope[128], fields[2048];
     param(query, "redirect_uri", redirect, sizeof redirect);
+    snprintf(issuer.redirect, sizeof issuer.redirect, "%s", redirect);
     param(query, "state", state, sizeof state);
     CHECK(*param(query, "code_challenge", challenge, sizeof challenge) != 0 && *param(query, "resource", resource, sizeof resource) != 0);
     param(query, "scope", scope, sizeof scope);
@@ -270,7 +275,7 @@ static inline void issuer_forget(void)
 {
     issuer.refuses_login = issuer.refuses_token = NULL;
     issuer.logins = issuer.registrations = issuer.tokens = issuer.refreshes = issuer.secrets = issuer.assertions = issuer.proofs = 0;
-    issuer.grant[0] = issuer.assertion[0] = 0;
+    issuer.grant[0] = issuer.assertion[0] = issuer.redirect[0] = 0;
 }
 
 /* The server that takes the tokens. */

@@ -2,10 +2,12 @@
 
 import json
 from pathlib import Path
+from signal import SIGHUP, SIGINT, SIGTERM
 
 from harness import Check, Failed, noting_pids, run_at_terminal, run_program, short
 
 DONE, TOOL_FAILED, USAGE, REFUSED, LOST, TIMED_OUT = range(6)
+INTERRUPTED = 130
 REVISIONS = {"legacy": "2025-11-25", "modern": "2026-07-28"}
 
 
@@ -201,6 +203,47 @@ def checks_of_questions(argv: list[str], everything: list[str]) -> list[Check]:
         return Check(f"mcp is asked by everything_server {era}", body)
 
     return [check_of("legacy"), check_of("modern")]
+
+
+def check_of_signals(argv: list[str], everything: list[str], era: str) -> Check:
+    """Signals while a call runs, while the server asks, and while nothing runs."""
+    slow, ask = "call slow steps=600", "call test_elicitation message=Who?"
+    once = [
+        # Words of the call, and what is shown when the signal comes.
+        (slow.split(), [("[", SIGINT)]),
+        (ask.split(), [("username", SIGINT)]),
+        (ask.split(), [("username", "Ada\n"), ("email", "a@b.c\n"), ("(c)ancel: ", SIGTERM)]),
+        (["call", "test_sampling", "prompt=Why?"], [("refuses): ", SIGHUP)]),
+        (["shell"], [("mcp> ", SIGINT)]),
+    ]
+    in_shell = [
+        ("mcp> ", f"{slow}\n"),
+        ("[", SIGINT),
+        ("mcp: interrupted\n", ""),
+        ("mcp> ", f"{ask}\n"),
+        ("(Your user name)", SIGINT),
+        ("mcp: interrupted\n", ""),
+        # What is typed from now on is the shell's.
+        ("mcp> ", "call echo message=hej\n"),
+        ("\nhej\n", ""),
+        ("mcp> ", f"{ask}\n"),
+        ("(Your user name)", "Eve\n"),
+        ("email", "a@b.c\n"),
+        ("(c)ancel: ", "y\n"),
+        ("accept", ""),
+        ("mcp> ", SIGTERM),
+    ]
+
+    def body(check: Check, folder: Path) -> str:
+        pids = folder / "pids"
+        for words, dialogue in [*once, (["shell"], in_shell)]:
+            pids.unlink(missing_ok=True)
+            command = [*argv, "--era", era, *words, "--", *noting_pids(pids, everything)]
+            status, shown = run_at_terminal(check, command, pids, dialogue)
+            expect(status == INTERRUPTED, f"{words}: exit status", [status, shown])
+        return f"{len(once) + 1} dialogues"
+
+    return Check(f"mcp is interrupted {era}", body)
 
 
 # --- what goes wrong ------------------------------------------------------------------------------------------------------------

@@ -134,8 +134,11 @@ def listening(argv: list[str], folder: Path) -> Iterator[str]:
         process.wait()
 
 
-def run_at_terminal(check: Check, argv: list[str], pids: Path, dialogue: list[tuple[str, str]]) -> tuple[int, str]:
-    """Runs a program at a terminal of its own: each text that is waited for, and what is typed then. Gives all that was shown."""
+def run_at_terminal(
+    check: Check, argv: list[str], pids: Path, dialogue: list[tuple[str, str | signal.Signals]]
+) -> tuple[int, str]:
+    """Runs a program at a terminal of its own: each text that is waited for, and what is typed or
+    which signal comes then. Gives all that was shown."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         argv, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True, cwd=pids.parent, env={**os.environ, "COLUMNS": "80"}
@@ -163,7 +166,10 @@ def run_at_terminal(check: Check, argv: list[str], pids: Path, dialogue: list[tu
             while left and (at := shown.find(left[0][0], looked_at)) >= 0:
                 text, answer = left.pop(0)
                 looked_at = at + len(text)
-                os.write(ours, answer.encode())
+                if isinstance(answer, signal.Signals):
+                    process.send_signal(answer)
+                else:
+                    os.write(ours, answer.encode())
         process.wait(max(0.1, give_up - time.monotonic()))
     except subprocess.TimeoutExpired:
         pass

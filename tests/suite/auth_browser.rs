@@ -140,6 +140,82 @@ fn the_next_login_comes_back_to_where_the_client_is_registered() {
     assert_eq!(world.record().registrations.len(), 2);
 }
 
+// M-ASEC-C-08, M-ASEC-C-17: some authorization servers take only one spelling.
+#[test]
+fn host_port_and_path_of_where_a_login_leads_can_be_chosen() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    for (host, port, path) in [
+        ("localhost", 0, "/callback"),
+        ("127.0.0.1", 0, "/oauth/done"),
+        ("localhost", port, "/"),
+        ("localhost", 0, ""),
+    ] {
+        let world = World::start();
+        let (browser, urls) = shown();
+        let browser = browser.port(port).host(host).unwrap().path(path).unwrap();
+        let oauth = OAuth::login(browser).build().unwrap();
+        let log_in = || {
+            std::thread::scope(|scope| {
+                let connecting = scope.spawn(|| world.connect_to(&oauth));
+                let answer = follow(&urls.recv_timeout(LONG).unwrap());
+                let (address, query) = answer.split_once('?').unwrap();
+                let rest = address.strip_prefix(&format!("http://{host}:")).unwrap();
+                let own = rest.strip_suffix(path).unwrap().parse::<u16>().unwrap();
+                assert!(port == 0 || own == port, "{address}");
+                // Another path is none of it; browsers put a slash where there is no path.
+                let target = if path.is_empty() { "/" } else { path };
+                let place = format!("127.0.0.1:{own}");
+                let page = get(&place, &format!("/other?{query}"));
+                assert!(page.starts_with("HTTP/1.1 404"), "{page}");
+                // Those that look the name up may come to either kind of address.
+                if let ("localhost", Ok(_)) = (host, TcpStream::connect(("::1", own))) {
+                    get(&format!("[::1]:{own}"), &format!("{target}?{query}"));
+                } else {
+                    get(&place, &format!("{target}?{query}"));
+                }
+                connecting.join().unwrap().unwrap();
+                assert!(TcpStream::connect(&*place).is_err());
+                own
+            })
+        };
+        let first = log_in();
+        let asked = world.record().registrations[0]["redirect_uris"].clone();
+        assert_eq!(
+            asked,
+            serde_json::json!([format!("http://{host}:{first}{path}")])
+        );
+        // The next one comes back to where the client is registered.
+        world.revoke_all();
+        assert_eq!(log_in(), first);
+        assert_eq!(world.record().registrations.len(), 1);
+    }
+    for host in ["0.0.0.0", "example.com", "LOCALHOST", ""] {
+        let error = Browser::new().host(host).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    }
+    for path in ["callback", "/x?y", "/x#y", "/x y"] {
+        let error = Browser::new().path(path).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    }
+}
+
+// The port at one kind of address is of no use where another program has it at the other.
+#[test]
+fn a_name_needs_its_port_at_both_kinds_of_addresses() {
+    let Ok(taken) = std::net::TcpListener::bind("[::1]:0") else {
+        return;
+    };
+    let port = taken.local_addr().unwrap().port();
+    let world = World::start();
+    let (browser, _urls) = shown();
+    let browser = browser.port(port).host("localhost").unwrap();
+    let error = world.connect(OAuth::login(browser)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+    assert!(error.to_string().contains("localhost"), "{error}");
+}
+
 // M-SEC-C-26, M-SEC-C-27, M-SEC-C-28, L-SEC-C-09, L-SEC-C-10, L-SEC-C-11
 #[test]
 fn no_shell_reads_the_url() {

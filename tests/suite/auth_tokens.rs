@@ -380,6 +380,58 @@ fn tokens_are_kept_in_files_of_the_owner() {
     );
 }
 
+/// What the system tells of a folder: names of files that are put in it, and each time that it is
+/// opened itself, as syncing does.
+#[cfg(target_os = "linux")]
+fn watched(folder: &Path, change: impl FnOnce()) -> Vec<String> {
+    use std::ffi::CString;
+    use std::io::Read as _;
+    use std::os::fd::FromRawFd as _;
+    use std::os::unix::ffi::OsStrExt as _;
+    let path = CString::new(folder.as_os_str().as_bytes()).unwrap();
+    // That it is closed is told so that two events of the same kind are not told as one.
+    let mask = libc::IN_MOVED_TO | libc::IN_DELETE | libc::IN_OPEN | libc::IN_CLOSE;
+    // SAFETY: the descriptor is new and nobody else's, and the path ends in NUL.
+    let mut watch = unsafe {
+        let fd = libc::inotify_init1(libc::IN_CLOEXEC);
+        assert!(fd >= 0 && libc::inotify_add_watch(fd, path.as_ptr(), mask) >= 0);
+        std::fs::File::from_raw_fd(fd)
+    };
+    change();
+    let mut bytes = vec![0; 64 << 10];
+    let len = watch.read(&mut bytes).unwrap();
+    let mut rest = &bytes[..len];
+    let mut told = Vec::new();
+    while rest.len() >= 16 {
+        let number = |at: usize| u32::from_ne_bytes(rest[at..at + 4].try_into().unwrap());
+        let (mask, len) = (number(4), number(12) as usize);
+        let name = String::from_utf8_lossy(&rest[16..16 + len]);
+        let name = name.trim_end_matches('\0').to_owned();
+        match mask & (libc::IN_MOVED_TO | libc::IN_DELETE | libc::IN_OPEN) {
+            libc::IN_OPEN if name.is_empty() => told.push("folder".to_owned()),
+            libc::IN_OPEN | 0 => {}
+            _ => told.push(name.rsplit('.').next().unwrap().to_owned()),
+        }
+        rest = &rest[16 + len..];
+    }
+    told
+}
+
+// M-ASEC-B-03: what was kept or removed is so after the machine lost power, too.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_folder_is_synced_after_each_change() {
+    let folder = Folder::new("synced");
+    let store = folder.store();
+    let told = watched(&folder.0, || {
+        store.save("name", &Secret::new("content")).unwrap();
+    });
+    assert_eq!(told, ["json", "folder"]);
+    // What was half written is looked for before.
+    let told = watched(&folder.0, || store.remove("name").unwrap());
+    assert_eq!(told, ["json", "folder", "folder"]);
+}
+
 /// Who has a folder, or a file in it, can put tokens of his own there.
 #[test]
 fn what_belongs_to_another_user_is_not_used() {

@@ -35,6 +35,8 @@ mod auth_server;
 #[cfg(feature = "auth")]
 mod auth_tokens;
 #[cfg(feature = "auth")]
+mod auth_tolerance;
+#[cfg(feature = "auth")]
 mod authworld;
 mod client_asked;
 mod client_cache;

@@ -1,10 +1,12 @@
 //! The command-line client, `examples/mcp`, against `examples/interop_server`.
 
-use std::io::Write;
+use std::io::{BufRead as _, BufReader, Lines, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
+
+use crate::common::wait_until;
 
 struct Ran {
     code: i32,
@@ -382,7 +384,7 @@ fn it_trusts_whom_it_is_told_to() {
 #[cfg(feature = "auth")]
 #[test]
 fn it_logs_in_when_the_server_wants_it_and_remembers_that() {
-    use std::io::{BufRead, BufReader, Read};
+    use std::io::Read;
 
     use crate::authworld::{World, follow, get};
 
@@ -453,4 +455,474 @@ fn it_logs_in_when_the_server_wants_it_and_remembers_that() {
     assert_eq!(grants, ["authorization_code", "refresh_token"]);
     assert_eq!(record.authorizations.len(), 1);
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// A run that is watched while it goes on.
+struct Running {
+    child: Child,
+    said: Lines<BufReader<ChildStderr>>,
+    heard: Lines<BufReader<ChildStdout>>,
+}
+
+impl Running {
+    fn start(words: &[&str], server: &[&str]) -> Self {
+        let mut command = Command::new(example("mcp"));
+        command.args(words).arg("--").args(server);
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        Self {
+            said: BufReader::new(child.stderr.take().unwrap()).lines(),
+            heard: BufReader::new(child.stdout.take().unwrap()).lines(),
+            child,
+        }
+    }
+
+    /// Reads what it says on standard error until a line has all of these in it.
+    fn wait_for(&mut self, parts: &[&str]) {
+        let found = self.said.find(|line| {
+            let line = line.as_ref().unwrap();
+            parts.iter().all(|part| line.contains(part))
+        });
+        assert!(found.is_some(), "{parts:?} was not said");
+    }
+
+    fn write(&mut self, line: &str) {
+        let stdin = self.child.stdin.as_mut().unwrap();
+        stdin.write_all(line.as_bytes()).unwrap();
+    }
+
+    fn signal(&self, signal: &str) {
+        kill(signal, self.child.id());
+    }
+
+    /// The exit code, which has to come in time.
+    fn code(&mut self) -> i32 {
+        let mut code = None;
+        wait_until("the command line has ended", || {
+            code = self.child.try_wait().unwrap();
+            code.is_some()
+        });
+        code.unwrap().code().expect("it was not killed")
+    }
+}
+
+fn kill(signal: &str, process: u32) -> bool {
+    let mut command = Command::new("kill");
+    let command = command.args([format!("-{signal}"), process.to_string()]);
+    command.stderr(Stdio::null()).status().unwrap().success()
+}
+
+const SLOWLY: &str = "call slow steps=1000 delay_ms=100";
+
+#[test]
+fn a_signal_cancels_the_call_and_closes_in_order() {
+    let server = example("interop_server");
+    for (era, signal) in [
+        ("legacy", "INT"),
+        ("modern", "INT"),
+        ("auto", "TERM"),
+        ("auto", "HUP"),
+    ] {
+        let words = ["--trace", "--era", era];
+        let words: Vec<&str> = words.into_iter().chain(SLOWLY.split(' ')).collect();
+        let mut running = Running::start(&words, &[server.to_str().unwrap()]);
+        running.wait_for(&["<", "notifications/progress"]);
+        running.signal(signal);
+        running.wait_for(&[">", "notifications/cancelled", "interrupted"]);
+        assert_eq!(running.code(), 130, "{era} {signal}");
+        let rest: Vec<String> = running.said.map(Result::unwrap).collect();
+        assert!(rest.contains(&"mcp: interrupted".to_owned()), "{rest:?}");
+        assert!(running.heard.next().is_none());
+    }
+}
+
+#[test]
+fn a_signal_ends_what_waits_for_a_server() {
+    // Nobody answers.
+    let mut connecting = Running::start(&["--trace", "tools"], &["sleep", "60"]);
+    connecting.wait_for(&[">", "server/discover"]);
+    connecting.signal("INT");
+    assert_eq!(connecting.code(), 130);
+    let server = example("everything_server");
+    let server = [server.to_str().unwrap(), "stdio"];
+    for era in ["legacy", "modern"] {
+        let words = ["--trace", "--era", era, "listen", "test://static-text"];
+        let mut listening = Running::start(&words, &server);
+        let what = match era {
+            "legacy" => "resources/subscribe",
+            _ => "subscriptions/listen",
+        };
+        listening.wait_for(&[">", what]);
+        listening.signal("TERM");
+        assert_eq!(listening.code(), 130, "{era}");
+    }
+}
+
+#[test]
+fn a_second_signal_ends_at_once() {
+    let folder = std::env::temp_dir().join(format!("mcplink-cli-twice-{}", std::process::id()));
+    _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir(&folder).unwrap();
+    let (pid, ended) = (folder.join("pid"), folder.join("ended"));
+    // The server ends with its input; what started it stays, as long as it is let.
+    let script = format!(
+        "trap '' TERM; echo $$ > {}; {}; : > {}; exec sleep 60",
+        pid.display(),
+        example("interop_server").display(),
+        ended.display()
+    );
+    let words: Vec<&str> = ["--trace"].into_iter().chain(SLOWLY.split(' ')).collect();
+    let mut running = Running::start(&words, &["sh", "-c", &script]);
+    running.wait_for(&["<", "notifications/progress"]);
+    running.signal("INT");
+    wait_until("the connection is being closed", || ended.exists());
+    running.signal("INT");
+    assert_eq!(running.code(), 130);
+    let server = std::fs::read_to_string(&pid).unwrap();
+    let server = server.trim().parse().unwrap();
+    assert!(kill("0", server), "the server was waited for");
+    kill("KILL", server);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn in_the_shell_a_signal_cancels_the_call_only() {
+    let server = example("interop_server");
+    let mut running = Running::start(&["--trace", "shell"], &[server.to_str().unwrap()]);
+    running.write(&format!("{SLOWLY}\n"));
+    running.wait_for(&["<", "notifications/progress"]);
+    running.signal("INT");
+    running.wait_for(&[">", "notifications/cancelled"]);
+    running.write("call greet name=Ada\n");
+    let heard = running.heard.next().unwrap().unwrap();
+    assert_eq!(heard, "Hello, Ada!");
+    // Where no action runs it ends the shell. It may come before the shell waits for the next line.
+    wait_until("the shell has ended", || {
+        running.signal("INT");
+        running.child.try_wait().unwrap().is_some()
+    });
+    assert_eq!(running.code(), 130);
+    // A script tells at its end that an action was interrupted.
+    let mut running = Running::start(&["--trace", "shell"], &[server.to_str().unwrap()]);
+    running.write(&format!("{SLOWLY}\nquit\n"));
+    running.wait_for(&["<", "notifications/progress"]);
+    running.signal("INT");
+    assert_eq!(running.code(), 130);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_that_is_ignored_from_the_start_stays_so() {
+    let server = example("interop_server");
+    let script = "trap '' HUP; exec \"$@\"";
+    let mut child = Command::new("sh")
+        .args(["-c", script, "sh"])
+        .arg(example("mcp"))
+        .args(["--trace", "shell", "--"])
+        .arg(&server)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut running = Running {
+        said: BufReader::new(child.stderr.take().unwrap()).lines(),
+        heard: BufReader::new(child.stdout.take().unwrap()).lines(),
+        child,
+    };
+    running.write("call slow steps=3 delay_ms=10\n");
+    running.wait_for(&["<", "notifications/progress"]);
+    running.signal("HUP");
+    running.write("quit\n");
+    assert_eq!(running.code(), 0);
+}
+
+/// Runs it at a terminal; gives what is shown there.
+fn shown_at_a_terminal(words: &[&str]) -> String {
+    use std::io::Read as _;
+    use std::os::fd::{FromRawFd as _, OwnedFd};
+    let (mut own, mut its) = (0, 0);
+    let null = std::ptr::null_mut();
+    // SAFETY: the two descriptors are new and nobody else's; the other pointers may be null.
+    let (own, its) = unsafe {
+        let opened = libc::openpty(&mut own, &mut its, null, null.cast(), null.cast());
+        assert_eq!(opened, 0);
+        (OwnedFd::from_raw_fd(own), OwnedFd::from_raw_fd(its))
+    };
+    let mut command = Command::new(example("mcp"));
+    command.args(words).env("COLUMNS", "60");
+    command.stdin(Stdio::null());
+    command.stdout(its.try_clone().unwrap()).stderr(its);
+    let mut child = command.spawn().unwrap();
+    // It has the last descriptors of the other end.
+    drop(command);
+    let mut shown = Vec::new();
+    // That the other end is closed is an error at a terminal.
+    _ = std::fs::File::from(own).read_to_end(&mut shown);
+    child.wait().unwrap();
+    String::from_utf8(shown).unwrap().replace("\r\n", "\n")
+}
+
+/// Tools with one argument, or several, whose schemas are these.
+#[cfg(feature = "http-client")]
+fn with_tools(tools: Value, result: Value) -> crate::stub::Stub {
+    crate::stub::Stub::modern(move |seen, out| match &*seen.asks() {
+        "tools/list" => out.result(
+            seen,
+            json!({
+                "resultType": "complete", "tools": tools, "ttlMs": 0, "cacheScope": "private",
+            }),
+        ),
+        _ => out.result(seen, result.clone()),
+    })
+}
+
+#[cfg(feature = "http-client")]
+fn run_to(url: &str, words: &[&str]) -> (i32, String, String) {
+    let mut command = Command::new(example("mcp"));
+    let output = command.args(["--url", url]).args(words).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    let code = output.status.code().expect("it was not killed");
+    (code, text(output.stdout), text(output.stderr))
+}
+
+#[cfg(feature = "http-client")]
+#[test]
+fn the_schema_says_whether_a_text_or_the_json_in_it_is_meant() {
+    let schema = json!({
+        "type": "object",
+        "$defs": {
+            "Name": { "type": "string" },
+            "odd/~name": { "$ref": "#/$defs/Name" },
+            "Loop": { "anyOf": [{ "$ref": "#/$defs/Loop" }, { "$ref": "#/$defs/Loop" }] },
+            "More": { "properties": { "deep": { "type": "string" } } },
+        },
+        "allOf": [{ "$ref": "#/$defs/More" }],
+        "additionalProperties": { "type": "string" },
+        "properties": {
+            "text": { "type": "string" }, "number": { "type": "number" },
+            "integer": { "type": "integer" }, "flag": { "type": "boolean" },
+            "maybe": { "anyOf": [{ "type": "string" }, { "type": "null" }] },
+            "either": { "oneOf": [{ "type": "string" }, { "type": "number" }] },
+            "list": { "type": ["string", "null"] }, "wide": { "type": ["integer", "null"] },
+            "ref": { "$ref": "#/$defs/Name" }, "odd": { "$ref": "#/$defs/odd~1~0name" },
+            "escaped": { "$ref": "#/%24defs/Name" },
+            "loop": { "$ref": "#/$defs/Loop" }, "nowhere": { "$ref": "https://h/x" },
+            "one": { "enum": ["1", "2", null] }, "digit": { "enum": [1, 2] },
+            "named": { "type": "string", "enum": ["a"] },
+            "const": { "const": "5" }, "five": { "const": 5 },
+            "all": { "allOf": [{ "type": "string" }, { "minLength": 1 }] },
+            "mixed": {
+                "allOf": [{ "type": ["string", "number"] }, { "type": ["string", "null"] }],
+            },
+            "nullable": { "type": "string", "nullable": true },
+            "any": {}, "always": true, "object": { "type": "object" },
+        },
+    });
+    let tools = json!([{ "name": "t", "inputSchema": schema }]);
+    let stub = with_tools(tools, crate::stub::text("done"));
+    for (typed, sent) in [
+        ("text=42", r#""42""#),
+        ("text=null", r#""null""#),
+        ("text={}", r#""{}""#),
+        (r#"text="a""#, r#""\"a\"""#),
+        ("text=a b", r#""a b""#),
+        ("number=1.0", "1.0"),
+        (
+            "number=0.10000000000000000000001",
+            "0.10000000000000000000001",
+        ),
+        (
+            "integer=123456789012345678901234567890",
+            "123456789012345678901234567890",
+        ),
+        ("integer=x", r#""x""#),
+        ("flag=true", "true"),
+        ("maybe=42", r#""42""#),
+        ("maybe=null", "null"),
+        ("maybe=true", r#""true""#),
+        ("either=42", "42"),
+        ("either=true", r#""true""#),
+        ("list=42", r#""42""#),
+        ("list=null", "null"),
+        ("list=[1]", r#""[1]""#),
+        ("wide=null", "null"),
+        ("wide=7", "7"),
+        ("ref=42", r#""42""#),
+        ("odd=42", r#""42""#),
+        ("escaped=42", r#""42""#),
+        ("loop=42", "42"),
+        ("nowhere=42", "42"),
+        ("one=1", r#""1""#),
+        ("one=null", "null"),
+        ("one=3", r#""3""#),
+        ("digit=1", "1"),
+        ("digit=1.0", "1.0"),
+        ("named=42", r#""42""#),
+        ("const=5", r#""5""#),
+        ("five=5", "5"),
+        ("all=42", r#""42""#),
+        ("mixed=42", r#""42""#),
+        ("nullable=42", r#""42""#),
+        ("nullable=null", "null"),
+        ("any=42", "42"),
+        (r#"any="a""#, r#""a""#),
+        ("always=[1, 2]", "[1, 2]"),
+        ("object={\"b\":1, \"a\":2.50}", "{\"b\":1, \"a\":2.50}"),
+        ("deep=42", r#""42""#),
+        ("unnamed=42", r#""42""#),
+    ] {
+        let (code, _, said) = run_to(&stub.url(), &["call", "t", typed]);
+        assert_eq!(code, 0, "{typed}: {said}");
+        let call = stub.seen_asking("tools/call").pop().unwrap();
+        let name = typed.split_once('=').unwrap().0;
+        let expected = format!("\"arguments\":{{\"{name}\":{sent}}}");
+        assert!(call.text.contains(&expected), "{typed}: {}", call.text);
+    }
+    // What is given as JSON goes out as it came.
+    let given = r#"{"b": 1.0, "a":12345678901234567890123, "text":42 ,"e":1E2}"#;
+    assert_eq!(run_to(&stub.url(), &["call", "t", given]).0, 0);
+    let call = stub.seen_asking("tools/call").pop().unwrap();
+    assert!(
+        call.text.contains(&format!("\"arguments\":{given}")),
+        "{}",
+        call.text
+    );
+}
+
+#[cfg(feature = "http-client")]
+#[test]
+fn nothing_that_is_listed_or_typed_makes_it_panic() {
+    use std::os::unix::ffi::OsStringExt as _;
+    let long = "x".repeat(70_000);
+    let tools = json!([
+        { "name": long, "inputSchema": { "type": "object" }, "description": "long" },
+        {
+            "name": "\u{1f1e9}\u{200d}",
+            "inputSchema": { "type": "object", "properties": { &*long: {} } },
+        },
+    ]);
+    let stub = with_tools(tools, crate::stub::text("done"));
+    let (code, out, said) = run_to(&stub.url(), &["tools"]);
+    assert_eq!((code, &*said), (0, ""));
+    assert!(out.contains(&long));
+    let shown = shown_at_a_terminal(&["--url", &stub.url(), "tools"]);
+    assert!(
+        shown.lines().all(|line| line.chars().count() <= 60),
+        "{shown}"
+    );
+    assert_eq!(mcp_with(&["call", &long], "").code, 3);
+    let word = |bytes: &[u8]| std::ffi::OsString::from_vec(bytes.to_vec());
+    for words in [
+        vec![word(b"call"), word(b"na\xffme")],
+        vec![word(b"call"), word(b"t"), word(b"a=\xff")],
+        vec![word(b"--\xff"), word(b"tools")],
+        vec![word(b"--url"), word(b"http://\xff/")],
+        vec![word(b"\xff")],
+    ] {
+        let output = Command::new(example("mcp")).args(&words).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
+        assert!(said.contains("is no UTF-8"), "{said}");
+    }
+    // Files may be called so, and a line of the shell is one that fails.
+    let words = [word(b"tools"), word(b"--"), word(b"/nowhere/\xff")];
+    let output = Command::new(example("mcp")).args(words).output().unwrap();
+    assert_eq!(output.status.code(), Some(4));
+    let server = example("interop_server");
+    let mut running = Running::start(&["shell"], &[server.to_str().unwrap()]);
+    let stdin = running.child.stdin.as_mut().unwrap();
+    stdin
+        .write_all(b"call \xff\ncall greet name=Ada\nquit\n")
+        .unwrap();
+    assert_eq!(running.heard.next().unwrap().unwrap(), "Hello, Ada!");
+    assert_eq!(running.code(), 2);
+    // Where nobody reads what it says it says nothing.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = Command::new(example("mcp"));
+    let status = command.arg("dance").stderr(writer).status().unwrap();
+    assert_eq!(status.code(), Some(2));
+}
+
+#[cfg(feature = "http-client")]
+#[test]
+fn what_would_steer_a_terminal_is_escaped() {
+    // Controls of each kind, and what shows letters in another order.
+    let odd = "a\u{1b}[2J\u{7f}\u{9b}31m\u{85}\u{202e}cod\u{202c}\u{2066}x\u{2069}\r\nb\tc";
+    let steers = |c: &char| {
+        let overrides = '\u{202a}'..='\u{202e}';
+        let isolates = '\u{2066}'..='\u{2069}';
+        let control = c.is_control() && !matches!(c, '\n' | '\t');
+        control || overrides.contains(c) || isolates.contains(c)
+    };
+    let tools = json!([
+        { "name": odd, "inputSchema": { "type": "object" }, "description": odd },
+    ]);
+    let failed = json!({
+        "resultType": "complete", "isError": true, "content": [{ "type": "text", "text": odd }],
+        "structuredContent": { "odd": odd },
+    });
+    let stub = with_tools(tools, failed);
+    let url = stub.url();
+    for words in [
+        vec!["tools"],
+        vec!["--json", "tools"],
+        vec!["--trace", "tools"],
+        vec!["call", "x"],
+        vec!["--json", "call", "x"],
+    ] {
+        let words: Vec<&str> = ["--url", &url].into_iter().chain(words).collect();
+        let shown = shown_at_a_terminal(&words);
+        // What is written beside the result empties its line first.
+        let shown = shown.replace("\r\u{1b}[K", "");
+        assert!(
+            shown.contains("31m") && shown.contains("cod"),
+            "{words:?}: {shown:?}"
+        );
+        let found = shown.chars().find(steers);
+        assert_eq!(found, None, "{words:?}: {shown:?}");
+    }
+    let (_, out, said) = run_to(&url, &["call", "x"]);
+    assert!(
+        out.is_empty() && said.contains("a\\u{1b}[2J\\u{7f}\\u{9b}31m"),
+        "{said:?}"
+    );
+    // To programs it is the same.
+    let (_, out, _) = run_to(&url, &["--json", "call", "x"]);
+    assert_eq!(out.chars().filter(steers).count(), 0);
+    let result: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(result["content"][0]["text"], odd);
+    assert_eq!(result["structuredContent"]["odd"], odd);
+}
+
+#[test]
+fn a_text_is_read_as_it_is() {
+    let server = example("everything_server");
+    let server = [server.to_str().unwrap(), "stdio"];
+    let ran = mcp_against(&["read", "fixture://hello"], &server, "");
+    assert_eq!(ran.out, "hello, resource");
+    // In the shell what comes next begins a line of its own.
+    let script = "read fixture://hello\nread fixture://hello\ncall echo message=hej\n";
+    let ran = mcp_against(&["shell"], &server, script);
+    assert_eq!(ran.out, "hello, resource\nhello, resource\nhej\n");
+}
+
+#[cfg(feature = "http-client")]
+#[test]
+fn wide_letters_take_two_columns_and_marks_none() {
+    let tool = |name: &str| {
+        let schema = json!({ "type": "object" });
+        json!({ "name": name, "inputSchema": schema, "description": "about" })
+    };
+    let tools = json!([tool("工具工具"), tool("e\u{301}te\u{301}"), tool("📁")]);
+    let stub = with_tools(tools, crate::stub::text("done"));
+    let (_, out, _) = run_to(&stub.url(), &["tools"]);
+    assert_eq!(
+        out,
+        "NAME      ARGUMENTS  DESCRIPTION\n\
+         工具工具             about\n\
+         e\u{301}te\u{301}                  about\n\
+         📁                   about\n"
+    );
 }

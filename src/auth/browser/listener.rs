@@ -4,19 +4,19 @@
 //! keeps no other waiting.
 
 use std::io::{self, Read as _, Write as _};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use zeroize::Zeroizing;
 
+use super::place::Place;
 use crate::auth::login::Login;
 use crate::auth::secret::Secret;
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::sys::fd::{self, Wake};
 
-const PATH: &str = "/callback";
 /// So many connections are looked after at once; the oldest gives way to the next.
 const MAX_CONNECTIONS: usize = 16;
 /// So long a request may be up to the end of its head.
@@ -39,8 +39,13 @@ const NOTHING: &str =
 const STRAY: &str = "<!doctype html><meta charset=utf-8><title>Not this login</title>\
     <p>This is not the answer to the login that is waited for.</p>";
 
+/// So often another free port is looked for that both kinds of addresses have.
+const MAX_TRIES: u32 = 16;
+
 pub(super) struct Listener {
-    socket: TcpListener,
+    /// One for each address that the host of the redirect URI stands for.
+    sockets: Vec<TcpListener>,
+    place: Place,
     port: u16,
 }
 
@@ -51,27 +56,31 @@ struct Connection {
 }
 
 impl Listener {
-    /// Listens at a port, or, for 0, at the one of a redirect URI of ours, or at any.
-    pub(super) fn bind(port: u16, last: Option<&str>) -> Result<Self> {
-        let bind = |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port));
-        let last = last.and_then(port_of).filter(|_| port == 0);
-        let socket = match last.map(bind) {
-            Some(Ok(socket)) => Ok(socket),
+    /// Listens at the port of a place, or, for 0, at the one of the last redirect URI there, or at
+    /// any.
+    pub(super) fn bind(place: &Place, last: Option<&str>) -> Result<Self> {
+        let port = place.port;
+        let last = last.and_then(|last| place.port_of(last));
+        let last = last.filter(|last| port == 0 && *last != 0);
+        let bind = |port| sockets(port, place.has_name());
+        let bound = match last.map(bind) {
+            Some(Ok(bound)) => Ok(bound),
             _ => bind(port),
         };
-        let set_up = |socket: TcpListener| {
-            socket.set_nonblocking(true)?;
-            let port = socket.local_addr()?.port();
-            Ok(Self { socket, port })
-        };
-        socket.and_then(set_up).map_err(|error| {
-            let doing = format_args!("listening at 127.0.0.1:{port} for the end of the login");
+        let (sockets, port) = bound.map_err(|error| {
+            let doing = format_args!("listening at {} for the end of the login", place.uri(port));
             Error::io(doing, error)
+        })?;
+        let place = place.clone();
+        Ok(Self {
+            sockets,
+            place,
+            port,
         })
     }
 
     pub(super) fn redirect_uri(&self) -> String {
-        format!("http://127.0.0.1:{}{PATH}", self.port)
+        self.place.uri(self.port)
     }
 
     /// Waits for the answer to this login.
@@ -89,10 +98,15 @@ impl Listener {
             paused_until = paused_until.filter(|at| *at > now);
             let until = paused_until.map_or(until, |at| until.min(at));
             let streams = connections.iter().map(|one| one.stream.as_fd());
-            let socket = paused_until.is_none().then(|| self.socket.as_fd());
-            let fds: Vec<_> = streams.chain(socket).collect();
+            let open = if paused_until.is_none() {
+                &*self.sockets
+            } else {
+                &[]
+            };
+            let fds: Vec<_> = streams.chain(open.iter().map(|it| it.as_fd())).collect();
             let ready = fd::wait_readable(&fds, &wake, until).map_err(failed)?;
-            let is_called = ready.get(connections.len()) == Some(&true);
+            let called = open.iter().zip(&ready[connections.len()..]);
+            let called = called.filter(|(_, is_called)| **is_called);
             let mut at = 0;
             let mut answer = None;
             // In order, each with what was found of it.
@@ -109,20 +123,20 @@ impl Listener {
             if let Some(answer) = answer {
                 return Ok(answer);
             }
-            if !is_called {
-                continue;
-            }
-            match self.socket.accept() {
-                Ok((stream, _)) => {
-                    if connections.len() >= MAX_CONNECTIONS {
-                        connections.remove(0);
+            for (socket, _) in called {
+                match socket.accept() {
+                    Ok((stream, _)) => {
+                        if connections.len() >= MAX_CONNECTIONS {
+                            connections.remove(0);
+                        }
+                        connections.extend(Connection::new(stream));
                     }
-                    connections.extend(Connection::new(stream));
+                    Err(error) if has_passed(&error) => {}
+                    // Out of descriptors: here too the oldest gives way. Asked again at once
+                    // without that, the system would only refuse again.
+                    Err(_) if !connections.is_empty() => _ = connections.remove(0),
+                    Err(_) => paused_until = Some(Instant::now() + PAUSE),
                 }
-                Err(error) if has_passed(&error) => {}
-                // Out of descriptors: here too the oldest gives way. Asked again at once without that, the system would only refuse again.
-                Err(_) if !connections.is_empty() => _ = connections.remove(0),
-                Err(_) => paused_until = Some(Instant::now() + PAUSE),
             }
         }
         let text = "nobody came back from the login";
@@ -139,7 +153,7 @@ impl Listener {
     ) -> Option<Secret> {
         let target = target.reveal();
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        if path != PATH {
+        if !self.place.is_asked(path) {
             connection.respond("404 Not Found", NOTHING);
             return None;
         }
@@ -211,6 +225,35 @@ impl Connection {
     }
 }
 
+/// Listens at a port of this machine, for 0 at any that is free. For a name that is at both kinds
+/// of addresses: browsers may take either, and the port of the other must not be somebody else's.
+fn sockets(port: u16, is_both: bool) -> io::Result<(Vec<TcpListener>, u16)> {
+    let listen = |address: IpAddr, port| {
+        let socket = TcpListener::bind((address, port))?;
+        socket.set_nonblocking(true)?;
+        Ok::<_, io::Error>(socket)
+    };
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let first = listen(Ipv4Addr::LOCALHOST.into(), port)?;
+        let bound = first.local_addr()?.port();
+        if !is_both {
+            return Ok((vec![first], bound));
+        }
+        match listen(Ipv6Addr::LOCALHOST.into(), bound) {
+            Ok(second) => return Ok((vec![first, second], bound)),
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                if port != 0 || tries == MAX_TRIES {
+                    return Err(error);
+                }
+            }
+            // The system has no addresses of the newer kind.
+            Err(_) => return Ok((vec![first], bound)),
+        }
+    }
+}
+
 /// Whether nobody could be let in because who came has gone, or for another reason of the moment.
 fn has_passed(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, WouldBlock};
@@ -218,10 +261,4 @@ fn has_passed(error: &io::Error) -> bool {
         error.kind(),
         WouldBlock | Interrupted | ConnectionAborted | ConnectionReset
     )
-}
-
-/// The port of a redirect URI, if it is one of ours.
-fn port_of(redirect: &str) -> Option<u16> {
-    let rest = redirect.strip_prefix("http://127.0.0.1:")?;
-    rest.strip_suffix(PATH)?.parse().ok()
 }

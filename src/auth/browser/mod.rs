@@ -4,11 +4,13 @@
 
 mod listener;
 mod opener;
+mod place;
 
 use std::fmt;
 use std::sync::Arc;
 
 use self::listener::Listener;
+use self::place::Place;
 use super::login::{Login, UserAgent, Visit};
 use super::secret::Secret;
 use crate::error::Result;
@@ -16,14 +18,18 @@ use crate::error::Result;
 /// What the host does beside, or instead, with the URL to open.
 type ShowHook = Arc<dyn Fn(&Login<'_>) + Send + Sync>;
 
-/// Opens the system's browser, and listens on `127.0.0.1` for where the login leads.
+/// Opens the system's browser, and listens on this machine for where the login leads.
 ///
 /// It listens while somebody waits for the login, at a port of its own each time (the last one, where that is free and was registered), and
 /// takes one answer: the one that has the secret of this login in it. Whatever else comes is told that it is none.
+///
+/// The redirect URI is `http://127.0.0.1:PORT/callback`. Some authorization servers take only one
+/// spelling of it: [`host`](Self::host), [`port`](Self::port) and [`path`](Self::path) choose the
+/// three parts. Only this machine can reach it in any case.
 #[derive(Clone, Default)]
 #[must_use]
 pub struct Browser {
-    port: u16,
+    place: Place,
     page: Option<Arc<str>>,
     show: Option<ShowHook>,
     opener: Opener,
@@ -46,8 +52,31 @@ impl Browser {
 
     /// Listens at a fixed port, for clients that were registered with one. Defaults to one that is free.
     pub fn port(mut self, port: u16) -> Self {
-        self.port = port;
+        self.place.port = port;
         self
+    }
+
+    /// Sets the host of the redirect URI: `127.0.0.1` or `localhost`. Defaults to `127.0.0.1`, as
+    /// RFC 8252, section 7.3, prefers. With `localhost` the library listens at `127.0.0.1` and,
+    /// where the system has it, at `::1`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it is another one.
+    pub fn host(mut self, host: &str) -> Result<Self> {
+        self.place.set_host(host)?;
+        Ok(self)
+    }
+
+    /// Sets the path of the redirect URI, without a query. It begins with `/`, or is empty.
+    /// Defaults to `/callback`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it is no path of a URL.
+    pub fn path(mut self, path: &str) -> Result<Self> {
+        self.place.set_path(path)?;
+        Ok(self)
     }
 
     /// What the person sees at the end: an HTML page, without scripts. Defaults to a sentence that says that the page can be closed.
@@ -79,7 +108,7 @@ impl Browser {
 impl fmt::Debug for Browser {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Browser")
-            .field("port", &self.port)
+            .field("place", &self.place)
             .field("opener", &self.opener)
             .finish_non_exhaustive()
     }
@@ -87,7 +116,7 @@ impl fmt::Debug for Browser {
 
 impl UserAgent for Browser {
     fn prepare(&self, last: Option<&str>) -> Result<Box<dyn Visit>> {
-        let listener = Listener::bind(self.port, last)?;
+        let listener = Listener::bind(&self.place, last)?;
         Ok(Box::new(Listening {
             redirect: listener.redirect_uri(),
             listener,

@@ -161,6 +161,8 @@ mod with {
     fn builder(settings: &Settings, inside: &Arc<Inside>) -> Result<OAuthBuilder> {
         let Settings {
             way,
+            redirect_host,
+            redirect_path,
             clients,
             client_name,
             client_uri,
@@ -186,10 +188,21 @@ mod with {
                 Err(invalid(text))
             })
         };
+        let browser = || {
+            let browser = browser(way);
+            let browser = match redirect_host {
+                Some(host) => browser.host(host)?,
+                None => browser,
+            };
+            match redirect_path {
+                Some(path) => browser.path(path),
+                None => Ok(browser),
+            }
+        };
         let mut builder = match way {
-            Way::Browser { show: None, .. } => OAuth::login(browser(way)),
+            Way::Browser { show: None, .. } => OAuth::login(browser()?),
             Way::Browser { show: Some(_), .. } => OAuth::login(Watched {
-                browser: browser(way).show(|_| {}),
+                browser: browser()?.show(|_| {}),
                 inside: Arc::clone(inside),
             }),
             Way::Visitor { redirect, .. } => {

@@ -44,6 +44,8 @@ impl refusal::Settings for mcplink_oauth_t {
 #[derive(Clone, Default)]
 pub(super) struct Settings {
     pub(super) way: Way,
+    pub(super) redirect_host: Option<String>,
+    pub(super) redirect_path: Option<String>,
     pub(super) clients: Vec<Registered>,
     pub(super) client_name: Option<String>,
     pub(super) client_uri: Option<String>,

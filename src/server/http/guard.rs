@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::options::HttpOptions;
 use crate::error::Excerpt;
+use crate::schema::url::Url;
 use crate::transport::http::HttpRequest;
 
 /// The names of a server on this machine.
@@ -92,10 +93,13 @@ fn without_port(host: &str) -> &str {
     }
 }
 
-/// `host:port` of `scheme://host:port`.
+/// `host:port` of `http://host:port` or `https://host:port`. A page of any other scheme, such as
+/// that of a browser's extension, is not a page of this server, whatever its host is called.
 fn origin_host(origin: &str) -> Option<&str> {
-    let (_, host) = origin.split_once("://")?;
-    (!host.is_empty() && !host.contains(['/', '@', '?', '#'])).then_some(host)
+    let url = Url::read(origin)?;
+    let is_origin = (url.is("http") || url.is("https")) && url.user.is_none();
+    let (_, place) = origin.split_once("://")?;
+    (is_origin && url.path.is_empty()).then_some(place)
 }
 
 #[cfg(test)]
@@ -127,10 +131,17 @@ mod tests {
                 "LOCALHOST",
             ] {
                 assert!(asked(&options, host, None, local), "{host}");
-                let origin = format!("http://{host}");
-                assert!(asked(&options, host, Some(&origin), local), "{origin}");
+                for scheme in ["http", "https", "HTTP", "Https"] {
+                    let origin = format!("{scheme}://{host}");
+                    assert!(asked(&options, host, Some(&origin), local), "{origin}");
+                }
             }
             for host in [
+                "localhost.",
+                "127.",
+                "127.1",
+                "0x7f.1",
+                "user@localhost",
                 "evil.example",
                 "localhost.evil.example",
                 "127.0.0.1.evil.example",
@@ -143,7 +154,32 @@ mod tests {
                 "http://evil.example",
                 "null",
                 "http://localhost@evil.example",
+                "http://user@localhost",
                 "localhost",
+                "chrome-extension://localhost",
+                "moz-extension://127.0.0.1",
+                "app://localhost",
+                "file://localhost",
+                "ws://localhost",
+                "httpx://localhost",
+                "http:localhost",
+                "http:///localhost",
+                "://localhost",
+                "http://localhost/",
+                "http://localhost?",
+                "http://localhost#",
+                "http://localhost.",
+                "http://127.",
+                "http://127.1",
+                "http://127.0.0.1.",
+                "http://0x7f.1",
+                "http://2130706433",
+                "http://0.0.0.0",
+                "http://localhost:port",
+                "http://localhost:99999",
+                "http://localhost:80:80",
+                " http://localhost",
+                "http://local host",
             ];
             for origin in evil {
                 assert!(

@@ -419,6 +419,9 @@ static void takes_empty_ones_for_none()
     mcplink::client_options others;
     CHECK(others.bearer_hook(token).on_stderr(name).refused());
     mcplink::oauth oauth;
+    CHECK(worked(oauth.redirect("localhost").redirect(nullptr, "/done").refused()));
+    mcplink::oauth odd;
+    CHECK(!odd.redirect("\xff").refused());
     CHECK(worked(oauth.store(load, save, send).browser(0, nullptr, nullptr, visit).on_log(0, line).refused()));
 
     /* Where there has to be one. */

@@ -1,0 +1,130 @@
+//! Where a login in the browser ends on this machine: the parts of the redirect URI.
+//!
+//! Spec: RFC 8252, sections 7.3 and 8.3.
+
+use crate::auth::url::Url;
+use crate::error::{Error, ErrorKind, Excerpt, Result};
+
+/// The host, port and path of a redirect URI on this machine.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    host: &'static str,
+    /// 0: any that is free.
+    pub(super) port: u16,
+    path: String,
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Self {
+            host: HOSTS[0],
+            port: 0,
+            path: "/callback".to_owned(),
+        }
+    }
+}
+
+const HOSTS: [&str; 2] = ["127.0.0.1", "localhost"];
+
+impl Place {
+    pub(super) fn set_host(&mut self, host: &str) -> Result<()> {
+        let known = HOSTS.into_iter().find(|known| *known == host);
+        self.host = known.ok_or_else(|| {
+            let text = format!(
+                "the host of the redirect URI '{}' is neither {} nor {}",
+                Excerpt(host),
+                HOSTS[0],
+                HOSTS[1]
+            );
+            Error::new(ErrorKind::Invalid, text)
+        })?;
+        Ok(())
+    }
+
+    pub(super) fn set_path(&mut self, path: &str) -> Result<()> {
+        let text = format!("http://{}{path}", HOSTS[0]);
+        let is_path = path.is_empty() || path.starts_with('/');
+        // As it is spelled, so that it is what the browser asks for.
+        let is_read =
+            |url: Url| url.path() == path && url.query().is_none() && !text.ends_with('?');
+        if is_path && Url::read("the redirect URI", &text).is_ok_and(is_read) {
+            self.path = path.to_owned();
+            return Ok(());
+        }
+        let text = format!(
+            "the path of the redirect URI '{}' has to begin with a slash, and to have no query",
+            Excerpt(path)
+        );
+        Err(Error::new(ErrorKind::Invalid, text))
+    }
+
+    /// Whether the host is a name, which browsers may look up as either kind of address.
+    pub(super) fn has_name(&self) -> bool {
+        self.host == HOSTS[1]
+    }
+
+    /// The redirect URI for a port.
+    pub(super) fn uri(&self, port: u16) -> String {
+        format!("http://{}:{port}{}", self.host, self.path)
+    }
+
+    /// The port of a redirect URI that has these parts otherwise.
+    pub(super) fn port_of(&self, redirect: &str) -> Option<u16> {
+        let rest = redirect.strip_prefix("http://")?.strip_prefix(self.host)?;
+        let port = rest.strip_prefix(':')?.strip_suffix(&*self.path)?;
+        port.parse().ok()
+    }
+
+    /// Whether a browser that was sent to the redirect URI asks for this path.
+    pub(super) fn is_asked(&self, path: &str) -> bool {
+        // Browsers put a slash where there is no path.
+        path == self.path || (self.path.is_empty() && path == "/")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_taken_that_a_loopback_address_has() {
+        let mut place = Place::default();
+        assert_eq!(place.uri(1), "http://127.0.0.1:1/callback");
+        for host in [
+            "",
+            "0.0.0.0",
+            "127.0.0.2",
+            "LOCALHOST",
+            "localhost.",
+            "[::1]",
+            "localhost:80",
+            "evil.example",
+        ] {
+            assert!(place.set_host(host).is_err(), "{host}");
+        }
+        for path in [
+            "callback",
+            "/a?b",
+            "/a?",
+            "/a#b",
+            "/a b",
+            "/é",
+            "//\n",
+            "?",
+            ":81/x",
+            "@evil.example/",
+            ".evil.example/",
+        ] {
+            assert!(place.set_path(path).is_err(), "{path}");
+        }
+        place.set_host("localhost").expect("a host");
+        for path in ["", "/", "/oauth/callback", "/a%20b", "//x"] {
+            place.set_path(path).expect(path);
+            let uri = place.uri(8080);
+            assert_eq!(uri, format!("http://localhost:8080{path}"));
+            assert_eq!(place.port_of(&uri), Some(8080), "{path}");
+            assert!(place.is_asked(if path.is_empty() { "/" } else { path }));
+        }
+        assert_eq!(place.port_of("http://127.0.0.1:8080//x"), None);
+    }
+}
