@@ -87,6 +87,10 @@ struct Readme;
 #[doc = include_str!("../docs/http.md")]
 struct GuideToHttp;
 
+#[cfg(all(doctest, feature = "http-server"))]
+#[doc = include_str!("../docs/limits.md")]
+struct Limits;
+
 #[cfg(all(doctest, feature = "jwt"))]
 #[doc = include_str!("../docs/authorization.md")]
 struct GuideToAuthorization;
