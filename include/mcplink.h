@@ -327,7 +327,9 @@ enum mcplink_http_limit
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * How many sessions there may be: 10000. The next client is refused with status 503.
+     * How many sessions there may be: 10000. When all are taken, an idle session of the client
+     * that has most sessions ends to make room. When all are in use, the next client is refused
+     * with status 503.
      */
     MCPLINK_HTTP_LIMIT_SESSIONS = 1,
     /**
@@ -339,24 +341,29 @@ enum mcplink_http_limit
      */
     MCPLINK_HTTP_LIMIT_STREAMS = 3,
     /**
-     * How many connections may be open: 1024. The next one is answered with status 503.
+     * How many connections may be open: 24000, and never more than seven eighths of the
+     * descriptors that the process may have. When all are taken, a connection without a request in
+     * hand is closed to make room, of the client that has most. When all have a request in hand or
+     * an open stream, the next one is answered with status 503.
      */
     MCPLINK_HTTP_LIMIT_CONNECTIONS = 4,
     /**
-     * How many requests may be served at once, each on a thread of its own: 64. The next ones wait, but for pings, cancellations and
-     * other requests that need no handler.
+     * How many requests may be served at once, each on a thread of its own: 64. The next ones
+     * wait, but for pings, cancellations and other requests that need no handler. The client that
+     * has fewest threads is the next to get one.
      */
     MCPLINK_HTTP_LIMIT_WORKERS = 5,
     /**
-     * How many connections with something to read may wait for a thread: 256. The next one is answered with status 503.
+     * How many requests may wait for a thread: 256. Beyond that the last request of the client
+     * that has most of them waiting is answered with status 503.
      */
     MCPLINK_HTTP_LIMIT_WAITING = 6,
     /**
-     * Longest request line with its header fields, in bytes: 16 KiB.
+     * Longest request line with its header fields, in bytes: 32 KiB.
      */
     MCPLINK_HTTP_LIMIT_HEAD_BYTES = 7,
     /**
-     * How many header fields a request may have: 64, at most 256.
+     * How many header fields a request may have: 128, at most 256.
      */
     MCPLINK_HTTP_LIMIT_FIELDS = 8,
     /**
@@ -391,6 +398,21 @@ enum mcplink_http_limit
      * How many bytes may wait for all clients that do not read: 256 MiB. Then connections are broken off for which most waits for longest.
      */
     MCPLINK_HTTP_LIMIT_UNSENT_BYTES = 16,
+    /**
+     * How long a new connection may take until its first byte, in milliseconds: 10000. Then it is
+     * closed.
+     */
+    MCPLINK_HTTP_LIMIT_FIRST_BYTE_MS = 17,
+    /**
+     * The most that one client may hold of connections, threads and sessions while others want
+     * some, in percent: 50. Alone it may hold all.
+     */
+    MCPLINK_HTTP_LIMIT_PART_PERCENT = 18,
+    /**
+     * How many connections and threads there are beyond their limits for clients that hold few, in
+     * percent of these limits: 12. 0 for none.
+     */
+    MCPLINK_HTTP_LIMIT_RESERVE_PERCENT = 19,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -5555,6 +5577,18 @@ mcplink_status_t mcplink_http_options_add_host(mcplink_http_options_t *options,
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_add_origin(mcplink_http_options_t *options, const char *origin);
+
+/**
+ * Adds a proxy, or a network of proxies, that is believed when it tells for which client a request
+ * is, in the field Forwarded (RFC 7239) or X-Forwarded-For. Without any, all requests that come
+ * through a proxy share what one client may have. The client is the last address that is not one
+ * of these proxies. Where the field can't be understood, the client is the proxy.
+ *
+ * options: the settings. network: an address such as "192.0.2.1", or a network such as
+ * "10.0.0.0/8". Returns: MCPLINK_OK, or MCPLINK_E_INVALID: then nothing is added. Threads: one at
+ * a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_http_options_add_trusted_proxy(mcplink_http_options_t *options, const char *network);
 
 /**
  * Says whether clients of revisions before 2026-07-28 get sessions. Without them any replica can answer any request; but such clients can't be asked anything, nor be told of changes.

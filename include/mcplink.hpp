@@ -1894,6 +1894,10 @@ public:
     {
         return note(mcplink_http_options_add_origin(get(), origin), "http_options::origin was refused");
     }
+    http_options &trusted_proxy(const char *network) noexcept
+    {
+        return note(mcplink_http_options_add_trusted_proxy(get(), network), "http_options::trusted_proxy was refused");
+    }
     http_options &sessions(bool sessions) noexcept
     {
         return note(mcplink_http_options_set_sessions(get(), sessions), "http_options::sessions was refused");

@@ -66,8 +66,8 @@ pub mod protocol;
 pub mod schema;
 pub mod server;
 #[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the tables take it up in the next commits")
+    not(feature = "http-server"),
+    allow(dead_code, reason = "clients share what an HTTP server has")
 )]
 mod shares;
 mod spare;
@@ -86,6 +86,10 @@ struct Readme;
 #[cfg(all(doctest, feature = "http-server"))]
 #[doc = include_str!("../docs/http.md")]
 struct GuideToHttp;
+
+#[cfg(all(doctest, feature = "http-server"))]
+#[doc = include_str!("../docs/limits.md")]
+struct Limits;
 
 #[cfg(all(doctest, feature = "jwt"))]
 #[doc = include_str!("../docs/authorization.md")]

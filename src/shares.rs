@@ -7,7 +7,8 @@
 //! The rules:
 //!
 //! - A client may take whatever is free. Alone it may hold everything but the reserve.
-//! - The reserve is for clients that hold less than their equal part.
+//! - The reserve is for clients that hold less than their equal part, and no more than is free of it:
+//!   so one client takes half of it at most, and the next ones find a place.
 //! - When nothing is free, an idle entry gives way: one of the client that holds most, in the order
 //!   that the table gives. A client displaces entries of clients that hold more than it does, and
 //!   its own; beyond [`Shares::new`]'s `part` only its own. So no client is displaced by one that
@@ -123,11 +124,12 @@ impl<I: Clone> Shares<I> {
         let own = self.of(client);
         let wanted = own.saturating_add(amount);
         let sum = self.held.saturating_add(amount);
-        if sum <= self.max - self.reserve {
+        if sum <= self.max.saturating_sub(self.reserve) {
             return Admission::Granted;
         }
         let others = self.clients.len() - usize::from(own > 0);
-        if sum <= self.max && wanted <= self.part.min((self.max / (others + 1)).max(1)) {
+        let equal = (self.max / (others + 1)).max(1);
+        if wanted <= self.part.min(equal).min(self.max.saturating_sub(self.held)) {
             return Admission::Granted;
         }
         self.gives_way(client, own, wanted)
@@ -144,6 +146,19 @@ impl<I: Clone> Shares<I> {
             Some((_, largest)) => first(largest),
             None => first(client),
         }
+    }
+
+    /// The entry that gives way first to a client that holds nothing.
+    pub(crate) fn first_to_give_way(&self) -> Option<I> {
+        let (_, largest) = self.displaceable.last()?;
+        let held = self.clients.get(largest)?;
+        held.idle.values().next().cloned()
+    }
+
+    /// Changes how many places there are. What is held beyond them stays.
+    pub(crate) fn set_max(&mut self, max: usize, reserve: usize) {
+        self.max = max;
+        self.reserve = reserve.min(max.saturating_sub(1));
     }
 
     /// Counts `amount` for a client.
@@ -267,14 +282,35 @@ mod tests {
 
     #[test]
     fn a_lone_client_leaves_the_reserve() {
-        let mut shares = Shares::<()>::new(4, usize::MAX, 1);
-        shares.take(&client(1), 3);
-        // With `part` unbounded a lone client's equal part is the whole table.
-        assert_eq!(shares.admit(&client(1), 1), Admission::Granted);
         let mut shares = Shares::<()>::new(4, 2, 1);
         shares.take(&client(1), 3);
         assert_eq!(shares.admit(&client(1), 1), Admission::Refused);
         assert_eq!(shares.admit(&client(2), 1), Admission::Granted);
+    }
+
+    #[test]
+    fn one_client_takes_half_of_the_reserve_at_most() {
+        let mut shares = Shares::<()>::new(12, 4, 4);
+        shares.take(&client(1), 8);
+        let mut take = |by| {
+            let is_granted = shares.admit(&client(by), 1) == Admission::Granted;
+            shares.take(&client(by), usize::from(is_granted));
+            is_granted
+        };
+        assert_eq!([2, 2, 2].map(&mut take), [true, true, false]);
+        assert_eq!([3, 3, 4, 5].map(&mut take), [true, false, true, false]);
+    }
+
+    #[test]
+    fn the_first_to_give_way_is_an_idle_one_of_the_largest() {
+        let mut shares = Shares::new(9, 4, 0);
+        assert_eq!(shares.first_to_give_way(), None);
+        for (by, order) in [(1, 0), (2, 1), (2, 2), (3, 3)] {
+            assert_eq!(insert(&mut shares, by, order), Ok(vec![]));
+        }
+        assert_eq!(shares.first_to_give_way(), Some((2, 1)));
+        shares.set_max(3, 0);
+        assert_eq!(insert(&mut shares, 4, 4), Ok(vec![2, 3]));
     }
 
     #[test]

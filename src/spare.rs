@@ -78,6 +78,16 @@ pub(crate) fn reserve(buffer: &mut Vec<u8>, more: usize) {
     buffer.reserve(more);
 }
 
+/// Gives back what a buffer does not use, if there is memory to copy the rest to.
+#[cfg(feature = "http-server")]
+pub(crate) fn shrink(buffer: &mut Vec<u8>) {
+    let mut exact = Vec::new();
+    if buffer.capacity() > buffer.len() && exact.try_reserve_exact(buffer.len()).is_ok() {
+        exact.extend_from_slice(buffer);
+        *buffer = exact;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -92,6 +92,10 @@ static void listens(mcplink_server_t *server)
     CHECK(mcplink_http_options_set_path(options, "/tools") == MCPLINK_OK);
     CHECK(mcplink_http_options_set_limit(options, MCPLINK_HTTP_LIMIT_WORKERS, 4) == MCPLINK_OK && mcplink_http_options_set_limit(options, MCPLINK_HTTP_LIMIT_KEPT_BYTES, 1 << 20) == MCPLINK_OK && mcplink_http_options_set_limit(options, MCPLINK_HTTP_LIMIT_UNSENT_BYTES, 1 << 24) == MCPLINK_OK);
     REFUSES(http_options, mcplink_http_options_new(), mcplink_http_options_set_limit(it, 99, 1));
+    CHECK(mcplink_http_options_set_limit(options, MCPLINK_HTTP_LIMIT_FIRST_BYTE_MS, 5000) == MCPLINK_OK && mcplink_http_options_set_limit(options, MCPLINK_HTTP_LIMIT_PART_PERCENT, 40) == MCPLINK_OK && mcplink_http_options_set_limit(options, MCPLINK_HTTP_LIMIT_RESERVE_PERCENT, 20) == MCPLINK_OK);
+    CHECK(mcplink_http_options_add_trusted_proxy(options, "10.0.0.0/8") == MCPLINK_OK && mcplink_http_options_add_trusted_proxy(options, "::1") == MCPLINK_OK);
+    REFUSES(http_options, mcplink_http_options_new(), mcplink_http_options_add_trusted_proxy(it, "10.0.0.0/33"));
+    REFUSES(http_options, mcplink_http_options_new(), mcplink_http_options_add_trusted_proxy(it, NULL));
     CHECK(mcplink_http_options_add_host(options, "localhost") == MCPLINK_OK && mcplink_http_options_add_origin(options, "https://example.com") == MCPLINK_OK);
     CHECK(mcplink_http_options_set_sessions(options, true) == MCPLINK_OK && mcplink_http_options_set_session_idle_ms(options, 60000) == MCPLINK_OK);
     CHECK(mcplink_http_options_set_old_paths(options, "/sse", "/post") == MCPLINK_OK && mcplink_http_options_set_kept_events(options, 8, 4096) == MCPLINK_OK);

@@ -119,7 +119,9 @@ fn sessions_are_bounded_and_idle_ones_make_room() {
     let opening = initialize(1, ProtocolVersion::V2025_11_25, json!({}));
     let options = HttpOptions::new().max_sessions(1);
     let web = Web::with(&server(), options.clone());
-    assert_eq!(web.post(&[], &opening).status(), 200);
+    let session = web.session(ProtocolVersion::V2025_11_25);
+    let stream = session.get(None);
+    assert_eq!(stream.status(), 200);
     let answer = web.post(&[], &opening);
     assert_eq!(answer.status(), 503);
     assert!(field(&answer.head(), "Retry-After").is_some());
@@ -150,12 +152,21 @@ fn what_clients_say_of_themselves_is_bounded_for_one_and_for_all() {
     let answer = web.post(&[], &opening("too much", 256 << 10));
     assert_eq!((answer.status(), answer.error_code()), (400, -32602));
     assert_eq!(web.service.sessions(), 0);
-    // All of them together may have 1 MiB.
+    // All of them together may have 1 MiB. Those with a stream don't give way.
     let names = ["a", "b", "c", "d", "e"];
     let answers = names.map(|name| web.post(&[], &opening(name, 200 << 10)));
     let id = answers.map(|answer| {
         assert_eq!(answer.status(), 200);
         field(&answer.head(), "Mcp-Session-Id").unwrap().to_owned()
+    });
+    let _streams = id.each_ref().map(|id| {
+        let fields = [
+            ("Mcp-Session-Id", id.as_str()),
+            ("Accept", "text/event-stream"),
+        ];
+        let stream = web.send("GET", "/mcp", &fields, "");
+        assert_eq!(stream.status(), 200);
+        stream
     });
     let answer = web.post(&[], &opening("f", 200 << 10));
     assert_eq!(answer.status(), 503);

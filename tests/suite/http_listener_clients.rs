@@ -92,16 +92,34 @@ fn a_client_that_sent_its_next_request_and_goes_is_noticed() {
         if reset {
             response.begin(&ResponseHead::new(200), b"unread").unwrap();
             wait_until("it has come", || client.stream.peek(&mut [0]).is_ok());
-            drop(client);
-        } else {
-            client.end_own_side();
         }
+        drop(client);
         let noticed = told.recv_timeout(LONG).unwrap();
         assert!(noticed - left < SOON, "{:?}", noticed - left);
     }
 }
 
-/// As most servers do, an end of the client's side counts as going; but who only meant to have said everything gets the response.
+/// What a client has sent before it ends its side is served, a request behind the one in hand as
+/// well.
+#[test]
+fn a_client_that_stops_sending_gets_the_responses_to_all_that_it_sent() {
+    let (listener, _gate, kept) = listen_to_all(limits(|_| {}));
+    let mut client = Client::to(&listener);
+    client.get("/keep");
+    let mut response = kept.recv_timeout(LONG).unwrap();
+    let told = watch(&mut *response);
+    client.get("/next");
+    client.end_own_side();
+    assert!(told.recv_timeout(Duration::from_millis(300)).is_err());
+    response.respond(&ResponseHead::new(200), b"late").unwrap();
+    assert_eq!(client.receive().body, "late");
+    assert_eq!(client.receive().body, "GET /next here ");
+    client.expect_end();
+}
+
+/// An end of the client's side says that it sends nothing more, not that it has gone. That shows
+/// when something is sent: an interim response, which clients ignore, or what is written on a quiet
+/// stream.
 #[test]
 fn a_client_that_only_stops_sending_gets_its_response() {
     let (listener, gate, kept) = listen_to_all(limits(|_| {}));
@@ -118,10 +136,41 @@ fn a_client_that_only_stops_sending_gets_its_response() {
     let mut response = kept.recv_timeout(LONG).unwrap();
     let told = watch(&mut *response);
     client.end_own_side();
-    told.recv_timeout(LONG).unwrap();
+    let mut reading = Client::to(&listener);
+    reading.get("/keep");
+    let mut stream = kept.recv_timeout(LONG).unwrap();
+    let lost = watch(&mut *stream);
+    let mut head = ResponseHead::new(200);
+    head.while_quiet = Some((LONG, b": quiet\n"));
+    stream.begin(&head, b"first").unwrap();
+    reading.end_own_side();
+    // In time for a short request there is nothing before the response.
+    assert!(told.recv_timeout(Duration::from_millis(300)).is_err());
+    let mut short = Client::to(&listener);
+    short.get("/keep");
+    let mut other = kept.recv_timeout(LONG).unwrap();
+    short.end_own_side();
+    assert!(
+        watch(&mut *other)
+            .recv_timeout(Duration::from_millis(300))
+            .is_err()
+    );
+    other.respond(&ResponseHead::new(200), b"soon").unwrap();
+    assert_eq!(short.receive().body, "soon");
+    short.expect_end();
+    // Both are asked whether they are still there, and are.
+    assert_eq!(client.head().status, 100);
+    assert_eq!(reading.head().status, 200);
+    assert_eq!([reading.chunk(), reading.chunk()], ["first", ": quiet\n"]);
+    assert!(told.try_recv().is_err() && lost.try_recv().is_err());
     response.respond(&ResponseHead::new(200), b"late").unwrap();
     assert_eq!(client.receive().body, "late");
     client.expect_end();
+    assert!(stream.write(b"last", None).unwrap());
+    stream.finish().unwrap();
+    assert_eq!([reading.chunk(), reading.chunk()], ["last", ""]);
+    reading.expect_end();
+    assert_eq!(blocked.head().status, 100);
     gate.open();
     assert_eq!(blocked.receive().body, "GET /block here ");
     blocked.expect_end();
@@ -254,18 +303,25 @@ fn handlers_that_compute_for_a_moment_use_a_second_processor() {
 
 #[test]
 fn connections_over_the_limit_are_told_so() {
-    let listener = listen_with(
-        limits(|limits| limits.max_connections = 3),
-        service(|request, response| say(&request, response)),
-    );
+    let (listener, _gate, kept) = listen_to_all(limits(|limits| limits.max_connections = 3));
     let mut clients: Vec<Client> = (0..3).map(|_| Client::to(&listener)).collect();
-    clients.iter_mut().for_each(Client::expect_service);
+    let mut in_hand = Vec::new();
+    for client in &mut clients {
+        client.get("/keep");
+        in_hand.push(kept.recv_timeout(LONG).unwrap());
+    }
     for _ in 0..100 {
         let mut refused = Client::to(&listener);
         let response = refused.receive();
         assert_eq!(response.status, 503);
         assert!(response.has("Retry-After: 1") && response.has("Connection: close"));
         refused.expect_end();
+    }
+    for mut response in in_hand {
+        response.respond(&ResponseHead::new(200), b"late").unwrap();
+    }
+    for client in &mut clients {
+        assert_eq!(client.receive().body, "late");
     }
     clients.iter_mut().for_each(Client::expect_service);
     drop(clients.pop());

@@ -326,6 +326,73 @@ fn heads_and_bodies_are_bounded() {
     assert_eq!(client.receive().status, 413);
 }
 
+/// Proxies add many.
+#[test]
+fn many_header_fields_and_long_ones_are_taken() {
+    let listener = listen();
+    let mut client = Client::to(&listener);
+    let usual: String = (0..10).map(|n| format!("Usual-{n}: x\r\n")).collect();
+    let more: String = (0..58).map(|n| format!("X-Proxy-{n}: x\r\n")).collect();
+    let long = format!("Authorization: Bearer {}\r\n", "x".repeat(24 << 10));
+    for fields in [usual.clone() + &more, usual + &long] {
+        client.send(format!("GET / HTTP/1.1\r\nHost: x\r\n{fields}\r\n"));
+        assert_eq!(client.receive().status, 200);
+    }
+}
+
+/// Some clients send an empty line behind a body. A connection with nothing else on it is idle.
+#[test]
+fn an_empty_line_behind_a_body_begins_no_request() {
+    let listener = listen_with(
+        limits(|limits| limits.head_timeout = Duration::from_millis(200)),
+        service(|request, response| say(&request, response)),
+    );
+    let mut client = Client::to(&listener);
+    let post = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc\r\n";
+    client.send(post);
+    assert_eq!(client.receive().body, "POST / x abc");
+    // A head that takes so long is ended on another one.
+    let mut slow = Client::to(&listener);
+    slow.send("\r\nG");
+    assert_eq!(slow.receive().status, 408);
+    client.send(post);
+    assert_eq!(client.receive().body, "POST / x abc");
+    client.send(post.to_owned() + post);
+    (0..2).for_each(|_| assert_eq!(client.receive().body, "POST / x abc"));
+}
+
+/// They are ignored, but what another server could take for framing is refused (RFC 9110, section
+/// 6.5).
+#[test]
+fn trailers_are_checked() {
+    let listener = listen();
+    let head = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n";
+    let mut client = Client::to(&listener);
+    for fine in [
+        "",
+        "Digest: x\r\nTrailer: y\r\n",
+        "Mcp-Session-Id: z\r\nE:\r\n",
+    ] {
+        client.send(format!("{head}{fine}\r\n"));
+        assert_eq!(client.receive().body, "POST / x abc");
+    }
+    for bad in [
+        "no colon",
+        "A : b",
+        ": b",
+        "A: b\0",
+        "A: b\r\n folded",
+        "A B: c",
+        "Content-Length: 3",
+        "transfer-encoding: chunked",
+        "HOST: y",
+    ] {
+        check_refused(&listener, 400, &format!("{head}{bad}\r\n\r\n"));
+    }
+    let many = "A: b\r\n".repeat(5000);
+    check_refused(&listener, 400, &format!("{head}{many}\r\n"));
+}
+
 #[test]
 fn slow_heads_and_bodies_are_ended() {
     let listener = listen_with(

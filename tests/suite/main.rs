@@ -119,6 +119,8 @@ mod http_memory;
 mod http_modern;
 #[cfg(feature = "http-server")]
 mod http_server;
+#[cfg(all(feature = "http-server", target_os = "linux"))]
+mod http_shares;
 mod icons;
 mod keep_alive;
 mod layout;

@@ -251,7 +251,9 @@ mod over_http {
         let (builder, events) = troubled();
         let server = builder.build().unwrap();
         let web = Web::with(&server, HttpOptions::new().max_sessions(1));
-        _ = web.session(LEGACY);
+        let session = web.session(LEGACY);
+        // It does not give way.
+        assert_eq!(session.get(None).status(), 200);
         let one_more = initialize(9, LEGACY, json!({}));
         assert_eq!(web.post(&[], &one_more).status(), 503);
         let event = next(&events, ServerEventKind::Busy);

@@ -87,6 +87,16 @@ pub unsafe extern "C" fn mcplink_http_options_add_origin(
 /// See the build with it.
 // SAFETY: the name begins with the library's prefix, so no other symbol has it.
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_options_add_trusted_proxy(
+    _options: *mut mcplink_http_options_t,
+    _network: *const c_char,
+) -> mcplink_status_t {
+    plain(refuse)
+}
+
+/// See the build with it.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_http_options_set_sessions(
     _options: *mut mcplink_http_options_t,
     _sessions: bool,

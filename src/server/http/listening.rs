@@ -57,6 +57,7 @@ impl HttpServer {
         let mut limits = options.limits.clone();
         limits.max_body_bytes = server.0.limits.max_message_bytes;
         limits.threads = server.0.threads.clone();
+        limits.trusted_proxies = options.proxies().to_vec();
         let service = HttpService::new(server, options);
         let listener = listen(Arc::new(service.clone()), limits)?;
         Ok(Self {
@@ -89,7 +90,9 @@ impl HttpServer {
 
     /// What the listener has to do at the moment, and what it has refused.
     pub fn stats(&self) -> HttpStats {
-        self.listener.stats()
+        let mut stats = self.listener.stats();
+        stats.displaced_sessions = self.service.displaced_sessions();
+        stats
     }
 
     /// How many sessions of legacy clients are open.

@@ -16,6 +16,7 @@
 //!
 //! Spec: Transports, "Streamable HTTP" (2025-03-26 and later).
 
+mod clients;
 mod cors;
 mod denied;
 mod events;

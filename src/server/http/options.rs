@@ -8,7 +8,7 @@ use super::denied::Denied;
 use super::events::EventStore;
 use super::resource_server::ResourceServer;
 use crate::protocol::principal::Principal;
-use crate::transport::http::{HttpLimits, HttpRequest};
+use crate::transport::http::{HttpLimits, HttpRequest, Network};
 
 /// Looks at a request before anything else is done for it.
 type Authenticate = Arc<dyn Fn(&HttpRequest<'_>) -> Result<Principal, Denied> + Send + Sync>;
@@ -43,6 +43,7 @@ pub struct HttpOptions {
     pub(super) event_store: Option<Arc<dyn EventStore>>,
     pub(super) keep_alive: Duration,
     pub(super) limits: HttpLimits,
+    trusted_proxies: Option<Vec<Network>>,
 }
 
 impl Default for HttpOptions {
@@ -64,6 +65,7 @@ impl Default for HttpOptions {
             event_store: None,
             keep_alive: Duration::from_secs(15),
             limits: HttpLimits::default(),
+            trusted_proxies: None,
         }
     }
 }
@@ -126,8 +128,15 @@ impl HttpOptions {
         self
     }
 
-    /// How many sessions there may be. Defaults to 10 000; the next client is refused with status 503. So is one that says much of itself
-    /// when all of them together have said 2 KiB for each session that there may be, and 1 MiB; more than 256 KiB are never taken.
+    /// How many sessions there may be. Defaults to 10 000. When all are taken, an idle session ends
+    /// to make room: one without an open stream and without a request in hand, of the principal or
+    /// address that has most sessions, one that was never used first, then the one that is idle for
+    /// longest. When none gives way, the next client is refused with status 503. A client displaces
+    /// sessions of others only up to its part ([`HttpLimits::part_percent`]), and only of those
+    /// that have more than it has.
+    ///
+    /// What clients say of themselves is bounded likewise: by 2 KiB for each session that there may
+    /// be, and 1 MiB at least. More than 256 KiB are never taken.
     pub fn max_sessions(mut self, max: usize) -> Self {
         self.max_sessions = max;
         self
@@ -188,6 +197,18 @@ impl HttpOptions {
     pub fn keep_alive(mut self, interval: Duration) -> Self {
         self.keep_alive = interval;
         self
+    }
+
+    /// The proxies that are believed when they tell for which client a request is. Defaults to
+    /// [`HttpLimits::trusted_proxies`], which says more and defaults to none.
+    pub fn trusted_proxies(mut self, proxies: impl IntoIterator<Item = Network>) -> Self {
+        self.trusted_proxies = Some(proxies.into_iter().collect());
+        self
+    }
+
+    pub(super) fn proxies(&self) -> &[Network] {
+        let own = self.trusted_proxies.as_deref();
+        own.unwrap_or(&self.limits.trusted_proxies)
     }
 
     /// Upper bounds of the listener. How long a body may be is said by

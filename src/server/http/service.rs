@@ -11,6 +11,7 @@ use std::time::Instant;
 use super::super::dispatch::Link;
 use super::super::events::{ServerEvent, ServerEventKind};
 use super::super::{Inner, Server};
+use super::clients::Verified;
 use super::cors::{self, ForReader};
 use super::denied::{Challenger, Demand, Denied};
 use super::expiring::bounded;
@@ -22,7 +23,7 @@ use super::refusal::{
     Refusal, accepts, check_media, no_session, refuse_malformed, refuse_request, unknown_version,
 };
 use super::reply::{self, Reply};
-use super::session::{MAX_OPENING, Session, Sessions};
+use super::session::{Session, Sessions, check_opening};
 use super::stream::RequestStream;
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result, RpcError};
 use crate::jsonrpc::{Form, Malformed, Message, Parsed, Request, asks_for_more_than};
@@ -30,23 +31,23 @@ use crate::protocol::principal::Principal;
 use crate::protocol::trouble::Trouble;
 use crate::protocol::{Connection, LogLevel, Origin, Outlet, tell};
 use crate::schema::{ProtocolVersion, method};
-use crate::shares::Client;
-use crate::transport::http::{HttpRequest, ResponseHead, ResponseWriter, Service};
+use crate::transport::http::{ClientKey, HttpRequest, ResponseHead, ResponseWriter, Service};
 use crate::transport::{Control, Sender, SessionMessage};
 
 /// Answers the HTTP requests for a server. Cheap to clone.
 #[derive(Clone)]
 pub struct HttpService(Arc<Served>);
 
-struct Served {
+pub(super) struct Served {
     server: Arc<Inner>,
-    options: HttpOptions,
+    pub(super) options: HttpOptions,
     /// All modern clients.
     modern: Connection,
     modern_link: Arc<Link>,
     /// Legacy clients without a session, by revision.
     sessionless: Vec<(ProtocolVersion, Connection)>,
-    sessions: Arc<Sessions>,
+    pub(super) sessions: Arc<Sessions>,
+    pub(super) verified: Verified,
     challenger: Arc<Challenger>,
     closing: AtomicBool,
 }
@@ -90,6 +91,7 @@ impl HttpService {
             closing: AtomicBool::new(false),
             sessionless,
             sessions: Arc::new(Sessions::new(&options)),
+            verified: Verified::default(),
             challenger: Arc::new(Challenger::new(options.access.clone())),
             options,
         }))
@@ -98,6 +100,11 @@ impl HttpService {
     /// How many sessions of legacy clients are open.
     pub fn sessions(&self) -> usize {
         self.0.sessions.len()
+    }
+
+    /// How many idle sessions have ended to make room for others.
+    pub(super) fn displaced_sessions(&self) -> u64 {
+        self.0.sessions.displaced()
     }
 
     /// Ends open streams in order, so that clients know it was on purpose, and serves nothing more. Requests in hand go on.
@@ -128,6 +135,10 @@ impl Service for HttpService {
 
     fn is_quick(&self, request: &HttpRequest<'_>) -> bool {
         self.0.is_quick(request)
+    }
+
+    fn client(&self, request: &HttpRequest<'_>, address: ClientKey) -> ClientKey {
+        self.0.client(request, address)
     }
 }
 
@@ -181,6 +192,9 @@ impl Served {
             Ok(principal) => principal,
             Err(refusal) => return Err((refusal, response)),
         };
+        if let Some(principal) = &principal {
+            self.verified.remember(&request, principal);
+        }
         if request.method == "OPTIONS" && cors::reader(&self.options, &request).is_some() {
             let refusal = Refusal {
                 head: cors::preflight(&request, self.methods_at(path_of(&request))),
@@ -339,7 +353,7 @@ impl Served {
                     let reply = self.reply(response, reply::modern_status);
                     let origin = Origin {
                         objection,
-                        ..apart(http, principal, reply)
+                        ..self.apart(http, principal, reply)
                     };
                     self.modern.feed(Message::Request(request), &origin);
                     Ok(())
@@ -356,7 +370,8 @@ impl Served {
         }
         match self.sessionless(&header) {
             Ok(connection) => {
-                let origin = apart(http, principal, self.reply(response, reply::legacy_status));
+                let origin =
+                    self.apart(http, principal, self.reply(response, reply::legacy_status));
                 connection.feed(Message::Request(request), &origin);
                 Ok(())
             }
@@ -403,7 +418,7 @@ impl Served {
             let connection = Server::connection(&link)
                 .never_asking()
                 .open_fed(Box::new(Nowhere), Arc::new(Everybody(peer_name(http))));
-            let origin = apart(http, principal, self.reply(response, reply::legacy_status));
+            let origin = self.apart(http, principal, self.reply(response, reply::legacy_status));
             connection.feed(Message::Request(request), &origin);
             return Ok(());
         }
@@ -426,7 +441,8 @@ impl Served {
         on_one_stream: bool,
         bytes: usize,
     ) -> std::result::Result<Arc<Session>, Refusal> {
-        let Some(place) = self.sessions.take_place(bytes) else {
+        let owner = self.owner(http, principal.as_ref());
+        let Some(place) = self.sessions.take_place(owner, bytes) else {
             return Err(self.no_room(http));
         };
         Session::open(
@@ -450,7 +466,7 @@ impl Served {
     fn no_room(&self, http: &HttpRequest<'_>) -> Refusal {
         let max = self.options.max_sessions;
         let text = format!(
-            "as many sessions are open as there may be (max_sessions: {max}, with 2 KiB each of what clients say of themselves); try again later"
+            "as many sessions are in use as there may be (max_sessions: {max}, with 2 KiB each of what clients say of themselves); try again later"
         );
         self.trouble(ServerEventKind::Busy, http, &text);
         Refusal::text(503, text).header("Retry-After", "30")
@@ -675,6 +691,22 @@ impl Served {
             .feed(Message::Request(request), &origin);
     }
 
+    /// Where a request comes from whose id means something to its client only.
+    fn apart(
+        &self,
+        http: &HttpRequest<'_>,
+        principal: Option<Principal>,
+        outlet: Arc<dyn Outlet>,
+    ) -> Origin {
+        Origin {
+            client: Some(self.owner(http, principal.as_ref())),
+            outlet: Some(outlet),
+            apart: true,
+            principal,
+            ..Origin::default()
+        }
+    }
+
     fn not_allowed(&self) -> Refusal {
         let allowed = if self.options.sessions && self.serves_legacy() {
             "POST, GET, DELETE"
@@ -704,27 +736,6 @@ impl Served {
 
     fn log(&self, level: LogLevel, text: impl FnOnce() -> String) {
         tell(self.server.log.as_ref(), level, "http", text);
-    }
-}
-
-/// Whether an `initialize` says no more than a session may keep.
-fn check_opening(request: &Request) -> std::result::Result<(), RpcError> {
-    let bytes = request.params().len();
-    if bytes <= MAX_OPENING {
-        return Ok(());
-    }
-    let text = format!("params of initialize have {bytes} bytes, more than {MAX_OPENING}");
-    Err(RpcError::invalid_params(text))
-}
-
-/// Where a request comes from whose id means something to its client only.
-fn apart(http: &HttpRequest<'_>, principal: Option<Principal>, outlet: Arc<dyn Outlet>) -> Origin {
-    Origin {
-        outlet: Some(outlet),
-        apart: true,
-        principal,
-        client: http.remote.map(|remote| Client::at(remote.ip())),
-        ..Origin::default()
     }
 }
 

@@ -1,9 +1,15 @@
 //! Sessions of legacy clients: what `initialize` agreed on, kept between requests.
 //!
+//! When the table is full, a session that is idle ends to make room for another one: see
+//! [`Shares`].
+//!
 //! **Invariant:** a session is in the table from the moment its `initialize` is answered with a result until it ends: by DELETE, because
 //! nobody used it for a while, or with the service. Whoever takes it out of the table closes its connection.
 //!
-//! **Locks:** the table's is never held together with another, and nothing is closed or dropped under it.
+//! **Invariant:** a session without a place among those that may give way was in use when it was
+//! last looked at, and is marked so. The next use that ends gives it its place again.
+//!
+//! **Locks:** under the table's a session is only looked at, and nothing is closed or dropped.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
@@ -20,13 +26,15 @@ use super::events::{EventStore, Recent};
 use super::history::Keeper;
 use super::options::HttpOptions;
 use super::stream::{self, Stream};
-use crate::error::{Error, ErrorCode, ErrorKind, Result, Span};
+use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError, Span};
+use crate::jsonrpc::Request;
 use crate::protocol::Connection;
 use crate::protocol::principal::Principal;
 use crate::schema::ProtocolVersion;
 use crate::schema::json::millis;
+use crate::shares::{Admission, Client, Shares};
 use crate::sync::Mutex;
-use crate::transport::http::{ResponseHead, ResponseWriter};
+use crate::transport::http::{ClientKey, ResponseHead, ResponseWriter};
 use crate::transport::sys::random;
 use crate::transport::{Control, Sender, SessionMessage};
 
@@ -35,11 +43,24 @@ const REMEMBERED: usize = 16;
 
 /// The longest params of an `initialize` that opens a session. What a client says of itself in them is kept for as long as the session, and
 /// read JSON takes up to a hundred times the memory of its text.
-pub(super) const MAX_OPENING: usize = 256 << 10;
+const MAX_OPENING: usize = 256 << 10;
 
 /// How many bytes the params of all sessions together may have, for each that there may be, and at least: few clients say as much.
 const BYTES_OF_ONE: usize = 2 << 10;
 const LEAST_BYTES: usize = 1 << 20;
+
+/// How often sessions that were busy are looked at when none is known to be idle.
+const SEARCH_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Whether an `initialize` says no more than a session may keep.
+pub(super) fn check_opening(request: &Request) -> std::result::Result<(), RpcError> {
+    let bytes = request.params().len();
+    if bytes <= MAX_OPENING {
+        return Ok(());
+    }
+    let text = format!("params of initialize have {bytes} bytes, more than {MAX_OPENING}");
+    Err(RpcError::invalid_params(text))
+}
 
 /// One legacy client.
 pub(super) struct Session {
@@ -58,6 +79,14 @@ pub(super) struct Session {
     born: Instant,
     /// In milliseconds since it was born: the last request, answer, or reader that has gone.
     used: AtomicU64,
+    /// The same, as a place in the order of all sessions' uses.
+    order: AtomicU64,
+    /// It was used after it was opened.
+    is_used: AtomicBool,
+    /// It was in use when the table looked at it.
+    was_busy: AtomicBool,
+    /// Whose share it takes.
+    owner: Client,
     table: Weak<Sessions>,
     /// It lives as long as its standing stream, on which everything goes out (2024-11-05).
     on_one_stream: bool,
@@ -65,7 +94,7 @@ pub(super) struct Session {
     ended: AtomicBool,
     /// Until it is entered.
     place: Mutex<Option<Place>>,
-    /// What it counts for in [`State::bytes`]; changed under the table's lock.
+    /// What it takes of [`State::bytes`]; changed under the table's lock.
     bytes: AtomicUsize,
 }
 
@@ -102,6 +131,10 @@ impl Session {
             keeper,
             born: Instant::now(),
             used: AtomicU64::new(0),
+            order: AtomicU64::new(table.next_order()),
+            is_used: AtomicBool::new(false),
+            was_busy: AtomicBool::new(false),
+            owner: place.owner.clone(),
             table: Arc::downgrade(table),
             on_one_stream,
             entered: AtomicBool::new(false),
@@ -207,14 +240,31 @@ impl Session {
     pub(super) fn touch(&self) {
         self.used
             .store(millis(self.born.elapsed()), Ordering::Relaxed);
+        if let Some(table) = self.table.upgrade() {
+            self.order.store(table.next_order(), Ordering::Relaxed);
+            if self.was_busy.load(Ordering::SeqCst) {
+                table.look_again(self);
+            }
+        }
     }
 
-    fn is_idle(&self, limit: Duration) -> bool {
+    /// Whether nobody used it for so long.
+    fn is_unused_for(&self, limit: Duration) -> bool {
         let used = Duration::from_millis(self.used.load(Ordering::Relaxed));
         self.born.elapsed().saturating_sub(used) > limit
-            && self.connection().peer().stats().requests_in_hand == 0
-            && !self.standing.is_read()
-            && !self.streams.lock().values().any(|stream| stream.is_read())
+    }
+
+    /// Whether it has a request in hand, or a stream that is read.
+    fn is_busy(&self) -> bool {
+        self.connection().peer().stats().requests_in_hand > 0
+            || self.standing.is_read()
+            || self.streams.lock().values().any(|stream| stream.is_read())
+    }
+
+    /// How readily it gives way: the lower, the sooner.
+    fn rank(&self) -> (u8, u64) {
+        let rank = u8::from(self.is_used.load(Ordering::Relaxed));
+        (rank, self.order.load(Ordering::Relaxed))
     }
 
     /// Ends the session and everything on it, for this reason if it is not this side's wish; idempotent.
@@ -243,25 +293,124 @@ pub(super) struct Sessions {
     state: Mutex<State>,
     store: Arc<dyn EventStore>,
     idle: Duration,
-    max: usize,
-    max_bytes: usize,
+    /// Orders the uses of all sessions.
+    next_order: AtomicU64,
+    displaced: AtomicU64,
 }
 
 #[derive(Debug)]
 struct State {
-    open: HashMap<Arc<str>, Arc<Session>>,
+    open: HashMap<Arc<str>, Entry>,
+    /// Those that are open or being opened.
+    places: Shares<Arc<str>>,
+    /// How much their clients have said of themselves.
+    bytes: Shares<Arc<str>>,
     swept: Instant,
+    /// When those that were busy were last looked at because nothing else gave way.
+    searched: Option<Instant>,
     closed: bool,
-    /// How many are being opened: their places are taken.
-    opening: usize,
-    /// How much the clients of those that are open or being opened have said of themselves.
-    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Entry {
+    session: Arc<Session>,
+    /// Its place among those that may give way.
+    place: Option<(u8, u64)>,
 }
 
 impl State {
-    /// Counts no longer for what was taken out.
-    fn release(&mut self, session: &Session) {
-        self.bytes -= session.bytes.load(Ordering::Relaxed);
+    /// Gives a session its place among those that may give way, or takes it.
+    fn set_place(&mut self, id: &Arc<str>, place: Option<(u8, u64)>) {
+        let Some(entry) = self.open.get_mut(id) else {
+            return;
+        };
+        let owner = &entry.session.owner;
+        let shares = [&mut self.places, &mut self.bytes];
+        let replaced = std::mem::replace(&mut entry.place, place);
+        for shares in shares {
+            if let Some((rank, order)) = replaced {
+                shares.set_busy(owner, rank, order);
+            }
+            if let Some((rank, order)) = place {
+                shares.set_idle(owner, rank, order, Arc::clone(id));
+            }
+        }
+    }
+
+    /// Looks whether a session is in use, and gives it the place that it has.
+    fn look_at(&mut self, session: &Arc<Session>) {
+        // In this order: a use that ends after the look finds the mark.
+        session.was_busy.store(true, Ordering::SeqCst);
+        if session.is_busy() {
+            self.set_place(&session.id, None);
+        } else {
+            session.was_busy.store(false, Ordering::SeqCst);
+            self.set_place(&session.id, Some(session.rank()));
+        }
+    }
+
+    fn remove(&mut self, id: &Arc<str>) -> Option<Arc<Session>> {
+        self.set_place(id, None);
+        let session = self.open.remove(id)?.session;
+        let bytes = session.bytes.load(Ordering::Relaxed);
+        self.places.give_back(&session.owner, 1);
+        self.bytes.give_back(&session.owner, bytes);
+        Some(session)
+    }
+
+    /// Makes room for one more session of a client, or for what it says of itself. Returns whether
+    /// there is; puts the sessions that gave way for it into `ended`.
+    fn make_room(
+        &mut self,
+        owner: &Client,
+        sessions: usize,
+        bytes: usize,
+        ended: &mut Vec<Arc<Session>>,
+    ) -> bool {
+        loop {
+            let id = match self.admit(owner, sessions, bytes) {
+                Admission::Granted => return true,
+                Admission::After(id) => id,
+                Admission::Refused if self.search() => continue,
+                Admission::Refused => return false,
+            };
+            let Some(entry) = self.open.get(&id) else {
+                return false;
+            };
+            let (session, place) = (Arc::clone(&entry.session), entry.place);
+            // It may have been used since it got its place.
+            self.look_at(&session);
+            if self.open.get(&id).is_some_and(|entry| entry.place == place) {
+                ended.extend(self.remove(&id));
+            }
+        }
+    }
+
+    fn admit(&self, owner: &Client, sessions: usize, bytes: usize) -> Admission<Arc<str>> {
+        if sessions > 0 {
+            let admission = self.places.admit(owner, sessions);
+            if !matches!(admission, Admission::Granted) {
+                return admission;
+            }
+        }
+        match bytes {
+            0 => Admission::Granted,
+            _ => self.bytes.admit(owner, bytes),
+        }
+    }
+
+    /// Looks once more at sessions that were busy, which costs as much as there are. Returns
+    /// whether it did.
+    fn search(&mut self) -> bool {
+        let now = Instant::now();
+        if self.searched.is_some_and(|at| now < at + SEARCH_INTERVAL) {
+            return false;
+        }
+        self.searched = Some(now);
+        let busy = self.open.values().filter(|entry| entry.place.is_none());
+        let busy: Vec<_> = busy.map(|entry| Arc::clone(&entry.session)).collect();
+        busy.iter().for_each(|session| self.look_at(session));
+        !busy.is_empty()
     }
 }
 
@@ -269,6 +418,7 @@ impl State {
 #[derive(Debug)]
 pub(super) struct Place {
     sessions: Arc<Sessions>,
+    owner: Client,
     bytes: usize,
     is_taken: bool,
 }
@@ -277,20 +427,24 @@ impl Drop for Place {
     fn drop(&mut self) {
         if self.is_taken {
             let mut state = self.sessions.state.lock();
-            state.opening -= 1;
-            state.bytes -= self.bytes;
+            state.places.give_back(&self.owner, 1);
+            state.bytes.give_back(&self.owner, self.bytes);
         }
     }
 }
 
 impl Sessions {
     pub(super) fn new(options: &HttpOptions) -> Self {
+        let max = options.max_sessions;
+        let max_bytes = max.saturating_mul(BYTES_OF_ONE).max(LEAST_BYTES);
+        let part_of = |bound| options.limits.part_of(bound);
         let state = State {
             open: HashMap::new(),
+            places: Shares::new(max, part_of(max), 0),
+            bytes: Shares::new(max_bytes, part_of(max_bytes), 0),
             swept: Instant::now(),
+            searched: None,
             closed: false,
-            opening: 0,
-            bytes: 0,
         };
         let store = options.event_store.clone();
         Self {
@@ -303,39 +457,38 @@ impl Sessions {
                 ))
             }),
             idle: options.session_idle,
-            max: options.max_sessions,
-            max_bytes: options
-                .max_sessions
-                .saturating_mul(BYTES_OF_ONE)
-                .max(LEAST_BYTES),
+            next_order: AtomicU64::new(0),
+            displaced: AtomicU64::new(0),
         }
     }
 
-    /// A place for another one, whose client says so much of itself, if there is room. Looks for sessions that nobody uses any more.
-    pub(super) fn take_place(self: &Arc<Self>, bytes: usize) -> Option<Place> {
+    fn next_order(&self) -> u64 {
+        self.next_order.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// How many sessions have ended to make room for others.
+    pub(super) fn displaced(&self) -> u64 {
+        self.displaced.load(Ordering::Relaxed)
+    }
+
+    /// A place for another one of a client, who says so much of itself, if there is room. Looks for
+    /// sessions that nobody uses any more.
+    pub(super) fn take_place(self: &Arc<Self>, owner: Client, bytes: usize) -> Option<Place> {
         let mut state = self.state.lock();
-        let full = !self.has_room(&state, bytes);
-        let idle = self.sweep(&mut state, full);
-        let has_room = self.has_room(&state, bytes) && !state.closed;
+        let mut ended = self.sweep(&mut state);
+        let has_room = !state.closed && state.make_room(&owner, 1, bytes, &mut ended);
         if has_room {
-            state.opening += 1;
-            state.bytes += bytes;
+            state.places.take(&owner, 1);
+            state.bytes.take(&owner, bytes);
         }
         drop(state);
-        self.end_idle(&idle);
+        self.end_all(&ended);
         has_room.then(|| Place {
             sessions: Arc::clone(self),
+            owner,
             bytes,
             is_taken: true,
         })
-    }
-
-    fn has_room(&self, state: &State, bytes: usize) -> bool {
-        state.open.len() + state.opening < self.max && self.may_keep(state, bytes)
-    }
-
-    fn may_keep(&self, state: &State, bytes: usize) -> bool {
-        state.bytes.saturating_add(bytes) <= self.max_bytes
     }
 
     /// Makes room for what the client of a session says of itself that was opened before it said anything.
@@ -343,40 +496,55 @@ impl Sessions {
         let mut state = self.state.lock();
         // One that could not be read may have come before.
         let more = bytes.saturating_sub(session.bytes.load(Ordering::Relaxed));
-        let may_keep = self.may_keep(&state, more);
+        let mut ended = Vec::new();
+        let may_keep = state.make_room(&session.owner, 0, more, &mut ended);
         // One that was taken out meanwhile counts for nothing.
         if may_keep && state.open.contains_key(&session.id) {
-            state.bytes += more;
+            state.bytes.take(&session.owner, more);
             session.bytes.fetch_add(more, Ordering::Relaxed);
         }
+        drop(state);
+        self.end_all(&ended);
         may_keep
     }
 
+    /// A use of a session that was busy has ended.
+    fn look_again(&self, session: &Session) {
+        let mut state = self.state.lock();
+        let found = state.open.get(&session.id);
+        if let Some(session) = found.map(|entry| Arc::clone(&entry.session)) {
+            state.look_at(&session);
+        }
+    }
+
     /// Looks through the sessions once in a while, so that there is no thread for it.
-    fn sweep(&self, state: &mut State, at_once: bool) -> Vec<Arc<Session>> {
+    fn sweep(&self, state: &mut State) -> Vec<Arc<Session>> {
         let interval = (self.idle / 8).min(Duration::from_secs(60));
-        if !at_once && state.swept.elapsed() < interval {
+        if state.swept.elapsed() < interval {
             return Vec::new();
         }
         state.swept = Instant::now();
-        let idle = state
-            .open
-            .extract_if(|_, session| session.is_idle(self.idle));
-        let idle: Vec<_> = idle.map(|(_, session)| session).collect();
-        idle.iter().for_each(|session| state.release(session));
-        idle
+        let is_over = |session: &Session| session.is_unused_for(self.idle) && !session.is_busy();
+        let over = state.open.values().filter(|entry| is_over(&entry.session));
+        let over: Vec<_> = over.map(|entry| Arc::clone(&entry.session.id)).collect();
+        over.iter().filter_map(|id| state.remove(id)).collect()
     }
 
-    fn end_idle(&self, idle: &[Arc<Session>]) {
-        if idle.is_empty() {
-            return;
+    /// Ends sessions that were taken out because nobody uses them, or to make room.
+    fn end_all(&self, ended: &[Arc<Session>]) {
+        for session in ended {
+            let text = match session.is_unused_for(self.idle) {
+                true => format!(
+                    "nobody used the session for {} (session_idle)",
+                    Span(self.idle)
+                ),
+                false => {
+                    self.displaced.fetch_add(1, Ordering::Relaxed);
+                    "the session was idle, and made room for another one (max_sessions)".to_owned()
+                }
+            };
+            session.end(Some(&Error::new(ErrorKind::Closed, text)));
         }
-        let text = format!(
-            "nobody used the session for {} (session_idle)",
-            Span(self.idle)
-        );
-        let why = Error::new(ErrorKind::Closed, text);
-        idle.iter().for_each(|session| session.end(Some(&why)));
     }
 
     fn enter(&self, session: &Arc<Session>, mut place: Place) -> bool {
@@ -387,10 +555,12 @@ impl Sessions {
         }
         // It is counted as one of those that are open from now on, and never twice or not at all.
         place.is_taken = false;
-        state.opening -= 1;
-        state
-            .open
-            .insert(Arc::clone(&session.id), Arc::clone(session));
+        let entry = Entry {
+            session: Arc::clone(session),
+            place: None,
+        };
+        state.open.insert(Arc::clone(&session.id), entry);
+        state.set_place(&session.id, Some(session.rank()));
         true
     }
 
@@ -398,24 +568,31 @@ impl Sessions {
     pub(super) fn find(&self, id: &[u8], principal: Option<&str>) -> Option<Arc<Session>> {
         let id = std::str::from_utf8(id).ok()?;
         let mut state = self.state.lock();
-        let idle = self.sweep(&mut state, false);
-        let session = state.open.get(id).cloned();
+        let over = self.sweep(&mut state);
+        let session = state.open.get(id).map(|entry| Arc::clone(&entry.session));
         drop(state);
-        self.end_idle(&idle);
+        self.end_all(&over);
         let session = session.filter(|session| {
             session.belongs_to(principal) && !session.connection().peer().is_closed()
         })?;
+        session.is_used.store(true, Ordering::Relaxed);
         session.touch();
         Some(session)
     }
 
+    /// Whose share of threads the requests of a session take that come from an address.
+    pub(super) fn client_of(&self, id: &[u8], address: &ClientKey) -> Option<ClientKey> {
+        let id = std::str::from_utf8(id).ok()?;
+        let state = self.state.lock();
+        let session = &state.open.get(id)?.session;
+        Some(match &session.owner {
+            Client::Principal(name) => ClientKey::principal(Arc::clone(name)),
+            _ => address.clone().session(Arc::clone(&session.id)),
+        })
+    }
+
     pub(super) fn remove(&self, session: &Session) {
-        let mut state = self.state.lock();
-        let removed = state.open.remove(&session.id);
-        if let Some(session) = &removed {
-            state.release(session);
-        }
-        drop(state);
+        let removed = self.state.lock().remove(&session.id);
         drop(removed);
     }
 
@@ -425,7 +602,10 @@ impl Sessions {
 
     /// Ends the standing streams in order.
     pub(super) fn end_streams(&self) {
-        let all: Vec<_> = self.state.lock().open.values().cloned().collect();
+        let state = self.state.lock();
+        let all = state.open.values().map(|entry| Arc::clone(&entry.session));
+        let all: Vec<_> = all.collect();
+        drop(state);
         all.iter().for_each(|session| session.standing.close_now());
     }
 
@@ -433,10 +613,10 @@ impl Sessions {
     pub(super) fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;
-        let all = std::mem::take(&mut state.open);
-        all.values().for_each(|session| state.release(session));
+        let ids: Vec<_> = state.open.keys().cloned().collect();
+        let all: Vec<_> = ids.iter().filter_map(|id| state.remove(id)).collect();
         drop(state);
-        all.values().for_each(|session| session.end(None));
+        all.iter().for_each(|session| session.end(None));
     }
 }
 

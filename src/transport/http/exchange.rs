@@ -8,6 +8,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use super::ClientKey;
 use crate::error::Result;
 
 /// A request whose body was read. Its `Debug` form shows no credentials.
@@ -171,5 +172,15 @@ pub trait Service: Send + Sync + fmt::Debug {
     fn is_quick(&self, request: &HttpRequest<'_>) -> bool {
         _ = request;
         false
+    }
+
+    /// Which client sends a request: what clients share, such as threads, is divided by it.
+    ///
+    /// Asked before each request is served, on the thread that read it; the body may be missing.
+    /// It neither blocks nor answers, and believes nothing that was not verified before. `address`
+    /// is the client at its address, as trusted proxies tell it; this is the default.
+    fn client(&self, request: &HttpRequest<'_>, address: ClientKey) -> ClientKey {
+        _ = request;
+        address
     }
 }

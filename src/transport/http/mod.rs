@@ -14,6 +14,8 @@ mod authorizer;
 #[cfg(feature = "http-client")]
 mod client;
 #[cfg(feature = "http-server")]
+mod client_key;
+#[cfg(feature = "http-server")]
 pub(crate) mod event;
 #[cfg(feature = "http-client")]
 mod event_reader;
@@ -24,6 +26,8 @@ mod exchange;
     allow(dead_code, reason = "only a server reads fields")
 )]
 pub(crate) mod field;
+#[cfg(feature = "http-server")]
+pub(crate) mod forwarded;
 #[cfg(feature = "http-server")]
 mod listener;
 
@@ -38,6 +42,10 @@ pub(crate) use client::{foreign_encoding, location};
 #[cfg(any(feature = "auth", feature = "jwt"))]
 pub(crate) use client::{proxies, tls};
 #[cfg(feature = "http-server")]
+pub use client_key::ClientKey;
+#[cfg(feature = "http-server")]
 pub use exchange::{HttpRequest, ResponseHead, ResponseWriter, Service};
+#[cfg(feature = "http-server")]
+pub use forwarded::Network;
 #[cfg(feature = "http-server")]
 pub use listener::{HttpLimits, HttpListener, HttpStats};

@@ -2,7 +2,8 @@
 
 use std::fmt;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::os::fd::FromRawFd as _;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -105,6 +106,37 @@ impl Response {
 impl Client {
     pub(crate) fn to(listener: &HttpListener) -> Self {
         let stream = TcpStream::connect(listener.local_addr()).unwrap();
+        stream.set_read_timeout(Some(LONG)).unwrap();
+        Self {
+            stream,
+            bytes: Vec::new(),
+        }
+    }
+
+    /// From another address of this machine: 127.0.0.`last`.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn from(last: u8, address: SocketAddr) -> Self {
+        let there = |last: u8, port: u16| libc::sockaddr_in {
+            sin_family: libc::AF_INET as libc::sa_family_t,
+            sin_port: port.to_be(),
+            sin_addr: libc::in_addr {
+                s_addr: u32::from_ne_bytes([127, 0, 0, last]),
+            },
+            sin_zero: [0; 8],
+        };
+        let len = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+        let (own, other) = (there(last, 0), there(1, address.port()));
+        // SAFETY: it takes and gives numbers only.
+        let raw = unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
+        assert!(raw >= 0, "{}", std::io::Error::last_os_error());
+        // SAFETY: the descriptor was made just now, and nobody else has it.
+        let stream = unsafe { TcpStream::from_raw_fd(raw) };
+        // SAFETY: the descriptor is open, and the addresses are as long as said.
+        let failed = unsafe {
+            libc::bind(raw, (&raw const own).cast(), len)
+                | libc::connect(raw, (&raw const other).cast(), len)
+        };
+        assert_eq!(failed, 0, "{}", std::io::Error::last_os_error());
         stream.set_read_timeout(Some(LONG)).unwrap();
         Self {
             stream,

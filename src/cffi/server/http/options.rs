@@ -15,7 +15,7 @@ use crate::cffi::text::{filled, missing, name};
 use crate::cffi::user::{Hook, UserData, mcplink_destroy_fn};
 use crate::error::{Error, ErrorKind, Result};
 use crate::server::http::HttpOptions;
-use crate::transport::http::HttpLimits;
+use crate::transport::http::{HttpLimits, Network};
 
 /// How a server is served over HTTP. The defaults suit a server for clients on the same machine. One thread at a time uses it; what serves
 /// copies it.
@@ -32,6 +32,7 @@ pub struct mcplink_http_options_t {
     kept_events: Option<(usize, usize)>,
     max_kept_bytes: Option<usize>,
     keep_alive: Option<Duration>,
+    trusted_proxies: Vec<Network>,
     limits: HttpLimits,
     access: Access,
     refusal: Refusal,
@@ -62,6 +63,7 @@ impl Default for mcplink_http_options_t {
             kept_events: None,
             max_kept_bytes: None,
             keep_alive: None,
+            trusted_proxies: Vec::new(),
             limits: HttpLimits::default(),
             access: Access::Open,
             refusal: Refusal::default(),
@@ -89,6 +91,7 @@ impl mcplink_http_options_t {
         let mut options = HttpOptions::new()
             .sessions(self.sessions)
             .allowed_origins(self.origins.clone())
+            .trusted_proxies(self.trusted_proxies.iter().copied())
             .limits(self.limits.clone());
         if let Some(path) = &self.path {
             options = options.path(path);
@@ -242,6 +245,34 @@ pub unsafe extern "C" fn mcplink_http_options_add_origin(
     }
 }
 
+/// Adds a proxy, or a network of proxies, that is believed when it tells for which client a request
+/// is, in the field Forwarded (RFC 7239) or X-Forwarded-For. Without any, all requests that come
+/// through a proxy share what one client may have. The client is the last address that is not one
+/// of these proxies. Where the field can't be understood, the client is the proxy.
+///
+/// options: the settings. network: an address such as "192.0.2.1", or a network such as
+/// "10.0.0.0/8". Returns: MCPLINK_OK, or MCPLINK_E_INVALID: then nothing is added. Threads: one at
+/// a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_http_options_add_trusted_proxy(
+    options: *mut mcplink_http_options_t,
+    network: *const c_char,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours and text that ends in NUL.
+    unsafe {
+        set(
+            options,
+            "mcplink_http_options_add_trusted_proxy",
+            |options| {
+                let network = filled(network, "network")?;
+                options.trusted_proxies.push(network.parse()?);
+                Ok(())
+            },
+        )
+    }
+}
+
 /// Says whether clients of revisions before 2026-07-28 get sessions. Without them any replica can answer any request; but such clients can't be asked anything, nor be told of changes.
 ///
 /// options: the settings.
@@ -360,22 +391,29 @@ pub unsafe extern "C" fn mcplink_http_options_set_keep_alive_ms(
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum mcplink_http_limit {
-    /// How many sessions there may be: 10000. The next client is refused with status 503.
+    /// How many sessions there may be: 10000. When all are taken, an idle session of the client
+    /// that has most sessions ends to make room. When all are in use, the next client is refused
+    /// with status 503.
     MCPLINK_HTTP_LIMIT_SESSIONS = 1,
     /// How many requests of clients of revisions since 2026-07-28 may be in hand: 1024. The next one is answered with a "busy" error.
     MCPLINK_HTTP_LIMIT_REQUESTS = 2,
     /// How many streams of change notifications such clients may have: 10000. The next one is refused.
     MCPLINK_HTTP_LIMIT_STREAMS = 3,
-    /// How many connections may be open: 1024. The next one is answered with status 503.
+    /// How many connections may be open: 24000, and never more than seven eighths of the
+    /// descriptors that the process may have. When all are taken, a connection without a request in
+    /// hand is closed to make room, of the client that has most. When all have a request in hand or
+    /// an open stream, the next one is answered with status 503.
     MCPLINK_HTTP_LIMIT_CONNECTIONS = 4,
-    /// How many requests may be served at once, each on a thread of its own: 64. The next ones wait, but for pings, cancellations and
-    /// other requests that need no handler.
+    /// How many requests may be served at once, each on a thread of its own: 64. The next ones
+    /// wait, but for pings, cancellations and other requests that need no handler. The client that
+    /// has fewest threads is the next to get one.
     MCPLINK_HTTP_LIMIT_WORKERS = 5,
-    /// How many connections with something to read may wait for a thread: 256. The next one is answered with status 503.
+    /// How many requests may wait for a thread: 256. Beyond that the last request of the client
+    /// that has most of them waiting is answered with status 503.
     MCPLINK_HTTP_LIMIT_WAITING = 6,
-    /// Longest request line with its header fields, in bytes: 16 KiB.
+    /// Longest request line with its header fields, in bytes: 32 KiB.
     MCPLINK_HTTP_LIMIT_HEAD_BYTES = 7,
-    /// How many header fields a request may have: 64, at most 256.
+    /// How many header fields a request may have: 128, at most 256.
     MCPLINK_HTTP_LIMIT_FIELDS = 8,
     /// How many bytes of a stream may wait for a client that does not read: 256 KiB.
     MCPLINK_HTTP_LIMIT_STREAM_BYTES = 9,
@@ -393,6 +431,15 @@ pub enum mcplink_http_limit {
     MCPLINK_HTTP_LIMIT_KEPT_BYTES = 15,
     /// How many bytes may wait for all clients that do not read: 256 MiB. Then connections are broken off for which most waits for longest.
     MCPLINK_HTTP_LIMIT_UNSENT_BYTES = 16,
+    /// How long a new connection may take until its first byte, in milliseconds: 10000. Then it is
+    /// closed.
+    MCPLINK_HTTP_LIMIT_FIRST_BYTE_MS = 17,
+    /// The most that one client may hold of connections, threads and sessions while others want
+    /// some, in percent: 50. Alone it may hold all.
+    MCPLINK_HTTP_LIMIT_PART_PERCENT = 18,
+    /// How many connections and threads there are beyond their limits for clients that hold few, in
+    /// percent of these limits: 12. 0 for none.
+    MCPLINK_HTTP_LIMIT_RESERVE_PERCENT = 19,
 }
 
 impl mcplink_http_options_t {
@@ -434,6 +481,15 @@ impl mcplink_http_options_t {
             }
             _ if limit == Limit::MCPLINK_HTTP_LIMIT_UNSENT_BYTES as i32 => {
                 limits.max_unsent_bytes = bound
+            }
+            _ if limit == Limit::MCPLINK_HTTP_LIMIT_FIRST_BYTE_MS as i32 => {
+                limits.first_byte_timeout = time
+            }
+            _ if limit == Limit::MCPLINK_HTTP_LIMIT_PART_PERCENT as i32 => {
+                limits.part_percent = bound
+            }
+            _ if limit == Limit::MCPLINK_HTTP_LIMIT_RESERVE_PERCENT as i32 => {
+                limits.reserve_percent = bound
             }
             _ => {
                 let text = format!("there is no limit {limit}: use one of enum mcplink_http_limit");

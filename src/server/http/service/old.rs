@@ -4,7 +4,8 @@
 
 use super::super::expiring::bounded;
 use super::super::refusal::{Refusal, refuse_malformed, refuse_request};
-use super::{Handled, Served, check_opening};
+use super::super::session::check_opening;
+use super::{Handled, Served};
 use crate::jsonrpc::{Message, Parsed};
 use crate::protocol::Origin;
 use crate::protocol::principal::Principal;
@@ -43,6 +44,18 @@ impl Served {
         Ok(())
     }
 
+    /// The session that a request names in its target, if it is for the path where clients of
+    /// 2024-11-05 post.
+    pub(in super::super) fn old_session_id<'a>(
+        &self,
+        request: &HttpRequest<'a>,
+    ) -> Option<&'a str> {
+        let (_, post_path) = self.options.old_paths.as_ref()?;
+        let (path, query) = request.target.split_once('?')?;
+        let mut parts = query.split('&').filter(|_| path == post_path);
+        parts.find_map(|part| part.strip_prefix("sessionId="))
+    }
+
     /// A client of 2024-11-05 posts a message. What answers it goes to its stream.
     pub(super) fn post_old(
         &self,
@@ -54,14 +67,7 @@ impl Served {
             let refusal = Refusal::text(405, "allowed here: POST").header("Allow", "POST");
             return Err((refusal, response));
         }
-        let query = request
-            .target
-            .split_once('?')
-            .map_or("", |(_, query)| query);
-        let id = query
-            .split('&')
-            .find_map(|part| part.strip_prefix("sessionId="));
-        let session = id.and_then(|id| {
+        let session = self.old_session_id(request).and_then(|id| {
             self.sessions
                 .find(id.as_bytes(), principal.as_ref().map(Principal::name))
         });

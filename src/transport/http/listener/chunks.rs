@@ -1,6 +1,7 @@
 //! The chunked transfer coding of a request (RFC 9112, section 7.1).
 //!
-//! Chunk extensions and trailers are read over, up to a bound: a sender must not be able to have much read for nothing.
+//! Chunk extensions are ignored, and so are trailer fields once they are known to be well formed.
+//! Both together are bounded: a sender must not be able to have much read for nothing.
 
 use memchr::memchr;
 
@@ -62,6 +63,7 @@ impl Chunks {
             Place::Data(_) if input.is_empty() => Ok(Step::More),
             Place::Data(left) => {
                 let count = left.min(input.len());
+                body.try_reserve(count).map_err(|_| Refusal::no_memory())?;
                 body.extend_from_slice(&input[..count]);
                 self.place = match left - count {
                     0 => Place::DataEnd,
@@ -119,7 +121,10 @@ impl Chunks {
         };
         match &input[..line] {
             b"\r" => Ok(Step::Last(line + 1)),
-            [.., b'\r'] => self.count(line + 1).map(|()| Step::Used(line + 1)),
+            [field @ .., b'\r'] => {
+                check_trailer(field)?;
+                self.count(line + 1).map(|()| Step::Used(line + 1))
+            }
             _ => Err(Refusal::bad("a trailer does not end in CR LF")),
         }
     }
@@ -131,6 +136,26 @@ impl Chunks {
         } else {
             Err(too_much_extra())
         }
+    }
+}
+
+/// Fields that a message can't have behind its body: they say how it is framed, or for whom it is
+/// (RFC 9110, section 6.5.1). Another server might believe them.
+const NEVER_TRAILERS: [&str; 3] = ["content-length", "transfer-encoding", "host"];
+
+/// Checks one trailer field, which is ignored (RFC 9110, section 6.5).
+fn check_trailer(field: &[u8]) -> Result<(), Refusal> {
+    let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
+    let is_value = |byte: &u8| *byte == b'\t' || !byte.is_ascii_control();
+    let colon = memchr(b':', field).unwrap_or(0);
+    let (name, value) = field.split_at(colon);
+    if name.is_empty() || !name.iter().all(is_token) || !value.iter().all(is_value) {
+        return Err(Refusal::bad("malformed trailer field"));
+    }
+    let mut never = NEVER_TRAILERS.iter();
+    match never.find(|other| name.eq_ignore_ascii_case(other.as_bytes())) {
+        Some(name) => Err(Refusal::bad(format!("{name} can't be a trailer field"))),
+        None => Ok(()),
     }
 }
 
@@ -192,7 +217,10 @@ mod tests {
             b"A\r\n0123456789\r\na\r\n0123456789\r\n0\r\n\r\n",
             Ok(b"01234567890123456789"),
         );
-        check(b"1\r\nx\r\n0\r\nTrailer: y\r\nMore: z\r\n\r\n", Ok(b"x"));
+        check(
+            b"1\r\nx\r\n0\r\nTrailer: y\r\nMore:z\t\xff\r\nE:\r\n\r\n",
+            Ok(b"x"),
+        );
     }
 
     #[test]
@@ -210,7 +238,18 @@ mod tests {
             "3\r\nabc\n0\r\n",
             "11111111111111111\r\n",
             "3 3\r\nabc",
-            "0\r\nTrailer: y\n\r\n",
+            "0\r\nA: y\n\r\n",
+            "0\r\nA: y\r\n folded\r\n\r\n",
+            "0\r\nA : y\r\n\r\n",
+            "0\r\n: y\r\n\r\n",
+            "0\r\nno colon\r\n\r\n",
+            "0\r\nA B: y\r\n\r\n",
+            "0\r\nA: y\0\r\n\r\n",
+            "0\r\nA: y\rz\r\n\r\n",
+            "0\r\nA: y\x7f\r\n\r\n",
+            "0\r\nContent-Length: 1\r\n\r\n",
+            "0\r\ntransfer-encoding: chunked\r\n\r\n",
+            "0\r\nHOST: x\r\n\r\n",
             "3\rabc",
         ] {
             check(bad.as_bytes(), Err(400));

@@ -1,19 +1,31 @@
 //! The threads that serve requests: called on demand, up to a limit, and gone again after a while.
 //!
-//! When all of them are busy, one more comes, the reserve. It looks at jobs that nobody has looked at, does those that take no time, and puts
-//! the others where only the others take them. So what must not wait for handlers, such as their cancellation, does not.
+//! A thread takes a connection with something to read, in turn over the addresses. When a request
+//! is whole it needs a [permit](super::permits) to run its handler. A request that gets none waits,
+//! and is taken when its client may have one; the permits that are given back go to the clients
+//! that hold least. Requests that take no time need none. So one thread more than there are permits
+//! is enough: it reads while all others run handlers, and what must not wait for handlers, such as
+//! their cancellation, does not.
 //!
-//! **Invariant:** while jobs wait, an idle thread was woken for each of them, or a thread is on its way that looks for them, or as many
-//! threads as allowed are busy, and the reserve looks at those that nobody has looked at, or was called for that. A thread that takes a job
-//! looks whether more wait, and calls another one.
+//! **Invariant:** while jobs can be taken, an idle thread was woken for each of them, or a thread
+//! is on its way that looks for them, or as many threads as allowed are busy, one of which at least
+//! runs no handler. A thread that takes a job looks whether more can be taken, and calls another
+//! one.
+//!
+//! **Invariant:** a request waits only while its client may not have a permit: that is looked at,
+//! under the lock, when the request begins to wait and when a permit is given back.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use super::fair_queue::FairQueue;
+use super::permits::Permits;
 use super::round::Round;
+use crate::shares::Client;
 use crate::sync::{Condvar, Mutex};
+use crate::transport::http::ClientKey;
 
 /// How long an idle thread stays.
 const IDLE: Duration = Duration::from_secs(3);
@@ -25,37 +37,61 @@ pub(super) enum Hands {
     #[default]
     Enough,
     StartOne,
-    StartReserve,
 }
 
-/// Jobs and the threads that take them.
+/// How many threads there are, and how they are divided.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    /// How many handlers run at once, of one client too.
+    pub(super) max_workers: usize,
+    /// How many more may run of clients that hold few threads.
+    pub(super) reserve: usize,
+    /// The most threads that a client holds while it uses the reserve.
+    pub(super) part: usize,
+    /// How many requests may wait for a permit.
+    pub(super) max_waiting: usize,
+}
+
+/// Connections with something to read, requests that wait, and the threads that take them.
 #[derive(Debug)]
 pub(super) struct Crew<J> {
     state: Mutex<State<J>>,
-    /// How many jobs wait, to be looked at without the lock.
-    waiting: AtomicUsize,
+    /// How many jobs a thread could take now, to be looked at without the lock.
+    ready: AtomicUsize,
+    /// How many permits are held, likewise.
+    held: AtomicUsize,
     /// A thread has left.
     fewer: Condvar,
-    /// There is something to look at for the reserve.
-    look: Condvar,
-    max_workers: usize,
-    max_waiting: usize,
+    sizes: Sizes,
 }
 
 /// Guarded by [`Crew::state`], which is held for moments only and inside of which no other lock is taken.
 #[derive(Debug)]
 struct State<J> {
-    jobs: VecDeque<J>,
-    /// Those that the reserve has looked at: they take time.
-    long: VecDeque<J>,
-    /// Whether the reserve is there, or on its way.
-    has_reserve: bool,
+    /// Connections with something to read, by their addresses.
+    jobs: FairQueue<Client, J>,
+    /// Requests without a permit.
+    ///
+    /// Invariant: none of their clients may have one more.
+    waiting: FairQueue<ClientKey, J>,
+    /// Requests that waited and have a permit.
+    granted: VecDeque<(J, ClientKey)>,
+    permits: Permits,
     /// Idle threads that nobody has woken yet. The last one is woken first, so that those which are not needed leave.
     idle: Vec<Arc<Seat>>,
     threads: usize,
     /// A thread was called that has not come yet.
     starting: bool,
     stopped: bool,
+}
+
+/// What a thread takes.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Taken<J> {
+    pub(super) job: J,
+    /// The client whose permit it has, to be given back with [`Crew::release`].
+    pub(super) permit: Option<ClientKey>,
+    pub(super) hands: Hands,
 }
 
 /// Where an idle thread waits.
@@ -77,12 +113,18 @@ impl Seat {
 }
 
 impl<J> State<J> {
-    fn waiting(&self) -> usize {
-        self.jobs.len() + self.long.len()
+    fn ready(&self) -> usize {
+        self.jobs.len() + self.granted.len()
     }
 
     fn drain(&mut self) -> Vec<J> {
-        self.long.drain(..).chain(self.jobs.drain(..)).collect()
+        let granted = self.granted.drain(..).map(|(job, key)| {
+            self.permits.give_back(&key);
+            job
+        });
+        let granted: Vec<J> = granted.collect();
+        let rest = self.waiting.drain().chain(self.jobs.drain());
+        granted.into_iter().chain(rest).collect()
     }
 
     fn has(&self, seat: &Arc<Seat>) -> bool {
@@ -103,63 +145,140 @@ impl<J> State<J> {
         let place = self.idle.iter().position(|other| Arc::ptr_eq(other, seat));
         place.map(|place| self.idle.remove(place)).is_some()
     }
+
+    /// Gives permits to those that wait: of the clients that may have one more, always to one that
+    /// holds least. Returns whether it gave any.
+    fn grant(&mut self) -> bool {
+        let mut has_granted = false;
+        loop {
+            let may_take = |(key, _): &(&ClientKey, usize)| self.permits.may_take(key);
+            let next = self.waiting.clients().filter(may_take);
+            // Of several that hold as little it is the first, whose turn it is.
+            let Some((key, _)) = next.min_by_key(|(key, _)| self.permits.held_by(key)) else {
+                return has_granted;
+            };
+            let key = key.clone();
+            let Some(job) = self.waiting.pop_of(&key) else {
+                return has_granted;
+            };
+            has_granted |= self.permits.take(&key);
+            self.granted.push_back((job, key));
+        }
+    }
+
+    /// The client whose last request gives way to another client's, which has fewer waiting.
+    fn gives_way_to(&self, key: &ClientKey) -> Option<ClientKey> {
+        let mut groups: HashMap<&Client, usize> = HashMap::new();
+        for (other, queued) in self.waiting.clients() {
+            *groups.entry(other.group()).or_default() += queued;
+        }
+        let own = groups.get(key.group()).copied().unwrap_or(0);
+        let (largest, amount) = groups.into_iter().max_by_key(|(_, amount)| *amount)?;
+        let of_group = self.waiting.clients();
+        let of_group = of_group.filter(|(other, _)| other.group() == largest);
+        let (other, queued) = of_group.max_by_key(|(_, queued)| *queued)?;
+        let is_same = largest == key.group();
+        let gives_way = match is_same {
+            true => queued > self.waiting.queued(key) + 1,
+            false => amount > own + 1,
+        };
+        gives_way.then(|| other.clone())
+    }
 }
 
 impl<J> Crew<J> {
-    pub(super) fn new(max_workers: usize, max_waiting: usize) -> Self {
+    pub(super) fn new(sizes: Sizes) -> Self {
+        let sizes = Sizes {
+            max_workers: sizes.max_workers.max(1),
+            ..sizes
+        };
         Self {
             state: Mutex::new(State {
-                jobs: VecDeque::new(),
-                long: VecDeque::new(),
-                has_reserve: false,
+                jobs: FairQueue::new(),
+                waiting: FairQueue::new(),
+                granted: VecDeque::new(),
+                permits: Permits::new(sizes.max_workers, sizes.part, sizes.reserve),
                 idle: Vec::new(),
                 threads: 0,
                 starting: false,
                 stopped: false,
             }),
-            waiting: AtomicUsize::new(0),
+            ready: AtomicUsize::new(0),
+            held: AtomicUsize::new(0),
             fewer: Condvar::new(),
-            look: Condvar::new(),
-            max_workers: max_workers.max(1),
-            max_waiting,
+            sizes,
         }
     }
 
-    /// Has a thread take the job. Gives it back when too many wait already, or when the threads were stopped.
-    pub(super) fn push(&self, job: J) -> Result<Hands, J> {
-        self.push_within(job, self.max_waiting)
-    }
-
-    /// The same for a job that must not be refused.
-    pub(super) fn push_again(&self, job: J) -> Result<Hands, J> {
-        self.push_within(job, usize::MAX)
-    }
-
-    fn push_within(&self, job: J, max_waiting: usize) -> Result<Hands, J> {
+    /// Has a thread take a connection. Gives it back when the threads were stopped.
+    pub(super) fn push(&self, job: J, client: &Client) -> Result<Hands, J> {
         let mut state = self.state.lock();
-        let may_start = state.threads < self.max_workers;
-        // Who is on the way to an idle thread does not wait.
-        if state.stopped || (state.jobs.len() >= max_waiting && state.idle.is_empty() && !may_start)
-        {
+        if state.stopped {
             return Err(job);
         }
-        state.jobs.push_back(job);
+        state.jobs.push(client, job);
         Ok(self.provide(&mut state))
     }
 
-    /// The same for a job that takes time, of the reserve.
-    pub(super) fn push_long(&self, job: J) -> Result<Hands, J> {
+    /// Takes a permit for a client, if it may have one at once. The calling thread runs a handler
+    /// then, and somebody else has to read.
+    pub(super) fn permit(&self, key: &ClientKey) -> Option<Hands> {
         let mut state = self.state.lock();
-        if state.stopped || state.long.len() >= self.max_waiting {
-            return Err(job);
+        if !state.permits.take(key) {
+            return None;
         }
-        state.long.push_back(job);
-        Ok(self.provide(&mut state))
+        self.publish(&state);
+        Some(self.call_for_rest(&mut state))
     }
 
-    /// There is a job more.
+    /// Has a request wait for a permit. Returns, beside the hands, the request of another client
+    /// that gave way to it. Gives the request back when too many wait, and none gives way.
+    pub(super) fn wait(&self, job: J, key: ClientKey) -> Result<(Hands, Option<J>), J> {
+        let mut state = self.state.lock();
+        if state.stopped {
+            return Err(job);
+        }
+        let mut displaced = None;
+        // It may have been given back since it was asked for.
+        if state.permits.take(&key) {
+            state.granted.push_back((job, key));
+        } else {
+            if state.waiting.len() >= self.sizes.max_waiting {
+                let Some(other) = state.gives_way_to(&key) else {
+                    return Err(job);
+                };
+                displaced = state.waiting.pop_last_of(&other);
+            }
+            state.waiting.push(&key, job);
+        }
+        Ok((self.provide(&mut state), displaced))
+    }
+
+    /// Gives a permit back.
+    pub(super) fn release(&self, key: &ClientKey) -> Hands {
+        let mut state = self.state.lock();
+        state.permits.give_back(key);
+        match state.grant() {
+            true => self.provide(&mut state),
+            false => {
+                self.publish(&state);
+                Hands::Enough
+            }
+        }
+    }
+
+    /// Says what can be known without the lock.
+    fn publish(&self, state: &State<J>) {
+        self.ready.store(state.ready(), Ordering::Relaxed);
+        self.held.store(state.permits.held(), Ordering::Relaxed);
+    }
+
+    /// There may be something more to take.
     fn provide(&self, state: &mut State<J>) -> Hands {
-        self.waiting.store(state.waiting(), Ordering::Relaxed);
+        self.publish(state);
+        if state.ready() == 0 {
+            return Hands::Enough;
+        }
         if let Some(seat) = state.pop_idle() {
             seat.wake();
             return Hands::Enough;
@@ -167,24 +286,26 @@ impl<J> Crew<J> {
         self.call(state)
     }
 
-    /// One thread is called at a time: quick jobs need no more.
+    /// One thread is called at a time: quick jobs need no more. While all threads may be running
+    /// handlers, one more is called.
     fn call(&self, state: &mut State<J>) -> Hands {
-        if state.waiting() == 0 || state.starting {
+        if state.ready() == 0 || state.starting {
             return Hands::Enough;
         }
-        if state.threads < self.max_workers {
+        if state.threads < self.sizes.max_workers || state.threads <= state.permits.held() {
             state.starting = true;
             state.threads += 1;
             return Hands::StartOne;
         }
-        if state.jobs.is_empty() {
-            return Hands::Enough;
+        Hands::Enough
+    }
+
+    /// Has the rest taken that is ready. Threads that were woken for it are on their way.
+    fn call_for_rest(&self, state: &mut State<J>) -> Hands {
+        match state.idle.is_empty() {
+            true => self.call(state),
+            false => Hands::Enough,
         }
-        if std::mem::replace(&mut state.has_reserve, true) {
-            self.look.notify_one();
-            return Hands::Enough;
-        }
-        Hands::StartReserve
     }
 
     /// A thread that was called has come.
@@ -201,37 +322,13 @@ impl<J> Crew<J> {
         if state.threads > 0 {
             return Vec::new();
         }
-        self.waiting.store(0, Ordering::Relaxed);
-        state.drain()
-    }
-
-    /// The reserve could not be started, or leaves.
-    pub(super) fn without_reserve(&self) {
-        self.state.lock().has_reserve = false;
-        self.fewer.notify_all();
-    }
-
-    /// Waits for a job that nobody has looked at, while all others are busy. `None` tells the reserve to leave; it is no longer counted then.
-    pub(super) fn next_to_look_at(&self) -> Option<J> {
-        let deadline = Instant::now() + IDLE;
-        let mut state = self.state.lock();
-        while !state.stopped {
-            if let Some(job) = state.jobs.pop_front() {
-                self.waiting.store(state.waiting(), Ordering::Relaxed);
-                return Some(job);
-            }
-            if Instant::now() >= deadline {
-                break;
-            }
-            state = self.look.wait_until(state, Some(deadline));
-        }
-        state.has_reserve = false;
-        self.fewer.notify_all();
-        None
+        let left = state.drain();
+        self.publish(&state);
+        left
     }
 
     /// Waits for a job. `None` tells the calling thread to leave; it is no longer counted then.
-    pub(super) fn next(&self) -> Option<(J, Hands)> {
+    pub(super) fn next(&self) -> Option<Taken<J>> {
         let mut state = self.state.lock();
         let mut seat = None;
         loop {
@@ -262,8 +359,9 @@ impl<J> Crew<J> {
         None
     }
 
-    /// Takes a job if one waits. Otherwise the thread may be woken for one from now on, in its own seat.
-    pub(super) fn sit(&self, seat: &Arc<Seat>) -> Option<(J, Hands)> {
+    /// Takes a job if there is one. Otherwise the thread may be woken for one from now on, in its
+    /// own seat.
+    pub(super) fn sit(&self, seat: &Arc<Seat>) -> Option<Taken<J>> {
         let mut state = self.state.lock();
         let taken = self.take(&mut state);
         if taken.is_none() && !state.stopped {
@@ -273,34 +371,44 @@ impl<J> Crew<J> {
     }
 
     /// The thread waits no longer, and takes a job if there is one.
-    pub(super) fn rise(&self, seat: &Arc<Seat>) -> Option<(J, Hands)> {
+    pub(super) fn rise(&self, seat: &Arc<Seat>) -> Option<Taken<J>> {
         let mut state = self.state.lock();
         state.leave(seat);
         self.take(&mut state)
     }
 
-    fn take(&self, state: &mut State<J>) -> Option<(J, Hands)> {
-        let job = state.long.pop_front().or_else(|| state.jobs.pop_front())?;
-        self.waiting.store(state.waiting(), Ordering::Relaxed);
-        // Those who were woken for the rest are on their way.
-        let hands = match state.idle.is_empty() {
-            true => self.call(state),
-            false => Hands::Enough,
+    fn take(&self, state: &mut State<J>) -> Option<Taken<J>> {
+        let (job, permit) = match state.granted.pop_front() {
+            Some((job, key)) => (job, Some(key)),
+            None => (state.jobs.pop()?, None),
         };
-        Some((job, hands))
+        self.publish(state);
+        let hands = self.call_for_rest(state);
+        Some(Taken { job, permit, hands })
     }
 
-    /// Whether jobs wait. May be a moment behind.
-    pub(super) fn has_waiting(&self) -> bool {
-        self.waiting.load(Ordering::Relaxed) > 0
+    /// Whether there are jobs that a thread could take. May be a moment behind.
+    pub(super) fn has_ready(&self) -> bool {
+        self.ready.load(Ordering::Relaxed) > 0
     }
 
+    /// Whether as many handlers run as one client may have. A thread that runs none stays with no
+    /// connection then: it may be the only one that reads. May be a moment behind.
+    pub(super) fn is_saturated(&self) -> bool {
+        self.held.load(Ordering::Relaxed) >= self.sizes.max_workers
+    }
+
+    /// How many jobs wait, with a permit or without.
     pub(super) fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Relaxed)
+        let state = self.state.lock();
+        state.ready() + state.waiting.len()
     }
 
+    /// How many threads run handlers, or would. One that only reads beside them does not count.
     pub(super) fn threads(&self) -> usize {
-        self.state.lock().threads
+        let state = self.state.lock();
+        let most = self.sizes.max_workers.max(state.permits.held());
+        state.threads.min(most)
     }
 
     /// Has all threads leave when they are done with what they do. Returns the jobs that are left.
@@ -310,80 +418,146 @@ impl<J> Crew<J> {
         for seat in state.idle.drain(..) {
             seat.wake();
         }
-        self.look.notify_all();
-        self.waiting.store(0, Ordering::Relaxed);
-        state.drain()
+        let left = state.drain();
+        self.publish(&state);
+        left
     }
 
     /// Waits until no more than `own` threads are left, or until the deadline. Returns whether it is so.
     pub(super) fn wait_for_threads(&self, own: usize, deadline: Instant) -> bool {
         let mut state = self.state.lock();
-        let threads = |state: &State<J>| state.threads + usize::from(state.has_reserve);
-        while threads(&state) > own && Instant::now() < deadline {
+        while state.threads > own && Instant::now() < deadline {
             state = self.fewer.wait_until(state, Some(deadline));
         }
-        threads(&state) <= own
+        state.threads <= own
     }
+}
+
+#[cfg(test)]
+fn sizes(max_workers: usize, max_waiting: usize) -> Sizes {
+    Sizes {
+        max_workers,
+        reserve: 2,
+        part: (max_workers / 2).max(1),
+        max_waiting,
+    }
+}
+
+#[cfg(test)]
+fn key(last: u8) -> ClientKey {
+    ClientKey::address(Some([192, 0, 2, last].into()))
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
-    #[test]
-    fn jobs_over_the_bound_are_given_back() {
-        let crew = Crew::new(1, 1);
-        assert_eq!(crew.push(1), Ok(Hands::StartOne));
-        crew.arrived();
-        assert_eq!(crew.push(2), Err(2));
-        assert_eq!(crew.next(), Some((1, Hands::Enough)));
-        assert_eq!(crew.push(3), Ok(Hands::StartReserve));
-        assert_eq!(crew.push(4), Err(4));
-        assert_eq!(crew.push_again(5), Ok(Hands::Enough));
+    fn crew(max_workers: usize, max_waiting: usize) -> Crew<u32> {
+        Crew::new(sizes(max_workers, max_waiting))
+    }
+
+    fn permit(crew: &Crew<u32>, last: u8) -> bool {
+        crew.permit(&key(last)).is_some()
+    }
+
+    fn push(crew: &Crew<u32>, job: u32, last: u8) -> Hands {
+        crew.push(job, key(last).own()).expect("not stopped")
+    }
+
+    fn next(crew: &Crew<u32>) -> (u32, Option<ClientKey>, Hands) {
+        let taken = crew.next().expect("a job");
+        (taken.job, taken.permit, taken.hands)
     }
 
     #[test]
     fn who_takes_a_job_calls_another_thread_for_the_next() {
-        let crew = Crew::new(2, 9);
-        assert_eq!(crew.push(1), Ok(Hands::StartOne));
-        assert_eq!(crew.push(2), Ok(Hands::Enough));
+        let crew = crew(2, 9);
+        assert_eq!(push(&crew, 1, 1), Hands::StartOne);
+        assert_eq!(push(&crew, 2, 1), Hands::Enough);
         crew.arrived();
-        assert_eq!(crew.next(), Some((1, Hands::StartOne)));
+        assert_eq!(next(&crew), (1, None, Hands::StartOne));
         assert_eq!(crew.threads(), 2);
     }
 
     #[test]
-    fn the_reserve_looks_at_each_job_once() {
-        let crew = Crew::new(1, 2);
-        assert_eq!(crew.push(1), Ok(Hands::StartOne));
+    fn while_all_run_handlers_one_more_reads() {
+        let crew = crew(1, 9);
+        assert_eq!(push(&crew, 1, 1), Hands::StartOne);
         crew.arrived();
-        assert_eq!(crew.next(), Some((1, Hands::Enough)));
-        assert_eq!(crew.push(2), Ok(Hands::StartReserve));
-        assert_eq!(crew.push(3), Ok(Hands::Enough));
-        assert_eq!(crew.next_to_look_at(), Some(2));
-        assert_eq!(crew.push_long(2), Ok(Hands::Enough));
-        assert_eq!(crew.next_to_look_at(), Some(3));
-        assert_eq!(crew.push_long(3), Ok(Hands::Enough));
-        // No more than may wait, and beside them what nobody has looked at.
-        assert_eq!(crew.push_long(4), Err(4));
-        assert_eq!(crew.push(4), Ok(Hands::Enough));
-        assert_eq!(crew.waiting(), 3);
-        // In the order in which they came.
-        let taken = [2, 3, 4].map(|_| crew.next().map(|(job, _)| job));
-        assert_eq!(taken, [2, 3, 4].map(Some));
-        assert!(crew.stop().is_empty());
-        assert!(!crew.wait_for_threads(1, Instant::now()));
-        assert_eq!(crew.next_to_look_at(), None);
-        assert!(crew.wait_for_threads(1, Instant::now()));
+        assert_eq!(next(&crew), (1, None, Hands::Enough));
+        assert_eq!(push(&crew, 2, 1), Hands::Enough, "it may come back at once");
+        assert_eq!(crew.permit(&key(1)), Some(Hands::StartOne));
+        assert!(crew.is_saturated());
+        crew.arrived();
+        assert_eq!(next(&crew), (2, None, Hands::Enough));
+        assert_eq!(push(&crew, 3, 1), Hands::Enough, "it may come back at once");
+        assert_eq!(crew.threads(), 1, "one only reads");
+    }
+
+    #[test]
+    fn requests_wait_for_permits_by_clients_and_are_refused_beyond_the_bound() {
+        let crew = crew(2, 2);
+        let keys = [1, 2, 3].map(key);
+        assert!(permit(&crew, 1) && permit(&crew, 1));
+        assert!(!permit(&crew, 1), "the reserve is for others");
+        assert!(crew.wait(1, keys[0].clone()).is_ok());
+        assert!(crew.wait(2, keys[0].clone()).is_ok());
+        assert_eq!(crew.wait(3, keys[0].clone()), Err(3));
+        assert!(permit(&crew, 2) && permit(&crew, 3));
+        let gave_way = crew.wait(4, keys[1].clone()).expect("a place");
+        assert_eq!(gave_way.1, Some(2), "the last one of whom most wait");
+        assert_eq!(crew.wait(5, keys[2].clone()), Err(5), "all have as many");
+        assert_eq!((crew.waiting(), crew.has_ready()), (2, false));
+        // Two of four permits are given back: the reserve stays free.
+        assert_eq!(crew.release(&keys[2]), Hands::Enough);
+        assert_eq!(crew.release(&keys[0]), Hands::Enough);
+        assert!(!crew.has_ready());
+        assert_eq!(crew.release(&keys[1]), Hands::StartOne);
+        crew.arrived();
+        assert_eq!(next(&crew), (4, Some(keys[1].clone()), Hands::Enough));
+        _ = crew.release(&keys[1]);
+        assert_eq!(next(&crew).0, 1);
+    }
+
+    #[test]
+    fn a_permit_that_is_given_back_goes_to_who_holds_least() {
+        let crew = crew(4, 9);
+        let [busy, quick] = [1, 2].map(key);
+        for _ in 0..4 {
+            assert!(permit(&crew, 1));
+        }
+        assert!(permit(&crew, 2));
+        assert!(crew.wait(1, busy.clone()).is_ok());
+        assert!(crew.wait(2, busy.clone()).is_ok());
+        _ = crew.release(&quick);
+        assert!(!crew.has_ready(), "it was of the reserve");
+        assert!(permit(&crew, 2) && !permit(&crew, 2));
+        assert!(crew.wait(3, quick.clone()).is_ok());
+        // Though the other waited first.
+        _ = crew.release(&busy);
+        let crew_next = crew.next().expect("a job");
+        assert_eq!((crew_next.job, crew_next.permit), (3, Some(quick)));
+    }
+
+    #[test]
+    fn connections_are_taken_in_turn_over_the_addresses() {
+        let crew = crew(1, 9);
+        for (job, last) in [(1, 1), (2, 1), (3, 1), (4, 2)] {
+            _ = push(&crew, job, last);
+        }
+        let taken = [(); 4].map(|()| next(&crew).0);
+        assert_eq!(taken, [1, 4, 2, 3]);
     }
 
     #[test]
     fn without_any_thread_the_jobs_are_given_back() {
-        let crew = Crew::new(2, 9);
-        assert_eq!(crew.push(1), Ok(Hands::StartOne));
-        assert_eq!(crew.push(2), Ok(Hands::Enough));
+        let crew = crew(2, 9);
+        assert_eq!(push(&crew, 1, 1), Hands::StartOne);
+        assert_eq!(push(&crew, 2, 1), Hands::Enough);
         assert_eq!(crew.failed(), [1, 2]);
-        assert_eq!(crew.push(3), Ok(Hands::StartOne));
+        assert_eq!(push(&crew, 3, 1), Hands::StartOne);
+        assert_eq!(crew.stop(), [3]);
+        assert_eq!(crew.push(4, key(1).own()), Err(4));
     }
 }
 
@@ -391,23 +565,27 @@ mod tests {
 mod loom_tests {
     use super::*;
 
+    fn crew() -> Arc<Crew<u32>> {
+        let crew = Arc::new(Crew::new(sizes(1, 9)));
+        assert_eq!(crew.push(0, key(1).own()), Ok(Hands::StartOne));
+        crew
+    }
+
     /// Two jobs are pushed while the only thread goes idle: it is woken, and both are taken.
     #[test]
     fn loom_a_job_is_never_left_lying() {
         loom::model(|| {
-            let crew = Arc::new(Crew::new(1, 9));
-            assert_eq!(crew.push(0), Ok(Hands::StartOne));
+            let crew = crew();
             let worker = {
                 let crew = Arc::clone(&crew);
                 loom::thread::spawn(move || {
                     crew.arrived();
-                    (0..3)
-                        .filter_map(|_| crew.next())
-                        .map(|(job, _)| job)
-                        .sum::<u32>()
+                    let taken = (0..3).filter_map(|_| crew.next());
+                    taken.map(|taken| taken.job).sum::<u32>()
                 })
             };
-            assert!(crew.push(1).is_ok() && crew.push(2).is_ok());
+            assert!(crew.push(1, key(1).own()).is_ok());
+            assert!(crew.push(2, key(2).own()).is_ok());
             assert_eq!(worker.join().expect("no panic"), 3);
         });
     }
@@ -416,8 +594,7 @@ mod loom_tests {
     #[test]
     fn loom_who_sits_down_and_rises_misses_no_job() {
         loom::model(|| {
-            let crew = Arc::new(Crew::new(1, 9));
-            assert_eq!(crew.push(0), Ok(Hands::StartOne));
+            let crew = crew();
             let worker = {
                 let crew = Arc::clone(&crew);
                 loom::thread::spawn(move || {
@@ -426,41 +603,43 @@ mod loom_tests {
                     let mut taken = Vec::new();
                     for _ in 0..2 {
                         let found = crew.sit(&seat).or_else(|| crew.rise(&seat));
-                        taken.extend(found.map(|(job, _)| job));
+                        taken.extend(found.map(|taken| taken.job));
                     }
                     assert!(!crew.state.lock().has(&seat));
                     taken
                 })
             };
-            assert!(crew.push(1).is_ok());
+            assert!(crew.push(1, key(1).own()).is_ok());
             let mut taken = worker.join().expect("no panic");
             taken.extend(crew.stop());
             assert_eq!(taken, [0, 1]);
         });
     }
 
-    /// A job is pushed while the only thread is busy or goes idle, and the reserve looks at it and puts it back: it is taken once.
+    /// A request begins to wait while the only permit of its client is given back: it is taken
+    /// once, with a permit.
     #[test]
-    fn loom_what_the_reserve_puts_back_is_taken() {
+    fn loom_a_request_that_waits_gets_the_permit_that_is_given_back() {
         loom::model(|| {
-            let crew = Arc::new(Crew::new(1, 9));
-            assert_eq!(crew.push(0), Ok(Hands::StartOne));
+            let crew = crew();
+            assert!(crew.permit(&key(1)).is_some());
             let (one, other) = (Arc::clone(&crew), Arc::clone(&crew));
-            let worker = loom::thread::spawn(move || {
+            let reader = loom::thread::spawn(move || {
                 one.arrived();
-                [one.next(), one.next()].map(|taken| taken.map(|(job, _)| job))
-            });
-            let reserve = loom::thread::spawn(move || {
-                while let Some(job) = other.next_to_look_at() {
-                    assert!(other.push_long(job).is_ok());
+                let job = one.next().map(|taken| taken.job);
+                assert_eq!(job, Some(0));
+                if one.permit(&key(1)).is_none() {
+                    assert!(one.wait(0, key(1)).is_ok());
+                    let taken = one.next().expect("it is granted");
+                    assert_eq!((taken.job, taken.permit), (0, Some(key(1))));
                 }
+                _ = one.release(&key(1));
             });
-            assert!(crew.push(1).is_ok());
-            let mut taken = worker.join().expect("no panic");
-            taken.sort_unstable();
-            assert_eq!(taken, [Some(0), Some(1)]);
+            let handler = loom::thread::spawn(move || _ = other.release(&key(1)));
+            handler.join().expect("no panic");
+            reader.join().expect("no panic");
+            assert_eq!(crew.state.lock().permits.held(), 0);
             assert!(crew.stop().is_empty());
-            reserve.join().expect("no panic");
         });
     }
 
@@ -468,8 +647,7 @@ mod loom_tests {
     #[test]
     fn loom_stopping_reaches_every_thread() {
         loom::model(|| {
-            let crew = Arc::new(Crew::<u32>::new(1, 9));
-            assert_eq!(crew.push(0), Ok(Hands::StartOne));
+            let crew = crew();
             let worker = {
                 let crew = Arc::clone(&crew);
                 loom::thread::spawn(move || while crew.next().is_some() {})

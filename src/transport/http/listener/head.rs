@@ -26,12 +26,9 @@ impl Refusal {
         Self { status, text }
     }
 
-    /// There is no place to wait in.
-    pub(super) fn busy() -> Self {
-        Self::new(
-            503,
-            "too many requests wait already (max_waiting): try again later",
-        )
+    /// The memory that the request needs is not to be had.
+    pub(super) fn no_memory() -> Self {
+        Self::new(503, "there is no memory for the request: try again later")
     }
 
     pub(super) fn bad(text: impl Into<Cow<'static, str>>) -> Self {
@@ -127,12 +124,15 @@ impl Head {
         let mut head = Self {
             method: Span::of(method.as_bytes(), bytes),
             target: Some(Span::of(target.as_bytes(), bytes)),
-            fields: Vec::with_capacity(request.headers.len()),
+            fields: Vec::new(),
             framing: Framing::Length(0),
             is_http10: request.version == Some(0),
             keeps_alive: request.version == Some(1),
             expects_continue: false,
         };
+        head.fields
+            .try_reserve_exact(request.headers.len())
+            .map_err(|_| Refusal::no_memory())?;
         let known = head.read_fields(request.headers, bytes)?;
         head.framing = known.framing(head.is_http10)?;
         head.check_host(&known)?;

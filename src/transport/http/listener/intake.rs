@@ -1,13 +1,14 @@
 //! What has come of a request so far.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::HttpLimits;
 use super::chunks::{self, Chunks};
 use super::head::{self, Framing, Head, Refusal};
+use crate::shares::{Admission, Client, Shares};
 use crate::spare;
+use crate::sync::Mutex;
 
 /// How much is read at once.
 const ROOM: usize = 16 << 10;
@@ -22,6 +23,8 @@ const SMALL: usize = 64 << 10;
 pub(super) struct Intake {
     /// From the first byte of the request.
     bytes: Vec<u8>,
+    /// An empty line before the request line was skipped.
+    has_skipped: bool,
     /// How far the end of the head was looked for.
     scanned: usize,
     head: Option<Head>,
@@ -38,17 +41,41 @@ pub(super) struct Intake {
     is_whole: bool,
 }
 
+/// The memory that the unfinished bodies of all clients take. No other lock is taken inside.
+pub(super) type Unfinished = Mutex<Shares<()>>;
+
+/// What there may be of it: as much as all workers could have in hand, and a reserve for clients
+/// that hold little. Of a reserve one client takes half, and that is a whole body at least.
+pub(super) fn unfinished(limits: &HttpLimits) -> Unfinished {
+    let body = limits.max_body_bytes;
+    let max = limits.max_workers.saturating_mul(body);
+    let reserve = match limits.reserve_percent {
+        0 => 0,
+        _ => limits.reserve_of(max).max(body.saturating_mul(2)),
+    };
+    let part = limits.part_of(max).max(body);
+    Mutex::new(Shares::new(max.saturating_add(reserve), part, reserve))
+}
+
 /// A share of the memory that all unfinished bodies may take.
 #[derive(Debug)]
 struct Held {
     bytes: usize,
-    all: Arc<AtomicUsize>,
+    client: Client,
+    all: Arc<Unfinished>,
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.all.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.all.lock().give_back(&self.client, self.bytes);
     }
+}
+
+/// A body, and its share of the memory that all unfinished ones may take.
+#[derive(Debug, Default)]
+pub(super) struct Body {
+    pub(super) bytes: Vec<u8>,
+    held: Option<Held>,
 }
 
 /// What comes next.
@@ -66,6 +93,11 @@ impl Intake {
     /// Whether there is neither an unfinished request nor the beginning of one.
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
+    }
+
+    /// Whether the request is whole.
+    pub(super) fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     /// Looks what has become of the bytes.
@@ -103,7 +135,22 @@ impl Intake {
         })
     }
 
+    /// Skips one empty line before the request line (RFC 9112, section 2.2): some clients end the
+    /// body of the request before with it. A connection with nothing else on it is idle.
+    fn skip_empty_line(&mut self) -> Result<(), Refusal> {
+        if !self.bytes.starts_with(b"\r\n") {
+            return Ok(());
+        }
+        if std::mem::replace(&mut self.has_skipped, true) {
+            return Err(Refusal::bad("the request has no request line"));
+        }
+        self.bytes.drain(..2);
+        self.scanned = 0;
+        self.skip_empty_line()
+    }
+
     fn take_head(&mut self, limits: &HttpLimits) -> Result<bool, Refusal> {
+        self.skip_empty_line()?;
         let end = head::end(&self.bytes, &mut self.scanned)?;
         if end.unwrap_or(self.bytes.len()) > limits.max_head_bytes {
             return Err(head::too_long(&self.bytes, limits));
@@ -139,8 +186,14 @@ impl Intake {
                 let count = self.missing().min(input.len());
                 if self.body.is_empty() {
                     self.body = spare::take(self.missing());
-                    self.body.reserve_exact(self.missing().min(4 * ROOM));
+                    let room = self.missing().min(4 * ROOM);
+                    self.body
+                        .try_reserve_exact(room)
+                        .map_err(|_| Refusal::no_memory())?;
                 }
+                self.body
+                    .try_reserve(count)
+                    .map_err(|_| Refusal::no_memory())?;
                 self.body
                     .extend_from_slice(&self.bytes[self.used..self.used + count]);
                 self.used += count;
@@ -173,7 +226,8 @@ impl Intake {
         }
     }
 
-    /// Whether the body is none that the reserve reads: while nobody has time for them, large ones stay with the system.
+    /// Whether the body is one that is read with a permit only: while nobody has time for them,
+    /// large ones stay with the system.
     pub(super) fn is_large(&self) -> bool {
         self.body.len().saturating_add(self.missing()) > SMALL
     }
@@ -193,24 +247,24 @@ impl Intake {
         self.until
     }
 
-    /// Counts what has come of the body to `all` that have come of unfinished ones. Refused when they are more than all workers could have
-    /// in hand: there may be many more connections than those.
-    pub(super) fn hold(
-        &mut self,
-        all: &Arc<AtomicUsize>,
-        limits: &HttpLimits,
-    ) -> Result<(), Refusal> {
+    /// Counts what has come of the body to `all` that have come of unfinished ones. Refused when
+    /// the client may not have so much: there may be many more connections than all workers could
+    /// have in hand.
+    pub(super) fn hold(&mut self, all: &Arc<Unfinished>, client: &Client) -> Result<(), Refusal> {
         if self.body.len() <= SMALL {
             return Ok(());
         }
         let held = self.held.get_or_insert_with(|| Held {
             bytes: 0,
+            client: client.clone(),
             all: Arc::clone(all),
         });
         let more = self.body.len() - held.bytes;
-        let before = all.fetch_add(more, Ordering::Relaxed);
+        let mut all = all.lock();
+        let is_granted = matches!(all.admit(client, more), Admission::Granted);
+        all.take(client, more);
         held.bytes += more;
-        if before + more > limits.max_workers.saturating_mul(limits.max_body_bytes) {
+        if !is_granted {
             let text = "too many large requests come at once (max_workers, max_body_bytes): try again later";
             return Err(Refusal::new(503, text));
         }
@@ -226,24 +280,27 @@ impl Intake {
         )
     }
 
-    /// The head of a whole request, the bytes that it refers to, and the body.
-    pub(super) fn request(&mut self) -> Option<(&Head, &[u8], Vec<u8>)> {
-        let body = std::mem::take(&mut self.body);
-        self.held = None;
+    /// The head of a request, the bytes that it refers to, and what has come of the body.
+    pub(super) fn request(&mut self) -> Option<(&Head, &[u8], Body)> {
+        let body = Body {
+            bytes: std::mem::take(&mut self.body),
+            held: self.held.take(),
+        };
         self.head
             .as_ref()
             .map(|head| (head, self.bytes.as_slice(), body))
     }
 
     /// Gives back the body of a request that was looked at only.
-    pub(super) fn give_back(&mut self, body: Vec<u8>) {
-        self.body = body;
+    pub(super) fn give_back(&mut self, body: Body) {
+        (self.body, self.held) = (body.bytes, body.held);
     }
 
     /// Forgets the request, which was served, and keeps what came behind it.
     pub(super) fn forget(&mut self) {
         self.bytes.drain(..self.used);
         (self.scanned, self.used, self.counted) = (0, 0, 0);
+        self.has_skipped = false;
         (self.head, self.until, self.held) = (None, None, None);
         self.is_whole = false;
         self.chunks = Chunks::default();
@@ -259,7 +316,7 @@ impl Intake {
     /// Takes everything out, to be kept for a while.
     pub(super) fn take(&mut self) -> Self {
         let mut taken = std::mem::take(self);
-        taken.bytes.shrink_to_fit();
+        spare::shrink(&mut taken.bytes);
         taken
     }
 }

@@ -5,8 +5,8 @@
 //! ```text
 //!             readable                  taken                request whole
 //!   ╭─ poller ────────▶ queue ────────────▶ worker ─────────────────▶ worker, in the service
-//!   │    ▲                ▲   others wait ╱   │  ▲                       │            │
-//!   │    │                ╰──────────────╯    │  ╰───────────────────────╯            │ the service returns,
+//!   │    ▲                ▲   others wait,╱   │  ▲        permit         │            │
+//!   │    │                ╰──  no permit ╯    │  ╰───────────────────────╯            │ the service returns,
 //!   │    ╰────────────────────────────────────╯    response out, it returns           ▼ its response is kept
 //!   │    ▲     nothing comes for a moment, or                                      exchange
 //!   │    │     the worker is slow with another one
@@ -19,11 +19,13 @@
 //! **Invariant:** only the owner reads, so requests are answered in order. Who is last of the worker that comes back from the service and
 //! the thread that ends the response, goes on with the connection; the lock of the connection decides.
 //!
-//! Sockets stay blocking. A worker reads with a time-out of a moment; nobody else reads before there is something, and no write waits: what
-//! a client does not read is kept, and the poller sends it when there is room. A quick request costs one read and one write, and shares the
-//! wait before it with those that come at the same time. A request that is still in hand after a tick has its client watched: one that
-//! resets its connection, or ends its side while a body comes in pieces, has gone. One that ends its side before the response has begun is
-//! told to the service as gone as well, as most servers do; but the response is sent, for those that only meant to have said everything.
+//! Sockets stay blocking. A worker reads with a time-out of a moment; nobody else reads before
+//! there is something, and no write waits: what a client does not read is kept, and the poller
+//! sends it when there is room. A quick request costs one read and one write, and shares the wait
+//! before it with those that come at the same time. A request that is still in hand after a tick
+//! has its client watched: one that resets its connection has gone. One that ends its side may only
+//! have said all it had to say, and gets its response. Whether it has gone shows when something is
+//! sent to it, so something is: see [`conn`].
 //!
 //! **Threads.** The poller's, started by [`HttpListener::bind`], ended and joined by [`HttpListener::shutdown`]; workers, called when there
 //! is something to read that no idle one can take, which leave when there was nothing to do for a while, and which a shutdown waits for.
@@ -32,13 +34,16 @@
 mod chunks;
 mod conn;
 mod crew;
+mod fair_queue;
 mod head;
 mod intake;
 mod limits;
+mod permits;
 mod poller;
 mod reply;
 mod round;
 mod shared;
+mod table;
 mod wire;
 mod worker;
 

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -16,6 +16,8 @@ use polling::{Event, Events};
 use super::conn::Conn;
 use super::round;
 use super::shared::{LISTENER, Shared};
+use crate::shares::{Admission, Client};
+use crate::transport::sys::fd;
 use crate::transport::sys::tcp::{self, Registered};
 
 /// How soon a request is found to be in hand for long, so that its client is watched.
@@ -26,6 +28,8 @@ const CLOSING_TICK: Duration = Duration::from_millis(5);
 const PAUSE: Duration = Duration::from_millis(100);
 /// How many connections over the limit may be open, only to be told so.
 const TURNED_AWAY: usize = 64;
+/// How many connections may give way to one more: those that turn out to be busy stay.
+const GIVING_WAY: usize = 32;
 /// How many connections are accepted before others get their turn.
 const AT_ONCE: usize = 64;
 
@@ -82,7 +86,7 @@ impl Loop {
             self.run_errands();
             self.keep_time();
         }
-        for conn in self.shared.all() {
+        for conn in self.shared.table.all() {
             conn.cut().settle_here(&self.shared);
         }
         drop(self.shared.crew.stop());
@@ -96,13 +100,14 @@ impl Loop {
         }
         if self.listener.take().is_some() {
             self.shared
+                .table
                 .all()
                 .iter()
                 .for_each(|conn| conn.close_if_idle());
         }
         let deadline = self.shared.deadline();
         deadline.is_none_or(|at| at <= Instant::now())
-            || !self.shared.all().iter().any(|conn| conn.is_busy())
+            || !self.shared.table.all().iter().any(|conn| conn.is_busy())
     }
 
     fn timeout(&self) -> Option<Duration> {
@@ -126,7 +131,7 @@ impl Loop {
             self.accept();
             return;
         }
-        let Some(conn) = self.shared.find(event.key) else {
+        let Some(conn) = self.shared.table.find(event.key) else {
             return;
         };
         let is_lost = event.is_interrupt() || event.is_err() == Some(true);
@@ -188,7 +193,7 @@ impl Loop {
 
     /// Returns whether to look again in the next tick.
     fn look(&mut self, key: usize, now: Instant) -> bool {
-        let Some(conn) = self.shared.find(key) else {
+        let Some(conn) = self.shared.table.find(key) else {
             return false;
         };
         let look = conn.look(now);
@@ -211,6 +216,7 @@ impl Loop {
                 Ok((stream, _)) => self.welcome(stream),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if is_of_one_connection(&error) => {}
+                Err(error) if fd::is_exhausted(&error) && self.displace_first() => {}
                 // Out of descriptors or memory: asked again at once, the system would only refuse again.
                 Err(_) => {
                     self.paused_until = Some(Instant::now() + PAUSE);
@@ -227,37 +233,73 @@ impl Loop {
 
     fn welcome(&mut self, stream: TcpStream) {
         self.shared.accepted.fetch_add(1, Ordering::Relaxed);
-        let open = self.shared.connections();
-        let max = self.shared.limits.max_connections;
-        if open >= max.saturating_add(TURNED_AWAY) {
+        let Ok(remote) = stream.peer_addr() else {
+            return;
+        };
+        let has_place = self.make_room(&Client::at(remote.ip()));
+        if !has_place && self.shared.table.turned_away() >= TURNED_AWAY {
             self.shared.count_refused();
             return;
         }
         let key = self.next_key;
         self.next_key += 1;
         // It fails when the client has gone already, or when the system can't watch one more.
-        let Ok(conn) = self.prepare(stream, key) else {
+        let Ok(conn) = self.prepare(stream, remote, key) else {
             return;
         };
         let conn = Arc::new(conn);
-        self.shared.insert(key, Arc::clone(&conn));
-        if open >= max {
-            conn.turn_away_at_once("too many connections (max_connections): try again later");
-        } else {
+        self.shared.table.insert(key, Arc::clone(&conn), has_place);
+        if has_place {
             conn.welcome();
+        } else {
+            conn.turn_away_at_once("too many connections (max_connections): try again later");
         }
         self.list(key);
     }
 
-    fn prepare(&self, stream: TcpStream, key: usize) -> io::Result<Conn> {
-        let remote = stream.peer_addr()?;
+    /// Makes room for one more connection of a client. Returns whether there is.
+    fn make_room(&self, client: &Client) -> bool {
+        let table = &self.shared.table;
+        for _ in 0..GIVING_WAY {
+            match table.admit(client, fd::most()) {
+                Admission::Granted => return true,
+                Admission::Refused => return false,
+                Admission::After(key) => {
+                    if let Some(conn) = table.find(key) {
+                        self.displace(&conn);
+                    }
+                }
+            }
+        }
+        false
+    }
+
+    /// The system has no descriptor left: closes a connection to have one. Returns whether it did.
+    fn displace_first(&self) -> bool {
+        (0..GIVING_WAY).any(|_| {
+            let first = self.shared.table.first_to_give_way();
+            first.is_some_and(|conn| self.displace(&conn))
+        })
+    }
+
+    fn displace(&self, conn: &Arc<Conn>) -> bool {
+        let (later, has_gone) = conn.give_way();
+        later.settle_here(&self.shared);
+        if has_gone {
+            let displaced = &self.shared.displaced_connections;
+            displaced.fetch_add(1, Ordering::Relaxed);
+        }
+        has_gone
+    }
+
+    fn prepare(&self, stream: TcpStream, remote: SocketAddr, key: usize) -> io::Result<Conn> {
         // On some systems it takes after the listening socket.
         stream.set_nonblocking(false)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(round::LINGER))?;
         tcp::quiet(&stream)?;
         let socket = Registered::new(stream, Arc::clone(&self.shared.poller), key)?;
-        Ok(Conn::new(socket, Some(remote), Arc::clone(&self.shared)))
+        Ok(Conn::new(socket, remote, Arc::clone(&self.shared)))
     }
 }
 

@@ -1,7 +1,6 @@
 //! What the threads of a listener share.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -12,11 +11,14 @@ use std::time::Instant;
 use polling::Poller;
 
 use super::conn::{Conn, Doing, Gone};
-use super::crew::{Crew, Hands};
+use super::crew::{Crew, Hands, Sizes};
+use super::intake::{Unfinished, unfinished};
 use super::round::Rounds;
+use super::table::Table;
 use super::{HttpLimits, HttpStats, worker};
 use crate::sync::Mutex;
-use crate::transport::http::Service;
+use crate::transport::http::forwarded::client_address;
+use crate::transport::http::{ClientKey, HttpRequest, Service};
 use crate::transport::{Stack, Started};
 
 /// The key of the listening socket among those of the connections.
@@ -34,12 +36,11 @@ pub(super) struct Shared {
     pub(super) rounds: Rounds,
     /// How many workers wait for one connection alone, in its read. It costs least, but they can't be woken for anything else.
     alone: AtomicUsize,
-    /// How many bytes have come of bodies that are not whole yet.
-    pub(super) unfinished: Arc<AtomicUsize>,
+    pub(super) unfinished: Arc<Unfinished>,
     /// How many bytes are in the outboxes of all connections. A connection counts its own there before its lock is given back.
     pub(super) unsent: AtomicUsize,
-    /// All connections that are not over. No other lock is taken inside.
-    table: Mutex<HashMap<usize, Arc<Conn>>>,
+    /// All connections that are not over.
+    pub(super) table: Table,
     /// What other threads have for the poller. No other lock is taken inside.
     errands: Mutex<Errands>,
     closing: AtomicBool,
@@ -47,6 +48,8 @@ pub(super) struct Shared {
     deadline: Mutex<Option<Instant>>,
     pub(super) accepted: AtomicU64,
     refused: AtomicU64,
+    pub(super) displaced_connections: AtomicU64,
+    displaced_requests: AtomicU64,
 }
 
 /// What the poller is asked to do.
@@ -74,35 +77,46 @@ impl Shared {
         local: SocketAddr,
         poller: Arc<Poller>,
     ) -> Self {
+        let reserve = match limits.reserve_percent {
+            0 => 0,
+            _ => limits.reserve_of(limits.max_workers).max(2),
+        };
+        let sizes = Sizes {
+            max_workers: limits.max_workers,
+            reserve,
+            part: limits.part_of(limits.max_workers),
+            max_waiting: limits.max_waiting,
+        };
+        let max = limits.max_connections;
         Self {
             service,
             local,
-            crew: Crew::new(limits.max_workers, limits.max_waiting),
+            crew: Crew::new(sizes),
             workers: Started::default(),
             rounds: Rounds::new(thread::available_parallelism().map_or(1, usize::from)),
             alone: AtomicUsize::new(0),
-            unfinished: Arc::default(),
+            unfinished: Arc::new(unfinished(&limits)),
             unsent: AtomicUsize::new(0),
-            limits,
             poller,
-            table: Mutex::default(),
+            table: Table::new(max, limits.part_of(max), limits.reserve_of(max)),
+            limits,
             errands: Mutex::default(),
             closing: AtomicBool::new(false),
             deadline: Mutex::default(),
             accepted: AtomicU64::new(0),
             refused: AtomicU64::new(0),
+            displaced_connections: AtomicU64::new(0),
+            displaced_requests: AtomicU64::new(0),
         }
     }
 
     /// Starts the worker that the crew has called, if it has.
     pub(super) fn start(self: &Arc<Self>, hands: Hands) {
-        let is_reserve = match hands {
-            Hands::Enough => return,
-            Hands::StartOne => false,
-            Hands::StartReserve => true,
-        };
+        if hands == Hands::Enough {
+            return;
+        }
         let shared = Arc::clone(self);
-        let work = move || worker::work(&shared, is_reserve);
+        let work = move || worker::work(&shared);
         let threads = &self.limits.threads;
         if self
             .workers
@@ -110,9 +124,6 @@ impl Shared {
             .is_ok()
         {
             return;
-        }
-        if is_reserve {
-            return self.crew.without_reserve();
         }
         for conn in self.crew.failed() {
             conn.turn_away("no thread can be started to serve the request: try again later");
@@ -139,25 +150,27 @@ impl Shared {
         self.alone.fetch_sub(1, Ordering::Relaxed);
     }
 
-    pub(super) fn insert(&self, key: usize, conn: Arc<Conn>) {
-        self.table.lock().insert(key, conn);
+    /// Which client sends a request.
+    pub(super) fn client(&self, request: &HttpRequest<'_>) -> ClientKey {
+        let proxies = &self.limits.trusted_proxies;
+        let address = request
+            .remote
+            .map(|remote| client_address(request, remote.ip(), proxies));
+        let address = ClientKey::address(address);
+        let told = || self.service.client(request, address.clone());
+        catch_unwind(AssertUnwindSafe(told)).unwrap_or_else(|_| address.clone())
     }
 
-    pub(super) fn find(&self, key: usize) -> Option<Arc<Conn>> {
-        self.table.lock().get(&key).cloned()
-    }
-
-    pub(super) fn forget(&self, key: usize) {
-        // Dropped by whoever calls, who has it too.
-        let _conn = self.table.lock().remove(&key);
-    }
-
-    pub(super) fn all(&self) -> Vec<Arc<Conn>> {
-        self.table.lock().values().cloned().collect()
-    }
-
-    pub(super) fn connections(&self) -> usize {
-        self.table.lock().len()
+    /// Has a request wait for a permit.
+    pub(super) fn wait(&self, conn: Arc<Conn>, key: ClientKey) -> Result<Hands, Arc<Conn>> {
+        let (hands, displaced) = self.crew.wait(conn, key)?;
+        if let Some(displaced) = displaced {
+            self.displaced_requests.fetch_add(1, Ordering::Relaxed);
+            displaced.turn_away(
+                "too many requests wait (max_waiting), and most of this client's: try again later",
+            );
+        }
+        Ok(hands)
     }
 
     /// Has the poller look at a connection.
@@ -208,6 +221,7 @@ impl Shared {
         }
         let now = Instant::now();
         let mut burdens: Vec<_> = self
+            .table
             .all()
             .into_iter()
             .map(|conn| (conn.burden(now), conn))
@@ -242,9 +256,11 @@ impl Shared {
             workers: self.crew.threads(),
             accepted: self.accepted.load(Ordering::Relaxed),
             refused: self.refused.load(Ordering::Relaxed),
+            displaced_connections: self.displaced_connections.load(Ordering::Relaxed),
+            displaced_requests: self.displaced_requests.load(Ordering::Relaxed),
             ..HttpStats::default()
         };
-        for conn in self.all() {
+        for conn in self.table.all() {
             stats.connections += 1;
             match conn.doing() {
                 Doing::Nothing => stats.idle += 1,

@@ -4,9 +4,11 @@
 //! else to do, it blocks in its read; with several it waits for all of its [round](super::round). While others wait for a thread it does
 //! not stay.
 //!
-//! While all workers are busy, one more, the reserve, serves the requests that take no time.
+//! It runs a handler with a permit of the client's. While there is none for a client, its requests
+//! that take no time are served, and the others wait.
 
 use std::cell::Cell;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,12 +16,12 @@ use std::time::Instant;
 use super::conn::{Conn, Turn};
 use super::crew::Seat;
 use super::head::{Head, Refusal};
-use super::intake::{Intake, Next};
+use super::intake::{Body, Intake, Next};
 use super::reply::Reply;
 use super::round::Round;
 use super::shared::Shared;
 use crate::spare;
-use crate::transport::http::HttpRequest;
+use crate::transport::http::{ClientKey, HttpRequest};
 use crate::transport::sys::tcp;
 
 thread_local! {
@@ -32,19 +34,18 @@ pub(super) fn is_of(shared: &Arc<Shared>) -> bool {
     OF.try_with(Cell::get).unwrap_or(0) == Arc::as_ptr(shared) as usize
 }
 
-pub(super) fn work(shared: &Arc<Shared>, is_reserve: bool) {
+pub(super) fn work(shared: &Arc<Shared>) {
     OF.set(Arc::as_ptr(shared) as usize);
-    if !is_reserve {
-        shared.crew.arrived();
-    }
+    shared.crew.arrived();
     let mut worker = Worker {
         shared,
-        is_reserve,
         intake: Intake::default(),
+        permit: None,
         round: None,
     };
     while let Some(conn) = worker.next() {
         worker.converse(&conn);
+        worker.give_back_permit();
     }
     if let Some((round, _)) = worker.round {
         shared.rounds.close(&round);
@@ -53,9 +54,9 @@ pub(super) fn work(shared: &Arc<Shared>, is_reserve: bool) {
 
 struct Worker<'a> {
     shared: &'a Arc<Shared>,
-    /// It serves only what takes no time, stays with no connection, and waits for none.
-    is_reserve: bool,
     intake: Intake,
+    /// The client whose permit it has: to read a large body of its, or to run its handler.
+    permit: Option<ClientKey>,
     /// The connections that it stays with, and where it waits for them; from the first one on.
     round: Option<(Arc<Round>, Arc<Seat>)>,
 }
@@ -63,12 +64,6 @@ struct Worker<'a> {
 impl Worker<'_> {
     /// Waits for a connection that has something to be read. `None` tells the thread to leave.
     fn next(&mut self) -> Option<Arc<Conn>> {
-        while self.is_reserve {
-            let conn = self.shared.crew.next_to_look_at()?;
-            if conn.take(&mut self.intake) {
-                return Some(conn);
-            }
-        }
         loop {
             if let Some((round, _)) = &self.round
                 && let Some(conn) = round.come_back()
@@ -91,12 +86,25 @@ impl Worker<'_> {
                     Some(self.shared.crew.next()?)
                 }
             };
-            let Some((conn, hands)) = job else { continue };
-            self.shared.start(hands);
-            if conn.take(&mut self.intake) {
-                return Some(conn);
+            let Some(taken) = job else { continue };
+            self.shared.start(taken.hands);
+            self.permit = taken.permit;
+            if taken.job.take(&mut self.intake) {
+                return Some(taken.job);
             }
+            self.give_back_permit();
         }
+    }
+
+    fn give_back_permit(&mut self) {
+        if let Some(key) = self.permit.take() {
+            self.shared.start(self.shared.crew.release(&key));
+        }
+    }
+
+    /// Whether it may be the only thread that reads: it waits for no connection then.
+    fn is_lookout(&self) -> bool {
+        self.permit.is_none() && self.shared.crew.is_saturated()
     }
 
     fn converse(&mut self, conn: &Arc<Conn>) {
@@ -104,14 +112,14 @@ impl Worker<'_> {
         let mut is_fresh = true;
         loop {
             match self.intake.next(&self.shared.limits) {
-                Ok(Next::Request)
-                    if self.is_reserve && !is_quick(self.shared, conn, &mut self.intake) =>
-                {
-                    return conn.wait_for_worker(&mut self.intake);
-                }
                 Ok(Next::Request) => {
+                    if !self.may_serve(conn) {
+                        return;
+                    }
                     self.lay_open();
-                    if serve(self.shared, conn, &mut self.intake) == Turn::Over {
+                    let turn = serve(self.shared, conn, &mut self.intake);
+                    self.give_back_permit();
+                    if turn == Turn::Over {
                         return;
                     }
                     if self.intake.is_empty() {
@@ -123,10 +131,10 @@ impl Worker<'_> {
                     }
                 }
                 Ok(Next::Continue) if !conn.say_continue() => return self.close(conn),
-                Ok(Next::Continue | Next::More) if self.is_reserve && self.intake.is_large() => {
-                    return conn.wait_for_worker(&mut self.intake);
-                }
                 Ok(Next::Continue | Next::More) => {
+                    if self.is_lookout() && self.intake.is_large() && !self.may_serve(conn) {
+                        return;
+                    }
                     if !self.read(conn, std::mem::take(&mut is_fresh)) {
                         return;
                     }
@@ -134,6 +142,36 @@ impl Worker<'_> {
                 Err(refusal) => return self.refuse(conn, &refusal),
             }
         }
+    }
+
+    /// Whether the request may be served, or the rest of it read, on this thread. Otherwise it
+    /// waits elsewhere.
+    fn may_serve(&mut self, conn: &Arc<Conn>) -> bool {
+        if self.permit.is_some() {
+            return true;
+        }
+        let is_whole = self.intake.is_whole();
+        let Some((head, bytes, body)) = self.intake.request() else {
+            return true;
+        };
+        let fields = head.fields(bytes);
+        let request = request(conn, head, bytes, &fields);
+        let key = self.shared.client(&request);
+        if let Some(hands) = self.shared.crew.permit(&key) {
+            self.intake.give_back(body);
+            self.permit = Some(key);
+            self.shared.start(hands);
+            return true;
+        }
+        let (is_quick, body) = match is_whole {
+            true => is_quick(self.shared, request, body),
+            false => (false, body),
+        };
+        self.intake.give_back(body);
+        if !is_quick {
+            conn.wait_for_permit(&mut self.intake, key);
+        }
+        is_quick
     }
 
     /// What else it stays with may be taken away from now on.
@@ -148,12 +186,12 @@ impl Worker<'_> {
     /// Whether others wait for this worker.
     fn has_others(&self) -> bool {
         let round = self.round.as_ref();
-        self.shared.crew.has_waiting() || round.is_some_and(|(round, _)| !round.is_empty())
+        self.shared.crew.has_ready() || round.is_some_and(|(round, _)| !round.is_empty())
     }
 
     /// Takes the connection into the round, where it waits with others for its next request. `false` if the worker had better wait for it alone.
     fn stay(&mut self, conn: &Arc<Conn>) -> bool {
-        if self.is_reserve || self.shared.is_closing() {
+        if self.is_lookout() || self.shared.is_closing() {
             conn.let_go();
             return true;
         }
@@ -194,6 +232,7 @@ impl Worker<'_> {
 
     /// Returns whether there is more to look at; otherwise the connection has been passed on.
     fn read(&mut self, conn: &Arc<Conn>, is_fresh: bool) -> bool {
+        let is_lookout = self.is_lookout();
         let (shared, intake) = (self.shared, &mut self.intake);
         if !intake.is_empty() && !is_fresh {
             let now = Instant::now();
@@ -204,11 +243,11 @@ impl Worker<'_> {
                 return false;
             }
         }
-        if let Err(refusal) = intake.hold(&shared.unfinished, &shared.limits) {
+        if let Err(refusal) = intake.hold(&shared.unfinished, &conn.client) {
             self.refuse(conn, &refusal);
             return false;
         }
-        let is_patient = !(self.is_reserve || shared.crew.has_waiting() || shared.is_closing());
+        let is_patient = !(is_lookout || shared.crew.has_ready() || shared.is_closing());
         let begins = self.intake.is_empty();
         if is_patient && !begins {
             self.lay_open();
@@ -223,24 +262,22 @@ impl Worker<'_> {
         match received {
             Ok(Some(count)) if count > 0 => return true,
             Ok(None) => conn.rest(&mut self.intake),
+            Err(error) if error.kind() == io::ErrorKind::OutOfMemory => {
+                self.refuse(conn, &Refusal::no_memory());
+            }
             Ok(Some(_)) | Err(_) => self.close(conn),
         }
         false
     }
 }
 
-/// Whether the request, which is whole, is answered without waiting for anybody.
-fn is_quick(shared: &Shared, conn: &Conn, intake: &mut Intake) -> bool {
-    let Some((head, bytes, body)) = intake.request() else {
-        return true;
-    };
-    let fields = head.fields(bytes);
-    let request = request(conn, head, bytes, &fields).body(body);
+/// Whether the request is answered without waiting for anybody.
+fn is_quick(shared: &Shared, request: HttpRequest<'_>, mut body: Body) -> (bool, Body) {
+    let request = request.body(std::mem::take(&mut body.bytes));
     let look = || shared.service.is_quick(&request);
     let is_quick = catch_unwind(AssertUnwindSafe(look)).unwrap_or(false);
-    let body = request.body;
-    intake.give_back(body);
-    is_quick
+    body.bytes = request.body;
+    (is_quick, body)
 }
 
 fn request<'a>(
@@ -251,19 +288,19 @@ fn request<'a>(
 ) -> HttpRequest<'a> {
     HttpRequest::new(head.method(bytes), head.target(bytes))
         .headers(fields)
-        .addresses(Some(conn.local()), conn.remote)
+        .addresses(Some(conn.local()), Some(conn.remote))
 }
 
 fn serve(shared: &Shared, conn: &Arc<Conn>, intake: &mut Intake) -> Turn {
     let Some((head, bytes, body)) = intake.request() else {
         return Turn::Over;
     };
-    if !conn.open() {
+    if !conn.open(head.is_http10) {
         return Turn::Over;
     }
     let fields = head.fields(bytes);
     let method = head.method(bytes);
-    let request = request(conn, head, bytes, &fields).body(body);
+    let request = request(conn, head, bytes, &fields).body(body.bytes);
     let reply = Reply::new(Arc::clone(conn), method, head, shared.is_closing());
     // A panic drops the reply, and so breaks the connection off.
     let service = || shared.service.serve(request, Box::new(reply));

@@ -19,6 +19,25 @@ pub(super) fn check(result: c_int) -> io::Result<c_int> {
     }
 }
 
+/// How many descriptors the process may have (its soft limit); `None` for any number.
+#[cfg(feature = "http-server")]
+pub(crate) fn most() -> Option<usize> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the place is one for a limit.
+    let is_known = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } == 0;
+    // What does not fit is no limit to speak of, as the system's own value for none.
+    is_known.then(|| usize::try_from(limit.rlim_cur).ok())?
+}
+
+/// Whether the process or the system has no descriptor left.
+#[cfg(feature = "http-server")]
+pub(crate) fn is_exhausted(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
+}
+
 /// A private duplicate.
 pub(crate) fn duplicate(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     // SAFETY: the descriptor is open for as long as it is borrowed.

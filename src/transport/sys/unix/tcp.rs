@@ -75,14 +75,15 @@ pub(crate) fn quiet(stream: &TcpStream) -> io::Result<()> {
 }
 
 /// Reads at most `room` bytes and appends them. Waits for the first one if `patient`, for as long as the socket's own time-out says.
-/// `None` when none came; zero at the end.
+/// `None` when none came; zero at the end. An error of kind `OutOfMemory` when there is no room.
 pub(crate) fn receive(
     stream: &TcpStream,
     into: &mut Vec<u8>,
     room: usize,
     patient: bool,
 ) -> io::Result<Option<usize>> {
-    into.reserve(room);
+    into.try_reserve(room)
+        .map_err(|_| io::ErrorKind::OutOfMemory)?;
     let flags = if patient { 0 } else { libc::MSG_DONTWAIT };
     let spare = into.spare_capacity_mut();
     let len = room.min(spare.len());

@@ -1,4 +1,11 @@
 //! One connection, whoever has it at the moment.
+//!
+//! A client that ends its side (`shutdown(SHUT_WR)`) while its request is in hand says that it
+//! sends nothing more. One that closes its socket looks the same, until something is sent to it:
+//! then its system answers with a reset. So after a moment the listener sends something that means
+//! nothing: on a stream what is written there while it is quiet, and before a response the interim
+//! response 100, which clients ignore unless they wait for it (RFC 9110, section 15.2.1). HTTP/1.0
+//! knows no interim responses: there the end shows when the response is sent.
 
 mod responding;
 mod serving;
@@ -16,8 +23,11 @@ use super::crew::Hands;
 use super::head::Refusal;
 use super::intake::Intake;
 use super::shared::Shared;
+use super::table::Rank;
 use super::wire::{self, After, Length};
 use crate::error::{Error, ErrorKind};
+use crate::shares::Client;
+use crate::spare;
 use crate::sync::{Condvar, Mutex};
 use crate::transport::http::ResponseHead;
 use crate::transport::sys::tcp::{self, Registered};
@@ -26,6 +36,12 @@ use crate::transport::sys::tcp::{self, Registered};
 /// would cost more than all the rest.
 const TOGETHER: Duration = Duration::from_micros(500);
 const TOGETHER_BYTES: usize = 16 << 10;
+
+/// How soon after the end of the client's side it is found out whether the client has gone, and how
+/// often again after that.
+const FIRST_PROBE: Duration = Duration::from_millis(500);
+const NEXT_PROBE: Duration = Duration::from_secs(15);
+const PROBES: u8 = 4;
 
 /// How much is read, and thrown away, of a client that goes on sending then.
 const PARTING_BYTES: u32 = 1 << 20;
@@ -36,7 +52,9 @@ pub(super) struct Conn {
     pub(super) socket: Registered<TcpStream>,
     /// Its own address, if that is not the listener's.
     elsewhere: Option<Box<SocketAddr>>,
-    pub(super) remote: Option<SocketAddr>,
+    pub(super) remote: SocketAddr,
+    /// The client at that address.
+    pub(super) client: Client,
     shared: Arc<Shared>,
     /// Held for moments, and for sends that don't wait; never while code of the service runs. The locks of [`Shared`] are taken inside.
     state: Mutex<State>,
@@ -73,8 +91,10 @@ struct State {
     together_until: Option<Instant>,
     /// Since when the client reads nothing of it; or since when the connection is idle, or parting.
     since: Instant,
-    /// The client has ended its side.
+    /// The client has ended its side: it sends nothing more.
     half_closed: bool,
+    /// How readily it gives way, as the table knows.
+    rank: Option<Rank>,
     /// No further request is read.
     closes: bool,
     /// How much may still be thrown away.
@@ -99,6 +119,10 @@ struct Exchange {
     quiet: Option<Quiet>,
     /// When something of its body was last sent.
     pushed: Option<Instant>,
+    /// When something is sent to a client that has ended its side, to see whether it has gone, and
+    /// how often that was done.
+    probe: Option<Instant>,
+    probes: u8,
 }
 
 /// What to write when nothing was written for so long.
@@ -167,7 +191,7 @@ impl Conn {
     /// A new connection, which the poller has and looks at.
     pub(super) fn new(
         socket: Registered<TcpStream>,
-        remote: Option<SocketAddr>,
+        remote: SocketAddr,
         shared: Arc<Shared>,
     ) -> Self {
         let state = State {
@@ -182,6 +206,7 @@ impl Conn {
             together_until: None,
             since: Instant::now(),
             half_closed: false,
+            rank: None,
             closes: false,
             parting_bytes: PARTING_BYTES,
             listed: true,
@@ -193,6 +218,7 @@ impl Conn {
             elsewhere: elsewhere.map(Box::new),
             socket,
             remote,
+            client: Client::at(remote.ip()),
             shared,
             state: Mutex::new(state),
             room: Condvar::new(),
@@ -212,10 +238,7 @@ impl Conn {
     }
 
     fn gone_error(&self) -> Error {
-        let text = match self.remote {
-            Some(remote) => format!("the HTTP client {remote} has gone"),
-            None => "the HTTP client has gone".to_owned(),
-        };
+        let text = format!("the HTTP client {} has gone", self.remote);
         Error::new(ErrorKind::Closed, text)
     }
 
@@ -238,22 +261,28 @@ impl Conn {
 
 /// What all of them are made of; under the lock.
 impl Conn {
-    fn enqueue(self: &Arc<Self>, state: &mut State, later: &mut Later, again: bool) {
+    fn enqueue(self: &Arc<Self>, state: &mut State, later: &mut Later) {
         state.owner = Owner::Queue;
-        let crew = &self.shared.crew;
-        let pushed = match again {
-            true => crew.push_again(Arc::clone(self)),
-            false => crew.push(Arc::clone(self)),
-        };
-        match pushed {
+        self.rank(state);
+        match self.shared.crew.push(Arc::clone(self), &self.client) {
             Ok(hands) => later.hands = hands,
-            // Many clients that leave at once are no requests.
-            Err(_) if !matches!(tcp::peek(self.socket.get()), Ok(Some(true))) => {
-                drop(self.over(state));
-            }
-            Err(_) => {
-                self.say_no(state, &Refusal::busy());
-            }
+            // The listener has closed.
+            Err(_) => drop(self.over(state)),
+        }
+    }
+
+    /// Tells the table how readily the connection gives way, if that has changed.
+    fn rank(&self, state: &mut State) {
+        let rank = match (state.owner, &state.intake) {
+            (Owner::Parting, _) => Some(Rank::Parting),
+            (Owner::Poller, Some(_)) => Some(Rank::Unfinished),
+            (Owner::Poller, None) if state.exchanges == 0 => Some(Rank::Fresh),
+            (Owner::Poller, None) => Some(Rank::Idle),
+            _ => None,
+        };
+        if rank != state.rank {
+            state.rank = rank;
+            self.shared.table.set_rank(self.socket.key(), rank);
         }
     }
 
@@ -263,9 +292,7 @@ impl Conn {
             return Ok(());
         }
         if state.together_until.is_some() {
-            parts
-                .iter()
-                .for_each(|part| state.outbox.extend_from_slice(part));
+            state.append(parts)?;
             self.count(state);
             return self.send_together(state);
         }
@@ -273,8 +300,7 @@ impl Conn {
             true => tcp::send(self.socket.get(), parts)?,
             false => 0,
         };
-        self.keep(state, &rest_of(parts, sent));
-        Ok(())
+        self.keep(state, &rest_of(parts, sent))
     }
 
     /// Keeps a piece for a moment if one was sent just now, so that it goes out with those that follow. Returns whether it did.
@@ -294,8 +320,8 @@ impl Conn {
         if now >= until || state.outbox.len() + len > TOGETHER_BYTES {
             return false;
         }
-        for part in parts {
-            state.outbox.extend_from_slice(part);
+        if state.append(parts).is_err() {
+            return false;
         }
         self.count(state);
         if state.together_until.replace(until).is_none() {
@@ -315,16 +341,15 @@ impl Conn {
         Ok(())
     }
 
-    fn keep(&self, state: &mut State, parts: &[&[u8]]) {
+    fn keep(&self, state: &mut State, parts: &[&[u8]]) -> io::Result<()> {
         let was_empty = state.outbox.is_empty();
-        for part in parts {
-            state.outbox.extend_from_slice(part);
-        }
+        state.append(parts)?;
         self.count(state);
         if was_empty && !state.outbox.is_empty() {
             state.since = Instant::now();
             self.arm(state);
         }
+        Ok(())
     }
 
     /// Counts what has become of the outbox.
@@ -354,7 +379,7 @@ impl Conn {
             state.sent = 0;
         } else if state.sent > state.outbox.len() / 2 {
             state.outbox.drain(..state.sent);
-            state.outbox.shrink_to_fit();
+            spare::shrink(&mut state.outbox);
             state.sent = 0;
         }
         self.count(state);
@@ -380,6 +405,7 @@ impl Conn {
 
     /// The response is out. A worker that is still in the service goes on when it comes back; otherwise the next request is looked for.
     fn conclude(self: &Arc<Self>, state: &mut State, later: &mut Later) {
+        let is_pipelined = state.exchange.as_ref().is_some_and(|it| it.pipelined);
         later._over = state.exchange.take();
         if state.owner != Owner::Exchange {
             return;
@@ -388,13 +414,16 @@ impl Conn {
             self.part(state);
         } else if state.intake.is_some() {
             // What is here already raises no event.
-            self.enqueue(state, later, true);
+            self.enqueue(state, later);
             self.attend(state);
-        } else if state.half_closed {
+        } else if state.half_closed && !is_pipelined {
             drop(self.over(state));
         } else {
+            // Behind the end of its side nothing more comes, but what has come is served.
+            state.half_closed = false;
             state.owner = Owner::Poller;
             state.since = Instant::now();
+            self.rank(state);
             self.arm(state);
             self.attend(state);
         }
@@ -417,6 +446,7 @@ impl Conn {
         state.owner = Owner::Parting;
         state.intake = None;
         state.since = Instant::now();
+        self.rank(state);
         self.arm(state);
         self.attend(state);
     }
@@ -427,7 +457,7 @@ impl Conn {
         if state.owner != Owner::Nobody {
             state.owner = Owner::Nobody;
             tcp::shut(self.socket.get().as_fd(), Shutdown::Both);
-            self.shared.forget(self.socket.key());
+            self.shared.table.forget(self.socket.key());
         }
         state.outbox = Vec::new();
         state.sent = 0;
@@ -472,6 +502,18 @@ impl Conn {
 }
 
 impl State {
+    /// Appends to the outbox; nothing, if there is no memory for all of it.
+    fn append(&mut self, parts: &[&[u8]]) -> io::Result<()> {
+        let len = parts.iter().map(|part| part.len()).sum();
+        self.outbox
+            .try_reserve(len)
+            .map_err(|_| io::ErrorKind::OutOfMemory)?;
+        for part in parts {
+            self.outbox.extend_from_slice(part);
+        }
+        Ok(())
+    }
+
     /// How many bytes wait to be sent.
     fn kept(&self) -> usize {
         self.outbox.len() - self.sent

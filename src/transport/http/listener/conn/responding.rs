@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Conn, Gone, Owner, Quiet, State, rest_of};
+use super::{Conn, Gone, Owner, PROBES, Quiet, State, rest_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::MutexGuard;
 use crate::transport::http::listener::shared::Shared;
@@ -34,6 +34,10 @@ impl Conn {
             let whole = sent == parts.iter().map(|part| part.len()).sum::<usize>();
             let now = (!whole).then(Instant::now);
             if let Some(now) = now {
+                // Nothing else may come in between.
+                if let Some(exchange) = &mut state.exchange {
+                    exchange.probes = PROBES;
+                }
                 let until = *patient_until.get_or_insert(now + MOMENTS);
                 drop(state);
                 if now < until
@@ -42,7 +46,9 @@ impl Conn {
                     continue;
                 }
                 state = self.for_response()?;
-                self.keep(&mut state, &rest_of(parts, sent));
+                if self.keep(&mut state, &rest_of(parts, sent)).is_err() {
+                    return self.fail(state);
+                }
             }
             let later = self.end(&mut state, closes);
             drop(state);
@@ -110,10 +116,9 @@ impl Conn {
                 return Ok(false);
             };
             if Instant::now() >= deadline {
-                let remote = self.remote.map_or_else(String::new, |at| format!(" {at}"));
-                let kept = state.kept();
+                let (remote, kept) = (self.remote, state.kept());
                 let text =
-                    format!("the HTTP client{remote} does not read: {kept} bytes wait for it");
+                    format!("the HTTP client {remote} does not read: {kept} bytes wait for it");
                 return Err(Error::new(ErrorKind::Timeout, text));
             }
             drop(self.room.wait_until(state, Some(deadline)));
@@ -157,7 +162,7 @@ impl Conn {
 
     pub(in super::super) fn on_gone(&self, callback: Gone) {
         let mut state = self.state.lock();
-        let has_gone = state.half_closed || state.owner == Owner::Nobody;
+        let has_gone = state.owner == Owner::Nobody;
         match &mut state.exchange {
             Some(exchange) if !has_gone => {
                 let replaced = exchange.gone.replace(callback);

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{Conn, Exchange, Later, Owner, Turn};
-use crate::transport::http::listener::crew::Hands;
+use super::{Conn, Exchange, Later, Owner, PROBES, Turn};
+use crate::transport::http::ClientKey;
 use crate::transport::http::listener::head::Refusal;
 use crate::transport::http::listener::intake::Intake;
 use crate::transport::sys::tcp;
@@ -25,10 +25,15 @@ impl Conn {
     }
 
     /// A request begins.
-    pub(in super::super) fn open(&self) -> bool {
+    pub(in super::super) fn open(&self, is_http10: bool) -> bool {
         let mut state = self.state.lock();
-        state.exchanges = state.exchanges.wrapping_add(1);
-        state.exchange = Some(Exchange::default());
+        state.exchanges = state.exchanges.wrapping_add(1).max(1);
+        // Whether the client has ended its side shows again while this one is watched.
+        state.half_closed = false;
+        state.exchange = Some(Exchange {
+            probes: if is_http10 { PROBES } else { 0 },
+            ..Exchange::default()
+        });
         state.owner == Owner::Worker
     }
 
@@ -60,12 +65,16 @@ impl Conn {
             drop(self.over(&mut state));
             return;
         }
-        state.since = Instant::now();
+        // Until its first byte a new connection is as old as it is.
+        if !intake.is_empty() || state.exchanges > 0 {
+            state.since = Instant::now();
+        }
         if !intake.is_empty() {
             intake.deadline(state.since, &self.shared.limits);
             state.intake = Some(Box::new(intake.take()));
         }
         state.owner = Owner::Poller;
+        self.rank(&mut state);
         self.arm(&state);
         self.attend(&mut state);
     }
@@ -85,27 +94,32 @@ impl Conn {
         let mut state = self.state.lock();
         if state.owner == Owner::Worker {
             state.intake = Some(Box::new(intake.take()));
-            self.enqueue(&mut state, &mut later, true);
+            self.enqueue(&mut state, &mut later);
         }
         drop(state);
         later.settle(&self.shared);
     }
 
-    /// Its request takes a handler, or is large: it waits for one of those who run handlers. This is the reserve.
-    pub(in super::super) fn wait_for_worker(self: &Arc<Self>, intake: &mut Intake) {
-        let mut hands = Hands::Enough;
+    /// Its request takes a handler, or is large, and its client holds enough permits: it waits for
+    /// one.
+    pub(in super::super) fn wait_for_permit(self: &Arc<Self>, intake: &mut Intake, key: ClientKey) {
         let mut state = self.state.lock();
-        if state.owner == Owner::Worker {
+        let is_here = state.owner == Owner::Worker;
+        if is_here {
             state.intake = Some(Box::new(intake.take()));
             state.owner = Owner::Queue;
-            match self.shared.crew.push_long(Arc::clone(self)) {
-                Ok(called) => hands = called,
-                Err(_) => self.say_no(&mut state, &Refusal::busy()),
-            }
         }
         drop(state);
         intake.clear();
-        self.shared.start(hands);
+        if !is_here {
+            return;
+        }
+        match self.shared.wait(Arc::clone(self), key) {
+            Ok(hands) => self.shared.start(hands),
+            Err(_) => {
+                self.turn_away("too many requests wait already (max_waiting): try again later")
+            }
+        }
     }
 
     /// Tells a client that waits for it to go on with the body.

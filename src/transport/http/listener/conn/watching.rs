@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Conn, Later, Owner, State};
+use super::{Conn, FIRST_PROBE, Later, NEXT_PROBE, Owner, PROBES, Quiet, State, refusal_text};
 use crate::transport::http::listener::head::Refusal;
 use crate::transport::http::listener::wire;
 use crate::transport::sys::tcp;
@@ -26,7 +26,33 @@ pub(in super::super) struct Look {
 impl Conn {
     /// It was accepted: the first request may come.
     pub(in super::super) fn welcome(&self) {
-        self.arm(&self.state.lock());
+        let mut state = self.state.lock();
+        self.rank(&mut state);
+        self.arm(&state);
+    }
+
+    /// It makes room for another connection, if no request of its is in hand. Returns whether it
+    /// did.
+    pub(in super::super) fn give_way(self: &Arc<Self>) -> (Later, bool) {
+        let mut later = Later::default();
+        let mut state = self.state.lock();
+        let is_parting = state.owner == Owner::Parting;
+        if !is_parting && state.owner != Owner::Poller {
+            return (later, false);
+        }
+        // A request is here, and its event on the way.
+        if !is_parting && matches!(tcp::peek(self.socket.get()), Ok(Some(true))) {
+            self.enqueue(&mut state, &mut later);
+            return (later, false);
+        }
+        if state.intake.is_some() {
+            let text = "too many connections (max_connections): try again later";
+            let refusal = Refusal::new(503, text);
+            // What does not go out at once is not worth waiting for.
+            _ = tcp::send(self.socket.get(), &[&refusal_text(&refusal)]);
+        }
+        drop(self.over(&mut state));
+        (later, true)
     }
 
     /// Something has happened to it. Returns whether it has to be looked at from now on.
@@ -34,7 +60,7 @@ impl Conn {
         let mut later = Later::default();
         let mut state = self.state.lock();
         match state.owner {
-            Owner::Poller => self.enqueue(&mut state, &mut later, false),
+            Owner::Poller => self.enqueue(&mut state, &mut later),
             Owner::Parting => self.throw_away(&mut state),
             _ if state.exchange.is_some() => {
                 if lost || self.flush(&mut state).is_err() {
@@ -42,7 +68,7 @@ impl Conn {
                 } else if state.is_out() {
                     self.conclude(&mut state, &mut later);
                 } else if readable {
-                    self.check_client(&mut state, &mut later);
+                    self.check_client(&mut state, &mut later, Instant::now());
                 }
                 if state.exchange.is_some() {
                     self.arm(&state);
@@ -66,7 +92,7 @@ impl Conn {
                 exchange.watched = true;
                 self.arm(&state);
             } else if exchange.pipelined && !state.half_closed && tcp::has_left(self.socket.get()) {
-                self.client_left(&mut state, &mut later);
+                self.client_ended_its_side(&mut state, now);
             }
         }
         if state.together_until.is_some_and(|until| until <= now) {
@@ -76,6 +102,10 @@ impl Conn {
             if let Some(exchange) = &mut state.exchange {
                 exchange.pushed = Some(now);
             }
+        }
+        let probe = state.exchange.as_ref().and_then(|exchange| exchange.probe);
+        if probe.is_some_and(|at| at <= now) {
+            self.probe(&mut state, &mut later, now);
         }
         if self.deadline(&mut state).is_some_and(|at| at <= now) {
             self.expire(&mut state, &mut later, now);
@@ -164,14 +194,18 @@ impl Conn {
         let span = match (state.owner, &mut state.intake, &state.exchange) {
             (Owner::Nobody, ..) => return None,
             (Owner::Poller, Some(intake), _) => return intake.deadline(since, limits),
+            (Owner::Poller, None, _) if state.exchanges == 0 => {
+                limits.first_byte_timeout.min(limits.keep_alive)
+            }
             (Owner::Poller, None, _) => limits.keep_alive,
             (Owner::Parting, ..) => PARTING,
             _ if state.together_until.is_some() => return state.together_until,
             _ if !state.outbox.is_empty() => limits.write_timeout,
             (.., Some(exchange)) => {
-                let quiet = exchange.quiet.as_ref()?;
-                let period = Duration::from_millis(quiet.period_ms.into());
-                return exchange.pushed?.checked_add(period);
+                let period = |quiet: &Quiet| Duration::from_millis(quiet.period_ms.into());
+                let quiet = exchange.quiet.as_ref().map(period);
+                let filled = quiet.and_then(|period| exchange.pushed?.checked_add(period));
+                return [filled, exchange.probe].into_iter().flatten().min();
             }
             _ => return None,
         };
@@ -192,6 +226,34 @@ impl Conn {
                 self.vanish(state, later);
             }
             Owner::Parting | Owner::Nobody => drop(self.over(state)),
+        }
+    }
+
+    /// Sends something that means nothing to a client that has ended its side: if it has gone, its
+    /// system answers with a reset.
+    fn probe(&self, state: &mut State, later: &mut Later, now: Instant) {
+        let is_empty = state.outbox.is_empty();
+        let Some(exchange) = &mut state.exchange else {
+            return;
+        };
+        exchange.probe = None;
+        if exchange.ended {
+            return;
+        }
+        if exchange.begun {
+            // What fills the silence from now on tells as well.
+            if is_empty {
+                self.fill_silence(state, later, now);
+            }
+            return;
+        }
+        if exchange.probes >= PROBES {
+            return;
+        }
+        exchange.probes += 1;
+        exchange.probe = now.checked_add(NEXT_PROBE);
+        if !self.say_continue() {
+            self.vanish(state, later);
         }
     }
 
@@ -220,30 +282,26 @@ impl Conn {
     }
 
     /// Something can be read, or the end, while a request is in hand.
-    fn check_client(&self, state: &mut State, later: &mut Later) {
+    fn check_client(&self, state: &mut State, later: &mut Later, now: Instant) {
         match tcp::peek(self.socket.get()) {
             Ok(Some(true)) => {
                 if let Some(exchange) = &mut state.exchange {
                     exchange.pipelined = true;
                 }
             }
-            Ok(Some(false)) => self.client_left(state, later),
+            Ok(Some(false)) => self.client_ended_its_side(state, now),
             Ok(None) => {}
             Err(_) => self.vanish(state, later),
         }
     }
 
-    /// The client has ended its side. Before a response has begun, one that only said all it had to say can still read the response; who
-    /// ends a stream of events does not read on.
-    fn client_left(&self, state: &mut State, later: &mut Later) {
-        match &mut state.exchange {
-            Some(exchange) if exchange.begun && !exchange.ended => self.vanish(state, later),
-            Some(exchange) => {
-                later.gone = exchange.gone.take();
-                state.half_closed = true;
-            }
-            None => {}
+    /// The client sends nothing more. Whether it has gone is found out a moment later.
+    fn client_ended_its_side(&self, state: &mut State, now: Instant) {
+        state.half_closed = true;
+        if let Some(exchange) = &mut state.exchange {
+            exchange.probe = now.checked_add(FIRST_PROBE);
         }
+        self.attend(state);
     }
 
     /// The connection is lost.

@@ -1,0 +1,144 @@
+//! Which client sends a request, as far as that is known before it is served.
+//!
+//! Shares of threads and sessions are a principal's, else an address's; of threads, sessions at one
+//! address have parts of their own. What a request says of itself counts only if it was verified
+//! before: credentials that the server has let in lately, and sessions that exist. So a client
+//! can't become another one, or a fresh one, by making up credentials.
+
+use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use super::options::Access;
+use super::service::Served;
+use crate::protocol::principal::Principal;
+use crate::shares::Client;
+use crate::sync::Mutex;
+use crate::transport::http::forwarded::client_address;
+use crate::transport::http::{ClientKey, HttpRequest};
+
+/// How many credentials are remembered: twice as many at most.
+const REMEMBERED: usize = 4096;
+
+/// The fields that credentials come in. The first one that a request has counts.
+const CREDENTIALS: [&str; 3] = ["Authorization", "X-Api-Key", "Cookie"];
+
+/// The principals of the credentials that were let in last. Of the credentials only a keyed hash is
+/// kept.
+#[derive(Debug, Default)]
+pub(super) struct Verified {
+    keys: RandomState,
+    generations: Mutex<Generations>,
+}
+
+/// When the recent ones are many, they become the older ones, which are forgotten.
+#[derive(Debug, Default)]
+struct Generations {
+    recent: HashMap<u64, Arc<str>>,
+    older: HashMap<u64, Arc<str>>,
+}
+
+impl Verified {
+    fn hash(&self, request: &HttpRequest<'_>) -> Option<u64> {
+        let of_field = |name: &&str| {
+            let mut values = request.values(name).peekable();
+            values.peek()?;
+            let mut hasher = self.keys.build_hasher();
+            name.hash(&mut hasher);
+            values.for_each(|value| value.hash(&mut hasher));
+            Some(hasher.finish())
+        };
+        CREDENTIALS.iter().find_map(of_field)
+    }
+
+    /// The credentials of a request were verified.
+    pub(super) fn remember(&self, request: &HttpRequest<'_>, principal: &Principal) {
+        let Some(hash) = self.hash(request) else {
+            return;
+        };
+        let mut generations = self.generations.lock();
+        let known = generations.recent.get(&hash);
+        if known.is_some_and(|name| **name == *principal.name()) {
+            return;
+        }
+        if generations.recent.len() >= REMEMBERED {
+            generations.older = std::mem::take(&mut generations.recent);
+        }
+        generations.recent.insert(hash, principal.name().into());
+    }
+
+    /// The principal whose credentials a request shows, if they were verified lately.
+    fn find(&self, request: &HttpRequest<'_>) -> Option<Arc<str>> {
+        let hash = self.hash(request)?;
+        let generations = self.generations.lock();
+        let Generations { recent, older } = &*generations;
+        recent.get(&hash).or_else(|| older.get(&hash)).cloned()
+    }
+}
+
+impl Served {
+    /// Which client sends a request that was not looked at yet.
+    pub(super) fn client(&self, request: &HttpRequest<'_>, address: ClientKey) -> ClientKey {
+        if !matches!(self.options.access, Access::Open)
+            && let Some(name) = self.verified.find(request)
+        {
+            return ClientKey::principal(name);
+        }
+        let of_session = |id: &[u8]| self.sessions.client_of(id, &address);
+        let session = match self.old_session_id(request) {
+            Some(id) => of_session(id.as_bytes()),
+            None => request.value("Mcp-Session-Id").and_then(of_session),
+        };
+        session.unwrap_or(address)
+    }
+
+    /// Whose share a session takes: the principal's, or else the address's.
+    pub(super) fn owner(&self, request: &HttpRequest<'_>, principal: Option<&Principal>) -> Client {
+        if let Some(principal) = principal {
+            return principal.client();
+        }
+        let proxies = self.options.proxies();
+        let address = |address: IpAddr| client_address(request, address, proxies);
+        let remote = request.remote.map(|remote| address(remote.ip()));
+        ClientKey::address(remote).own().clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_known_once_they_were_verified_and_not_for_ever() {
+        let verified = Verified::default();
+        let with = |token: String, check: &dyn Fn(&HttpRequest<'_>)| {
+            let headers = [("authorization", token.as_bytes()), ("cookie", &b"c"[..])];
+            check(&HttpRequest::new("POST", "/").headers(&headers));
+        };
+        let remember = |token: String, name: &str| {
+            with(token, &|request| {
+                verified.remember(request, &Principal::new(name));
+            });
+        };
+        let check = |token: &str, expected: Option<&str>| {
+            with(token.to_owned(), &|request| {
+                assert_eq!(verified.find(request).as_deref(), expected);
+            });
+        };
+        check("a", None);
+        remember("a".to_owned(), "ada");
+        check("a", Some("ada"));
+        check("b", None);
+        remember("a".to_owned(), "bob");
+        check("a", Some("bob"));
+        assert_eq!(verified.find(&HttpRequest::new("POST", "/")), None);
+        for number in 0..2 * REMEMBERED {
+            remember(number.to_string(), "many");
+        }
+        check("a", None);
+        let generations = verified.generations.lock();
+        assert!(generations.recent.len() + generations.older.len() <= 2 * REMEMBERED);
+    }
+}

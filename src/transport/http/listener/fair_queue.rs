@@ -1,0 +1,114 @@
+//! A queue of the jobs of many clients, which are taken in turn over the clients (round robin).
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::Hash;
+
+/// Each client has a queue of its own, first in, first out.
+///
+/// **Invariant:** a client stands in `turns` exactly once if it has jobs, and not at all otherwise.
+#[derive(Debug)]
+pub(super) struct FairQueue<K, J> {
+    queues: HashMap<K, VecDeque<J>>,
+    /// The clients with jobs, the next one first.
+    turns: VecDeque<K>,
+    len: usize,
+}
+
+impl<K: Clone + Eq + Hash, J> FairQueue<K, J> {
+    pub(super) fn new() -> Self {
+        Self {
+            queues: HashMap::new(),
+            turns: VecDeque::new(),
+            len: 0,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn push(&mut self, client: &K, job: J) {
+        self.len += 1;
+        match self.queues.get_mut(client) {
+            Some(queue) => queue.push_back(job),
+            None => {
+                self.queues.insert(client.clone(), VecDeque::from([job]));
+                self.turns.push_back(client.clone());
+            }
+        }
+    }
+
+    /// The clients with jobs and how many each has, in the order of their turns.
+    pub(super) fn clients(&self) -> impl Iterator<Item = (&K, usize)> {
+        let queued = |client| self.queues.get(client).map_or(0, VecDeque::len);
+        self.turns
+            .iter()
+            .map(move |client| (client, queued(client)))
+    }
+
+    /// How many jobs a client has.
+    pub(super) fn queued(&self, client: &K) -> usize {
+        self.queues.get(client).map_or(0, VecDeque::len)
+    }
+
+    /// The first job of the client whose turn it is.
+    pub(super) fn pop(&mut self) -> Option<J> {
+        let client = self.turns.front()?.clone();
+        self.pop_of(&client)
+    }
+
+    /// The first job of a client, which is the last one to have its turn again.
+    pub(super) fn pop_of(&mut self, client: &K) -> Option<J> {
+        let job = self.queues.get_mut(client)?.pop_front()?;
+        self.took_from(client, true);
+        Some(job)
+    }
+
+    /// The last job of a client.
+    pub(super) fn pop_last_of(&mut self, client: &K) -> Option<J> {
+        let job = self.queues.get_mut(client)?.pop_back()?;
+        self.took_from(client, false);
+        Some(job)
+    }
+
+    fn took_from(&mut self, client: &K, had_its_turn: bool) {
+        self.len -= 1;
+        let is_empty = self.queues.get(client).is_none_or(VecDeque::is_empty);
+        if is_empty {
+            self.queues.remove(client);
+        }
+        if is_empty || had_its_turn {
+            let place = self.turns.iter().position(|other| other == client);
+            let turn = place.and_then(|place| self.turns.remove(place));
+            self.turns.extend(turn.filter(|_| !is_empty));
+        }
+    }
+
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = J> {
+        self.turns.clear();
+        self.len = 0;
+        std::mem::take(&mut self.queues).into_values().flatten()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_have_their_turns() {
+        let mut queue = FairQueue::new();
+        for (client, job) in [("a", 1), ("a", 2), ("a", 3), ("b", 4), ("b", 5), ("c", 6)] {
+            queue.push(&client, job);
+        }
+        assert_eq!(queue.pop_last_of(&"a"), Some(3));
+        assert_eq!(queue.pop_of(&"b"), Some(4));
+        let clients: Vec<_> = queue.clients().collect();
+        assert_eq!(clients, [(&"a", 2), (&"c", 1), (&"b", 1)]);
+        assert_eq!([1, 6, 5, 2].map(Some), [(); 4].map(|()| queue.pop()));
+        assert_eq!((queue.pop(), queue.len()), (None, 0));
+        queue.push(&"a", 1);
+        assert_eq!(queue.drain().collect::<Vec<_>>(), [1]);
+        assert_eq!((queue.pop(), queue.queued(&"a")), (None, 0));
+    }
+}

@@ -1,0 +1,87 @@
+//! Permits: which client may have a thread run its handler now.
+//!
+//! There are as many as `max_workers`, which a client may hold all alone, and a reserve beyond them
+//! for clients that hold few. Of the reserve, half is for sessions that hold few at an address that
+//! holds many; the rest is for addresses and principals that hold few.
+
+use crate::shares::{Admission, Client, Shares};
+use crate::transport::http::ClientKey;
+
+#[derive(Debug)]
+pub(super) struct Permits {
+    /// What principals and addresses hold.
+    groups: Shares<()>,
+    /// What principals, addresses and sessions hold.
+    own: Shares<()>,
+}
+
+impl Permits {
+    pub(super) fn new(max_workers: usize, part: usize, reserve: usize) -> Self {
+        let half = reserve.div_ceil(2);
+        Self {
+            groups: Shares::new(max_workers.saturating_add(reserve), part, reserve),
+            own: Shares::new(max_workers.saturating_add(half), part, half),
+        }
+    }
+
+    /// How many are held.
+    pub(super) fn held(&self) -> usize {
+        self.groups.total()
+    }
+
+    /// Takes one for a client, if it may have one more.
+    pub(super) fn take(&mut self, key: &ClientKey) -> bool {
+        let may_take = self.may_take(key);
+        if may_take {
+            self.groups.take(key.group(), 1);
+            self.own.take(key.own(), 1);
+        }
+        may_take
+    }
+
+    pub(super) fn may_take(&self, key: &ClientKey) -> bool {
+        let granted = |shares: &Shares<()>, client: &Client| {
+            matches!(shares.admit(client, 1), Admission::Granted)
+        };
+        granted(&self.groups, key.group()) || granted(&self.own, key.own())
+    }
+
+    pub(super) fn give_back(&mut self, key: &ClientKey) {
+        self.groups.give_back(key.group(), 1);
+        self.own.give_back(key.own(), 1);
+    }
+
+    /// What a client holds, to be compared with what others hold: first as a principal or address,
+    /// then as a session.
+    pub(super) fn held_by(&self, key: &ClientKey) -> (usize, usize) {
+        (self.groups.of(key.group()), self.own.of(key.own()))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_and_addresses_find_a_place_beside_a_greedy_address() {
+        let at = |last: u8| ClientKey::address(Some([192, 0, 2, last].into()));
+        let mut permits = Permits::new(8, 4, 4);
+        for _ in 0..8 {
+            assert!(permits.take(&at(1).session("greedy")));
+        }
+        assert!(!permits.take(&at(1).session("greedy")));
+        assert!(permits.take(&at(1).session("1")));
+        // However many sessions an address opens, others have their places.
+        assert!(permits.take(&at(1).session("2")));
+        assert!(!permits.take(&at(1).session("3")));
+        assert!(permits.take(&at(2)));
+        assert!(permits.take(&ClientKey::principal("3")));
+        assert!(!permits.take(&at(4)));
+        assert_eq!(permits.held(), 12);
+        for _ in 0..5 {
+            permits.give_back(&at(1).session("greedy"));
+        }
+        assert_eq!(permits.held_by(&at(1).session("greedy")), (5, 3));
+        assert!(permits.take(&at(1).session("3")));
+    }
+}

@@ -1,0 +1,153 @@
+//! The open connections of a listener, and which of them give way when there are too many.
+//!
+//! A connection gives way while no request of its is in hand, from the client that has most
+//! connections first: those that are only being closed, those without a byte, those that are idle,
+//! longest idle first, and at last those with an unfinished request.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::conn::Conn;
+use crate::shares::{Admission, Client, Shares};
+use crate::sync::Mutex;
+
+/// How readily a connection gives way, the most ready ones first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rank {
+    /// Nothing more is said on it.
+    Parting,
+    /// No byte has come.
+    Fresh,
+    /// It waits for its next request.
+    Idle,
+    /// Its request is not whole.
+    Unfinished,
+}
+
+#[derive(Debug)]
+pub(super) struct Table {
+    /// No other lock is taken inside.
+    state: Mutex<State>,
+    max: usize,
+    reserve: usize,
+}
+
+#[derive(Debug)]
+struct State {
+    open: HashMap<usize, Entry>,
+    shares: Shares<usize>,
+    next_order: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    conn: Arc<Conn>,
+    /// It takes a place, and was not accepted only to be told that there is none.
+    is_counted: bool,
+    /// Its rank and order among those that may give way.
+    place: Option<(Rank, u64)>,
+}
+
+impl Table {
+    /// A table for so many connections, and `reserve` more of clients that have few.
+    pub(super) fn new(max: usize, part: usize, reserve: usize) -> Self {
+        Self {
+            state: Mutex::new(State {
+                open: HashMap::new(),
+                shares: Shares::new(max.saturating_add(reserve), part, reserve),
+                next_order: 0,
+            }),
+            max,
+            reserve,
+        }
+    }
+
+    /// Says whether a client may have one more connection, while the process may have so many
+    /// descriptors.
+    pub(super) fn admit(&self, client: &Client, descriptors: Option<usize>) -> Admission<usize> {
+        let mut state = self.state.lock();
+        let max = self.max.saturating_add(self.reserve);
+        // The host needs some, too.
+        let most = descriptors.map_or(max, |all| all.saturating_sub((all / 8).max(16)));
+        if most < max {
+            state
+                .shares
+                .set_max(most.max(1), self.reserve.min(most / 8));
+        } else {
+            state.shares.set_max(max, self.reserve);
+        }
+        state.shares.admit(client, 1)
+    }
+
+    /// The connection that gives way when the system has no descriptor left.
+    pub(super) fn first_to_give_way(&self) -> Option<Arc<Conn>> {
+        let state = self.state.lock();
+        let key = state.shares.first_to_give_way()?;
+        state.open.get(&key).map(|entry| Arc::clone(&entry.conn))
+    }
+
+    pub(super) fn insert(&self, key: usize, conn: Arc<Conn>, is_counted: bool) {
+        let mut state = self.state.lock();
+        if is_counted {
+            state.shares.take(&conn.client, 1);
+        }
+        let entry = Entry {
+            conn,
+            is_counted,
+            place: None,
+        };
+        state.open.insert(key, entry);
+    }
+
+    /// Says how readily a connection gives way from now on; not at all without a rank.
+    pub(super) fn set_rank(&self, key: usize, rank: Option<Rank>) {
+        let mut state = self.state.lock();
+        let State {
+            open,
+            shares,
+            next_order,
+        } = &mut *state;
+        let Some(entry) = open.get_mut(&key).filter(|entry| entry.is_counted) else {
+            return;
+        };
+        if let Some((rank, order)) = entry.place.take() {
+            shares.set_busy(&entry.conn.client, rank as u8, order);
+        }
+        if let Some(rank) = rank {
+            shares.set_idle(&entry.conn.client, rank as u8, *next_order, key);
+            entry.place = Some((rank, *next_order));
+            *next_order += 1;
+        }
+    }
+
+    pub(super) fn find(&self, key: usize) -> Option<Arc<Conn>> {
+        let state = self.state.lock();
+        state.open.get(&key).map(|entry| Arc::clone(&entry.conn))
+    }
+
+    pub(super) fn forget(&self, key: usize) {
+        let mut state = self.state.lock();
+        let Some(entry) = state.open.remove(&key) else {
+            return;
+        };
+        if let Some((rank, order)) = entry.place {
+            state.shares.set_busy(&entry.conn.client, rank as u8, order);
+        }
+        if entry.is_counted {
+            state.shares.give_back(&entry.conn.client, 1);
+        }
+        drop(state);
+    }
+
+    pub(super) fn all(&self) -> Vec<Arc<Conn>> {
+        let state = self.state.lock();
+        let conns = state.open.values().map(|entry| Arc::clone(&entry.conn));
+        conns.collect()
+    }
+
+    /// How many connections there are that are only told that there is no place.
+    pub(super) fn turned_away(&self) -> usize {
+        let state = self.state.lock();
+        state.open.len().saturating_sub(state.shares.total())
+    }
+}
