@@ -4792,6 +4792,16 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_logging(mcplink_server_o
 MCPLINK_API mcplink_status_t mcplink_server_options_set_resource_updates(mcplink_server_options_t *options, bool updates);
 
 /**
+ * Says whether the lists of tools, prompts and resources may change while the server runs.
+ *
+ * options: the settings.
+ * changes: true without this: clients are told of each change (listChanged). With false they are
+ * told of none; what is added or removed later is served all the same.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_list_changes(mcplink_server_options_t *options, bool changes);
+
+/**
  * Has results name the server, since 2026-07-28.
  *
  * options: the settings.

@@ -1673,6 +1673,10 @@ public:
     {
         return note(mcplink_server_options_set_resource_updates(get(), updates), "server_options::resource_updates was refused");
     }
+    server_options &list_changes(bool changes) noexcept
+    {
+        return note(mcplink_server_options_set_list_changes(get(), changes), "server_options::list_changes was refused");
+    }
     server_options &validation(bool validation) noexcept
     {
         return note(mcplink_server_options_set_validation(get(), validation), "server_options::validation was refused");

@@ -653,16 +653,17 @@ impl Inner {
         tells: bool,
     ) -> ServerCapabilities {
         let mut capabilities = ServerCapabilities::default();
+        let changes = tells && self.list_changes;
         if self.has(List::Tools) {
-            capabilities.tools = Some(ToolsCapability::default().list_changed(tells));
+            capabilities.tools = Some(ToolsCapability::default().list_changed(changes));
         }
         if self.has(List::Resources) {
-            let mut resources = ResourcesCapability::default().list_changed(tells);
+            let mut resources = ResourcesCapability::default().list_changed(changes);
             resources.subscribe = (self.resource_updates && tells).then_some(true);
             capabilities.resources = Some(resources);
         }
         if self.has(List::Prompts) {
-            capabilities.prompts = Some(PromptsCapability::default().list_changed(tells));
+            capabilities.prompts = Some(PromptsCapability::default().list_changed(changes));
         }
         if self.completers.serve().is_some() {
             capabilities.completions = Some(JsonObject::new());

@@ -114,6 +114,8 @@ mod icons;
 mod keep_alive;
 mod layout;
 #[cfg(feature = "http-server")]
+mod list_changes;
+#[cfg(feature = "http-server")]
 mod listening;
 mod log_records;
 #[cfg(feature = "schemars")]
