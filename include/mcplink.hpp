@@ -1925,6 +1925,8 @@ public:
     }
     /* The client has gone. */
     void gone() noexcept { mcplink_exchange_gone(get()); }
+    /* The response has not begun for as long as streams may be quiet. */
+    void silent() noexcept { mcplink_exchange_silent(get()); }
     mcplink_exchange_t *get() const noexcept { return owned_.get(); }
 
 private:

@@ -221,7 +221,7 @@ struct Found {
 pub(super) fn send<T: Serialize>(answer: Result<T, RpcError>, responder: Responder) {
     let sent = match answer {
         Ok(result) => responder.respond(&result),
-        Err(error) => responder.refuse(&error),
+        Err(error) => responder.reject(&error),
     };
     // It fails when nobody waits any more, and then there is nothing left to do.
     drop(sent);

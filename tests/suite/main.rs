@@ -93,6 +93,8 @@ mod http_client_settings;
 #[cfg(all(feature = "tls", feature = "http-server"))]
 mod http_client_tls;
 #[cfg(feature = "http-server")]
+mod http_cut_off;
+#[cfg(feature = "http-server")]
 mod http_events;
 #[cfg(feature = "http-server")]
 mod http_legacy;
@@ -110,6 +112,12 @@ mod http_memory;
 mod http_modern;
 #[cfg(feature = "http-server")]
 mod http_server;
+#[cfg(feature = "http-server")]
+mod http_silence;
+#[cfg(feature = "http-server")]
+mod http_status;
+#[cfg(feature = "http-server")]
+mod http_strict;
 mod icons;
 mod keep_alive;
 mod layout;

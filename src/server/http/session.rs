@@ -20,9 +20,9 @@ use super::events::{EventStore, Recent};
 use super::history::Keeper;
 use super::options::HttpOptions;
 use super::stream::{self, Stream};
-use crate::error::{Error, ErrorCode, ErrorKind, Result, Span};
-use crate::protocol::Connection;
+use crate::error::{Error, ErrorKind, Result, Span};
 use crate::protocol::principal::Principal;
+use crate::protocol::{Answer, Connection};
 use crate::schema::ProtocolVersion;
 use crate::schema::json::millis;
 use crate::sync::Mutex;
@@ -154,6 +154,11 @@ impl Session {
     pub(super) fn remember(&self, stream: &Arc<Stream>) {
         let mut streams = self.streams.lock();
         streams.insert(stream.number, Arc::clone(stream));
+    }
+
+    /// Keeps only some of the streams that have ended: the last ones.
+    pub(super) fn forget_done(&self) {
+        let mut streams = self.streams.lock();
         let done = streams.values().filter(|stream| stream.is_done());
         let done: VecDeque<u64> = done.map(|stream| stream.number).collect();
         let too_many = done.len().saturating_sub(REMEMBERED);
@@ -174,9 +179,9 @@ impl Session {
     pub(super) fn head_of_answer(
         self: &Arc<Self>,
         head: ResponseHead,
-        error: Option<ErrorCode>,
+        answer: Answer,
     ) -> ResponseHead {
-        if error.is_none() && self.revision().is_some() && self.enter() {
+        if answer == Answer::Result && self.revision().is_some() && self.enter() {
             head.header("Mcp-Session-Id", self.id.to_string())
         } else {
             head
@@ -200,7 +205,7 @@ impl Session {
             let why = Error::new(ErrorKind::Closed, "the client has lost its stream");
             self.connection()
                 .peer()
-                .run_in_order(move || session.end(Some(&why)));
+                .run_in_order(move || session.end(&why));
         }
     }
 
@@ -217,14 +222,27 @@ impl Session {
             && !self.streams.lock().values().any(|stream| stream.is_read())
     }
 
-    /// Ends the session and everything on it, for this reason if it is not this side's wish; idempotent.
-    pub(super) fn end(&self, why: Option<&Error>) {
+    /// Ends the session and everything on it, for this reason; idempotent. Does not wait: requests
+    /// in hand are answered with an error, and what is left is closed by a thread of the session.
+    pub(super) fn end(&self, why: &Error) {
         if !self.ended.swap(true, Ordering::SeqCst) {
-            if let Some(why) = why {
-                self.connection().peer().core().end(why);
-            }
-            self.connection().close();
+            self.connection().peer().core().end_soon(why);
+            self.close_streams();
         }
+    }
+
+    /// The same because this side wants it.
+    fn close(&self, why: &str) {
+        if !self.ended.swap(true, Ordering::SeqCst) {
+            self.connection().peer().core().close_soon(why);
+            self.close_streams();
+        }
+    }
+
+    fn close_streams(&self) {
+        self.standing.close_now(None);
+        let streams = std::mem::take(&mut *self.streams.lock());
+        streams.values().for_each(|stream| stream.close_now(None));
     }
 }
 
@@ -376,7 +394,7 @@ impl Sessions {
             Span(self.idle)
         );
         let why = Error::new(ErrorKind::Closed, text);
-        idle.iter().for_each(|session| session.end(Some(&why)));
+        idle.iter().for_each(|session| session.end(&why));
     }
 
     fn enter(&self, session: &Arc<Session>, mut place: Place) -> bool {
@@ -409,6 +427,12 @@ impl Sessions {
         Some(session)
     }
 
+    /// Whether there is such a session, whoever may use it.
+    pub(super) fn has(&self, id: &[u8]) -> bool {
+        let id = std::str::from_utf8(id);
+        id.is_ok_and(|id| self.state.lock().open.contains_key(id))
+    }
+
     pub(super) fn remove(&self, session: &Session) {
         let mut state = self.state.lock();
         let removed = state.open.remove(&session.id);
@@ -426,17 +450,20 @@ impl Sessions {
     /// Ends the standing streams in order.
     pub(super) fn end_streams(&self) {
         let all: Vec<_> = self.state.lock().open.values().cloned().collect();
-        all.iter().for_each(|session| session.standing.close_now());
+        all.iter()
+            .for_each(|session| session.standing.close_now(None));
     }
 
-    /// Ends all of them, and lets no other one in.
-    pub(super) fn close(&self) {
+    /// Ends all of them for this reason, lets no other one in, and waits for their threads.
+    pub(super) fn close(&self, why: &str) {
         let mut state = self.state.lock();
         state.closed = true;
         let all = std::mem::take(&mut state.open);
         all.values().for_each(|session| state.release(session));
         drop(state);
-        all.values().for_each(|session| session.end(None));
+        all.values().for_each(|session| session.close(why));
+        all.values()
+            .for_each(|session| session.connection().close());
     }
 }
 
@@ -475,8 +502,6 @@ impl Control for SessionControl {
         if let Some(table) = session.table.upgrade() {
             table.remove(&session);
         }
-        session.standing.close_now();
-        let streams = std::mem::take(&mut *session.streams.lock());
-        streams.values().for_each(|stream| stream.close_now());
+        session.close_streams();
     }
 }

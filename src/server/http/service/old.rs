@@ -3,7 +3,8 @@
 //! Spec: Transports, "HTTP with SSE" (2024-11-05).
 
 use super::super::expiring::bounded;
-use super::super::refusal::{Refusal, refuse_malformed, refuse_request};
+use super::super::refusal::{Refusal, check_encoding, refuse_malformed, refuse_request};
+use super::streams::show_stream;
 use super::{Handled, Served, check_opening};
 use crate::jsonrpc::{Message, Parsed};
 use crate::protocol::Origin;
@@ -21,10 +22,14 @@ impl Served {
         principal: Option<Principal>,
         response: Box<dyn ResponseWriter>,
     ) -> Handled {
+        if request.method == "HEAD" {
+            show_stream(response);
+            return Ok(());
+        }
         if request.method != "GET" {
             // Without a body, by which clients know that older servers answer here (M-HTTP-C-30).
             let refusal = Refusal {
-                head: ResponseHead::new(405).header("Allow", "GET"),
+                head: ResponseHead::new(405).header("Allow", "GET, HEAD"),
                 body: Vec::new(),
             };
             return Err((refusal, response));
@@ -52,6 +57,9 @@ impl Served {
     ) -> Handled {
         if request.method != "POST" {
             let refusal = Refusal::text(405, "allowed here: POST").header("Allow", "POST");
+            return Err((refusal, response));
+        }
+        if let Err(refusal) = check_encoding(request) {
             return Err((refusal, response));
         }
         let query = request

@@ -187,6 +187,15 @@ impl<J> Crew<J> {
         Hands::StartReserve
     }
 
+    /// Jobs that were found to take time may take none any more: the reserve looks at them again.
+    pub(super) fn look_again(&self) -> Hands {
+        let mut state = self.state.lock();
+        for job in std::mem::take(&mut state.long).into_iter().rev() {
+            state.jobs.push_front(job);
+        }
+        self.call(&mut state)
+    }
+
     /// A thread that was called has come.
     pub(super) fn arrived(&self) {
         self.state.lock().starting = false;
