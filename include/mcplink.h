@@ -4975,6 +4975,16 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_logging(mcplink_server_o
 MCPLINK_API mcplink_status_t mcplink_server_options_set_resource_updates(mcplink_server_options_t *options, bool updates);
 
 /**
+ * Says whether the lists of tools, prompts and resources may change while the server runs.
+ *
+ * options: the settings.
+ * changes: true without this: clients are told of each change (listChanged). With false they are
+ * told of none; what is added or removed later is served all the same.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_list_changes(mcplink_server_options_t *options, bool changes);
+
+/**
  * Has results name the server, since 2026-07-28.
  *
  * options: the settings.
@@ -5632,7 +5642,9 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_old_paths(mcplink_http_opt
 MCPLINK_API mcplink_status_t mcplink_http_options_set_kept_events(mcplink_http_options_t *options, size_t events, size_t bytes);
 
 /**
- * Sets how often something is written on a quiet stream, so that nobody on the way takes it for dead: every 15 seconds without this.
+ * Sets how often something is written on a quiet stream, and after how long a response on which
+ * nothing was said begins as a stream, if the client accepts one: so that nobody on the way takes
+ * the connection for dead. 15 seconds without this.
  *
  * options: the settings.
  * interval_ms: in milliseconds, at least 1.
@@ -6226,6 +6238,17 @@ MCPLINK_API mcplink_status_t mcplink_exchange_set_addresses(mcplink_exchange_t *
  * Returns: MCPLINK_OK. Threads: any. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_exchange_gone(mcplink_exchange_t *exchange);
+
+/**
+ * Begins a response that has not begun for as long as mcplink_http_options_set_keep_alive_ms says,
+ * as a stream of events, so that nobody on the way takes the connection for dead. Does nothing when
+ * the client takes no such stream, or the response has begun.
+ *
+ * exchange: the exchange.
+ * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any; begin and write may run on this one.
+ * Blocks: only in them. Since 0.1.
+ */
+MCPLINK_API mcplink_status_t mcplink_exchange_silent(mcplink_exchange_t *exchange);
 
 /**
  * Frees an exchange: none of its functions runs after this. A response that had not ended is given up, as after mcplink_exchange_gone. Called

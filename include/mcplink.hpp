@@ -1734,6 +1734,10 @@ public:
     {
         return note(mcplink_server_options_set_resource_updates(get(), updates), "server_options::resource_updates was refused");
     }
+    server_options &list_changes(bool changes) noexcept
+    {
+        return note(mcplink_server_options_set_list_changes(get(), changes), "server_options::list_changes was refused");
+    }
     server_options &validation(bool validation) noexcept
     {
         return note(mcplink_server_options_set_validation(get(), validation), "server_options::validation was refused");
@@ -2012,6 +2016,8 @@ public:
     }
     /* The client has gone. */
     void gone() noexcept { mcplink_exchange_gone(get()); }
+    /* The response has not begun for as long as streams may be quiet. */
+    void silent() noexcept { mcplink_exchange_silent(get()); }
     mcplink_exchange_t *get() const noexcept { return owned_.get(); }
 
 private:

@@ -18,8 +18,8 @@ use std::sync::{Arc, OnceLock};
 
 use super::cancel::{Callback, CancelToken};
 use super::outlet::Origin;
-use crate::error::{Error, ErrorKind, Result};
-use crate::jsonrpc::RequestId;
+use crate::error::{Error, ErrorKind, Result, RpcError};
+use crate::jsonrpc::{self, RequestId};
 use crate::sync::Mutex;
 
 /// One request of the peer and everything that is answered to it.
@@ -90,6 +90,17 @@ impl Exchange {
 
     pub(crate) fn is_open(&self) -> bool {
         *self.phase.lock() == Phase::Open
+    }
+
+    /// The connection ends: the request is answered with an error, if it has a way of its own.
+    fn cut_off(&self, error: &RpcError) {
+        let Some(outlet) = &self.origin.outlet else {
+            return;
+        };
+        let text = jsonrpc::write_error(Some(&self.id), error);
+        if let Some(text) = self.origin.completed_by(Some(text)) {
+            outlet.cut_off(text);
+        }
     }
 
     /// Nothing more is sent for the request. The response to a batch is for its other members too: it ends when the last one has.
@@ -217,9 +228,10 @@ impl Exchanges {
         Some(exchange.cancel().fire(Some(reason.to_owned())))
     }
 
-    /// The connection ends: every request is closed and its handler told, and no other one is entered. Gives what the handlers want to
-    /// have run.
-    pub(crate) fn close(&self) -> Vec<Callback> {
+    /// The connection ends: every request is closed, answered with this error where it has a way of
+    /// its own, and its handler told. No other one is entered. Gives what the handlers want to have
+    /// run. Never waits.
+    pub(crate) fn close(&self, error: &RpcError) -> Vec<Callback> {
         let mut table = self.0.lock();
         table.closed = true;
         let open = table.one.take().into_iter();
@@ -229,7 +241,7 @@ impl Exchanges {
         let closed = open.filter(|exchange| exchange.step(Phase::Closed).is_ok());
         closed
             .flat_map(|exchange| {
-                exchange.close_outlet();
+                exchange.cut_off(error);
                 exchange
                     .cancel()
                     .fire(Some("the connection is closed".to_owned()))
@@ -296,7 +308,7 @@ mod tests {
         );
         assert!(exchanges.cancel(&id, None).is_none(), "nothing to cancel");
         exchanges.open(&id, &Origin::default()).expect("free again");
-        exchanges.close();
+        exchanges.close(&RpcError::internal("over"));
         assert_eq!(
             exchanges
                 .open(&RequestId::from(2), &Origin::default())
@@ -328,7 +340,7 @@ mod tests {
             }
             let left = open(&ids[0]).expect("free");
             let other = open(&ids[1]).expect("free");
-            exchanges.close();
+            exchanges.close(&RpcError::internal("over"));
             assert!(!left.is_open() && !other.is_open());
         }
     }
@@ -386,7 +398,7 @@ mod loom_tests {
                     won
                 })
             };
-            exchanges.close();
+            exchanges.close(&RpcError::internal("over"));
             let cancelled = cancelling.join().expect("no panic");
             let answered = answering.join().expect("no panic");
             assert!(!(cancelled && answered), "both won");

@@ -49,7 +49,7 @@ pub use self::log::{LogHook, LogLevel, LogRecord};
 pub use self::outgoing::Progress;
 #[cfg(feature = "http-server")]
 pub(crate) use self::outlet::Origin;
-pub(crate) use self::outlet::{ExchangeHandle, Outlet};
+pub(crate) use self::outlet::{Answer, ExchangeHandle, Outlet};
 pub use self::peer::Peer;
 pub(crate) use self::responder::Asking;
 pub use self::responder::Responder;

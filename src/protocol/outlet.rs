@@ -13,6 +13,18 @@ use super::principal::Principal;
 use crate::error::{ErrorCode, Result, RpcError};
 use crate::shares::Client;
 
+/// What a response says of its request, for outlets whose readers are also told that outside of the
+/// message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// A result, or the responses to a batch.
+    Result,
+    /// The error of a handler, or of a guard.
+    Failed(ErrorCode),
+    /// The error of this library, for a request that it did not hand to a handler.
+    Refused(ErrorCode),
+}
+
 /// Takes what belongs to one message of the peer when that is not for the stream of the connection: the response to an HTTP request.
 ///
 /// That there is one response, and nothing behind it, is the exchange's business. An outlet that has no reader any more says so with
@@ -30,16 +42,15 @@ pub(crate) trait Outlet: Send + Sync + fmt::Debug {
         self.send(text, deadline).map(drop)
     }
 
-    /// Sends the response, which may be one error. Waits as [`send`](Self::send) does; without a deadline a reader that is slow loses it.
-    fn respond(
-        &self,
-        text: Vec<u8>,
-        error: Option<ErrorCode>,
-        deadline: Option<Instant>,
-    ) -> Result<()>;
+    /// Sends the response. Waits as [`send`](Self::send) does; without a deadline a reader that is
+    /// slow loses it.
+    fn respond(&self, text: Vec<u8>, answer: Answer, deadline: Option<Instant>) -> Result<()>;
 
     /// What is answered next is refused for want of these scopes, which the reader is told where it looks for that.
     fn demand(&self, _scopes: &BTreeSet<String>) {}
+
+    /// A guard of the host's has said no: what is refused next is refused with its error.
+    fn refused_by_guard(&self) {}
 
     #[cfg(feature = "http-server")]
     /// Has the reader leave, and come back after a while, where it can do that.
@@ -47,8 +58,14 @@ pub(crate) trait Outlet: Send + Sync + fmt::Debug {
         Ok(())
     }
 
-    /// There will be no response.
+    /// There will be no response. Never waits.
     fn close(&self);
+
+    /// The connection ends before there is a response: sends this error in its place, if that takes
+    /// no waiting.
+    fn cut_off(&self, _error: Vec<u8>) {
+        self.close();
+    }
 }
 
 /// The request that an outlet serves, to be ended by who finds that nobody waits for it.

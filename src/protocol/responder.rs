@@ -17,7 +17,7 @@ use super::handlers::Place;
 use super::in_hand::What;
 use super::incoming::Exchange;
 use super::log::LogLevel;
-use super::outlet::{ExchangeHandle, Origin, Outlet};
+use super::outlet::{Answer, ExchangeHandle, Origin, Outlet};
 use super::peer::Peer;
 use super::principal::Principal;
 use super::trouble::ServerEventKind;
@@ -130,6 +130,13 @@ impl Responder {
         }
     }
 
+    /// A guard of the host's has said no: what the request is refused with next is its error.
+    pub(crate) fn refused_by_guard(&self) {
+        if let Some(outlet) = &self.exchange.origin.outlet {
+            outlet.refused_by_guard();
+        }
+    }
+
     #[cfg(feature = "http-server")]
     /// Has the peer come back for the answer later, where the transport can.
     pub(crate) fn send_away(&self, retry: Duration) -> Result<()> {
@@ -205,7 +212,7 @@ impl Responder {
         append: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
     ) -> Result<()> {
         match jsonrpc::write_result_with(memory, self.id(), append) {
-            Ok(text) => self.answer(text, None),
+            Ok(text) => self.answer(text, Answer::Result),
             Err(error) => {
                 let why = format!(
                     "the result of {} can't be written as JSON: {error}",
@@ -224,7 +231,13 @@ impl Responder {
     /// [`ErrorKind::Cancelled`] or [`ErrorKind::Closed`] when nobody waits any more.
     pub fn refuse(mut self, error: &RpcError) -> Result<()> {
         let text = jsonrpc::write_error(Some(self.id()), error);
-        self.answer(text, Some(error.code))
+        self.answer(text, Answer::Failed(error.code))
+    }
+
+    /// Answers with an error of this library's, for a request that is not handed to a handler.
+    pub(crate) fn reject(mut self, error: &RpcError) -> Result<()> {
+        let text = jsonrpc::write_error(Some(self.id()), error);
+        self.answer(text, Answer::Refused(error.code))
     }
 
     /// Sends a notification that belongs to the request, before its answer.
@@ -301,10 +314,10 @@ impl Responder {
             Some(&self.exchange.id),
             &RpcError::internal("internal error"),
         );
-        self.answer(text, Some(ErrorCode::INTERNAL_ERROR))
+        self.answer(text, Answer::Failed(ErrorCode::INTERNAL_ERROR))
     }
 
-    fn answer(&mut self, text: Vec<u8>, error: Option<ErrorCode>) -> Result<()> {
+    fn answer(&mut self, text: Vec<u8>, answer: Answer) -> Result<()> {
         self.answered = true;
         self.exchange.begin_answer()?;
         self.core.exchanges.forget(&self.exchange);
@@ -312,7 +325,7 @@ impl Responder {
         if is_counted {
             self.core.answering.fetch_add(1, Ordering::SeqCst);
         }
-        let queued = self.core.queue_response(&self.exchange, text, error);
+        let queued = self.core.queue_response(&self.exchange, text, answer);
         self.stand_aside();
         if is_counted {
             self.core.answering.fetch_sub(1, Ordering::SeqCst);

@@ -67,6 +67,7 @@ impl ServerBuilder {
             extensions: JsonObject::new(),
             logging: false,
             resource_updates: true,
+            list_changes: true,
             hub: Default::default(),
             held: Default::default(),
             subscribed: Default::default(),
@@ -571,6 +572,15 @@ impl ServerBuilder {
     /// Whether clients may subscribe to changes of single resources, which [`Server::resource_updated`] tells. Defaults to yes.
     pub fn resource_updates(mut self, resource_updates: bool) -> Self {
         self.inner.resource_updates = resource_updates;
+        self
+    }
+
+    /// Whether the lists of tools, prompts and resources may change while the server runs. Defaults
+    /// to yes: clients are told so (`listChanged`) and told of each change. With no they are told
+    /// of none, so that a client can keep a list and need not listen; what is added or removed
+    /// later is served all the same.
+    pub fn list_changes(mut self, list_changes: bool) -> Self {
+        self.inner.list_changes = list_changes;
         self
     }
 

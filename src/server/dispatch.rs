@@ -223,7 +223,7 @@ struct Found {
 pub(super) fn send<T: Serialize>(answer: Result<T, RpcError>, responder: Responder) {
     let sent = match answer {
         Ok(result) => responder.respond(&result),
-        Err(error) => responder.refuse(&error),
+        Err(error) => responder.reject(&error),
     };
     // It fails when nobody waits any more, and then there is nothing left to do.
     drop(sent);
@@ -672,16 +672,17 @@ impl Inner {
         tells: bool,
     ) -> ServerCapabilities {
         let mut capabilities = ServerCapabilities::default();
+        let changes = tells && self.list_changes;
         if self.has(List::Tools) {
-            capabilities.tools = Some(ToolsCapability::default().list_changed(tells));
+            capabilities.tools = Some(ToolsCapability::default().list_changed(changes));
         }
         if self.has(List::Resources) {
-            let mut resources = ResourcesCapability::default().list_changed(tells);
+            let mut resources = ResourcesCapability::default().list_changed(changes);
             resources.subscribe = (self.resource_updates && tells).then_some(true);
             capabilities.resources = Some(resources);
         }
         if self.has(List::Prompts) {
-            capabilities.prompts = Some(PromptsCapability::default().list_changed(tells));
+            capabilities.prompts = Some(PromptsCapability::default().list_changed(changes));
         }
         if self.completers.serve().is_some() {
             capabilities.completions = Some(JsonObject::new());

@@ -235,8 +235,10 @@ impl Link {
         let mut guards = self.server.guards.iter();
         let admitted = self.server.requirements.admit(access);
         let admitted = admitted.and_then(|()| guards.try_for_each(|guard| guard.admit(access)));
-        if let Err(HandlerError(Failure::Scopes(scopes))) = &admitted {
-            access.responder.demand(scopes);
+        match &admitted {
+            Err(HandlerError(Failure::Scopes(scopes))) => access.responder.demand(scopes),
+            Err(HandlerError(Failure::Protocol(_))) => access.responder.refused_by_guard(),
+            _ => {}
         }
         admitted
     }

@@ -280,9 +280,15 @@ impl Audience {
     /// What the answer to `initialize` declared, and may be told therefore.
     pub(super) fn declare(&self, capabilities: &ServerCapabilities) {
         let mut state = self.0.lock();
-        state.legacy.tools = capabilities.tools.is_some();
-        state.legacy.prompts = capabilities.prompts.is_some();
-        state.legacy.resources = capabilities.resources.is_some();
+        let [tools, prompts, resources] = [
+            capabilities.tools.as_ref().map(|it| it.list_changed),
+            capabilities.prompts.as_ref().map(|it| it.list_changed),
+            capabilities.resources.as_ref().map(|it| it.list_changed),
+        ]
+        .map(|changed| changed.flatten() == Some(true));
+        state.legacy.tools = tools;
+        state.legacy.prompts = prompts;
+        state.legacy.resources = resources;
     }
 
     fn tell(&self, event: Event<'_>) {
@@ -601,8 +607,9 @@ impl Inner {
     /// What of a filter the server can honour.
     fn grant(&self, asked: SubscriptionFilter) -> SubscriptionFilter {
         let mut granted = SubscriptionFilter::default();
-        let both =
-            |asked: Option<bool>, list| (asked == Some(true) && self.has(list)).then_some(true);
+        let both = |asked: Option<bool>, list| {
+            (asked == Some(true) && self.list_changes && self.has(list)).then_some(true)
+        };
         granted.tools_list_changed = both(asked.tools_list_changed, List::Tools);
         granted.prompts_list_changed = both(asked.prompts_list_changed, List::Prompts);
         granted.resources_list_changed = both(asked.resources_list_changed, List::Resources);

@@ -123,6 +123,7 @@ struct Inner {
     extensions: JsonObject,
     logging: bool,
     resource_updates: bool,
+    list_changes: bool,
     hub: Arc<Hub>,
     /// What calls hold, of all connections together.
     held: Room,

@@ -219,6 +219,18 @@ static void mounts(mcplink_server_t *server)
     mcplink_responder_free(kept);
     mcplink_exchange_free(exchange);
 
+    /* Nothing is said for long: the response begins as a stream, once. */
+    exchange = ask(&response, "keep", finish);
+    CHECK_STATUS(mcplink_http_serve(http, exchange, &err), MCPLINK_OK, err);
+    CHECK(!response.begun && mcplink_exchange_silent(exchange) == MCPLINK_OK);
+    CHECK(response.begun && response.status == 200 && response.length == -1 && !response.done && response.len == 0);
+    CHECK(strstr(response.type, "text/event-stream") != NULL && mcplink_exchange_silent(exchange) == MCPLINK_OK && response.len == 0);
+    CHECK(mcplink_responder_text(kept, "late", MCPLINK_NUL) == MCPLINK_OK);
+    CHECK(response.done && response.complete && strstr(response.body, "late"));
+    CHECK(mcplink_exchange_silent(exchange) == MCPLINK_OK && mcplink_exchange_silent(NULL) == MCPLINK_E_INVALID);
+    mcplink_responder_free(kept);
+    mcplink_exchange_free(exchange);
+
     /* The client goes: the call is cancelled, and the response broken off. */
     exchange = ask(&response, "keep", finish);
     CHECK_STATUS(mcplink_http_serve(http, exchange, &err), MCPLINK_OK, err);

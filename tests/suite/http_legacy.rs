@@ -85,13 +85,30 @@ fn requests_without_a_session_are_told_what_to_do() {
     for message in [&ready, &response, &json!([ready])] {
         assert_eq!(web.post(&fields, message).status(), 400, "{message}");
     }
-    let again = initialize(9, ProtocolVersion::V2025_11_25, json!({}));
-    assert_eq!(session.post(&again).status(), 400);
     assert_eq!(session.delete().status(), 200);
     assert_eq!(web.service.sessions(), 0);
     assert_eq!(session.request("tools/list", json!({})).status(), 404);
     assert_eq!(session.delete().status(), 404);
     assert_eq!(session.get(None).status(), 404);
+}
+
+// L-INIT-S-24, L-SESS-S-06: bridges send the opening of each of their clients with the id that the
+// first one got.
+#[test]
+fn initialize_with_the_id_of_a_session_opens_another_one() {
+    let web = Web::new(&server());
+    let first = web.session(ProtocolVersion::V2025_11_25);
+    let again = initialize(9, ProtocolVersion::V2025_06_18, json!({}));
+    let answer = first.post(&again);
+    assert_eq!(answer.result()["protocolVersion"], "2025-06-18");
+    let id = field(&answer.head(), "Mcp-Session-Id").unwrap().to_owned();
+    assert_ne!(id, first.id);
+    assert_eq!(web.service.sessions(), 2);
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    assert_eq!(first.post(&list).status(), 200);
+    assert_eq!(first.delete().status(), 200);
+    assert_eq!(web.post(&[("Mcp-Session-Id", &id)], &list).status(), 200);
+    assert_eq!(first.post(&again).status(), 404);
 }
 
 // 15.2
@@ -311,6 +328,54 @@ fn events_that_are_not_kept_are_refused() {
     }
 }
 
+// L-SSE-S-06, L-HTTP-S-21: a client that is told that nothing more comes does not ask again.
+#[test]
+fn a_finished_stream_that_was_read_is_answered_with_204() {
+    let web = Web::new(&server());
+    for revision in SESSIONS {
+        let session = web.session(revision);
+        let answer = session.request(
+            "tools/call",
+            json!({"name": "steps", "_meta": {"progressToken": 5}}),
+        );
+        let mut ids = Vec::new();
+        while let Some(event) = answer.event() {
+            ids.push(event.id.expect("an id"));
+        }
+        let [.., before, last] = &*ids else {
+            panic!("{ids:?}")
+        };
+        assert_eq!(session.get(Some(before)).messages().len(), 1);
+        for _ in 0..2 {
+            let again = session.get(Some(last));
+            assert_eq!((again.status(), again.body()), (204, String::new()));
+            assert_eq!(field(&again.head(), "Content-Type"), None);
+        }
+    }
+}
+
+// L-HTTP-S-29, L-HTTP-S-30
+#[test]
+fn many_standing_streams_of_one_session_stay_open() {
+    let server = server();
+    let web = Web::new(&server);
+    let session = web.session(ProtocolVersion::V2025_11_25);
+    let streams: Vec<_> = (0..10).map(|_| session.get(None)).collect();
+    for stream in &streams {
+        assert_eq!(stream.status(), 200);
+    }
+    for (count, stream) in streams.iter().enumerate().rev() {
+        let tool = Tool::new(format!("new{count}"));
+        server.add_tool(tool, |_: Value, _: &Context| "").unwrap();
+        assert!(stream.event().is_some(), "{count}");
+        stream.leave();
+    }
+    // What was said while nobody read waits for the next one.
+    let tool = Tool::new("alone");
+    server.add_tool(tool, |_: Value, _: &Context| "").unwrap();
+    assert!(session.get(None).event().is_some());
+}
+
 // L-SSE-S-06
 #[test]
 fn beyond_the_memory_for_all_streams_those_of_who_has_most_are_refused() {
@@ -406,7 +471,7 @@ fn questions_go_on_the_stream_of_the_call() {
 
 // L-HTTP-S-25, L-HTTP-S-26, L-HTTP-S-29, L-HTTP-S-30, 17.3
 #[test]
-fn changes_are_told_on_one_standing_stream() {
+fn changes_are_told_on_the_newest_standing_stream() {
     let server = server();
     let web = Web::new(&server);
     let session = web.session(ProtocolVersion::V2025_11_25);
@@ -422,22 +487,26 @@ fn changes_are_told_on_one_standing_stream() {
     assert_eq!(told.message()["method"], "notifications/tools/list_changed");
     let other = session.get(None);
     assert_eq!(other.status(), 200);
-    assert_eq!(stream.event(), None, "the newer stream takes over");
     server
         .add_tool(Tool::new("later"), |_: Value, _: &Context| "")
         .unwrap();
+    let later = other.event().expect("an event");
     assert_eq!(
-        other.event().expect("an event").message()["method"],
+        later.message()["method"],
         "notifications/tools/list_changed"
     );
+    // The older one stayed open, was told nothing, and takes over.
     other.leave();
     server
         .add_tool(Tool::new("last"), |_: Value, _: &Context| "")
         .unwrap();
+    let last = stream.event().expect("an event");
+    assert_eq!(last.message()["method"], "notifications/tools/list_changed");
+    assert!(last.id != told.id && last.id != later.id);
+    stream.leave();
     let resumed = session.get(told.id.as_deref());
-    for _ in 0..2 {
-        assert!(resumed.event().is_some());
-    }
+    let ids = [(); 2].map(|()| resumed.event().expect("an event").id);
+    assert_eq!(ids, [later.id, last.id]);
     let mut fields = session.fields();
     fields.push(("Accept", "application/json"));
     assert_eq!(web.send("GET", "/mcp", &fields, "").status(), 406);

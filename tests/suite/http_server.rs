@@ -15,18 +15,18 @@ use crate::common::LONG;
 use crate::web::{initialize, modern};
 
 /// One connection to a server, as a client would have it.
-struct Socket {
-    stream: BufReader<TcpStream>,
+pub(crate) struct Socket {
+    pub(crate) stream: BufReader<TcpStream>,
     host: String,
 }
 
-struct Head {
-    status: u16,
+pub(crate) struct Head {
+    pub(crate) status: u16,
     fields: Vec<(String, String)>,
 }
 
 impl Head {
-    fn field(&self, name: &str) -> Option<&str> {
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
         let mut fields = self.fields.iter();
         fields
             .find(|(other, _)| other.eq_ignore_ascii_case(name))
@@ -35,7 +35,7 @@ impl Head {
 }
 
 impl Socket {
-    fn open(server: &HttpServer) -> Self {
+    pub(crate) fn open(server: &HttpServer) -> Self {
         let stream = TcpStream::connect(server.local_addr()).unwrap();
         stream.set_read_timeout(Some(LONG)).unwrap();
         Self {
@@ -44,10 +44,19 @@ impl Socket {
         }
     }
 
-    fn send(&mut self, method: &str, fields: &[(&str, &str)], body: &str) {
+    pub(crate) fn send(&mut self, method: &str, fields: &[(&str, &str)], body: &str) {
+        let mut all = vec![
+            ("Content-Type", "application/json"),
+            ("Accept", "application/json, text/event-stream"),
+        ];
+        all.extend(fields);
+        self.send_exactly(method, &all, body);
+    }
+
+    /// The same without the usual fields.
+    pub(crate) fn send_exactly(&mut self, method: &str, fields: &[(&str, &str)], body: &str) {
         let mut text = format!(
-            "{method} /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
-             Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n",
+            "{method} /mcp HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\n",
             self.host,
             body.len()
         );
@@ -59,7 +68,7 @@ impl Socket {
         self.stream.get_mut().write_all(text.as_bytes()).unwrap();
     }
 
-    fn modern(&mut self, method: &str, params: Value) {
+    pub(crate) fn modern(&mut self, method: &str, params: Value) {
         let (message, fields) = modern(1, method, params, json!({}));
         let fields: Vec<_> = fields
             .iter()
@@ -68,13 +77,13 @@ impl Socket {
         self.send("POST", &fields, &message.to_string());
     }
 
-    fn line(&mut self) -> String {
+    pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         self.stream.read_line(&mut line).unwrap();
         line.trim_end().to_owned()
     }
 
-    fn head(&mut self) -> Head {
+    pub(crate) fn head(&mut self) -> Head {
         let status = self.line();
         let status = status
             .split(' ')
@@ -95,7 +104,7 @@ impl Socket {
     }
 
     /// A whole response.
-    fn message(&mut self) -> (Head, Value) {
+    pub(crate) fn message(&mut self) -> (Head, Value) {
         let head = self.head();
         let length = head
             .field("Content-Length")
@@ -106,7 +115,7 @@ impl Socket {
     }
 
     /// The next piece of a body; empty at its end.
-    fn piece(&mut self) -> String {
+    pub(crate) fn piece(&mut self) -> String {
         let size = self.line();
         let size = usize::from_str_radix(&size, 16).unwrap_or_else(|_| panic!("no size: {size}"));
         let mut piece = vec![0; size + 2];
@@ -115,7 +124,7 @@ impl Socket {
         String::from_utf8(piece).unwrap()
     }
 
-    fn is_over(&mut self) -> bool {
+    pub(crate) fn is_over(&mut self) -> bool {
         matches!(self.stream.read(&mut [0]), Ok(0) | Err(_))
     }
 }

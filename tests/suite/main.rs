@@ -102,6 +102,8 @@ mod http_client_streams;
 #[cfg(all(feature = "tls", feature = "http-server"))]
 mod http_client_tls;
 #[cfg(feature = "http-server")]
+mod http_cut_off;
+#[cfg(feature = "http-server")]
 mod http_events;
 #[cfg(feature = "http-server")]
 mod http_legacy;
@@ -121,9 +123,17 @@ mod http_modern;
 mod http_server;
 #[cfg(all(feature = "http-server", target_os = "linux"))]
 mod http_shares;
+#[cfg(feature = "http-server")]
+mod http_silence;
+#[cfg(feature = "http-server")]
+mod http_status;
+#[cfg(feature = "http-server")]
+mod http_strict;
 mod icons;
 mod keep_alive;
 mod layout;
+#[cfg(feature = "http-server")]
+mod list_changes;
 #[cfg(feature = "http-server")]
 mod listening;
 mod log_records;

@@ -104,7 +104,7 @@ fn initialize_with_an_unknown_revision_is_answered_with_the_latest_legacy_one() 
     }
 }
 
-// L-INIT-S-24
+// L-INIT-S-24: on a stream; over HTTP it opens another session.
 #[test]
 fn a_second_initialize_is_refused_and_changes_nothing() {
     let mut client = ScriptedClient::legacy(&server(), ProtocolVersion::V2024_11_05);

@@ -39,6 +39,7 @@ pub struct mcplink_server_options_t {
     pub(super) state_lifetime: Duration,
     pub(super) logging: bool,
     pub(super) resource_updates: bool,
+    pub(super) list_changes: bool,
     pub(super) names_itself: bool,
     pub(super) validation: bool,
     pub(super) claims_stdio: bool,
@@ -91,6 +92,7 @@ impl mcplink_server_options_t {
             state_lifetime: Duration::from_secs(600),
             logging: false,
             resource_updates: true,
+            list_changes: true,
             names_itself: true,
             validation: true,
             claims_stdio: true,
@@ -142,6 +144,7 @@ impl mcplink_server_options_t {
             .state_lifetime(self.state_lifetime)
             .logging(self.logging)
             .resource_updates(self.resource_updates)
+            .list_changes(self.list_changes)
             .names_itself(self.names_itself)
             .on_log(move |record| log::tell(hook.as_ref(), owner, record));
         if let Some(instructions) = &self.instructions {

@@ -279,6 +279,31 @@ pub unsafe extern "C" fn mcplink_server_options_set_resource_updates(
     }
 }
 
+/// Says whether the lists of tools, prompts and resources may change while the server runs.
+///
+/// options: the settings.
+/// changes: true without this: clients are told of each change (listChanged). With false they are
+/// told of none; what is added or removed later is served all the same.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: one at a time. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_server_options_set_list_changes(
+    options: *mut mcplink_server_options_t,
+    changes: bool,
+) -> mcplink_status_t {
+    // SAFETY: the header says that they are options of ours.
+    unsafe {
+        set(
+            options,
+            "mcplink_server_options_set_list_changes",
+            |options| {
+                options.list_changes = changes;
+                Ok(())
+            },
+        )
+    }
+}
+
 /// Has results name the server, since 2026-07-28.
 ///
 /// options: the settings.

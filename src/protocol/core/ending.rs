@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::super::log::LogLevel;
 use super::super::peer::Peer;
 use super::{CREW_OF, Core, Ending, FAREWELL, Life};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, RpcError};
 use crate::sync::MutexGuard;
 use crate::transport::clock::after;
 
@@ -96,7 +96,44 @@ impl Core {
 
     pub(super) fn cancel_requests(self: &Arc<Self>) {
         self.held_back.close();
-        self.push_callbacks(self.exchanges.close());
+        let why = self.ended();
+        let why = why.map_or_else(
+            || "the connection is closed".to_owned(),
+            |why| why.to_string(),
+        );
+        self.cut_requests_off(&why);
+    }
+
+    /// Cancels the requests in hand. Those with a way of their own are answered with an error,
+    /// which says this reason.
+    fn cut_requests_off(self: &Arc<Self>, why: &str) {
+        let error = RpcError::internal(format!("the request was cut off: {why}"));
+        self.push_callbacks(self.exchanges.close(&error));
+    }
+
+    /// Ends the connection for this reason without waiting, as [`close_soon`](Self::close_soon)
+    /// does.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn end_soon(self: &Arc<Self>, why: &Error) {
+        self.end(why);
+        self.close_soon(&why.to_string());
+    }
+
+    /// Closes the connection without waiting: requests in hand are cut off now, and a thread of the
+    /// connection closes what is left, unless nothing is.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn close_soon(self: &Arc<Self>, why: &str) {
+        self.cut_requests_off(why);
+        if self.life.lock().closing {
+            return;
+        }
+        if self.admitted.load(Ordering::SeqCst) == 0 && self.stats().threads == 0 {
+            return self.close(Ending::InOrder);
+        }
+        let core = Arc::clone(self);
+        let close = Box::new(move || core.close(Ending::InOrder));
+        let hands = self.engine().crew.push_own(close);
+        self.provide(hands);
     }
 
     /// A request in hand has ended, and is no longer counted: somebody may wait for the last one.

@@ -14,7 +14,7 @@ use super::super::in_hand::What;
 use super::super::incoming::{Batch, Exchange, Refusal};
 use super::super::log::LogLevel;
 use super::super::outgoing::{Delivery, Due, OnEnd, Outcome, Progress, Waiter};
-use super::super::outlet::{ExchangeHandle, Origin};
+use super::super::outlet::{Answer, ExchangeHandle, Origin};
 use super::super::peer::Peer;
 use super::super::responder::Responder;
 use super::super::stats::count;
@@ -302,7 +302,13 @@ impl Core {
                 self.reply(Some(request.id()), &error, origin);
                 return Taken::Done;
             }
-            Err(Refusal::Closed) => return Taken::Done,
+            // On the stream of the connection nobody waits for an answer any more.
+            Err(Refusal::Closed) if origin.outlet.is_none() => return Taken::Done,
+            Err(Refusal::Closed) => {
+                let error = RpcError::internal("the connection is closed");
+                self.reply(Some(request.id()), &error, origin);
+                return Taken::Done;
+            }
         };
         self.admitted.fetch_add(1, Ordering::AcqRel);
         if let Some(outlet) = &origin.outlet {
@@ -560,8 +566,11 @@ impl Core {
         let Some(text) = text else { return };
         let sent = match &origin.outlet {
             Some(outlet) => {
-                let code = origin.batch.is_none().then_some(error.code);
-                outlet.respond(text, code, self.write_deadline())
+                let answer = match origin.batch {
+                    None => Answer::Refused(error.code),
+                    Some(_) => Answer::Result,
+                };
+                outlet.respond(text, answer, self.write_deadline())
             }
             None => {
                 let mut message = SessionMessage::new(text);

@@ -10,10 +10,10 @@ use super::super::cancel::CancelToken;
 use super::super::incoming::Exchange;
 use super::super::log::LogLevel;
 use super::super::outbox::Flush;
-use super::super::outlet::Origin;
+use super::super::outlet::{Answer, Origin};
 use super::super::responder::response_of;
 use super::{CALL_TURN, CANCELLED, Core, Ending, STANDING, Standing, WRITE_TURN};
-use crate::error::{Error, ErrorCode, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::{self, RequestId};
 use crate::transport::clock::about_now;
 use crate::transport::{Limits, SessionMessage};
@@ -24,7 +24,7 @@ impl Core {
         self: &Arc<Self>,
         exchange: &Exchange,
         text: Vec<u8>,
-        error: Option<ErrorCode>,
+        answer: Answer,
     ) -> Result<()> {
         let Some(text) = exchange.origin.completed_by(Some(text)) else {
             return Ok(());
@@ -32,8 +32,11 @@ impl Core {
         match &exchange.origin.outlet {
             Some(outlet) => {
                 // Of many answers none speaks for all of them.
-                let error = error.filter(|_| exchange.origin.batch.is_none());
-                outlet.respond(text, error, self.write_deadline())
+                let answer = match exchange.origin.batch {
+                    None => answer,
+                    Some(_) => Answer::Result,
+                };
+                outlet.respond(text, answer, self.write_deadline())
             }
             None => self.queue(response_of(exchange, text)),
         }
@@ -45,7 +48,7 @@ impl Core {
             return;
         };
         let sent = match &origin.outlet {
-            Some(outlet) => outlet.respond(text, None, self.write_deadline()),
+            Some(outlet) => outlet.respond(text, Answer::Result, self.write_deadline()),
             None => self.queue(SessionMessage::new(text)),
         };
         match sent {
@@ -238,7 +241,7 @@ impl Core {
         text: Vec<u8>,
     ) -> Result<()> {
         if let Some(outlet) = &exchange.origin.outlet {
-            return outlet.respond(text, None, None);
+            return outlet.respond(text, Answer::Result, None);
         }
         self.engine()
             .outbox

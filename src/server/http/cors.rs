@@ -3,7 +3,7 @@
 //! Spec: Fetch, "CORS protocol".
 
 use std::borrow::Cow;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::guard;
 use super::options::HttpOptions;
@@ -72,5 +72,9 @@ impl ResponseWriter for ForReader {
 
     fn on_gone(&mut self, callback: Box<dyn FnOnce() + Send>) {
         self.inner.on_gone(callback);
+    }
+
+    fn on_silence(&mut self, after: Duration, callback: Box<dyn FnOnce() + Send>) {
+        self.inner.on_silence(after, callback);
     }
 }

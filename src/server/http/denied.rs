@@ -1,5 +1,7 @@
 //! Why a request is not let in, and what its sender is told to do about it.
 //!
+//! What the status and the head of an answer say of it is said here too.
+//!
 //! Spec: Base Protocol, Authorization, "Error Handling" (2025-03-26 and later); RFC 6750, section 3; RFC 9449, section 7.1.
 
 use std::collections::BTreeSet;
@@ -11,8 +13,8 @@ use super::refusal::Refusal;
 use super::reply::json_head;
 use super::resource_server::ResourceServer;
 use crate::error::ErrorCode;
-use crate::protocol::LogLevel;
 use crate::protocol::principal::scope_set;
+use crate::protocol::{Answer, LogLevel};
 use crate::sync::Mutex;
 use crate::transport::http::ResponseHead;
 
@@ -236,44 +238,95 @@ fn quotable(text: &str) -> String {
     text.chars().filter(allowed).collect()
 }
 
-/// What an answer was refused for want of, if it was: known before the answer is.
+/// What the head of an answer says that the answer itself does not: known before the answer is.
 pub(super) struct Demand {
     challenger: Arc<Challenger>,
-    /// The scopes.
+    era: Era,
+    note: Mutex<Note>,
+}
+
+/// Which statuses errors have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Era {
+    Legacy,
+    Modern,
+}
+
+/// What was noted of a refusal that comes next.
+enum Note {
+    Nothing,
+    /// These scopes are missing.
     #[expect(
         clippy::box_collection,
         reason = "one pointer for the many that have none"
     )]
-    wanted: Mutex<Option<Box<BTreeSet<String>>>>,
+    Scopes(Box<BTreeSet<String>>),
+    /// It is the error of a guard.
+    OfGuard,
 }
 
 impl Demand {
-    pub(super) fn new(challenger: &Arc<Challenger>) -> Self {
+    pub(super) fn new(challenger: &Arc<Challenger>, era: Era) -> Self {
         Self {
             challenger: Arc::clone(challenger),
-            wanted: Mutex::new(None),
+            era,
+            note: Mutex::new(Note::Nothing),
         }
     }
 
-    pub(super) fn note(&self, scopes: &BTreeSet<String>) {
-        *self.wanted.lock() = Some(Box::new(scopes.clone()));
+    pub(super) fn note_scopes(&self, scopes: &BTreeSet<String>) {
+        *self.note.lock() = Note::Scopes(Box::new(scopes.clone()));
+    }
+
+    pub(super) fn note_guard(&self) {
+        *self.note.lock() = Note::OfGuard;
     }
 
     /// The head of an answer that is one message.
-    pub(super) fn head(
-        &self,
-        error: Option<ErrorCode>,
-        status: fn(ErrorCode) -> u16,
-    ) -> ResponseHead {
-        let Some(error) = error else {
+    pub(super) fn head(&self, answer: Answer) -> ResponseHead {
+        if answer == Answer::Result {
             return json_head(200);
-        };
-        match &*self.wanted.lock() {
-            Some(scopes) => {
+        }
+        match (&*self.note.lock(), answer) {
+            (Note::Scopes(scopes), _) => {
                 let challenge = self.challenger.insufficient_scope(scopes);
                 json_head(403).header("WWW-Authenticate", challenge)
             }
-            None => json_head(status(error)),
+            (Note::OfGuard, Answer::Refused(code)) => {
+                json_head(self.era.status(Answer::Failed(code)))
+            }
+            _ => json_head(self.era.status(answer)),
+        }
+    }
+}
+
+impl Era {
+    /// The status of an answer. In the legacy era what was read as a request is answered with
+    /// status 200, whatever the answer says. In the modern era the status tells errors of this
+    /// library apart; of the errors of handlers it tells only the one that has a status of its own,
+    /// whoever gives it.
+    ///
+    /// Spec: Transports, "Streamable HTTP" (2026-07-28); M-HTTP-S-24, M-HTTP-S-33, M-META-S-14,
+    /// AMB-05.
+    fn status(self, answer: Answer) -> u16 {
+        let code = match answer {
+            Answer::Result => return 200,
+            Answer::Failed(code) | Answer::Refused(code) => code,
+        };
+        let is_refused = matches!(answer, Answer::Refused(_));
+        match code {
+            _ if self == Self::Legacy => 200,
+            ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY => 400,
+            ErrorCode::METHOD_NOT_FOUND if is_refused => 404,
+            ErrorCode::PARSE_ERROR
+            | ErrorCode::INVALID_REQUEST
+            | ErrorCode::HEADER_MISMATCH
+            | ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
+                if is_refused =>
+            {
+                400
+            }
+            _ => 200,
         }
     }
 }

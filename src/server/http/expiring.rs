@@ -2,7 +2,7 @@
 //!
 //! A call is another matter: it was authorized when it came, and gets its answer.
 
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::verifier::has_passed;
 use crate::error::Result;
@@ -55,5 +55,9 @@ impl ResponseWriter for Expiring {
 
     fn on_gone(&mut self, callback: Box<dyn FnOnce() + Send>) {
         self.inner.on_gone(callback);
+    }
+
+    fn on_silence(&mut self, after: Duration, callback: Box<dyn FnOnce() + Send>) {
+        self.inner.on_silence(after, callback);
     }
 }

@@ -61,6 +61,8 @@ pub(super) struct History {
     /// Of the last event that the store failed to keep.
     lost: u64,
     is_failing: bool,
+    /// The last event marks a place, and is not kept yet.
+    is_marked: bool,
     /// There once something was said.
     log: Option<Box<dyn EventLog>>,
 }
@@ -72,6 +74,7 @@ impl History {
             sequence: 0,
             lost: 0,
             is_failing: false,
+            is_marked: false,
             log: None,
         }
     }
@@ -95,15 +98,26 @@ impl History {
     #[must_use]
     pub(super) fn keep(&mut self, keeper: &Keeper, text: &[u8]) -> Option<Error> {
         self.sequence += 1;
-        let log = &mut self.log;
+        let (log, sequence) = (&mut self.log, self.sequence);
+        let is_marked = std::mem::take(&mut self.is_marked);
         let kept = guarded(|| {
-            log.get_or_insert_with(|| keeper.store.open(&keeper.name, self.stream))
-                .append(self.sequence, text)
+            let log = log.get_or_insert_with(|| keeper.store.open(&keeper.name, self.stream));
+            if is_marked {
+                log.append(sequence - 1, b"")?;
+            }
+            log.append(sequence, text)
         });
         let was_failing = std::mem::replace(&mut self.is_failing, kept.is_err());
         let error = kept.err()?;
         self.lost = self.sequence;
         (!was_failing).then(|| error.context("an event of a stream is not kept"))
+    }
+
+    /// Numbers an event that marks a place, on a stream without events. It is kept together with
+    /// the next one: no store is waited for now.
+    pub(super) fn mark(&mut self) {
+        self.sequence += 1;
+        self.is_marked = true;
     }
 
     /// Appends the last event as it goes out.

@@ -12,6 +12,9 @@ use crate::error::Result;
 use crate::sync::{Condvar, Mutex};
 use crate::transport::http::{HttpLimits, HttpListener, HttpStats, Service};
 
+/// How long clients get to read what they are told at the end.
+const FAREWELL: Duration = Duration::from_millis(500);
+
 /// A server that listens for HTTP clients. Dropping it closes it.
 pub struct HttpServer {
     server: Server,
@@ -109,13 +112,16 @@ impl HttpServer {
     }
 
     /// Closes the server; idempotent. In this order: nothing more is accepted, subscriptions end with their result, calls in hand may
-    /// finish for as long as [`ServerBuilder::drain`](crate::server::ServerBuilder::drain) says, connections are closed, sessions end.
+    /// finish for as long as [`ServerBuilder::drain`](crate::server::ServerBuilder::drain) says,
+    /// sessions end, calls that have not finished are answered with an error, connections are
+    /// closed.
     ///
     /// Returns within that time and a few seconds. A handler that does not return by then keeps its thread, and nothing else.
     pub fn close(&self) {
         self.service.end_streams();
-        self.listener.shutdown(self.drain);
+        self.listener.drain(self.drain);
         self.service.close();
+        self.listener.shutdown(FAREWELL);
         *self.closed.lock() = true;
         self.has_closed.notify_all();
     }

@@ -161,15 +161,16 @@ fn compare_parameters(
     Ok(())
 }
 
-/// What a field says; nothing that can be read if it is there more than once, since who looks at it on the way may have read another one.
+/// What a field says; nothing that can be read if it is there more than once with different values,
+/// since who looks at it on the way may have read another one.
 fn said<'a>(http: &HttpRequest<'a>, name: &str) -> Option<Option<Cow<'a, str>>> {
     let mut values = http.values(name);
     let value = values.next()?;
-    Some(field::decode(value).filter(|_| values.next().is_none()))
+    Some(field::decode(value).filter(|_| values.all(|other| other == value)))
 }
 
 /// Why a field that is there says nothing.
-const UNREADABLE: &str = "it can't be decoded, or is there more than once";
+const UNREADABLE: &str = "it can't be decoded, or is there more than once with different values";
 
 fn compare(http: &HttpRequest<'_>, name: &str, body: &str) -> Result<(), RpcError> {
     match said(http, name) {

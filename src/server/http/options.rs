@@ -193,7 +193,9 @@ impl HttpOptions {
         self
     }
 
-    /// How often something is written on a quiet stream, so that nobody on the way takes it for dead. Defaults to 15 s.
+    /// How often something is written on a quiet stream, and after how long a response on which
+    /// nothing was said begins as a stream, if the client accepts one: so that nobody on the way
+    /// takes the connection for dead. Defaults to 15 s.
     pub fn keep_alive(mut self, interval: Duration) -> Self {
         self.keep_alive = interval;
         self

@@ -68,8 +68,51 @@ pub(super) fn refuse_malformed(malformed: &Malformed) -> Refusal {
     }
 }
 
-/// Spec: AMB-07.
+/// Header fields by which it is decided whether, and how, a request is served.
+pub(super) const DECIDING: [&str; 7] = [
+    "Accept",
+    "Authorization",
+    "Content-Type",
+    "Host",
+    "Last-Event-ID",
+    "Mcp-Session-Id",
+    "Origin",
+];
+
+/// Header fields that repeat what a request says.
+pub(super) const MIRRORING: [&str; 3] = ["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"];
+
+/// The first of these fields that a request has more than once, with different values: two that
+/// read it may take different ones.
+pub(super) fn contradicted(
+    request: &HttpRequest<'_>,
+    names: &[&'static str],
+) -> Option<&'static str> {
+    let differs = |name: &&&'static str| {
+        let mut values = request.values(name);
+        let first = values.next();
+        values.any(|value| Some(value) != first)
+    };
+    names.iter().find(differs).copied()
+}
+
+pub(super) fn contradiction(name: &str) -> String {
+    format!("header field {name} is there more than once, with different values: send it once")
+}
+
+/// Whether a request goes to a path. A slash behind it makes no difference.
+pub(super) fn is_at(request: &HttpRequest<'_>, path: &str) -> bool {
+    let asked = request.target.split('?').next().unwrap_or_default();
+    without_slash(asked) == without_slash(path)
+}
+
+pub(super) fn without_slash(path: &str) -> &str {
+    path.strip_suffix('/').unwrap_or(path)
+}
+
+/// Spec: AMB-07; RFC 9110, section 15.5.16.
 pub(super) fn check_media(request: &HttpRequest<'_>) -> Result<(), Refusal> {
+    check_encoding(request)?;
     let media = request.value("Content-Type").unwrap_or_default();
     let media = media.split(|byte| *byte == b';').next().unwrap_or_default();
     if !media.trim_ascii().eq_ignore_ascii_case(b"application/json") {
@@ -85,19 +128,124 @@ pub(super) fn check_media(request: &HttpRequest<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether a client takes a media type. One that does not say takes all.
-pub(super) fn accepts(request: &HttpRequest<'_>, media: &str) -> bool {
-    let (main, _) = media.split_once('/').unwrap_or((media, ""));
-    let mut said = false;
-    for value in request.values("Accept") {
-        for range in value.split(|byte| *byte == b',') {
-            said = true;
-            let range = range.split(|byte| *byte == b';').next().unwrap_or_default();
-            let range = String::from_utf8_lossy(range.trim_ascii()).to_ascii_lowercase();
-            if range == media || range == "*/*" || range == format!("{main}/*") {
-                return true;
-            }
+/// Whether the body is there as it is: nothing here undoes a content coding.
+pub(super) fn check_encoding(request: &HttpRequest<'_>) -> Result<(), Refusal> {
+    let codings = request
+        .values("Content-Encoding")
+        .flat_map(|value| value.split(|byte| *byte == b','))
+        .map(<[u8]>::trim_ascii);
+    let mut unknown =
+        codings.filter(|coding| !coding.is_empty() && !coding.eq_ignore_ascii_case(b"identity"));
+    match unknown.next() {
+        None => Ok(()),
+        Some(coding) => {
+            let coding = String::from_utf8_lossy(coding);
+            let text = format!(
+                "Content-Encoding '{}' is not understood: send the body as it is",
+                Excerpt(&coding)
+            );
+            Err(Refusal::text(415, text).header("Accept-Encoding", "identity"))
         }
     }
-    !said
+}
+
+/// Whether a client takes a media type. One that does not say takes all. Of several ranges that the
+/// type is in, the narrowest counts.
+///
+/// Spec: RFC 9110, section 12.5.1.
+pub(super) fn accepts(request: &HttpRequest<'_>, media: &str) -> bool {
+    let main = media.find('/').map_or(media, |at| &media[..=at]);
+    let (mut said, mut found) = (false, (0, false));
+    let ranges = request
+        .values("Accept")
+        .flat_map(|value| value.split(|byte| *byte == b','));
+    for range in ranges {
+        let mut parts = range.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
+        let range = parts.next().unwrap_or_default();
+        said |= !range.is_empty();
+        let is_main = range
+            .strip_suffix(b"*")
+            .is_some_and(|range| range.eq_ignore_ascii_case(main.as_bytes()));
+        let narrowness = match range {
+            _ if range.eq_ignore_ascii_case(media.as_bytes()) => 3,
+            _ if is_main => 2,
+            b"*/*" => 1,
+            _ => continue,
+        };
+        let takes = !parts.any(is_no_weight);
+        let (before, took) = found;
+        if narrowness > before {
+            found = (narrowness, takes);
+        } else if narrowness == before {
+            found = (narrowness, took || takes);
+        }
+    }
+    match found {
+        (0, _) => !said,
+        (_, takes) => takes,
+    }
+}
+
+/// Whether a parameter says that the range is not acceptable: `q=0`, with up to three more zeros.
+fn is_no_weight(parameter: &[u8]) -> bool {
+    let value = parameter
+        .strip_prefix(b"q=")
+        .or_else(|| parameter.strip_prefix(b"Q="));
+    value.is_some_and(|value| {
+        value.starts_with(b"0") && value.iter().all(|byte| matches!(byte, b'0' | b'.'))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_narrowest_range_says_what_a_client_takes() {
+        for (accept, json, events) in [
+            (None, true, true),
+            (Some(""), true, true),
+            (Some("*/*"), true, true),
+            (Some("application/json, text/event-stream"), true, true),
+            (Some("Application/JSON"), true, false),
+            (Some("text/*"), false, true),
+            (Some("text/html"), false, false),
+            (
+                Some("application/json;q=0.001, text/event-stream;q=0"),
+                true,
+                false,
+            ),
+            (Some("*/*, text/event-stream; q=0.000"), true, false),
+            (Some("application/json;Q=0., */*;q=0.5"), false, true),
+            (Some("*/*;q=0"), false, false),
+            (Some("text/*;q=0, text/event-stream;q=1"), false, true),
+            (Some("application/json;charset=utf-8;q=0"), false, false),
+            (Some("application/*;q=0, */*"), false, true),
+        ] {
+            let fields: Vec<_> = accept
+                .iter()
+                .map(|accept| ("accept", accept.as_bytes()))
+                .collect();
+            let request = HttpRequest::new("POST", "/mcp").headers(&fields);
+            assert_eq!(accepts(&request, "application/json"), json, "{accept:?}");
+            assert_eq!(accepts(&request, "text/event-stream"), events, "{accept:?}");
+        }
+    }
+
+    #[test]
+    fn a_slash_behind_the_path_makes_no_difference() {
+        for (target, path, expected) in [
+            ("/mcp", "/mcp", true),
+            ("/mcp/", "/mcp", true),
+            ("/mcp/?a=/b", "/mcp", true),
+            ("/mcp", "/mcp/", true),
+            ("/", "/", true),
+            ("/mcp//", "/mcp", false),
+            ("/mcpx", "/mcp", false),
+            ("/mcp/x", "/mcp", false),
+        ] {
+            let request = HttpRequest::new("POST", target);
+            assert_eq!(is_at(&request, path), expected, "{target} {path}");
+        }
+    }
 }

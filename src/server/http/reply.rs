@@ -3,24 +3,28 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use super::denied::Demand;
-use crate::error::{Error, ErrorCode, ErrorKind, Result};
-use crate::protocol::{ExchangeHandle, Outlet};
+use crate::error::{Error, ErrorKind, Result};
+use crate::protocol::{Answer, ExchangeHandle, Outlet};
 use crate::spare;
 use crate::transport::http::event::{EVENT_STREAM, QUIET, write_event};
 use crate::transport::http::{ResponseHead, ResponseWriter};
 
 /// Where what belongs to a modern request goes. Streams of the modern era can't be resumed: a client that goes away cancels its request.
 ///
-/// **Invariant:** whoever holds the lock may write; who closes without it leaves that to the one who does.
+/// **Invariant:** the thread that holds the lock may write. Another one that must not wait leaves
+/// word of what it wants, and the holder sees to it ([`settle`](Self::settle)).
 pub(super) struct Reply {
     state: Mutex<State>,
     closed: AtomicBool,
+    /// The response has been silent for long.
+    silent: AtomicBool,
+    /// What is said in place of the answer when the response is closed.
+    last: OnceLock<Vec<u8>>,
     demand: Demand,
-    status: fn(ErrorCode) -> u16,
     keep_alive: Duration,
 }
 
@@ -35,7 +39,6 @@ impl Reply {
     pub(super) fn new(
         writer: Box<dyn ResponseWriter>,
         demand: Demand,
-        status: fn(ErrorCode) -> u16,
         keep_alive: Duration,
     ) -> Self {
         let state = State {
@@ -45,36 +48,95 @@ impl Reply {
         Self {
             state: Mutex::new(state),
             closed: AtomicBool::new(false),
+            silent: AtomicBool::new(false),
+            last: OnceLock::new(),
             demand,
-            status,
             keep_alive,
         }
+    }
+
+    /// Has the response begin as a stream of events when nothing was said for as long as streams
+    /// may be quiet.
+    pub(super) fn begin_when_silent(self: &Arc<Self>) {
+        let reply = Arc::downgrade(self);
+        if let Some(writer) = &mut self.lock().writer {
+            let begin = move || {
+                if let Some(reply) = reply.upgrade() {
+                    reply.silent.store(true, Ordering::SeqCst);
+                    reply.settle();
+                }
+            };
+            writer.on_silence(self.keep_alive, Box::new(begin));
+        }
+        self.settle();
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the response if somebody wanted to while this thread held the lock, which it no longer does.
-    fn close_if_told(&self) {
-        if self.closed.load(Ordering::SeqCst) {
-            self.close();
+    /// Does what another thread wanted while the lock was held. Called by a thread that leaves
+    /// word, and by one that has just let go of the lock: so one of them does it, and neither
+    /// waits.
+    fn settle(&self) {
+        while self.closed.load(Ordering::SeqCst) || self.silent.load(Ordering::SeqCst) {
+            let mut state = match self.state.try_lock() {
+                Ok(state) => state,
+                Err(TryLockError::Poisoned(state)) => state.into_inner(),
+                Err(TryLockError::WouldBlock) => return,
+            };
+            if self.closed.swap(false, Ordering::SeqCst) {
+                state.end(self.last.get());
+            }
+            if self.silent.swap(false, Ordering::SeqCst) {
+                state.begin(&stream_head(Some(self.keep_alive)));
+            }
         }
     }
 }
 
 impl State {
-    /// Ends the response without an answer.
-    fn end_empty(&mut self) {
-        let Some(mut writer) = self.writer.take() else {
+    /// Ends the response, with this error or without an answer.
+    fn end(&mut self, error: Option<&Vec<u8>>) {
+        let Some(writer) = self.writer.take() else {
             return;
         };
         // It fails when nobody reads, and then there is nothing left to do.
-        _ = if self.begun {
-            writer.finish()
-        } else {
-            writer.respond(&stream_head(None), b"")
-        };
+        _ = end_with(writer, self.begun, None, error.map(Vec::as_slice));
+    }
+
+    /// Begins a stream of events, on which nothing is said yet.
+    fn begin(&mut self, head: &ResponseHead) {
+        if let Some(writer) = &mut self.writer
+            && !self.begun
+        {
+            self.begun = true;
+            // It fails when the client has gone, of which the writer tells too.
+            _ = writer.begin(head, b"");
+        }
+    }
+}
+
+/// Ends a response that was not answered: with an error, or with nothing. Never waits for a
+/// stream's reader.
+pub(super) fn end_with(
+    mut writer: Box<dyn ResponseWriter>,
+    begun: bool,
+    id: Option<&str>,
+    error: Option<&[u8]>,
+) -> Result<()> {
+    match (begun, error) {
+        (true, Some(error)) => {
+            let mut event = Vec::with_capacity(error.len() + 32);
+            write_event(&mut event, id, error);
+            if writer.write(&event, None)? {
+                writer.finish()?;
+            }
+            Ok(())
+        }
+        (true, None) => writer.finish(),
+        (false, Some(error)) => writer.respond(&json_head(200), error),
+        (false, None) => writer.respond(&stream_head(None), b""),
     }
 }
 
@@ -85,7 +147,7 @@ impl Outlet for Reply {
                 exchange.cancel("the client closed the response");
             }));
         }
-        self.close_if_told();
+        self.settle();
     }
 
     fn send(&self, text: &[u8], deadline: Option<Instant>) -> Result<bool> {
@@ -104,16 +166,11 @@ impl Outlet for Reply {
         };
         state.begun = true;
         drop(state);
-        self.close_if_told();
+        self.settle();
         sent
     }
 
-    fn respond(
-        &self,
-        text: Vec<u8>,
-        error: Option<ErrorCode>,
-        deadline: Option<Instant>,
-    ) -> Result<()> {
+    fn respond(&self, text: Vec<u8>, answer: Answer, deadline: Option<Instant>) -> Result<()> {
         let mut state = self.lock();
         let begun = state.begun;
         let Some(mut writer) = state.writer.take() else {
@@ -121,7 +178,7 @@ impl Outlet for Reply {
         };
         drop(state);
         if !begun {
-            let head = self.demand.head(error, self.status);
+            let head = self.demand.head(answer);
             let sent = writer.respond(&head, &text);
             spare::give(text);
             return sent;
@@ -135,23 +192,27 @@ impl Outlet for Reply {
     }
 
     fn demand(&self, scopes: &BTreeSet<String>) {
-        self.demand.note(scopes);
+        self.demand.note_scopes(scopes);
+    }
+
+    fn refused_by_guard(&self) {
+        self.demand.note_guard();
     }
 
     fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
-        match self.state.try_lock() {
-            Ok(mut state) => state.end_empty(),
-            Err(TryLockError::Poisoned(state)) => state.into_inner().end_empty(),
-            // Who writes at the moment sees to it.
-            Err(TryLockError::WouldBlock) => {}
-        }
+        self.settle();
+    }
+
+    fn cut_off(&self, error: Vec<u8>) {
+        _ = self.last.set(error);
+        self.close();
     }
 }
 
 impl Drop for Reply {
     fn drop(&mut self) {
-        self.lock().end_empty();
+        self.lock().end(None);
     }
 }
 
@@ -174,27 +235,6 @@ pub(super) fn stream_head(keep_alive: Option<Duration>) -> ResponseHead {
         .header("X-Accel-Buffering", "no");
     head.while_quiet = keep_alive.map(|interval| (interval, QUIET));
     head
-}
-
-/// The status that goes with an error of a modern request.
-///
-/// Spec: Transports, "Streamable HTTP" (2026-07-28); AMB-05.
-pub(super) fn modern_status(code: ErrorCode) -> u16 {
-    match code {
-        ErrorCode::METHOD_NOT_FOUND => 404,
-        ErrorCode::HEADER_MISMATCH
-        | ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY
-        | ErrorCode::UNSUPPORTED_PROTOCOL_VERSION => 400,
-        _ => legacy_status(code),
-    }
-}
-
-/// The status that goes with an error of a legacy request: it is an answer, but to what is no request at all.
-pub(super) fn legacy_status(code: ErrorCode) -> u16 {
-    match code {
-        ErrorCode::PARSE_ERROR | ErrorCode::INVALID_REQUEST => 400,
-        _ => 200,
-    }
 }
 
 fn gone() -> Error {

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::cors;
 use super::denied::{BEARER, DPOP, Denied, Why};
 use super::options::HttpOptions;
-use super::refusal::Refusal;
+use super::refusal::{Refusal, without_slash};
 use super::verifier::{Grant, TokenVerifier, has_passed};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::protocol::principal::{Principal, scope_set};
@@ -251,7 +251,7 @@ impl ResourceServer {
             return Err(Denied(Why::NoToken));
         };
         let malformed = |why: String| Err(Denied(Why::Malformed(why)));
-        if fields.next().is_some() {
+        if fields.any(|other| other != field) {
             return malformed("there is more than one Authorization field".to_owned());
         }
         let field = std::str::from_utf8(field).unwrap_or_default();
@@ -303,9 +303,10 @@ impl ResourceServer {
     /// The address that a request was sent to, as its client wrote it.
     fn target_of(&self, options: &HttpOptions, request: &HttpRequest<'_>) -> String {
         let path = request.target.split('?').next().unwrap_or_default();
-        match path == options.path {
-            true => self.resource.clone(),
-            false => format!("{}{path}", origin_of(&self.resource)),
+        match path.strip_prefix(options.path.as_str()) {
+            Some("") => self.resource.clone(),
+            Some("/") => format!("{}/", without_slash(&self.resource)),
+            _ => format!("{}{path}", origin_of(&self.resource)),
         }
     }
 
@@ -338,14 +339,16 @@ impl ResourceServer {
         let path = request.target.split('?').next().unwrap_or_default();
         let inserted = path.strip_prefix(WELL_KNOWN);
         let is_known = inserted.is_some_and(|rest| {
-            rest.is_empty() || rest == path_of(&self.resource) || rest == options.path
+            [path_of(&self.resource), &options.path, ""]
+                .map(without_slash)
+                .contains(&without_slash(rest))
         });
         if !is_known && path != path_of(&self.metadata_url) {
             return None;
         }
         // Everybody may know, pages of any site too.
         let answer = match request.method {
-            "GET" => Refusal {
+            "GET" | "HEAD" => Refusal {
                 head: ResponseHead::new(200)
                     .header("Content-Type", "application/json")
                     .header("Cache-Control", "max-age=300"),
@@ -355,7 +358,7 @@ impl ResourceServer {
                 head: cors::preflight(request, "GET"),
                 body: Vec::new(),
             },
-            _ => Refusal::text(405, "allowed here: GET").header("Allow", "GET, OPTIONS"),
+            _ => Refusal::text(405, "allowed here: GET").header("Allow", "GET, HEAD, OPTIONS"),
         };
         Some(answer.header("Access-Control-Allow-Origin", "*"))
     }

@@ -1,6 +1,7 @@
 //! From an HTTP request to the connection that serves it.
 
 mod old;
+mod streams;
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,24 +14,25 @@ use super::super::events::{ServerEvent, ServerEventKind};
 use super::super::{Inner, Server};
 use super::clients::Verified;
 use super::cors::{self, ForReader};
-use super::denied::{Challenger, Demand, Denied};
+use super::denied::{Challenger, Demand, Denied, Era};
 use super::expiring::bounded;
 use super::guard;
-use super::history::{EventId, Missing};
 use super::modern::{self, Envelope};
 use super::options::{Access, HttpOptions};
 use super::refusal::{
-    Refusal, accepts, check_media, no_session, refuse_malformed, refuse_request, unknown_version,
+    DECIDING, MIRRORING, Refusal, accepts, check_media, contradicted, contradiction, is_at,
+    no_session, refuse_malformed, refuse_request, unknown_version,
 };
-use super::reply::{self, Reply};
+use super::reply::Reply;
 use super::session::{Session, Sessions, check_opening};
 use super::stream::RequestStream;
-use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result, RpcError};
+use crate::error::{ErrorCode, Result, RpcError};
 use crate::jsonrpc::{Form, Malformed, Message, Parsed, Request, asks_for_more_than};
 use crate::protocol::principal::Principal;
 use crate::protocol::trouble::Trouble;
 use crate::protocol::{Connection, LogLevel, Origin, Outlet, tell};
 use crate::schema::{ProtocolVersion, method};
+use crate::transport::http::event::EVENT_STREAM;
 use crate::transport::http::{ClientKey, HttpRequest, ResponseHead, ResponseWriter, Service};
 use crate::transport::{Control, Sender, SessionMessage};
 
@@ -114,14 +116,20 @@ impl HttpService {
         self.0.sessions.end_streams();
     }
 
-    /// Ends every session, stream and request; others are refused from then on. Idempotent and bounded in time.
+    /// Ends every session, stream and request: what is in hand is answered with an error, and
+    /// others are refused from then on. Idempotent and bounded in time.
     pub fn close(&self) {
         self.end_streams();
-        self.0.modern.close();
-        for (_, connection) in &self.0.sessionless {
+        let why = "the server is closing";
+        let legacy = self.0.sessionless.iter().map(|(_, connection)| connection);
+        let shared: Vec<_> = legacy.chain([&self.0.modern]).collect();
+        for connection in &shared {
+            connection.peer().core().close_soon(why);
+        }
+        self.0.sessions.close(why);
+        for connection in shared {
             connection.close();
         }
-        self.0.sessions.close();
     }
 }
 
@@ -164,17 +172,25 @@ impl Served {
     fn is_quick(&self, request: &HttpRequest<'_>) -> bool {
         let depth = self.server.limits.max_depth;
         match request.method {
-            "POST" => !asks_for_more_than(&QUICK, &request.body, depth),
-            // It waits for the handlers of its session.
-            "DELETE" => false,
+            "POST" => self.is_refused(request) || !asks_for_more_than(&QUICK, &request.body, depth),
             _ => true,
         }
+    }
+
+    /// Whether a message is sure to be refused: the server closes, or there is no such session.
+    fn is_refused(&self, request: &HttpRequest<'_>) -> bool {
+        let session = session_id(request).filter(|_| self.options.sessions);
+        let has_gone = session.is_some_and(|id| !self.sessions.has(id));
+        has_gone || self.closing.load(Ordering::SeqCst)
     }
 
     fn serve(&self, mut request: HttpRequest<'_>, response: Box<dyn ResponseWriter>) -> Handled {
         if self.closing.load(Ordering::SeqCst) {
             let refusal = Refusal::text(503, "the server is closing").header("Retry-After", "1");
             return Err((refusal, response));
+        }
+        if let Some(name) = contradicted(&request, &DECIDING) {
+            return Err((Refusal::text(400, contradiction(name)), response));
         }
         if let Access::Tokens(server) = &self.options.access
             && let Some(answer) = server.serve_metadata(&self.options, &request)
@@ -197,25 +213,23 @@ impl Served {
         }
         if request.method == "OPTIONS" && cors::reader(&self.options, &request).is_some() {
             let refusal = Refusal {
-                head: cors::preflight(&request, self.methods_at(path_of(&request))),
+                head: cors::preflight(&request, self.methods_at(&request)),
                 body: Vec::new(),
             };
             return Err((refusal, response));
         }
         if let Some((stream_path, post_path)) = &self.options.old_paths {
-            match path_of(&request) {
-                path if path == stream_path => {
-                    return self.open_old(&request, post_path, principal, response);
-                }
-                path if path == post_path => {
-                    return self.post_old(&mut request, principal, response);
-                }
-                _ => {}
+            if is_at(&request, stream_path) {
+                return self.open_old(&request, post_path, principal, response);
+            }
+            if is_at(&request, post_path) {
+                return self.post_old(&mut request, principal, response);
             }
         }
         match request.method {
             "POST" => self.post(&mut request, principal, response),
             "GET" => self.get(&request, principal.as_ref(), response),
+            "HEAD" => self.head(&request, principal.as_ref(), response),
             "DELETE" => {
                 let answer = self.delete(&request, principal.as_ref().map(Principal::name));
                 Err((answer.unwrap_or_else(|refusal| refusal), response))
@@ -224,21 +238,21 @@ impl Served {
         }
     }
 
-    /// What a page may send to a path.
-    fn methods_at(&self, path: &str) -> &'static str {
+    /// What a page may send to where a request goes.
+    fn methods_at(&self, request: &HttpRequest<'_>) -> &'static str {
         match &self.options.old_paths {
-            Some((stream, _)) if path == stream => "GET",
-            Some((_, post)) if path == post => "POST",
+            Some((stream, _)) if is_at(request, stream) => "GET",
+            Some((_, post)) if is_at(request, post) => "POST",
             _ => "POST, GET, DELETE",
         }
     }
 
     /// What is looked at before a request is read any further.
     fn let_in(&self, request: &HttpRequest<'_>) -> std::result::Result<Option<Principal>, Refusal> {
-        let path = path_of(request);
         let old = self.options.old_paths.as_ref();
-        let is_old = old.is_some_and(|(stream, post)| path == stream || path == post);
-        if path != self.options.path && !is_old {
+        let is_old =
+            old.is_some_and(|(stream, post)| is_at(request, stream) || is_at(request, post));
+        if !is_at(request, &self.options.path) && !is_old {
             let text = format!(
                 "nothing is served at this path; the endpoint is {}",
                 self.options.path
@@ -286,10 +300,16 @@ impl Served {
             Ok(session) => session,
             Err(refusal) => return Err((refusal, response)),
         };
-        match Parsed::read(body, self.server.limits.max_depth) {
+        let parsed = match Parsed::read(body, self.server.limits.max_depth) {
             Parsed::Single(Ok(Message::Request(message))) => {
-                self.serve_request(request, message, session, principal, response)
+                return self.serve_request(request, message, session, principal, response);
             }
+            other => other,
+        };
+        if let Some(name) = contradicted(request, &MIRRORING) {
+            return Err((Refusal::text(400, contradiction(name)), response));
+        }
+        match parsed {
             // A modern notification means nothing here, whatever its fields say (AMB-06).
             Parsed::Single(Ok(_)) if session.is_some() && names_no_revision(request) => {
                 Err((unknown_version(request), response))
@@ -316,13 +336,7 @@ impl Served {
         request: &HttpRequest<'_>,
         principal: Option<&str>,
     ) -> std::result::Result<Option<Arc<Session>>, Refusal> {
-        // A modern request has none, whatever it names.
-        let modern = request.value("MCP-Protocol-Version")
-            == Some(ProtocolVersion::LATEST.as_str().as_bytes());
-        let Some(id) = request
-            .value("Mcp-Session-Id")
-            .filter(|_| !modern && self.options.sessions)
-        else {
+        let Some(id) = session_id(request).filter(|_| self.options.sessions) else {
             return Ok(None);
         };
         match self.sessions.find(id, principal) {
@@ -343,14 +357,24 @@ impl Served {
         response: Box<dyn ResponseWriter>,
     ) -> Handled {
         let header = header_version(http);
-        if let Some(checked) = self.check_if_modern(http, &request, &header) {
+        let takes_events = accepts(http, EVENT_STREAM);
+        let checked = self.check_if_modern(http, &request, &header);
+        if let Some(name) = contradicted(http, &MIRRORING) {
+            let code = match checked {
+                Some(_) => ErrorCode::HEADER_MISMATCH,
+                None => ErrorCode::INVALID_REQUEST,
+            };
+            let error = RpcError::new(code, contradiction(name));
+            return Err((refuse_request(&request, &error), response));
+        }
+        if let Some(checked) = checked {
             return match checked {
                 Ok(objection) => {
                     let response = match request.method() {
                         method::SUBSCRIPTIONS_LISTEN => bounded(response, principal.as_ref()),
                         _ => response,
                     };
-                    let reply = self.reply(response, reply::modern_status);
+                    let reply = self.reply(response, Era::Modern, takes_events);
                     let origin = Origin {
                         objection,
                         ..self.apart(http, principal, reply)
@@ -362,16 +386,16 @@ impl Served {
             };
         }
         if request.method() == method::INITIALIZE {
-            return self.initialize(http, request, session, principal, response);
+            return self.initialize(http, request, principal, response);
         }
         if let Some(session) = session {
-            self.feed_in_session(&session, request, principal, response);
+            self.feed_in_session(&session, request, principal, response, takes_events);
             return Ok(());
         }
         match self.sessionless(&header) {
             Ok(connection) => {
-                let origin =
-                    self.apart(http, principal, self.reply(response, reply::legacy_status));
+                let reply = self.reply(response, Era::Legacy, takes_events);
+                let origin = self.apart(http, principal, reply);
                 connection.feed(Message::Request(request), &origin);
                 Ok(())
             }
@@ -399,26 +423,25 @@ impl Served {
         Some(modern::check(&self.server, http, request, &envelope, &meta))
     }
 
+    /// Opens a session, also for a client that has one: bridges send `initialize` of a new client
+    /// with the id that an earlier one got. The head of the answer names the session, so it is
+    /// never begun before the answer is there.
+    ///
+    /// Spec: L-INIT-S-24.
     fn initialize(
         &self,
         http: &HttpRequest<'_>,
         request: Request,
-        session: Option<Arc<Session>>,
         principal: Option<Principal>,
         response: Box<dyn ResponseWriter>,
     ) -> Handled {
-        if session.is_some() {
-            let text = "initialize opens a session: send it without Mcp-Session-Id";
-            let error = RpcError::invalid_request(text);
-            return Err((refuse_request(&request, &error), response));
-        }
         if !self.options.sessions {
             // The revision that is agreed on comes with each later request.
             let link = Link::over_http(&self.server);
             let connection = Server::connection(&link)
                 .never_asking()
                 .open_fed(Box::new(Nowhere), Arc::new(Everybody(peer_name(http))));
-            let origin = self.apart(http, principal, self.reply(response, reply::legacy_status));
+            let origin = self.apart(http, principal, self.reply(response, Era::Legacy, false));
             connection.feed(Message::Request(request), &origin);
             return Ok(());
         }
@@ -430,7 +453,7 @@ impl Served {
             Ok(session) => session,
             Err(refusal) => return Err((refusal, response)),
         };
-        self.feed_in_session(&session, request, principal, response);
+        self.feed_in_session(&session, request, principal, response, false);
         Ok(())
     }
 
@@ -540,9 +563,8 @@ impl Served {
             ..Origin::default()
         };
         if answered {
-            let stream =
-                RequestStream::new(session.stream_for(response), Demand::new(&self.challenger));
-            origin.outlet = Some(Arc::new(stream));
+            let takes_events = accepts(http, EVENT_STREAM);
+            origin.outlet = Some(self.stream_in(&session, response, takes_events));
             session.connection().feed_batch(members, &origin);
         } else {
             session.connection().feed_batch(members, &origin);
@@ -551,61 +573,14 @@ impl Served {
         Ok(())
     }
 
-    fn get(
-        &self,
-        request: &HttpRequest<'_>,
-        principal: Option<&Principal>,
-        response: Box<dyn ResponseWriter>,
-    ) -> Handled {
-        if !self.options.sessions || !self.serves_legacy() {
-            return Err((self.not_allowed(), response));
-        }
-        if !accepts(request, "text/event-stream") {
-            let text = "GET opens a stream: Accept has to name text/event-stream";
-            return Err((Refusal::text(406, text), response));
-        }
-        let session = match self.named_session(request, principal.map(Principal::name)) {
-            Ok(session) => session,
-            Err(refusal) => return Err((refusal, response)),
-        };
-        let response = bounded(response, principal);
-        let Some(last) = guard::text(request, "Last-Event-ID") else {
-            _ = session.standing.read_from(None, Vec::new(), response);
-            return Ok(());
-        };
-        let found = EventId::parse(&last)
-            .and_then(|id| Some((session.find_stream(id.stream)?, id.sequence)));
-        let given_back = match found {
-            Some((stream, sequence)) => stream.read_from(Some(sequence), Vec::new(), response),
-            None => Err((Missing::Gone, response)),
-        };
-        given_back.map_err(|(missing, response)| (self.missing(&last, missing), response))
-    }
-
-    /// Ends a session. The answer is never anything else than a refusal or a bare status.
-    fn delete(
-        &self,
-        request: &HttpRequest<'_>,
-        principal: Option<&str>,
-    ) -> std::result::Result<Refusal, Refusal> {
-        if !self.options.sessions || !self.serves_legacy() {
-            return Err(self.not_allowed());
-        }
-        let session = self.named_session(request, principal)?;
-        self.sessions.remove(&session);
-        let why = Error::new(ErrorKind::Closed, "the client has ended its session");
-        session.end(Some(&why));
-        Ok(Refusal {
-            head: ResponseHead::new(200),
-            body: Vec::new(),
-        })
-    }
-
     fn named_session(
         &self,
         request: &HttpRequest<'_>,
         principal: Option<&str>,
     ) -> std::result::Result<Arc<Session>, Refusal> {
+        if let Some(name) = contradicted(request, &MIRRORING) {
+            return Err(Refusal::text(400, contradiction(name)));
+        }
         if names_no_revision(request) {
             return Err(unknown_version(request));
         }
@@ -641,34 +616,27 @@ impl Served {
     fn reply(
         &self,
         response: Box<dyn ResponseWriter>,
-        status: fn(ErrorCode) -> u16,
+        era: Era,
+        takes_events: bool,
     ) -> Arc<dyn Outlet> {
-        Arc::new(Reply::new(
-            response,
-            Demand::new(&self.challenger),
-            status,
-            self.options.keep_alive,
-        ))
+        let demand = Demand::new(&self.challenger, era);
+        let reply = Arc::new(Reply::new(response, demand, self.options.keep_alive));
+        if takes_events {
+            reply.begin_when_silent();
+        }
+        reply
     }
 
-    /// What a client is told that can't go on where it was.
-    fn missing(&self, last: &str, missing: Missing) -> Refusal {
-        let last = Excerpt(last);
-        match missing {
-            Missing::Gone => Refusal::text(
-                400,
-                format!(
-                    "the events behind '{last}' are not kept (any more): send the request anew"
-                ),
-            ),
-            Missing::Failed(error) => {
-                self.log(LogLevel::Error, || {
-                    format!("the events of a stream can't be read: {error}")
-                });
-                let text = format!("the events behind '{last}' can't be had now; try again later");
-                Refusal::text(503, text).header("Retry-After", "1")
-            }
-        }
+    /// The stream for a request, or a batch, in a session.
+    fn stream_in(
+        &self,
+        session: &Arc<Session>,
+        response: Box<dyn ResponseWriter>,
+        takes_events: bool,
+    ) -> Arc<dyn Outlet> {
+        let demand = Demand::new(&self.challenger, Era::Legacy);
+        let stream = session.stream_for(response);
+        Arc::new(RequestStream::new(stream, demand, takes_events))
     }
 
     /// Has a request served in its session, on a stream of its own.
@@ -678,11 +646,10 @@ impl Served {
         request: Request,
         principal: Option<Principal>,
         response: Box<dyn ResponseWriter>,
+        takes_events: bool,
     ) {
-        let stream =
-            RequestStream::new(session.stream_for(response), Demand::new(&self.challenger));
         let origin = Origin {
-            outlet: Some(Arc::new(stream)),
+            outlet: Some(self.stream_in(session, response, takes_events)),
             principal,
             ..Origin::default()
         };
@@ -709,7 +676,7 @@ impl Served {
 
     fn not_allowed(&self) -> Refusal {
         let allowed = if self.options.sessions && self.serves_legacy() {
-            "POST, GET, DELETE"
+            "POST, GET, HEAD, DELETE"
         } else {
             "POST"
         };
@@ -763,8 +730,11 @@ fn names_no_revision(request: &HttpRequest<'_>) -> bool {
     matches!(header_version(request), Version::Other)
 }
 
-fn path_of<'a>(request: &HttpRequest<'a>) -> &'a str {
-    request.target.split('?').next().unwrap_or_default()
+/// The session that a request names. A modern one has none, whatever it names.
+fn session_id<'a>(request: &HttpRequest<'a>) -> Option<&'a [u8]> {
+    let modern = Some(ProtocolVersion::LATEST.as_str().as_bytes());
+    let id = request.value("Mcp-Session-Id");
+    id.filter(|_| request.value("MCP-Protocol-Version") != modern)
 }
 
 fn peer_name(request: &HttpRequest<'_>) -> String {

@@ -26,10 +26,10 @@ use super::events::{EventStore, Recent};
 use super::history::Keeper;
 use super::options::HttpOptions;
 use super::stream::{self, Stream};
-use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError, Span};
+use crate::error::{Error, ErrorKind, Result, RpcError, Span};
 use crate::jsonrpc::Request;
-use crate::protocol::Connection;
 use crate::protocol::principal::Principal;
+use crate::protocol::{Answer, Connection};
 use crate::schema::ProtocolVersion;
 use crate::schema::json::millis;
 use crate::shares::{Admission, Client, Shares};
@@ -187,6 +187,11 @@ impl Session {
     pub(super) fn remember(&self, stream: &Arc<Stream>) {
         let mut streams = self.streams.lock();
         streams.insert(stream.number, Arc::clone(stream));
+    }
+
+    /// Keeps only some of the streams that have ended: the last ones.
+    pub(super) fn forget_done(&self) {
+        let mut streams = self.streams.lock();
         let done = streams.values().filter(|stream| stream.is_done());
         let done: VecDeque<u64> = done.map(|stream| stream.number).collect();
         let too_many = done.len().saturating_sub(REMEMBERED);
@@ -207,9 +212,9 @@ impl Session {
     pub(super) fn head_of_answer(
         self: &Arc<Self>,
         head: ResponseHead,
-        error: Option<ErrorCode>,
+        answer: Answer,
     ) -> ResponseHead {
-        if error.is_none() && self.revision().is_some() && self.enter() {
+        if answer == Answer::Result && self.revision().is_some() && self.enter() {
             head.header("Mcp-Session-Id", self.id.to_string())
         } else {
             head
@@ -233,7 +238,7 @@ impl Session {
             let why = Error::new(ErrorKind::Closed, "the client has lost its stream");
             self.connection()
                 .peer()
-                .run_in_order(move || session.end(Some(&why)));
+                .run_in_order(move || session.end(&why));
         }
     }
 
@@ -267,14 +272,27 @@ impl Session {
         (rank, self.order.load(Ordering::Relaxed))
     }
 
-    /// Ends the session and everything on it, for this reason if it is not this side's wish; idempotent.
-    pub(super) fn end(&self, why: Option<&Error>) {
+    /// Ends the session and everything on it, for this reason; idempotent. Does not wait: requests
+    /// in hand are answered with an error, and what is left is closed by a thread of the session.
+    pub(super) fn end(&self, why: &Error) {
         if !self.ended.swap(true, Ordering::SeqCst) {
-            if let Some(why) = why {
-                self.connection().peer().core().end(why);
-            }
-            self.connection().close();
+            self.connection().peer().core().end_soon(why);
+            self.close_streams();
         }
+    }
+
+    /// The same because this side wants it.
+    fn close(&self, why: &str) {
+        if !self.ended.swap(true, Ordering::SeqCst) {
+            self.connection().peer().core().close_soon(why);
+            self.close_streams();
+        }
+    }
+
+    fn close_streams(&self) {
+        self.standing.close_now(None);
+        let streams = std::mem::take(&mut *self.streams.lock());
+        streams.values().for_each(|stream| stream.close_now(None));
     }
 }
 
@@ -543,7 +561,7 @@ impl Sessions {
                     "the session was idle, and made room for another one (max_sessions)".to_owned()
                 }
             };
-            session.end(Some(&Error::new(ErrorKind::Closed, text)));
+            session.end(&Error::new(ErrorKind::Closed, text));
         }
     }
 
@@ -591,6 +609,12 @@ impl Sessions {
         })
     }
 
+    /// Whether there is such a session, whoever may use it.
+    pub(super) fn has(&self, id: &[u8]) -> bool {
+        let id = std::str::from_utf8(id);
+        id.is_ok_and(|id| self.state.lock().open.contains_key(id))
+    }
+
     pub(super) fn remove(&self, session: &Session) {
         let removed = self.state.lock().remove(&session.id);
         drop(removed);
@@ -606,17 +630,19 @@ impl Sessions {
         let all = state.open.values().map(|entry| Arc::clone(&entry.session));
         let all: Vec<_> = all.collect();
         drop(state);
-        all.iter().for_each(|session| session.standing.close_now());
+        all.iter()
+            .for_each(|session| session.standing.close_now(None));
     }
 
-    /// Ends all of them, and lets no other one in.
-    pub(super) fn close(&self) {
+    /// Ends all of them for this reason, lets no other one in, and waits for their threads.
+    pub(super) fn close(&self, why: &str) {
         let mut state = self.state.lock();
         state.closed = true;
         let ids: Vec<_> = state.open.keys().cloned().collect();
         let all: Vec<_> = ids.iter().filter_map(|id| state.remove(id)).collect();
         drop(state);
-        all.iter().for_each(|session| session.end(None));
+        all.iter().for_each(|session| session.close(why));
+        all.iter().for_each(|session| session.connection().close());
     }
 }
 
@@ -655,8 +681,6 @@ impl Control for SessionControl {
         if let Some(table) = session.table.upgrade() {
             table.remove(&session);
         }
-        session.standing.close_now();
-        let streams = std::mem::take(&mut *session.streams.lock());
-        streams.values().for_each(|stream| stream.close_now());
+        session.close_streams();
     }
 }

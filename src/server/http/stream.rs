@@ -4,37 +4,45 @@
 //! kept for a while: a client that comes back with the number it saw last gets the rest. A client that goes away cancels nothing.
 //!
 //! ```text
-//!            begin (first event)           the client goes, or is sent away
-//!  silent ─────────────────────▶ flowing ─────────────────────────────────▶ waiting
-//!    │  response first: plain JSON  │  ▲                                      │
-//!    ▼                              │  ╰──────── GET with Last-Event-ID ──────╯
-//!   done ◀──────── response ────────╯
+//!            begin (first event, or long silence)      the client goes, or is sent away
+//!  silent ─────────────────────────────────▶ flowing ─────────────────────────────────▶ waiting
+//!    │  response first: plain JSON              │  ▲                                      │
+//!    ▼                                          │  ╰──────── GET with Last-Event-ID ──────╯
+//!   done ◀──────────── response ────────────────╯
 //! ```
+//!
+//! Several clients may read one stream. The newest reader is told what is said; the older ones stay
+//! open and quiet, and the newest of them takes over when it goes.
 //!
 //! **Invariant:** an event is numbered, kept and written under the stream's lock, so that no reader misses one or sees one twice.
 //!
-//! **Threads.** Under that lock a store of the host's may take its time, and a slow client its own. So only who speaks or begins to read waits
-//! for it; whoever else comes, to close the stream or because its reader has gone, leaves word, and who holds the lock sees to it
-//! ([`Stream::settle`]).
+//! **Threads.** Under that lock a store of the host's may take its time, and a slow client its own.
+//! So only a thread that speaks or begins to read waits for it. Any other one, which closes the
+//! stream, whose reader has gone, or which begins a silent response, leaves word; the thread that
+//! holds the lock sees to it ([`Stream::settle`]).
 //!
 //! Spec: Transports, "Streamable HTTP", "Resumability and Redelivery" (2025-03-26 to 2025-11-25).
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::time::{Duration, Instant};
 
 use super::denied::Demand;
 use super::history::{History, Missing};
-use super::reply::{legacy_status, stream_head};
+use super::reply::{end_with, stream_head};
 use super::session::Session;
-use crate::error::{Error, ErrorCode, ErrorKind, Result};
-use crate::protocol::Outlet;
+use crate::error::{Error, ErrorKind, Result};
+use crate::protocol::{Answer, Outlet};
 use crate::schema::ProtocolVersion;
 use crate::spare;
 use crate::transport::http::event::{write_event, write_mark};
 use crate::transport::http::{ResponseHead, ResponseWriter};
+
+/// So many readers of one stream may stay open beside the newest; the oldest one ends when there
+/// are more.
+const MAX_OLDER: usize = 32;
 
 /// One stream of a session.
 pub(super) struct Stream {
@@ -44,18 +52,41 @@ pub(super) struct Stream {
     state: Mutex<State>,
     /// The last event has been said. Set under the lock.
     done: AtomicBool,
-    /// Somebody wants the stream to be done.
-    closed: AtomicBool,
-    /// The last reader that has gone.
-    gone: AtomicU64,
+    /// Whether a client reads, or begins to. Set under the lock.
+    is_read: AtomicBool,
+    /// What other threads want done. No other lock is taken inside.
+    words: Mutex<Words>,
+    /// There are such words. Set after them.
+    has_words: AtomicBool,
+}
+
+/// What is to be done with a stream by a thread that has its lock.
+#[derive(Default)]
+struct Words {
+    /// Nothing more is said, but this error if there is one.
+    closed: bool,
+    last: Option<Vec<u8>>,
+    /// These readers have gone.
+    gone: Vec<u64>,
+    /// The response has been silent for long.
+    silent: bool,
+}
+
+/// A client that reads.
+struct Reader {
+    /// Tells it from others of the stream.
+    number: u64,
+    writer: Box<dyn ResponseWriter>,
 }
 
 struct State {
-    /// There while a client reads.
-    writer: Option<Box<dyn ResponseWriter>>,
-    /// Tells the reader of this moment from those before.
-    reader: u64,
-    /// Something was said, so that the response is a stream of events.
+    /// The newest one.
+    reader: Option<Reader>,
+    /// Others that have not gone, the oldest first.
+    older: Vec<Reader>,
+    /// How many there were.
+    readers: u64,
+    /// The response is a stream of events.
     begun: bool,
     /// How many events were handed to a reader.
     told: u64,
@@ -63,17 +94,29 @@ struct State {
 }
 
 impl State {
-    /// Ends what the client reads, if it reads.
-    fn hang_up(&mut self) {
-        let Some(mut writer) = self.writer.take() else {
-            return;
-        };
-        // It fails when nobody reads, and then there is nothing left to do.
-        _ = if self.begun {
-            writer.finish()
-        } else {
-            writer.respond(&stream_head(None), b"")
-        };
+    /// Ends what clients read, the newest one with this error if there is one.
+    fn hang_up(&mut self, last: Option<&[u8]>) {
+        if let Some(reader) = self.reader.take() {
+            let id = (last.is_some() && self.history.sequence() > 0).then(|| {
+                self.history.mark();
+                self.history.last_id().to_string()
+            });
+            // It fails when nobody reads, and then there is nothing left to do.
+            _ = end_with(reader.writer, self.begun, id.as_deref(), last);
+        }
+        for mut reader in std::mem::take(&mut self.older) {
+            _ = reader.writer.finish();
+        }
+    }
+
+    /// Takes out a reader that has gone. Returns whether it was the newest one.
+    fn lose(&mut self, number: u64) -> (Option<Reader>, bool) {
+        if let Some(reader) = self.reader.take_if(|reader| reader.number == number) {
+            self.reader = self.older.pop();
+            return (Some(reader), true);
+        }
+        let place = self.older.iter().position(|reader| reader.number == number);
+        (place.map(|place| self.older.remove(place)), false)
     }
 }
 
@@ -103,16 +146,18 @@ impl Stream {
             number,
             session,
             keep_alive,
+            is_read: AtomicBool::new(writer.is_some()),
             state: Mutex::new(State {
-                writer,
-                reader: 0,
+                reader: writer.map(|writer| Reader { number: 0, writer }),
+                older: Vec::new(),
+                readers: 0,
                 begun: false,
                 told: 0,
                 history: History::of(number),
             }),
             done: AtomicBool::new(false),
-            closed: AtomicBool::new(false),
-            gone: AtomicU64::new(0),
+            words: Mutex::default(),
+            has_words: AtomicBool::new(false),
         }
     }
 
@@ -120,18 +165,22 @@ impl Stream {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Lets go of the lock, and does what others wanted meanwhile.
+    fn unlock(self: &Arc<Self>, state: MutexGuard<'_, State>) {
+        let is_read = state.reader.is_some();
+        self.is_read.store(is_read, Ordering::SeqCst);
+        drop(state);
+        self.settle();
+    }
+
     /// Whether nothing more comes.
     pub(super) fn is_done(&self) -> bool {
         self.done.load(Ordering::SeqCst)
     }
 
-    /// Whether somebody reads, or something is being said.
+    /// Whether somebody reads, or begins to.
     pub(super) fn is_read(&self) -> bool {
-        match self.state.try_lock() {
-            Ok(state) => state.writer.is_some(),
-            Err(TryLockError::Poisoned(state)) => state.into_inner().writer.is_some(),
-            Err(TryLockError::WouldBlock) => true,
-        }
+        self.is_read.load(Ordering::SeqCst)
     }
 
     fn head(&self) -> ResponseHead {
@@ -145,13 +194,14 @@ impl Stream {
         if self.is_done() {
             return Err(gone());
         }
-        let begins = !state.begun && state.writer.is_some();
+        let begins = !state.begun && state.reader.is_some();
         if begins && self.number > 0 {
             // A client may lose the stream, and come back, as soon as it has read something.
             session.remember(self);
         }
         let mut event = Vec::with_capacity(text.len() + 32);
         let mut complaint = None;
+        let before = state.history.sequence();
         match &session.keeper {
             None => write_event(&mut event, None, text),
             Some(keeper) => {
@@ -163,33 +213,70 @@ impl Stream {
                 }
             }
         }
-        let written = match &mut state.writer {
+        let is_behind = state.told < before && session.keeper.is_some();
+        let reader = state.reader.as_ref().map(|reader| reader.number);
+        let written = match &mut state.reader {
             None => Ok(true),
-            Some(writer) if begins => writer.begin(&self.head(), &event).map(|()| true),
-            Some(writer) => writer.write(&event, deadline),
+            Some(reader) if begins => reader.writer.begin(&self.head(), &event).map(|()| true),
+            // The one before it went before it was told everything.
+            Some(_) if is_behind => self.tell_rest(&mut state),
+            Some(reader) => reader.writer.write(&event, deadline),
         };
-        if begins {
-            state.begun = true;
-        }
-        match written {
-            Ok(true) => {
-                if state.writer.is_some() {
-                    state.told = state.history.sequence();
-                }
-            }
+        state.begun |= begins;
+        match (written, reader) {
+            (_, None) => {}
+            (Ok(true), Some(_)) => state.told = state.history.sequence(),
             // It reads too slowly, or has gone: the event is kept for when it comes back.
-            Ok(false) | Err(_) => _ = self.gone.fetch_max(state.reader, Ordering::SeqCst),
+            (Ok(false) | Err(_), Some(number)) => self.leave_word(|words| words.gone.push(number)),
         }
-        drop(state);
+        self.unlock(state);
         if let (Some(keeper), Some(error)) = (&session.keeper, complaint) {
             keeper.report(&error);
         }
-        self.settle();
         Ok(true)
     }
 
+    /// Tells the reader what nobody was told yet, as far as it takes that without being waited for.
+    fn tell_rest(&self, state: &mut State) -> Result<bool> {
+        let State {
+            reader: Some(reader),
+            told,
+            history,
+            ..
+        } = state
+        else {
+            return Ok(true);
+        };
+        let mut piece = Vec::new();
+        while *told < history.sequence() {
+            piece.clear();
+            let reached = history.read(*told, true, &mut piece);
+            let reached = reached.map_err(|missing| match missing {
+                Missing::Failed(error) => error,
+                Missing::Gone => gone(),
+            })?;
+            if !piece.is_empty() && !reader.writer.write(&piece, None)? {
+                return Ok(false);
+            }
+            *told = reached;
+        }
+        Ok(true)
+    }
+
+    /// The same for a reader that has just taken over.
+    fn catch_up(self: &Arc<Self>) {
+        let mut state = self.lock();
+        let number = state.reader.as_ref().map(|reader| reader.number);
+        if let (false, Some(number)) = (self.tell_rest(&mut state).unwrap_or(false), number) {
+            self.leave_word(|words| words.gone.push(number));
+        }
+        self.unlock(state);
+    }
+
     /// Lets a client read from behind the event that it saw last, or, on a standing stream, what no other one was told. `preface` is
-    /// what it reads first.
+    /// what it reads first. A reader that was there before stays open, and is told nothing more
+    /// while this one is there. One that goes on where nothing is left, and nothing more comes, is
+    /// told so with status 204.
     ///
     /// Gives the writer back if what it asks for can't be had.
     pub(super) fn read_from(
@@ -199,19 +286,26 @@ impl Stream {
         mut writer: Box<dyn ResponseWriter>,
     ) -> std::result::Result<(), (Missing, Box<dyn ResponseWriter>)> {
         let mut state = self.lock();
+        self.is_read.store(true, Ordering::SeqCst);
         let (may_skip, mut piece, mut complaint) = (seen.is_none(), preface, None);
         let from = seen.unwrap_or(state.told);
         let mut reached = match state.history.read(from, may_skip, &mut piece) {
             Ok(reached) => reached,
-            Err(missing) if !may_skip => return Err((missing, writer)),
+            Err(missing) if !may_skip => {
+                self.unlock(state);
+                return Err((missing, writer));
+            }
             // Who asks for nothing in particular gets what comes from now on.
             Err(missing) => {
                 complaint = Some(missing);
                 state.history.sequence()
             }
         };
-        // A reader that was there before is one that the client has given up.
-        state.hang_up();
+        if seen.is_some() && self.is_done() && piece.is_empty() {
+            self.unlock(state);
+            _ = writer.respond(&ResponseHead::new(204), b"");
+            return Ok(());
+        }
         state.begun = true;
         let mut taken = writer.begin(&self.head(), &piece).map(|()| true);
         // As much as the client takes without being waited for: it comes back for the rest.
@@ -240,33 +334,80 @@ impl Stream {
             Ok(true) => self.watch(&mut state, writer),
             Ok(false) | Err(_) => drop(writer),
         }
-        drop(state);
+        self.unlock(state);
         if let Some(Missing::Failed(error)) = complaint
             && let Ok(session) = self.session()
             && let Some(keeper) = &session.keeper
         {
             keeper.report(&error.context("the events of a stream can't be read"));
         }
-        self.settle();
         Ok(())
     }
 
-    /// Notices when the reader goes.
-    fn watch(self: &Arc<Self>, state: &mut State, mut writer: Box<dyn ResponseWriter>) {
-        state.reader += 1;
-        let (reader, stream) = (state.reader, Arc::downgrade(self));
-        writer.on_gone(Box::new(move || {
-            if let Some(stream) = stream.upgrade() {
-                stream.lose(reader);
-            }
-        }));
-        state.writer = Some(writer);
+    /// Whether something is left behind the event that a client saw last, or may still come.
+    pub(super) fn look(self: &Arc<Self>, seen: Option<u64>) -> std::result::Result<bool, Missing> {
+        let Some(seen) = seen else { return Ok(true) };
+        let mut state = self.lock();
+        let mut piece = Vec::new();
+        let read = state.history.read(seen, false, &mut piece);
+        let is_done = self.is_done();
+        self.unlock(state);
+        read.map(|_| !is_done || !piece.is_empty())
     }
 
-    /// A reader has gone. Never waits.
-    fn lose(&self, reader: u64) {
-        self.gone.fetch_max(reader, Ordering::SeqCst);
-        self.settle();
+    /// Makes this the newest reader, and notices when it goes.
+    fn watch(self: &Arc<Self>, state: &mut State, mut writer: Box<dyn ResponseWriter>) {
+        state.readers += 1;
+        let (number, stream) = (state.readers, Arc::downgrade(self));
+        writer.on_gone(Box::new(move || {
+            if let Some(stream) = stream.upgrade() {
+                stream.leave_word(|words| words.gone.push(number));
+                stream.settle();
+            }
+        }));
+        let before = state.reader.replace(Reader { number, writer });
+        state.older.extend(before);
+        if state.older.len() > MAX_OLDER {
+            _ = state.older.remove(0).writer.finish();
+        }
+    }
+
+    /// Has the response begin when nothing was said for as long as streams may be quiet.
+    fn begin_when_silent(self: &Arc<Self>, state: &mut State) {
+        let Some(reader) = &mut state.reader else {
+            return;
+        };
+        let stream = Arc::downgrade(self);
+        let begin = move || {
+            if let Some(stream) = stream.upgrade() {
+                stream.leave_word(|words| words.silent = true);
+                stream.settle();
+            }
+        };
+        reader.writer.on_silence(self.keep_alive, Box::new(begin));
+    }
+
+    /// Begins a response on which nothing was said. From 2025-11-25 on the client gets an event
+    /// from which it can go on. Runs no code of the host's.
+    fn begin_silently(self: &Arc<Self>, state: &mut State) {
+        let (Ok(session), Some(reader)) = (self.session(), &mut state.reader) else {
+            return;
+        };
+        if state.begun || self.is_done() {
+            return;
+        }
+        let mut mark = Vec::new();
+        if session.keeper.is_some() {
+            session.remember(self);
+            if session.marks_beginnings() {
+                state.history.mark();
+                state.history.write_last(b"", &mut mark);
+                state.told = state.history.sequence();
+            }
+        }
+        state.begun = true;
+        // It fails when the client has gone, of which the writer tells too.
+        _ = reader.writer.begin(&self.head(), &mark);
     }
 
     /// Sends the reader away for a while: it comes back for what is said meanwhile.
@@ -279,7 +420,7 @@ impl Stream {
             return Ok(());
         };
         let mut state = self.lock();
-        let Some(mut writer) = state.writer.take() else {
+        let Some(Reader { mut writer, .. }) = state.reader.take() else {
             return Ok(());
         };
         let complaint = state.history.keep(keeper, b"");
@@ -292,7 +433,7 @@ impl Stream {
         } else {
             writer.write(&mark, None)
         };
-        drop(state);
+        self.unlock(state);
         // The client is remembered before it can come back.
         if self.number > 0 {
             session.remember(self);
@@ -300,7 +441,6 @@ impl Stream {
         if let Some(error) = complaint {
             keeper.report(&error);
         }
-        self.settle();
         if sent? {
             writer.finish()?;
         }
@@ -311,46 +451,67 @@ impl Stream {
         self.session.upgrade().ok_or_else(gone)
     }
 
-    /// Nothing more is said. Never waits.
-    pub(super) fn close_now(&self) {
-        self.closed.store(true, Ordering::SeqCst);
+    /// Nothing more is said, but this error in place of what was to come, if there is one. Never
+    /// waits.
+    pub(super) fn close_now(self: &Arc<Self>, last: Option<Vec<u8>>) {
+        self.leave_word(|words| {
+            words.closed = true;
+            words.last = words.last.take().or(last);
+        });
         self.settle();
     }
 
-    /// Does what somebody wanted while the lock was held: called by whoever leaves such a word, and by whoever has just let go of the lock. So
-    /// one of them does it, and nobody waits.
-    fn settle(&self) {
-        let words = || {
-            let closed = self.closed.load(Ordering::SeqCst);
-            (closed, self.gone.load(Ordering::SeqCst))
-        };
-        while words() != (false, 0) {
+    fn leave_word(&self, leave: impl FnOnce(&mut Words)) {
+        let mut words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+        leave(&mut words);
+        drop(words);
+        self.has_words.store(true, Ordering::SeqCst);
+    }
+
+    /// Does what another thread wanted while the lock was held: called by a thread that leaves such
+    /// a word, and by one that has just let go of the lock. So one of them does it, and neither
+    /// waits.
+    fn settle(self: &Arc<Self>) {
+        while self.has_words.load(Ordering::SeqCst) {
             let mut state = match self.state.try_lock() {
                 Ok(state) => state,
                 Err(TryLockError::Poisoned(state)) => state.into_inner(),
                 Err(TryLockError::WouldBlock) => return,
             };
-            let heard = words();
-            let (closed, gone) = heard;
-            let is_lost = gone > 0 && gone == state.reader;
-            let lost = if is_lost { state.writer.take() } else { None };
-            if closed {
-                self.done.store(true, Ordering::SeqCst);
-                state.hang_up();
+            // A word that comes later sets it again.
+            self.has_words.store(false, Ordering::SeqCst);
+            let words =
+                std::mem::take(&mut *self.words.lock().unwrap_or_else(PoisonError::into_inner));
+            let mut lost = Vec::new();
+            let mut has_new_reader = false;
+            for number in words.gone {
+                let (reader, was_newest) = state.lose(number);
+                lost.extend(reader);
+                has_new_reader |= was_newest;
             }
+            if words.closed {
+                self.done.store(true, Ordering::SeqCst);
+                state.hang_up(words.last.as_deref());
+            } else if words.silent {
+                self.begin_silently(&mut state);
+            }
+            let is_read = state.reader.is_some();
+            let is_behind = has_new_reader && is_read && state.told < state.history.sequence();
+            self.is_read.store(is_read, Ordering::SeqCst);
             drop(state);
-            if lost.is_some()
+            if !lost.is_empty()
                 && let Some(session) = self.session.upgrade()
             {
-                // From now on nobody uses it.
+                // From now on nobody uses it, or its client has another stream.
                 session.touch();
-                if self.number == 0 {
+                if is_behind {
+                    let stream = Arc::clone(self);
+                    let catch_up = move || stream.catch_up();
+                    session.connection().peer().run_in_order(catch_up);
+                }
+                if self.number == 0 && !is_read {
                     session.lost_its_stream();
                 }
-            }
-            // A word that was left meanwhile found the lock held.
-            if heard == words() {
-                return;
             }
         }
     }
@@ -369,14 +530,17 @@ pub(super) struct RequestStream {
 }
 
 impl RequestStream {
-    /// Watches the reader from the beginning.
-    pub(super) fn new(stream: Arc<Stream>, demand: Demand) -> Self {
+    /// Watches the reader from the beginning. One that takes events gets the beginning of a stream
+    /// of them when nothing was said for long.
+    pub(super) fn new(stream: Arc<Stream>, demand: Demand, takes_events: bool) -> Self {
         let mut state = stream.lock();
-        if let Some(writer) = state.writer.take() {
+        if let Some(Reader { writer, .. }) = state.reader.take() {
             stream.watch(&mut state, writer);
         }
-        drop(state);
-        stream.settle();
+        if takes_events {
+            stream.begin_when_silent(&mut state);
+        }
+        stream.unlock(state);
         Self { stream, demand }
     }
 }
@@ -386,12 +550,7 @@ impl Outlet for RequestStream {
         self.stream.say(text, deadline)
     }
 
-    fn respond(
-        &self,
-        text: Vec<u8>,
-        error: Option<ErrorCode>,
-        deadline: Option<Instant>,
-    ) -> Result<()> {
+    fn respond(&self, text: Vec<u8>, answer: Answer, deadline: Option<Instant>) -> Result<()> {
         let session = self.stream.session()?;
         session.touch();
         let mut state = self.stream.lock();
@@ -400,11 +559,11 @@ impl Outlet for RequestStream {
         }
         if !state.begun {
             self.stream.done.store(true, Ordering::SeqCst);
-            let writer = state.writer.take();
-            drop(state);
-            let head = session.head_of_answer(self.demand.head(error, legacy_status), error);
-            let sent = match writer {
-                Some(mut writer) => writer.respond(&head, &text),
+            let reader = state.reader.take();
+            self.stream.unlock(state);
+            let head = session.head_of_answer(self.demand.head(answer), answer);
+            let sent = match reader {
+                Some(mut reader) => reader.writer.respond(&head, &text),
                 None => Err(gone()),
             };
             spare::give(text);
@@ -414,12 +573,18 @@ impl Outlet for RequestStream {
         self.stream.say(&text, deadline)?;
         let mut state = self.stream.lock();
         self.stream.done.store(true, Ordering::SeqCst);
-        state.hang_up();
+        state.hang_up(None);
+        self.stream.unlock(state);
+        session.forget_done();
         Ok(())
     }
 
     fn demand(&self, scopes: &BTreeSet<String>) {
-        self.demand.note(scopes);
+        self.demand.note_scopes(scopes);
+    }
+
+    fn refused_by_guard(&self) {
+        self.demand.note_guard();
     }
 
     fn send_away(&self, retry: Duration) -> Result<()> {
@@ -427,14 +592,18 @@ impl Outlet for RequestStream {
     }
 
     fn close(&self) {
-        self.stream.close_now();
+        self.stream.close_now(None);
+    }
+
+    fn cut_off(&self, error: Vec<u8>) {
+        self.stream.close_now(Some(error));
     }
 }
 
 impl Drop for RequestStream {
     fn drop(&mut self) {
         if !self.stream.is_done() {
-            self.stream.close_now();
+            self.stream.close_now(None);
         }
     }
 }

@@ -12,7 +12,7 @@ use super::super::held::LARGE;
 use super::stage::Outcome;
 use super::task::Task;
 use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
-use crate::protocol::{Outlet, Peer};
+use crate::protocol::{Answer, Outlet, Peer};
 use crate::schema::json::from_bytes;
 
 /// Keeps the answer of a call in its task, and passes on what stands before it.
@@ -69,7 +69,7 @@ impl Outlet for TaskOutlet {
         Ok(())
     }
 
-    fn respond(&self, text: Vec<u8>, _: Option<ErrorCode>, _: Option<Instant>) -> Result<()> {
+    fn respond(&self, text: Vec<u8>, _: Answer, _: Option<Instant>) -> Result<()> {
         let outcome = self.keep(&text);
         drop(text);
         if self.task.conclude(&outcome) {

@@ -158,6 +158,15 @@ pub trait ResponseWriter: Send + fmt::Debug {
     /// blocks nor runs code of the host's. One that never runs is dropped with the writer or when the response ends. Does nothing where
     /// that can't be found out.
     fn on_gone(&mut self, callback: Box<dyn FnOnce() + Send>);
+
+    /// Has `callback` run, once, when the response has not begun after this time. It begins the
+    /// response then, on the thread that runs it, so that nobody on the way takes the connection
+    /// for dead. It neither blocks nor runs code of the host's. One that never runs is dropped with
+    /// the writer or when the response ends. Does nothing where nobody keeps the time, which is the
+    /// default.
+    fn on_silence(&mut self, after: Duration, callback: Box<dyn FnOnce() + Send>) {
+        _ = (after, callback);
+    }
 }
 
 /// Answers HTTP requests.

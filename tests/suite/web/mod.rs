@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mcplink::schema::ProtocolVersion;
 use mcplink::server::Server;
@@ -272,6 +272,7 @@ struct State {
     /// The client takes nothing more.
     stalled: bool,
     on_gone: Option<Box<dyn FnOnce() + Send>>,
+    on_silence: Option<Box<dyn FnOnce() + Send>>,
 }
 
 impl Answer {
@@ -392,6 +393,13 @@ impl Answer {
         }
     }
 
+    /// The response has been silent for long. Waits until somebody is there to be told, unless
+    /// nobody ever is.
+    pub(crate) fn is_silent(&self) {
+        let callback = self.wait("service", |state| state.on_silence.take());
+        callback();
+    }
+
     /// The client stops reading.
     pub(crate) fn stall(&self) {
         self.0.state.lock().unwrap().stalled = true;
@@ -464,6 +472,11 @@ impl ResponseWriter for Recorder {
             state.on_gone = Some(callback);
         }
     }
+
+    fn on_silence(&mut self, _: Duration, callback: Box<dyn FnOnce() + Send>) {
+        self.0.state.lock().unwrap().on_silence = Some(callback);
+        self.0.changed.notify_all();
+    }
 }
 
 impl Drop for Recorder {
@@ -471,6 +484,7 @@ impl Drop for Recorder {
         let mut state = self.0.state.lock().unwrap();
         state.dropped = true;
         state.on_gone = None;
+        state.on_silence = None;
         self.0.changed.notify_all();
     }
 }

@@ -5,7 +5,7 @@
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::head::mcplink_http_head_t;
 use crate::cffi::queue::Kind;
@@ -67,6 +67,8 @@ pub(super) struct Channel {
 struct State {
     /// What wants to know that the client has gone.
     on_gone: Option<Box<dyn FnOnce() + Send>>,
+    /// What begins the response when it has been silent for long.
+    on_silence: Option<Box<dyn FnOnce() + Send>>,
     gone: bool,
     ended: bool,
     freed: bool,
@@ -145,6 +147,14 @@ impl Channel {
         let callback = state.on_gone.take();
         self.returned.notify_all();
         drop(state);
+        if let Some(callback) = callback {
+            callback();
+        }
+    }
+
+    /// The response has not begun for long.
+    pub(super) fn break_silence(&self) {
+        let callback = self.state.lock().on_silence.take();
         if let Some(callback) = callback {
             callback();
         }
@@ -247,7 +257,9 @@ impl Writer {
         if std::mem::replace(&mut self.ended, true) {
             return;
         }
-        let nobody_asks = self.channel.state.lock().on_gone.take();
+        let mut state = self.channel.state.lock();
+        let nobody_asks = (state.on_gone.take(), state.on_silence.take());
+        drop(state);
         drop(nobody_asks);
         match &self.stage {
             None => self.channel.run(&Step::End(complete)),
@@ -300,6 +312,12 @@ impl ResponseWriter for Writer {
         }
         let before = state.on_gone.replace(callback);
         drop(state);
+        drop(before);
+    }
+
+    /// The host keeps the time.
+    fn on_silence(&mut self, _: Duration, callback: Box<dyn FnOnce() + Send>) {
+        let before = self.channel.state.lock().on_silence.replace(callback);
         drop(before);
     }
 }

@@ -257,6 +257,27 @@ pub unsafe extern "C" fn mcplink_exchange_gone(
     })
 }
 
+/// Begins a response that has not begun for as long as mcplink_http_options_set_keep_alive_ms says,
+/// as a stream of events, so that nobody on the way takes the connection for dead. Does nothing when
+/// the client takes no such stream, or the response has begun.
+///
+/// exchange: the exchange.
+/// Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Threads: any; begin and write may run on this one.
+/// Blocks: only in them. Since 0.1.
+// SAFETY: the name begins with the library's prefix, so no other symbol has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mcplink_exchange_silent(
+    exchange: *mut mcplink_exchange_t,
+) -> mcplink_status_t {
+    plain(|| {
+        // SAFETY: the header says that it is an exchange of ours.
+        unsafe { enter(exchange, "exchange") }?
+            .channel
+            .break_silence();
+        Ok(mcplink_status::MCPLINK_OK)
+    })
+}
+
 /// Frees an exchange: none of its functions runs after this. A response that had not ended is given up, as after mcplink_exchange_gone. Called
 /// in one of its functions it returns at once, and none of the others begins behind that.
 ///

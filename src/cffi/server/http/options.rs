@@ -363,7 +363,9 @@ pub unsafe extern "C" fn mcplink_http_options_set_kept_events(
     }
 }
 
-/// Sets how often something is written on a quiet stream, so that nobody on the way takes it for dead: every 15 seconds without this.
+/// Sets how often something is written on a quiet stream, and after how long a response on which
+/// nothing was said begins as a stream, if the client accepts one: so that nobody on the way takes
+/// the connection for dead. 15 seconds without this.
 ///
 /// options: the settings.
 /// interval_ms: in milliseconds, at least 1.

@@ -3,8 +3,9 @@
 //! Spec: Transports, "HTTP with SSE" (2024-11-05).
 
 use super::super::expiring::bounded;
-use super::super::refusal::{Refusal, refuse_malformed, refuse_request};
+use super::super::refusal::{Refusal, check_encoding, refuse_malformed, refuse_request};
 use super::super::session::check_opening;
+use super::streams::show_stream;
 use super::{Handled, Served};
 use crate::jsonrpc::{Message, Parsed};
 use crate::protocol::Origin;
@@ -22,10 +23,14 @@ impl Served {
         principal: Option<Principal>,
         response: Box<dyn ResponseWriter>,
     ) -> Handled {
+        if request.method == "HEAD" {
+            show_stream(response);
+            return Ok(());
+        }
         if request.method != "GET" {
             // Without a body, by which clients know that older servers answer here (M-HTTP-C-30).
             let refusal = Refusal {
-                head: ResponseHead::new(405).header("Allow", "GET"),
+                head: ResponseHead::new(405).header("Allow", "GET, HEAD"),
                 body: Vec::new(),
             };
             return Err((refusal, response));
@@ -65,6 +70,9 @@ impl Served {
     ) -> Handled {
         if request.method != "POST" {
             let refusal = Refusal::text(405, "allowed here: POST").header("Allow", "POST");
+            return Err((refusal, response));
+        }
+        if let Err(refusal) = check_encoding(request) {
             return Err((refusal, response));
         }
         let session = self.old_session_id(request).and_then(|id| {

@@ -308,6 +308,23 @@ impl<J> Crew<J> {
         }
     }
 
+    /// Requests that wait for a permit may need none any more, since their session has ended: all of
+    /// them are looked at again, and wait anew where they still need one.
+    pub(super) fn look_again(&self) -> Hands {
+        let mut state = self.state.lock();
+        let keys: Vec<ClientKey> = state
+            .waiting
+            .clients()
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in keys {
+            while let Some(job) = state.waiting.pop_of(&key) {
+                state.jobs.push(key.group(), job);
+            }
+        }
+        self.provide(&mut state)
+    }
+
     /// A thread that was called has come.
     pub(super) fn arrived(&self) {
         self.state.lock().starting = false;

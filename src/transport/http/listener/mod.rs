@@ -156,6 +156,21 @@ impl HttpListener {
         self.shutdown(Duration::ZERO);
     }
 
+    /// Begins to close it: nothing more is accepted, and idle connections are closed at once. Waits
+    /// until no request is in hand any more, or `drain` has passed, and breaks nothing off: what is
+    /// in hand then is to be ended before [`shutdown`](Self::shutdown).
+    ///
+    /// Returns at once on the listener's own poller thread.
+    pub(crate) fn drain(&self, drain: Duration) {
+        let now = Instant::now();
+        let until = now.checked_add(drain.min(LONGEST)).unwrap_or(now);
+        if std::thread::current().id() == self.poller_id {
+            return;
+        }
+        self.shared.close_until(until + LONGEST);
+        self.shared.wait_for_end(until);
+    }
+
     /// Closes it. Nothing more is accepted, and idle connections are closed at once; requests in hand may take up to `drain`, then their
     /// connections are broken off, and who asked for it is told that the client has gone. Responses that are kept count as in hand, so
     /// end streams first.

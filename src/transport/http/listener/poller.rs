@@ -87,10 +87,12 @@ impl Loop {
             self.keep_time();
         }
         for conn in self.shared.table.all() {
+            conn.turn_away("the server is closing");
             conn.cut().settle_here(&self.shared);
         }
         drop(self.shared.crew.stop());
         self.run_errands();
+        self.shared.end();
     }
 
     /// Whether it is closing and nothing is left to wait for.

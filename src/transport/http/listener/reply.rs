@@ -1,9 +1,9 @@
 //! The response to a request that a listener has read.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::conn::{Conn, Gone};
+use super::conn::{Callback, Conn};
 use super::head::Head;
 use super::wire::{self, After, Length};
 use crate::error::{Error, ErrorKind, Result};
@@ -147,9 +147,15 @@ impl ResponseWriter for Reply {
         self.conn.finish(last, !self.keeps_alive)
     }
 
-    fn on_gone(&mut self, callback: Gone) {
+    fn on_gone(&mut self, callback: Callback) {
         if self.phase != Phase::Over {
             self.conn.on_gone(callback);
+        }
+    }
+
+    fn on_silence(&mut self, after: Duration, callback: Callback) {
+        if self.phase == Phase::Waiting {
+            self.conn.on_silence(after, callback);
         }
     }
 }

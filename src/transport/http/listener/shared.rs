@@ -10,13 +10,13 @@ use std::time::Instant;
 
 use polling::Poller;
 
-use super::conn::{Conn, Doing, Gone};
+use super::conn::{Callback, Conn, Doing};
 use super::crew::{Crew, Hands, Sizes};
 use super::intake::{Unfinished, unfinished};
 use super::round::Rounds;
 use super::table::Table;
 use super::{HttpLimits, HttpStats, worker};
-use crate::sync::Mutex;
+use crate::sync::{Condvar, Mutex};
 use crate::transport::http::forwarded::client_address;
 use crate::transport::http::{ClientKey, HttpRequest, Service};
 use crate::transport::{Stack, Started};
@@ -46,6 +46,9 @@ pub(super) struct Shared {
     closing: AtomicBool,
     /// Until when requests in hand may take, once it closes. No other lock is taken inside.
     deadline: Mutex<Option<Instant>>,
+    /// Whether the poller has ended. No other lock is taken inside.
+    ended: Mutex<bool>,
+    has_ended: Condvar,
     pub(super) accepted: AtomicU64,
     refused: AtomicU64,
     pub(super) displaced_connections: AtomicU64,
@@ -57,8 +60,8 @@ pub(super) struct Shared {
 pub(super) struct Errands {
     /// Connections to look at.
     pub(super) looks: Vec<usize>,
-    /// Whom to tell that their client has gone.
-    pub(super) calls: Vec<Gone>,
+    /// What the service wants to have run.
+    pub(super) calls: Vec<Callback>,
 }
 
 impl std::fmt::Debug for Errands {
@@ -103,6 +106,8 @@ impl Shared {
             errands: Mutex::default(),
             closing: AtomicBool::new(false),
             deadline: Mutex::default(),
+            ended: Mutex::new(false),
+            has_ended: Condvar::new(),
             accepted: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             displaced_connections: AtomicU64::new(0),
@@ -179,16 +184,16 @@ impl Shared {
         self.wake();
     }
 
-    /// Has the poller tell somebody that the client has gone.
-    pub(super) fn tell(&self, gone: Gone) {
-        self.errands.lock().calls.push(gone);
+    /// Has the poller run what the service wants to have run.
+    pub(super) fn tell(&self, callback: Callback) {
+        self.errands.lock().calls.push(callback);
         self.wake();
     }
 
-    /// Tells somebody that the client has gone.
-    pub(super) fn call(gone: Gone) {
+    /// Runs what the service wants to have run.
+    pub(super) fn call(callback: Callback) {
         // It must not take the thread along that happened to notice.
-        _ = catch_unwind(AssertUnwindSafe(gone));
+        _ = catch_unwind(AssertUnwindSafe(callback));
     }
 
     pub(super) fn errands(&self) -> Errands {
@@ -239,6 +244,20 @@ impl Shared {
 
     pub(super) fn is_closing(&self) -> bool {
         self.closing.load(Ordering::SeqCst)
+    }
+
+    /// The poller has ended.
+    pub(super) fn end(&self) {
+        *self.ended.lock() = true;
+        self.has_ended.notify_all();
+    }
+
+    /// Waits for the poller's end, at most until then.
+    pub(super) fn wait_for_end(&self, until: Instant) {
+        let mut ended = self.ended.lock();
+        while !*ended && Instant::now() < until {
+            ended = self.has_ended.wait_until(ended, Some(until));
+        }
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {

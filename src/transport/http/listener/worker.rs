@@ -291,7 +291,7 @@ fn request<'a>(
         .addresses(Some(conn.local()), Some(conn.remote))
 }
 
-fn serve(shared: &Shared, conn: &Arc<Conn>, intake: &mut Intake) -> Turn {
+fn serve(shared: &Arc<Shared>, conn: &Arc<Conn>, intake: &mut Intake) -> Turn {
     let Some((head, bytes, body)) = intake.request() else {
         return Turn::Over;
     };
@@ -300,11 +300,16 @@ fn serve(shared: &Shared, conn: &Arc<Conn>, intake: &mut Intake) -> Turn {
     }
     let fields = head.fields(bytes);
     let method = head.method(bytes);
+    let deletes = method == "DELETE";
     let request = request(conn, head, bytes, &fields).body(body.bytes);
     let reply = Reply::new(Arc::clone(conn), method, head, shared.is_closing());
     // A panic drops the reply, and so breaks the connection off.
     let service = || shared.service.serve(request, Box::new(reply));
     _ = catch_unwind(AssertUnwindSafe(service));
+    if deletes {
+        // What others wait to use may be no longer there, which they can be told at once.
+        shared.start(shared.crew.look_again());
+    }
     intake.forget();
     conn.served(intake)
 }

@@ -46,7 +46,8 @@ const PROBES: u8 = 4;
 /// How much is read, and thrown away, of a client that goes on sending then.
 const PARTING_BYTES: u32 = 1 << 20;
 
-pub(super) type Gone = Box<dyn FnOnce() + Send>;
+/// What the service wants to have run.
+pub(super) type Callback = Box<dyn FnOnce() + Send>;
 
 pub(super) struct Conn {
     pub(super) socket: Registered<TcpStream>,
@@ -107,11 +108,13 @@ struct State {
 
 #[derive(Default)]
 struct Exchange {
-    gone: Option<Gone>,
+    gone: Option<Callback>,
     /// Whether the poller would notice that the client goes away.
     watched: bool,
     /// The client has sent more already, so that only asking tells whether it has gone.
     pipelined: bool,
+    /// What begins the response, and when, unless it has begun by then.
+    silence: Option<(Instant, Callback)>,
     /// Its body comes in pieces.
     begun: bool,
     /// Nothing more comes of it, only what is kept has to go out.
@@ -138,7 +141,9 @@ struct Quiet {
 pub(super) struct Later {
     hands: Hands,
     /// To be told that the client has gone.
-    gone: Option<Gone>,
+    gone: Option<Callback>,
+    /// To begin the response.
+    silence: Option<Callback>,
     /// To be dropped only: what it holds may come from the service.
     _over: Option<Exchange>,
 }
@@ -147,16 +152,16 @@ impl Later {
     /// On a thread that may hold locks of the service: the poller tells it.
     pub(super) fn settle(self, shared: &Arc<Shared>) {
         shared.start(self.hands);
-        if let Some(gone) = self.gone {
-            shared.tell(gone);
+        for callback in self.gone.into_iter().chain(self.silence) {
+            shared.tell(callback);
         }
     }
 
     /// On the poller's thread.
     pub(super) fn settle_here(self, shared: &Arc<Shared>) {
         shared.start(self.hands);
-        if let Some(gone) = self.gone {
-            Shared::call(gone);
+        for callback in self.gone.into_iter().chain(self.silence) {
+            Shared::call(callback);
         }
     }
 }

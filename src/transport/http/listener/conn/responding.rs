@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Conn, Gone, Owner, PROBES, Quiet, State, rest_of};
+use super::{Callback, Conn, Owner, PROBES, Quiet, State, rest_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::MutexGuard;
 use crate::transport::http::listener::shared::Shared;
@@ -160,7 +160,7 @@ impl Conn {
         drop(over);
     }
 
-    pub(in super::super) fn on_gone(&self, callback: Gone) {
+    pub(in super::super) fn on_gone(&self, callback: Callback) {
         let mut state = self.state.lock();
         let has_gone = state.owner == Owner::Nobody;
         match &mut state.exchange {
@@ -176,6 +176,21 @@ impl Conn {
                 }
             }
         }
+    }
+
+    /// Has the poller run what begins the response, unless it has begun by then.
+    pub(in super::super) fn on_silence(&self, after: Duration, callback: Callback) {
+        let Some(at) = Instant::now().checked_add(after) else {
+            return;
+        };
+        let mut state = self.state.lock();
+        let Some(exchange) = &mut state.exchange else {
+            return;
+        };
+        let replaced = exchange.silence.replace((at, callback));
+        self.look_for_deadline(&mut state);
+        drop(state);
+        drop(replaced);
     }
 
     /// The connection is lost: the poller tells so, because this thread may hold locks of the service.

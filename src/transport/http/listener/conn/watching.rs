@@ -201,6 +201,9 @@ impl Conn {
             (Owner::Parting, ..) => PARTING,
             _ if state.together_until.is_some() => return state.together_until,
             _ if !state.outbox.is_empty() => limits.write_timeout,
+            (.., Some(exchange)) if !exchange.begun && !exchange.ended => {
+                return exchange.silence.as_ref().map(|(at, _)| *at);
+            }
             (.., Some(exchange)) => {
                 let period = |quiet: &Quiet| Duration::from_millis(quiet.period_ms.into());
                 let quiet = exchange.quiet.as_ref().map(period);
@@ -261,6 +264,10 @@ impl Conn {
         let Some(exchange) = &mut state.exchange else {
             return;
         };
+        if !exchange.begun {
+            later.silence = exchange.silence.take().map(|(_, callback)| callback);
+            return;
+        }
         let Some(quiet) = &exchange.quiet else {
             return;
         };

@@ -1,0 +1,146 @@
+//! Streams that clients read with GET, and the end of sessions.
+//!
+//! Spec: Transports, "Streamable HTTP", "Listening for Messages from the Server" and "Session
+//! Management" (2025-03-26 to 2025-11-25).
+
+use std::sync::Arc;
+
+use super::super::expiring::bounded;
+use super::super::guard;
+use super::super::history::{EventId, Missing};
+use super::super::refusal::{Refusal, accepts};
+use super::super::reply::stream_head;
+use super::super::stream::Stream;
+use super::{Handled, Served};
+use crate::error::{Error, ErrorKind, Excerpt};
+use crate::protocol::LogLevel;
+use crate::protocol::principal::Principal;
+use crate::transport::http::event::EVENT_STREAM;
+use crate::transport::http::{HttpRequest, ResponseHead, ResponseWriter};
+
+/// A stream that a client wants to read, the event that it saw last, and how it named that.
+struct Wanted {
+    stream: Arc<Stream>,
+    seen: Option<u64>,
+    last: String,
+}
+
+impl Served {
+    pub(super) fn get(
+        &self,
+        request: &HttpRequest<'_>,
+        principal: Option<&Principal>,
+        response: Box<dyn ResponseWriter>,
+    ) -> Handled {
+        let Wanted { stream, seen, last } = match self.wanted_stream(request, principal) {
+            Ok(wanted) => wanted,
+            Err(refusal) => return Err((refusal, response)),
+        };
+        let response = bounded(response, principal);
+        let given_back = stream.read_from(seen, Vec::new(), response);
+        given_back.map_err(|(missing, response)| (self.missing(&last, missing), response))
+    }
+
+    /// Answers with the head that GET would have, and opens no stream.
+    pub(super) fn head(
+        &self,
+        request: &HttpRequest<'_>,
+        principal: Option<&Principal>,
+        response: Box<dyn ResponseWriter>,
+    ) -> Handled {
+        let looked = self.wanted_stream(request, principal).and_then(|wanted| {
+            let state = wanted.stream.look(wanted.seen);
+            state.map_err(|missing| self.missing(&wanted.last, missing))
+        });
+        match looked {
+            Ok(true) => show_stream(response),
+            Ok(false) => {
+                let head = ResponseHead::new(204);
+                let body = Vec::new();
+                return Err((Refusal { head, body }, response));
+            }
+            Err(refusal) => return Err((refusal, response)),
+        }
+        Ok(())
+    }
+
+    /// The stream that a client wants to read.
+    fn wanted_stream(
+        &self,
+        request: &HttpRequest<'_>,
+        principal: Option<&Principal>,
+    ) -> Result<Wanted, Refusal> {
+        if !self.options.sessions || !self.serves_legacy() {
+            return Err(self.not_allowed());
+        }
+        if !accepts(request, EVENT_STREAM) {
+            let text = "GET opens a stream: Accept has to name text/event-stream";
+            return Err(Refusal::text(406, text));
+        }
+        let session = self.named_session(request, principal.map(Principal::name))?;
+        let Some(last) = guard::text(request, "Last-Event-ID") else {
+            return Ok(Wanted {
+                stream: Arc::clone(&session.standing),
+                seen: None,
+                last: String::new(),
+            });
+        };
+        let found = EventId::parse(&last)
+            .and_then(|id| Some((session.find_stream(id.stream)?, id.sequence)));
+        match found {
+            Some((stream, sequence)) => Ok(Wanted {
+                stream,
+                seen: Some(sequence),
+                last,
+            }),
+            None => Err(self.missing(&last, Missing::Gone)),
+        }
+    }
+
+    /// Ends a session. The answer is never anything else than a refusal or a bare status.
+    pub(super) fn delete(
+        &self,
+        request: &HttpRequest<'_>,
+        principal: Option<&str>,
+    ) -> Result<Refusal, Refusal> {
+        if !self.options.sessions || !self.serves_legacy() {
+            return Err(self.not_allowed());
+        }
+        let session = self.named_session(request, principal)?;
+        self.sessions.remove(&session);
+        let why = Error::new(ErrorKind::Closed, "the client has ended its session");
+        session.end(&why);
+        Ok(Refusal {
+            head: ResponseHead::new(200),
+            body: Vec::new(),
+        })
+    }
+
+    /// What a client is told that can't go on where it was.
+    fn missing(&self, last: &str, missing: Missing) -> Refusal {
+        let last = Excerpt(last);
+        match missing {
+            Missing::Gone => Refusal::text(
+                400,
+                format!(
+                    "the events behind '{last}' are not kept (any more): send the request anew"
+                ),
+            ),
+            Missing::Failed(error) => {
+                self.log(LogLevel::Error, || {
+                    format!("the events of a stream can't be read: {error}")
+                });
+                let text = format!("the events behind '{last}' can't be had now; try again later");
+                Refusal::text(503, text).header("Retry-After", "1")
+            }
+        }
+    }
+}
+
+/// Sends the head of a stream without the stream, to a client that asks with HEAD.
+pub(super) fn show_stream(mut response: Box<dyn ResponseWriter>) {
+    // It fails when the client has gone.
+    _ = response
+        .begin(&stream_head(None), b"")
+        .and_then(|()| response.finish());
+}

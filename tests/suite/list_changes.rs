@@ -1,0 +1,52 @@
+//! Servers whose lists never change.
+
+use mcplink::schema::{Prompt, ProtocolVersion, Resource, Tool};
+use mcplink::server::{Context, ResourceRead, Server};
+use serde_json::{Value, json};
+
+use crate::web::Web;
+
+// L-TOOL-S-04, M-SUB-S-02
+#[test]
+fn a_server_whose_lists_never_change_says_so() {
+    let server = Server::builder("s", "1")
+        .tool_with(Tool::new("t"), |_: Value, _: &Context| "")
+        .prompt(Prompt::new("p"), |_: Value, _: &Context| "")
+        .resource(
+            Resource::new("r:x", "x"),
+            |_: &ResourceRead, _: &Context| "",
+        )
+        .list_changes(false)
+        .build()
+        .unwrap();
+    let web = Web::new(&server);
+    let session = web.session(ProtocolVersion::V2025_11_25);
+    let discovered = web.modern("server/discover", json!({})).result();
+    for capabilities in [
+        &session.greeting["result"]["capabilities"],
+        &discovered["capabilities"],
+    ] {
+        for kind in ["tools", "prompts", "resources"] {
+            let changed = &capabilities[kind]["listChanged"];
+            assert!(capabilities[kind].is_object(), "{capabilities}");
+            assert!(*changed == false || changed.is_null(), "{capabilities}");
+        }
+        assert_eq!(capabilities["resources"]["subscribe"], true);
+    }
+    let stream = session.get(None);
+    let wanted = json!({"toolsListChanged": true, "resourceSubscriptions": ["r:x"]});
+    let listen = web.modern("subscriptions/listen", json!({"notifications": wanted}));
+    let granted = listen.event().expect("an event").message();
+    let granted = &granted["params"]["notifications"];
+    assert_eq!(*granted, json!({"resourceSubscriptions": ["r:x"]}));
+    let subscribe = session.request("resources/subscribe", json!({"uri": "r:x"}));
+    assert_eq!(subscribe.status(), 200);
+    // A change of a list is told to nobody; what comes next is.
+    let tool = Tool::new("new");
+    server.add_tool(tool, |_: Value, _: &Context| "").unwrap();
+    server.resource_updated("r:x");
+    for told in [&stream, &listen] {
+        let message = told.event().expect("an event").message();
+        assert_eq!(message["method"], "notifications/resources/updated");
+    }
+}
