@@ -1,6 +1,6 @@
 //! Typed calls.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use super::cache::{self, Fetched, Looked, Topic};
 use super::envelope::params_text;
 use super::link::ping_method;
-use super::outputs;
+use super::outputs::{self, Promised};
 use super::paging::Pages;
 use super::{Client, Inner, harmless};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
@@ -22,31 +22,6 @@ use crate::schema::{
     ProtocolVersion, ReadResourceRequestParams, ReadResourceResult, Resource, ResourceTemplate,
     SetLevelRequestParams, Tool, method,
 };
-use crate::validation::CompiledSchema;
-
-/// What a tool promised of its results.
-pub(super) struct Promised {
-    schema: Option<CompiledSchema>,
-    /// That of what was known of the tools.
-    age: u64,
-    /// When the call began, and how long it may take.
-    began: Instant,
-    timeout: Option<Duration>,
-}
-
-impl Promised {
-    /// Until when a result that has come may be checked: the end of the call, or as long again if
-    /// the call was extended.
-    fn deadline(&self) -> Option<Instant> {
-        let timeout = self.timeout?;
-        let (now, end) = (Instant::now(), self.began.checked_add(timeout)?);
-        if now < end {
-            Some(end)
-        } else {
-            now.checked_add(timeout)
-        }
-    }
-}
 
 /// The params of a call of a tool, written in one go.
 #[derive(Serialize)]

@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::value::RawValue;
 
@@ -19,6 +19,30 @@ use crate::validation::{CompiledSchema, Validator};
 
 /// Names and schemas of more bytes than this are not remembered.
 const MAX_BYTES: usize = 16 << 20;
+
+/// What a tool promised of its results.
+pub(super) struct Promised {
+    pub(super) schema: Option<CompiledSchema>,
+    /// That of what was known of the tools.
+    pub(super) age: u64,
+    /// When the call began, and how long it may take.
+    pub(super) began: Instant,
+    pub(super) timeout: Option<Duration>,
+}
+
+impl Promised {
+    /// Until when a result that has come may be checked: the end of the call, or as long again if
+    /// the call was extended.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        let timeout = self.timeout?;
+        let (now, end) = (Instant::now(), self.began.checked_add(timeout)?);
+        if now < end {
+            Some(end)
+        } else {
+            now.checked_add(timeout)
+        }
+    }
+}
 
 /// The output schemas of a server's tools.
 #[derive(Debug)]

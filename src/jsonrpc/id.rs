@@ -47,8 +47,11 @@ enum Key<'a> {
     Text(&'a str),
 }
 
-/// Integers with more digits are no ids: `1e999999999` would take a gigabyte.
+/// Integers with more digits are no ids.
 const MAX_DIGITS: usize = 1024;
+/// The same for those with an exponent or a point: many peers read them as doubles, which end there,
+/// and `1e999999999` would take a gigabyte.
+const MAX_DIGITS_OF_DOUBLES: usize = 308;
 
 impl RequestId {
     /// Reads an id from its JSON text; `None` when it is not a string or an integer.
@@ -134,7 +137,13 @@ impl Whole {
         // So many digits stand before the point.
         let before = exponent.checked_add(i64::try_from(whole.len()).ok()?)?;
         let before = usize::try_from(before).ok()?;
-        if !(digits.len()..=MAX_DIGITS).contains(&before) {
+        let is_plain = whole.len() == rest.len();
+        let max = if is_plain {
+            MAX_DIGITS
+        } else {
+            MAX_DIGITS_OF_DOUBLES
+        };
+        if !(digits.len()..=max).contains(&before) {
             return None;
         }
         let digits = format!("{digits:0<before$}");

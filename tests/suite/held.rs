@@ -75,7 +75,8 @@ fn large_calls_that_wait_for_answers_are_bounded_over_all_connections() {
         let piece = LEAST / 4 - (256 << 10);
         let params = json!({ "name": "ask", "arguments": { "pad": "x".repeat(piece) } });
         let (count, refusal) = fill([&mut first, &mut second], &params);
-        assert_eq!(count, 4);
+        // A part of the rest is for clients that hold little.
+        assert_eq!(count, 3);
         assert!(is_busy(&refusal["error"]), "{refusal}");
 
         // Small ones find room beside them, and what has gone has made some.
@@ -96,7 +97,8 @@ fn what_calls_keep_of_their_meta_counts_as_what_it_takes() {
         let objects = vec![json!({"": 0}); 40_000 / 7];
         let params = json!({ "name": "ask", "_meta": { "test/objects": objects } });
         let (count, refusal) = fill([&mut first, &mut second], &params);
-        assert_eq!(count, LEAST / 100 / 40_000);
+        // A part of the rest is for clients that hold little.
+        assert_eq!(count, LEAST / 100 / 40_000 - 1);
         assert!(is_busy(&refusal["error"]), "{refusal}");
     });
 }

@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn clients_whose_proofs_were_dropped_are_bounded_too() {
         let mut seen = Seen::new(2);
-        for number in 0..100 {
+        for number in 0..100_u8 {
             let of = client(u64::from(number));
             for proof in 0..3 {
                 let proof = number.wrapping_mul(3).wrapping_add(proof);
