@@ -126,7 +126,7 @@ impl Outputs {
         if promise.compiled.is_some() {
             return promise.compiled;
         }
-        let mut compiled = validator.compile(&promise.schema);
+        let mut compiled = validator.compile_of_peer(&promise.schema);
         if compiled.is_err()
             && !self.strict
             && let Some(settled) = promise.schema.with_empty_objects()
@@ -234,7 +234,7 @@ pub(super) fn check(
         return Ok(());
     }
     let checked = match &result.structured_content {
-        Some(content) => promised.check_until(content.get(), deadline),
+        Some(content) => promised.check_of_peer(content.get(), deadline),
         None => Err(Error::new(ErrorKind::Invalid, "there is none")),
     };
     checked.map_err(|error| blaming_the_server(error).sent(true))

@@ -123,7 +123,7 @@ mod tests {
     fn what_is_dropped_is_given_back() {
         let room = Room::default();
         let mut first = room.take(client(1), 50, 100).expect("room");
-        assert!(room.take(client(1), 38, 100).is_none(), "the reserve");
+        assert!(room.take(client(1), 39, 100).is_none(), "the reserve");
         assert!(room.take(client(2), 51, 100).is_none());
         let second = room.take(client(2), 50, 100).expect("room");
         assert!(!first.grow(1, 100));

@@ -112,7 +112,12 @@ impl Validator {
     /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) when its dialect is not known;
     /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) when it exceeds a limit.
     pub fn compile(&self, schema: &JsonSchema) -> Result<CompiledSchema> {
-        guarded("the schema", || (self.0)(schema))
+        (self.0)(schema)
+    }
+
+    /// The same for a schema of a peer, whose data must not make the caller panic.
+    pub(crate) fn compile_of_peer(&self, schema: &JsonSchema) -> Result<CompiledSchema> {
+        guarded("the schema", || self.compile(schema))
     }
 
     /// What clients use unless told otherwise, for the schemas of servers.
@@ -157,11 +162,12 @@ impl CompiledSchema {
     /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) with the place, as a JSON Pointer, what was expected there and what came, when the text
     /// doesn't fit the schema; [`ErrorKind::Limit`](crate::ErrorKind::Limit) when that can't be told within the limits.
     pub fn check(&self, json: &str) -> Result<()> {
-        self.check_until(json, None)
+        (self.0)(json, None)
     }
 
-    /// The same, at most until a deadline, which one of a validator's own does not know.
-    pub(crate) fn check_until(&self, json: &str, deadline: Option<Instant>) -> Result<()> {
+    /// The same for a text of a peer, whose data must not make the caller panic. It ends at the
+    /// deadline, of which a validator of one's own does not know.
+    pub(crate) fn check_of_peer(&self, json: &str, deadline: Option<Instant>) -> Result<()> {
         guarded("the value", || (self.0)(json, deadline))
     }
 }
@@ -177,5 +183,23 @@ fn guarded<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
 impl fmt::Debug for CompiledSchema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CompiledSchema").finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_validator_that_panics_on_data_of_a_peer_is_an_error() {
+        type Checks = fn(&str) -> Result<()>;
+        let schema = JsonSchema::parse("{}").expect("JSON");
+        let of_schemas = Validator::custom(|_| -> Result<Checks> { panic!("a test panics") });
+        let error = of_schemas.compile_of_peer(&schema).expect_err("it panics");
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        let of_values = Validator::custom(|_| Ok(|_: &str| panic!("a test panics")));
+        let compiled = of_values.compile(&schema).expect("a function");
+        let error = compiled.check_of_peer("1", None).expect_err("it panics");
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
     }
 }

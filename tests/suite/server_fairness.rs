@@ -5,10 +5,9 @@ use std::sync::{Arc, Mutex};
 use mcplink::schema::Tool;
 use mcplink::server::http::{Denied, HttpOptions};
 use mcplink::server::{Principal, Server, ToolCall};
-use mcplink::transport::Limits;
 use serde_json::{Value, json};
 
-use crate::common::{LONG, within};
+use crate::common::{LONG, wait_until, within};
 use crate::web::Web;
 
 /// Whoever sends the field is this principal.
@@ -24,10 +23,7 @@ fn by_name() -> HttpOptions {
 fn calls_that_a_handler_keeps_leave_places_to_other_principals() {
     within(LONG, || {
         let kept: Arc<Mutex<Vec<ToolCall>>> = Arc::default();
-        let mut limits = Limits::default();
-        limits.max_requests = 16;
         let server = Server::builder("s", "1")
-            .limits(limits)
             .tool_with(Tool::new("echo"), |_: Value, _| "echo")
             .build()
             .unwrap();
@@ -37,7 +33,7 @@ fn calls_that_a_handler_keeps_leave_places_to_other_principals() {
                 keep.lock().unwrap().push(call);
             })
             .unwrap();
-        let web = Web::with(&server, by_name());
+        let web = Web::with(&server, by_name().max_requests(16));
         let call = |who: &str, tool: &str| {
             let params = json!({ "name": tool, "arguments": {} });
             web.modern_as("tools/call", params, json!({}), &[("X-Name", who)])
@@ -46,9 +42,7 @@ fn calls_that_a_handler_keeps_leave_places_to_other_principals() {
         for _ in 0..14 {
             let begun = kept.lock().unwrap().len();
             waiting.push(call("greedy", "keep"));
-            while kept.lock().unwrap().len() == begun {
-                std::thread::yield_now();
-            }
+            wait_until("the call is kept", || kept.lock().unwrap().len() > begun);
         }
         let refused = call("greedy", "keep").message();
         assert_eq!(refused["error"]["data"]["busy"], true, "{refused}");

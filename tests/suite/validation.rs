@@ -62,21 +62,6 @@ fn all_patterns_of_a_schema_have_one_budget() {
     assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
 }
 
-#[test]
-fn a_validator_that_panics_is_an_error() {
-    let of_schemas = Validator::custom(|_| -> mcplink::Result<fn(&str) -> mcplink::Result<()>> {
-        panic!("a test panics")
-    });
-    let error = of_schemas.compile(&schema(json!({}))).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unsupported);
-    let of_values = Validator::custom(|_| Ok(|_: &str| panic!("a test panics")));
-    let compiled = of_values.compile(&schema(json!({}))).unwrap();
-    assert_eq!(
-        compiled.check("1").unwrap_err().kind(),
-        ErrorKind::Unsupported
-    );
-}
-
 /// Why a value does not fit; empty when it does.
 fn complaint(value: Value, instance: Value) -> String {
     let compiled = compile(value).unwrap();

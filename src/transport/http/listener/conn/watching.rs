@@ -202,7 +202,8 @@ impl Conn {
             _ if state.together_until.is_some() => return state.together_until,
             _ if !state.outbox.is_empty() => limits.write_timeout,
             (.., Some(exchange)) if !exchange.begun && !exchange.ended => {
-                return exchange.silence.as_ref().map(|(at, _)| *at);
+                let silent = exchange.silence.as_ref().map(|(at, _)| *at);
+                return [silent, exchange.probe].into_iter().flatten().min();
             }
             (.., Some(exchange)) => {
                 let period = |quiet: &Quiet| Duration::from_millis(quiet.period_ms.into());
@@ -248,6 +249,12 @@ impl Conn {
             if is_empty {
                 self.fill_silence(state, later, now);
             }
+            return;
+        }
+        // A stream that would begin later begins now: what is written on it tells as well.
+        if let Some((_, callback)) = exchange.silence.take() {
+            exchange.probe = now.checked_add(NEXT_PROBE);
+            later.silence = Some(callback);
             return;
         }
         if exchange.probes >= PROBES {
