@@ -130,6 +130,7 @@ mod schema_revisions;
 mod scripted;
 mod served_process;
 mod server_batches;
+mod server_changes;
 mod server_completion;
 mod server_deferred;
 mod server_events;

@@ -383,7 +383,7 @@ impl Core {
     /// What handlers want to have run when their request is cancelled: in order with notifications, but never dropped.
     pub(super) fn push_callbacks(self: &Arc<Self>, callbacks: Vec<Callback>) {
         for callback in callbacks {
-            if let Ok(hands) = self.engine().crew.push_owed(Box::new(|| callback.call())) {
+            if let Ok(hands) = self.engine().crew.push_owed(callback) {
                 self.provide(hands);
             }
         }

@@ -25,8 +25,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::time::{Duration, Instant};
 
+use super::super::hub::Offered;
 use super::denied::Demand;
-use super::history::{History, Missing};
+use super::history::{self, History, Missing};
 use super::reply::{legacy_status, stream_head};
 use super::session::Session;
 use crate::error::{Error, ErrorCode, ErrorKind, Result};
@@ -248,6 +249,11 @@ impl Stream {
             keeper.report(&error.context("the events of a stream can't be read"));
         }
         self.settle();
+        if self.number == 0
+            && let Ok(session) = self.session()
+        {
+            session.has_its_stream();
+        }
         Ok(())
     }
 
@@ -352,6 +358,49 @@ impl Stream {
             if heard == words() {
                 return;
             }
+        }
+    }
+
+    /// Says something on a standing stream if there is a reader with room. Nothing is kept for who comes back unless it was said.
+    pub(super) fn offer(self: &Arc<Self>, text: &[u8]) -> Offered {
+        let Ok(session) = self.session() else {
+            return Offered::Over;
+        };
+        let mut state = self.lock();
+        if self.is_done() {
+            return Offered::Over;
+        }
+        let mut event = Vec::with_capacity(text.len() + 32);
+        match &session.keeper {
+            None => write_event(&mut event, None, text),
+            Some(_) => history::write(&mut event, state.history.next_id(), text),
+        }
+        let Some(writer) = &mut state.writer else {
+            return Offered::Unread;
+        };
+        let written = writer.write(&event, None);
+        let (mut complaint, is_written) = (None, matches!(written, Ok(true)));
+        // A reader that goes may have seen it: it is kept, and the client comes back.
+        if is_written || written.is_err() {
+            complaint = session
+                .keeper
+                .as_ref()
+                .and_then(|keeper| state.history.keep(keeper, text));
+        }
+        if is_written {
+            state.told = state.history.sequence();
+        }
+        if written.is_err() {
+            self.gone.fetch_max(state.reader, Ordering::SeqCst);
+        }
+        drop(state);
+        if let (Some(keeper), Some(error)) = (&session.keeper, complaint) {
+            keeper.report(&error);
+        }
+        self.settle();
+        match written {
+            Ok(false) => Offered::Full,
+            Ok(true) | Err(_) => Offered::Taken,
         }
     }
 

@@ -10,14 +10,14 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::super::conversation::Terms;
 use super::super::dispatch::Row;
-use super::super::hub::Hub;
+use super::super::hub::{Followed, Hub};
 use super::super::paging::Cursor;
 use super::TaskOptions;
 use super::methods::METHODS;
 use super::stage::Outcome;
 use super::start::{Decide, Start, decide};
 use super::task::{State, Task};
-use super::told::{Follow, TaskText, follow};
+use super::told::{Follow, follow};
 use crate::error::{ErrorCode, RpcError};
 use crate::schema::json::millis;
 use crate::schema::{ProtocolVersion, TaskMetadata, Tool};
@@ -92,7 +92,7 @@ impl Tasks {
         &self,
         ids: &mut Vec<String>,
         principal: Option<&str>,
-    ) -> Vec<Box<TaskText<'static>>> {
+    ) -> Vec<Arc<dyn Followed>> {
         (self.follow)(self, ids, principal)
     }
 
@@ -113,7 +113,7 @@ impl Tasks {
         });
         let until = after(kept);
         let created = SystemTime::now();
-        let task = Arc::new(Task {
+        let task = Arc::new_cyclic(|this| Task {
             id,
             principal,
             revision,
@@ -123,6 +123,7 @@ impl Tasks {
             poll_interval_ms: millis(self.options.poll_interval).max(1),
             hub: Arc::clone(hub),
             is_followed: AtomicBool::new(false),
+            this: this.clone(),
             state: Mutex::new(State::new(created)),
         });
         let mut table = self.table.lock();

@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Weak};
 use std::time::{Instant, SystemTime};
 
 use super::super::context::Context;
@@ -40,6 +40,8 @@ pub(in crate::server) struct Task {
     /// Who may be told of it, and whether somebody wants to be.
     pub(super) hub: Arc<Hub>,
     pub(super) is_followed: AtomicBool,
+    /// Itself, for who is told of it later.
+    pub(super) this: Weak<Self>,
     pub(super) state: Mutex<State>,
 }
 
