@@ -512,7 +512,8 @@ enum mcplink_limit
      */
     MCPLINK_LIMIT_SUBSCRIPTIONS = 9,
     /**
-     * How many change notifications may wait for a subscriber that does not read: 1024. The next one ends the subscription.
+     * How many log messages that belong to no call may wait for one client of revisions before 2026-07-28: 1024. The next one is dropped for
+     * that client. Change notifications that wait merge, and need no limit.
      */
     MCPLINK_LIMIT_BACKLOG = 10,
     /**
@@ -5368,7 +5369,7 @@ mcplink_status_t mcplink_server_add_completer(mcplink_server_t *server,
                                               mcplink_error_t **err);
 
 /**
- * Tells everybody who subscribed to a resource that it changed.
+ * Tells everybody who subscribed to a resource that it changed. Changes in a row merge: clients are told of them at most every 10 ms.
  *
  * server: the server.
  * uri: the address of the resource.

@@ -25,7 +25,8 @@ pub enum mcplink_limit {
     MCPLINK_LIMIT_NOTIFICATIONS = 8,
     /// How many subscriptions one client may have: 1024. The next one is refused.
     MCPLINK_LIMIT_SUBSCRIPTIONS = 9,
-    /// How many change notifications may wait for a subscriber that does not read: 1024. The next one ends the subscription.
+    /// How many log messages that belong to no call may wait for one client of revisions before 2026-07-28: 1024. The next one is dropped for
+    /// that client. Change notifications that wait merge, and need no limit.
     MCPLINK_LIMIT_BACKLOG = 10,
     /// How many progress and log messages of one call may wait for its callback: 1024. Past it progress is merged.
     MCPLINK_LIMIT_CALL_EVENTS = 11,

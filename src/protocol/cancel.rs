@@ -37,20 +37,7 @@ struct State {
 }
 
 /// What runs once when a token is triggered.
-pub(crate) enum Callback {
-    Own(Box<dyn FnOnce() + Send>),
-    /// That of many tokens.
-    Shared(Arc<dyn Fn() + Send + Sync>),
-}
-
-impl Callback {
-    pub(crate) fn call(self) {
-        match self {
-            Self::Own(callback) => callback(),
-            Self::Shared(callback) => callback(),
-        }
-    }
-}
+pub(crate) type Callback = Box<dyn FnOnce() + Send>;
 
 impl State {
     fn add(&mut self, callback: Callback) -> u64 {
@@ -115,22 +102,13 @@ impl CancelToken {
     ///
     /// Dropping the guard before that forgets the callback.
     pub fn on_trigger(&self, callback: impl FnOnce() + Send + 'static) -> OnTrigger {
-        self.register(Callback::Own(Box::new(callback)))
-    }
-
-    /// The same with a callback that other tokens have too.
-    pub(crate) fn on_trigger_shared(&self, callback: &Arc<dyn Fn() + Send + Sync>) -> OnTrigger {
-        self.register(Callback::Shared(Arc::clone(callback)))
-    }
-
-    fn register(&self, callback: Callback) -> OnTrigger {
         let mut state = self.0.state.lock();
         let key = if state.triggered {
             drop(state);
-            callback.call();
+            callback();
             0
         } else {
-            state.add(callback)
+            state.add(Box::new(callback))
         };
         OnTrigger {
             token: self.clone(),
@@ -159,7 +137,7 @@ impl CancelToken {
 fn call_all(callbacks: Vec<Callback>) {
     let mut panicked = None;
     for callback in callbacks {
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| callback.call())) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(callback)) {
             panicked.get_or_insert(panic);
         }
     }
@@ -203,15 +181,11 @@ mod tests {
     #[test]
     fn each_callback_runs_once_unless_it_is_forgotten() {
         let (token, ran) = (CancelToken::new(), Arc::new(AtomicU32::new(0)));
-        let shared: Arc<dyn Fn() + Send + Sync> = {
-            let ran = Arc::clone(&ran);
-            Arc::new(move || _ = ran.fetch_add(100, Ordering::Relaxed))
-        };
         let add = |weight: u32| {
             let ran = Arc::clone(&ran);
             token.on_trigger(move || _ = ran.fetch_add(weight, Ordering::Relaxed))
         };
-        let (first, second, third) = (add(1), add(2), token.on_trigger_shared(&shared));
+        let (first, second, third) = (add(1), add(2), add(100));
         drop(first);
         // It takes the place of the first, and is forgotten neither with it nor with the second.
         let fourth = add(10_000);
@@ -219,7 +193,7 @@ mod tests {
         token.trigger();
         token.trigger();
         assert_eq!(ran.load(Ordering::Relaxed), 10_100);
-        let late = token.on_trigger_shared(&shared);
+        let late = add(100);
         assert_eq!(ran.load(Ordering::Relaxed), 10_200, "it has fired already");
         drop((third, fourth, late));
         assert_eq!(ran.load(Ordering::Relaxed), 10_200);

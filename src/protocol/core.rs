@@ -449,7 +449,7 @@ impl Core {
     /// Whether nothing was ever queued, or all of it is written.
     fn has_written_all(&self) -> bool {
         let engine = self.engine.get();
-        engine.is_none_or(|engine| engine.outbox.queued_bytes() == 0)
+        engine.is_none_or(|engine| engine.outbox.is_empty())
     }
 }
 

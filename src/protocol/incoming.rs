@@ -14,7 +14,7 @@
 //! **Locks:** an exchange's, then the outbox's. The table's is never held together with another.
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use super::cancel::{Callback, CancelToken};
 use super::outlet::Origin;
@@ -31,7 +31,20 @@ pub(crate) struct Exchange {
     pub(crate) origin: Origin,
     /// Its key in the table when that is not the id.
     number: Option<NonZeroU64>,
-    phase: Mutex<Phase>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    phase: Phase,
+    /// Wants to know that nobody waits for the answer any more.
+    watcher: Option<Weak<dyn Watcher>>,
+}
+
+/// Waits for the end of a request that stays open for long: it costs less than a cancel token.
+pub(crate) trait Watcher: Send + Sync {
+    /// The peer has cancelled the request, or the connection is closed. Runs in order with notifications.
+    fn cancelled(&self);
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,8 +80,21 @@ impl Exchange {
             cancel: OnceLock::new(),
             origin,
             number,
-            phase: Mutex::new(Phase::Open),
+            state: Mutex::new(State {
+                phase: Phase::Open,
+                watcher: None,
+            }),
         }
+    }
+
+    /// Has somebody told when nobody waits for the answer any more. `false` when it is so already, or the request was answered.
+    pub(crate) fn watch(&self, watcher: Weak<dyn Watcher>) -> bool {
+        let mut state = self.state.lock();
+        let is_open = state.phase == Phase::Open;
+        if is_open {
+            state.watcher = Some(watcher);
+        }
+        is_open
     }
 
     /// What is triggered when nobody waits for the answer any more.
@@ -78,18 +104,18 @@ impl Exchange {
 
     /// Makes the step to *answered*: the caller alone may now queue the response.
     pub(crate) fn begin_answer(&self) -> Result<()> {
-        self.step(Phase::Answered)
+        self.step(Phase::Answered).map(drop)
     }
 
     /// Runs `queue` while the exchange is open, so that what it queues stands before the response and before the cancellation.
     pub(crate) fn while_open(&self, queue: impl FnOnce() -> Result<()>) -> Result<()> {
-        let phase = self.phase.lock();
-        phase.refuse()?;
+        let state = self.state.lock();
+        state.phase.refuse()?;
         queue()
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        *self.phase.lock() == Phase::Open
+        self.state.lock().phase == Phase::Open
     }
 
     /// The connection ends: the request is answered with an error, if it has a way of its own.
@@ -115,11 +141,26 @@ impl Exchange {
         }
     }
 
-    fn step(&self, to: Phase) -> Result<()> {
-        let mut phase = self.phase.lock();
-        phase.refuse()?;
-        *phase = to;
-        Ok(())
+    /// Gives who wants to know when it is not for the answer.
+    fn step(&self, to: Phase) -> Result<Option<Weak<dyn Watcher>>> {
+        let mut state = self.state.lock();
+        state.phase.refuse()?;
+        state.phase = to;
+        Ok(state.watcher.take())
+    }
+
+    /// Nobody waits for the answer any more, which handlers see from now on. Gives what is to be run then.
+    fn fire(&self, watcher: Option<Weak<dyn Watcher>>, reason: Option<String>) -> Vec<Callback> {
+        self.close_outlet();
+        let mut callbacks = self.cancel().fire(reason);
+        if let Some(watcher) = watcher {
+            callbacks.push(Box::new(move || {
+                if let Some(watcher) = watcher.upgrade() {
+                    watcher.cancelled();
+                }
+            }));
+        }
+        callbacks
     }
 }
 
@@ -214,18 +255,16 @@ impl Exchanges {
         let exchange = exchange.or_else(|| table.open.remove(id));
         drop(table);
         let exchange = exchange?;
-        exchange.step(Phase::Cancelled).ok()?;
-        exchange.close_outlet();
-        let callbacks = exchange.cancel().fire(reason);
+        let watcher = exchange.step(Phase::Cancelled).ok()?;
+        let callbacks = exchange.fire(watcher, reason);
         Some((exchange, callbacks))
     }
 
     /// The one who waits for a request has gone. Gives what its owner wants to have run, or `None` if it was over already.
     pub(crate) fn abandon(&self, exchange: &Arc<Exchange>, reason: &str) -> Option<Vec<Callback>> {
         self.0.lock().remove(exchange);
-        exchange.step(Phase::Cancelled).ok()?;
-        exchange.close_outlet();
-        Some(exchange.cancel().fire(Some(reason.to_owned())))
+        let watcher = exchange.step(Phase::Cancelled).ok()?;
+        Some(exchange.fire(watcher, Some(reason.to_owned())))
     }
 
     /// The connection ends: every request is closed, answered with this error where it has a way of
@@ -238,15 +277,12 @@ impl Exchanges {
         let open = open.chain(std::mem::take(&mut table.open).into_values());
         let open = open.chain(std::mem::take(&mut table.apart).into_values());
         drop(table);
-        let closed = open.filter(|exchange| exchange.step(Phase::Closed).is_ok());
-        closed
-            .flat_map(|exchange| {
-                exchange.cut_off(error);
-                exchange
-                    .cancel()
-                    .fire(Some("the connection is closed".to_owned()))
-            })
-            .collect()
+        let closed = open.filter_map(|exchange| {
+            let watcher = exchange.step(Phase::Closed).ok()?;
+            exchange.cut_off(error);
+            Some(exchange.fire(watcher, Some("the connection is closed".to_owned())))
+        });
+        closed.flatten().collect()
     }
 }
 

@@ -43,9 +43,11 @@ pub(crate) use self::call::StartedCall;
 pub use self::cancel::{CancelToken, OnTrigger};
 use self::core::{Core, Ending, Reading, Settings};
 pub use self::handlers::Handlers;
+pub(crate) use self::incoming::Watcher;
 pub use self::keepalive::KeepAlive;
 pub(crate) use self::log::tell;
 pub use self::log::{LogHook, LogLevel, LogRecord};
+pub(crate) use self::outbox::Source;
 pub use self::outgoing::Progress;
 #[cfg(feature = "http-server")]
 pub(crate) use self::outlet::Origin;

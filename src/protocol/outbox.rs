@@ -3,18 +3,22 @@
 //! Messages are queued under a lock and written outside of it, by whichever thread found nobody writing: the sender's own thread in the
 //! quiet case, without a hop. While a thread writes, others only queue; it takes their messages along, several in one write.
 //!
+//! What merges while it waits is not queued: it stays with its [`Source`], and the thread that writes asks for it just before.
+//!
 //! **Invariant:** the [`Sender`] is either in the state or owned by the one thread that writes. A thread that puts it back has seen the
 //! queue empty, or says that something is left ([`Flush::Unfinished`]), and then somebody has to flush again.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 use std::thread::{Thread, ThreadId};
 use std::time::{Duration, Instant};
 
 use super::activity::{Running, thread_name};
 use crate::error::{Error, ErrorKind, Result};
-use crate::sync::{AtomicBool, AtomicUsize, Condvar, Mutex};
+use crate::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, MutexGuard};
 use crate::transport::clock::about_now;
 use crate::transport::{Sender, SessionMessage};
 
@@ -35,9 +39,16 @@ thread_local! {
     static HERE: ThreadId = std::thread::current().id();
 }
 
-#[derive(Debug)]
+/// Has messages that are made when they are about to be written, so that what changes until then is one message.
+pub(crate) trait Source: Send + Sync {
+    /// Queues messages until they have `enough` bytes or there is no room; whether any are left. Neither blocks nor runs user code.
+    fn pull(&self, enough: usize) -> bool;
+}
+
 pub(crate) struct Outbox {
     state: Mutex<State>,
+    /// Set once there is something to be pulled.
+    source: OnceLock<Box<dyn Source>>,
     /// The queue got shorter, a thread stopped writing, or the outbox was closed.
     changed: Condvar,
     /// The thread that reads has something to do before it waits for more, and will write what is queued then. Once it has said that it no
@@ -65,6 +76,12 @@ struct State {
     held_since: Option<Instant>,
     /// The sender holds the rest of a message that a deadline cut.
     cut: bool,
+    /// The source has something.
+    pulls: bool,
+    /// Since when the peer has read nothing.
+    unread_since: Option<Instant>,
+    /// What the sender last said of itself.
+    sent_bytes: u64,
     closed: Option<Error>,
 }
 
@@ -90,10 +107,14 @@ impl Outbox {
             waiting: 0,
             held_since: None,
             cut: false,
+            pulls: false,
+            unread_since: None,
+            sent_bytes: 0,
             closed: None,
         };
         Self {
             state: Mutex::new(state),
+            source: OnceLock::new(),
             changed: Condvar::new(),
             seen_to: AtomicBool::new(false),
             fill: AtomicUsize::new(0),
@@ -141,6 +162,12 @@ impl Outbox {
         Ok(())
     }
 
+    /// The source has something. It is made for the first time.
+    pub(crate) fn want_pull(&self, make: impl FnOnce() -> Box<dyn Source>) {
+        self.source.get_or_init(make);
+        self.state.lock().pulls = true;
+    }
+
     /// Waits until the queue has room for a message of this length.
     ///
     /// # Errors
@@ -171,7 +198,7 @@ impl Outbox {
             while state.is_writing() && Instant::now() < deadline {
                 state = self.changed.wait_until(state, Some(deadline));
             }
-            if (state.queue.is_empty() && !state.cut) || Instant::now() >= deadline {
+            if !state.has_more() || Instant::now() >= deadline {
                 return;
             }
         }
@@ -180,7 +207,7 @@ impl Outbox {
     /// Writes what is queued, unless another thread is doing that already.
     pub(crate) fn flush(&self, deadline: Instant) -> Flush {
         let mut state = self.state.lock();
-        if state.queue.is_empty() && !state.cut {
+        if !state.has_more() {
             return Flush::Done;
         }
         let Some(mut sender) = state.sender.take() else {
@@ -189,25 +216,40 @@ impl Outbox {
         state.held_since = None;
         state.now_written_here();
         let mut batch = std::mem::take(&mut state.spare);
+        let began = about_now();
         for round in 1.. {
+            state = self.pull(state);
             std::mem::swap(&mut state.queue, &mut batch);
             let taken = bytes_of(&batch);
             drop(state);
             // A transport may be the host's. When it panics, the connection ends like for any other failure.
-            let sent = catch_unwind(AssertUnwindSafe(|| sender.send(&mut batch, deadline)))
-                .unwrap_or_else(|_| Err(Error::new(ErrorKind::Io, "the transport panicked")));
+            let send = AssertUnwindSafe(|| {
+                let sent = sender.send(&mut batch, deadline);
+                (sent, sender.sent_bytes())
+            });
+            let (sent, bytes) = catch_unwind(send).unwrap_or_else(|_| {
+                let text = "the transport panicked";
+                (Err(Error::new(ErrorKind::Io, text)), 0)
+            });
             state = self.state.lock();
             state.bytes = state.bytes.saturating_sub(taken - bytes_of(&batch));
             self.fill.store(state.fill(), Ordering::Release);
             self.changed.notify_all();
+            let sent_before = std::mem::replace(&mut state.sent_bytes, bytes);
+            let is_read = sent_before != bytes || bytes_of(&batch) < taken;
             match sent {
-                Ok(()) => state.cut = false,
+                Ok(()) => (state.cut, state.unread_since) = (false, None),
                 Err(error) if error.kind() == ErrorKind::Timeout && state.closed.is_none() => {
                     // What came in meanwhile goes behind what is left.
                     batch.append(&mut state.queue);
                     state.queue = batch;
                     self.fill.store(state.fill(), Ordering::Release);
                     state.cut = true;
+                    if is_read {
+                        state.unread_since = None;
+                    } else {
+                        state.unread_since.get_or_insert(began);
+                    }
                     state.sender = Some(sender);
                     drop(state);
                     self.changed.notify_all();
@@ -227,7 +269,7 @@ impl Outbox {
                 drop(sender);
                 return Flush::Done;
             }
-            if state.queue.is_empty() || round == ROUNDS {
+            if !state.has_more() || round == ROUNDS {
                 break;
             }
         }
@@ -235,14 +277,40 @@ impl Outbox {
         if batch.capacity() <= SPARE {
             state.spare = batch;
         }
-        let is_empty = state.queue.is_empty();
+        let has_more = state.has_more();
         drop(state);
         self.changed.notify_all();
-        if is_empty {
-            Flush::Done
-        } else {
+        if has_more {
             Flush::Unfinished
+        } else {
+            Flush::Done
         }
+    }
+
+    /// Has what the source has queued, for the thread that writes. It is queued like anything else, so that it stands in the right order.
+    fn pull<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        if !std::mem::take(&mut state.pulls) {
+            return state;
+        }
+        drop(state);
+        let source = self.source.get();
+        let is_left = source.is_some_and(|source| source.pull(TOGETHER_BYTES));
+        state = self.state.lock();
+        state.pulls |= is_left;
+        state
+    }
+
+    /// Whether messages of the source wait, and the peer has read nothing for so long.
+    pub(crate) fn is_unread_for(&self, span: Duration) -> bool {
+        let state = self.state.lock();
+        let is_long = |since: Instant| since.elapsed() >= span;
+        state.pulls && state.unread_since.is_some_and(is_long)
+    }
+
+    /// Whether nothing waits to be written.
+    pub(crate) fn is_empty(&self) -> bool {
+        let state = self.state.lock();
+        state.bytes == 0 && !state.pulls
     }
 
     /// Whether the reading thread has to see to what is queued, since nobody writes: at once when it will wait for input next, a little
@@ -252,7 +320,7 @@ impl Outbox {
             return false;
         }
         let mut state = self.state.lock();
-        let waits = state.sender.is_some() && (state.cut || !state.queue.is_empty());
+        let waits = state.sender.is_some() && state.has_more();
         waits && (!more_input || state.is_enough())
     }
 
@@ -311,6 +379,10 @@ impl State {
         self.bytes == 0 || self.bytes.saturating_add(len) <= max
     }
 
+    fn has_more(&self) -> bool {
+        self.cut || self.pulls || !self.queue.is_empty()
+    }
+
     /// No less than [`TOGETHER`] when there are so many messages, or [`TOGETHER_BYTES`] of them.
     fn fill(&self) -> usize {
         self.queue.len() + self.bytes / (TOGETHER_BYTES / TOGETHER)
@@ -348,9 +420,17 @@ impl State {
         if self.closed.is_none() {
             self.closed = Some(error.clone());
         }
-        self.cut = false;
+        (self.cut, self.pulls) = (false, false);
         self.bytes = 0;
         (std::mem::take(&mut self.queue), self.sender.take())
+    }
+}
+
+impl fmt::Debug for Outbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outbox")
+            .field("state", &self.state)
+            .finish_non_exhaustive()
     }
 }
 
@@ -488,6 +568,35 @@ mod tests {
         assert_eq!(sent.try_iter().count(), 1);
     }
 
+    /// Has something each time that it is asked.
+    struct Endless;
+
+    impl Source for Endless {
+        fn pull(&self, _enough: usize) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn a_peer_that_reads_nothing_is_told_from_one_that_is_slow() {
+        let hour = Duration::from_secs(3600);
+        let nothing = Err(ErrorKind::Timeout);
+        let (outbox, _sent) = outbox(&[nothing, nothing, Ok(1), nothing], 100);
+        push(&outbox, "a");
+        push(&outbox, "b");
+        assert!(matches!(outbox.flush(Instant::now()), Flush::Unfinished));
+        assert!(!outbox.is_unread_for(Duration::ZERO), "nobody waits");
+        outbox.want_pull(|| Box::new(Endless));
+        assert!(outbox.is_unread_for(Duration::ZERO) && !outbox.is_unread_for(hour));
+        assert!(matches!(outbox.flush(Instant::now()), Flush::Unfinished));
+        assert!(outbox.is_unread_for(Duration::ZERO));
+        assert!(matches!(outbox.flush(Instant::now()), Flush::Unfinished));
+        assert!(!outbox.is_unread_for(Duration::ZERO), "it took a message");
+        assert!(matches!(outbox.flush(Instant::now()), Flush::Unfinished));
+        assert!(outbox.is_unread_for(Duration::ZERO));
+        assert!(!outbox.is_empty() && outbox.is_due(false));
+    }
+
     #[test]
     fn a_failure_closes_and_wakes_who_waits_for_room() {
         let (outbox, _sent) = outbox(&[Err(ErrorKind::Io)], 1);
@@ -574,6 +683,54 @@ mod loom_tests {
             }
             caller.join().expect("no panic");
             assert_eq!(*sent.lock().expect("no panic"), 1);
+        });
+    }
+
+    /// What waits elsewhere until it is asked for.
+    struct Waiting {
+        outbox: std::sync::Weak<Outbox>,
+        count: Arc<loom::sync::Mutex<usize>>,
+    }
+
+    impl Source for Waiting {
+        fn pull(&self, _enough: usize) -> bool {
+            let count = std::mem::take(&mut *self.count.lock().expect("no panic"));
+            let outbox = self.outbox.upgrade().expect("it pulls");
+            for _ in 0..count {
+                let message = SessionMessage::new("x".into());
+                outbox.push_over(message).expect("room");
+            }
+            false
+        }
+    }
+
+    /// Something is to be pulled while another thread writes: it is taken along, or written by who has said so.
+    #[test]
+    fn loom_what_waits_elsewhere_is_written() {
+        loom::model(|| {
+            let sent = Arc::new(loom::sync::Mutex::new(0));
+            let outbox = Arc::new(Outbox::new(Box::new(Counting(Arc::clone(&sent))), 1000));
+            let count = Arc::new(loom::sync::Mutex::new(0));
+            let teller = {
+                let (outbox, count) = (Arc::clone(&outbox), Arc::clone(&count));
+                loom::thread::spawn(move || {
+                    *count.lock().expect("no panic") += 1;
+                    outbox.want_pull(|| {
+                        Box::new(Waiting {
+                            outbox: Arc::downgrade(&outbox),
+                            count: Arc::clone(&count),
+                        })
+                    });
+                    assert!(matches!(outbox.flush(Instant::now()), Flush::Done));
+                })
+            };
+            outbox
+                .push_over(SessionMessage::new("x".into()))
+                .expect("room");
+            assert!(matches!(outbox.flush(Instant::now()), Flush::Done));
+            teller.join().expect("no panic");
+            assert_eq!(*sent.lock().expect("no panic"), 2);
+            assert!(outbox.is_empty());
         });
     }
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 #[cfg(feature = "http-server")]
 use std::time::Duration;
 use std::time::Instant;
@@ -15,7 +15,7 @@ use super::cancel::CancelToken;
 use super::core::{Core, Share};
 use super::handlers::Place;
 use super::in_hand::What;
-use super::incoming::Exchange;
+use super::incoming::{Exchange, Watcher};
 use super::log::LogLevel;
 use super::outlet::{Answer, ExchangeHandle, Origin, Outlet};
 use super::peer::Peer;
@@ -280,9 +280,9 @@ impl Responder {
         }
     }
 
-    /// Queues a notification of the request: see [`Core::post`].
-    pub(crate) fn post(&self, text: Vec<u8>, backlog: &mut Option<Arc<()>>) -> Result<bool> {
-        self.core.post(Some(&self.exchange), text, backlog)
+    /// Whether what belongs to the request has a way of its own.
+    pub(crate) fn has_outlet(&self) -> bool {
+        self.exchange.origin.outlet.is_some()
     }
 
     /// Ends the request with a notification and its result, queued without waiting; to be written by [`Core::write_soon`].
@@ -325,6 +325,8 @@ impl Responder {
         if is_counted {
             self.core.answering.fetch_add(1, Ordering::SeqCst);
         }
+        // The client may send its next request as soon as it has read the answer.
+        self.share = None;
         let queued = self.core.queue_response(&self.exchange, text, answer);
         self.stand_aside();
         if is_counted {
@@ -366,13 +368,28 @@ impl fmt::Debug for Responder {
     }
 }
 
-/// Sends requests that belong to one of the peer's.
+/// Sends what belongs to a request of the peer's, before its answer.
 pub(crate) struct Asking {
     core: Arc<Core>,
     exchange: Arc<Exchange>,
 }
 
 impl Asking {
+    /// The id of the request.
+    pub(crate) fn id(&self) -> &RequestId {
+        &self.exchange.id
+    }
+
+    /// Has somebody told when nobody waits for the answer any more. `false` when it is so already.
+    pub(crate) fn watch(&self, watcher: Weak<dyn Watcher>) -> bool {
+        self.exchange.watch(watcher)
+    }
+
+    /// Sends or queues a notification without waiting: see [`Core::post`].
+    pub(crate) fn post(&self, text: Vec<u8>) -> Result<bool> {
+        self.core.post(Some(&self.exchange), text)
+    }
+
     /// Sends a message that is written already, before the answer.
     pub(crate) fn forward(&self, text: Vec<u8>) -> Result<()> {
         self.core.send_while_open(&self.exchange, text)

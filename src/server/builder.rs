@@ -15,6 +15,7 @@ use super::context::Context;
 use super::conversation::LatestTerms;
 use super::events::{ServerEvent, SessionEvent};
 use super::guard::Guard;
+use super::hub::Hub;
 use super::output::{self, ToolOutput};
 use super::paging::List;
 use super::prompts::{self, PromptCall, PromptOutput};
@@ -628,7 +629,9 @@ impl ServerBuilder {
         if let Some(fault) = self.fault {
             return Err(fault);
         }
-        let inner = self.inner;
+        let mut inner = self.inner;
+        let hub = Hub::new(&inner.limits, &inner.threads, inner.log.clone());
+        inner.hub = Arc::new(hub);
         for (tool, handler) in self.tools {
             inner.add_tool(tool, handler)?;
         }

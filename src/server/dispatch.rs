@@ -1,8 +1,10 @@
 //! From a method to what the server does for it.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+#[cfg(feature = "http-server")]
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -17,7 +19,7 @@ use super::conversation::{Conversation, Terms, is_modern, unsupported_version};
 use super::events::{Attendance, ServerEventKind, Session, SessionTransport};
 use super::failure::Failure;
 use super::guard::{Access, Primitive};
-use super::hub::Audience;
+use super::hub::{Audience, Standing};
 use super::paging::{Cursor, List, UNCACHED};
 use super::questions::Waiting;
 use super::scopes;
@@ -114,7 +116,7 @@ const LOOKUPS: [Row; 6] = [
     (method::RESOURCES_TEMPLATES_LIST, serve_resources),
     (method::PROMPTS_LIST, serve_prompts),
     (method::SUBSCRIPTIONS_LISTEN, |link, request, responder| {
-        link.listen(&request, responder);
+        link.listen(request, responder);
     }),
     (method::RESOURCES_SUBSCRIBE, serve_resources),
 ];
@@ -249,6 +251,9 @@ pub(super) struct Link {
     pub(super) number: u64,
     pub(super) conversation: Conversation,
     pub(super) audience: Arc<Audience>,
+    /// The stream on which a client is told what belongs to no request, if that is not the connection's.
+    #[cfg(feature = "http-server")]
+    standing: OnceLock<Weak<dyn Standing>>,
     pub(super) waiting: Waiting,
     /// Of a conversation with one client, if the host wants to know who comes and goes.
     attendance: Option<Arc<Attendance>>,
@@ -300,9 +305,26 @@ impl Link {
             number: server.connections.fetch_add(1, Ordering::Relaxed),
             conversation,
             audience: Arc::default(),
+            #[cfg(feature = "http-server")]
+            standing: OnceLock::new(),
             waiting: Waiting::default(),
             attendance,
         })
+    }
+
+    /// Has the client told on a stream what belongs to no request.
+    #[cfg(feature = "http-server")]
+    pub(super) fn tell_on(&self, standing: Weak<dyn Standing>) {
+        // It is said once, when the session is opened.
+        _ = self.standing.set(standing);
+    }
+
+    /// The stream on which the client is told what belongs to no request, if that is not the connection's.
+    pub(super) fn standing(&self) -> Option<Weak<dyn Standing>> {
+        #[cfg(feature = "http-server")]
+        return self.standing.get().cloned();
+        #[cfg(not(feature = "http-server"))]
+        return None;
     }
 
     fn agree(

@@ -1,87 +1,121 @@
-//! Who is told of changes, and what.
+//! Changes, from what publishes them to the clients that want to be told.
 //!
 //! One publish reaches both eras. A legacy client is told on its connection, from `notifications/initialized` on; a modern one on each
 //! `subscriptions/listen` stream that asked for it.
 //!
 //! ```text
-//!  publish ──▶ hub ──▶ audience of a connection ──▶ the connection, if it is legacy and initialized
-//!                                              ╰──▶ each listen exchange ──▶ its queue, written by the connection's threads
+//!  publish ──▶ topic ──▶ inbox ──▶ fan-out thread ──▶ each member's set ──▶ its HTTP stream
+//!                                                                      ╰──▶ its connection, whose threads write it
 //! ```
 //!
-//! **Nobody waits:** publishing only queues. A subscriber for whom [`max_backlog`](crate::transport::Limits::max_backlog) messages wait is
-//! ended: a stream with its final result, a legacy client with its connection. An open stream is a table entry; it occupies no thread and
-//! does not count as a request in hand.
+//! **Merging:** what waits is a set of topics, in the inbox and for each subscriber: it is no larger than what was subscribed to, so that a
+//! subscriber that reads slowly neither misses a change nor is ended for it. One that reads nothing at all is ended by the write timeout.
+//! Log messages can't merge: what exceeds [`max_backlog`](crate::transport::Limits::max_backlog) is dropped.
 //!
-//! **Invariant:** an audience is in the hub while its connection lives and somebody on it can be told. Acknowledgement and entry happen
-//! under the audience's lock, so that nothing is told before the one and nothing lost after the other.
+//! **Cost:** a publisher looks a topic up and queues it. An open stream is a table entry: it occupies no thread and does not count as a
+//! request in hand. To open and close one touches its own topics alone.
 //!
-//! **Locks:** an audience's, then the hub's or those of the connection. Nothing is written, ended or dropped under an audience's lock.
+//! **Invariant:** a subscriber is a member of its topics before it is acknowledged, and is told nothing before the acknowledgement: nothing
+//! is told before the one and nothing lost after the other.
+//!
+//! **Locks:** an audience's, then those of topics and of subscribers. Nothing is written, ended or dropped under it.
 //!
 //! Spec: Base Protocol, Patterns, "Subscriptions" (2026-07-28); Server Features, "Resources", "Subscriptions" (up to 2025-11-25).
 
-use std::collections::BTreeSet;
+mod audience;
+mod fanout;
+mod subscriber;
+mod topics;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use serde::Serialize;
 
+pub(super) use self::audience::Audience;
+use self::audience::{Lists, Reserved, State};
+use self::fanout::Fanout;
+#[cfg(feature = "http-server")]
+pub(super) use self::subscriber::Offered;
+pub(super) use self::subscriber::Standing;
+use self::subscriber::{Subscriber, Way};
+use self::topics::Topic;
 use super::Inner;
 use super::conversation::Terms;
-use super::dispatch::{Link, link_for, link_of, read, send};
+use super::dispatch::{Link, link_for, read, send};
 use super::failure::{Failure, HandlerError};
 use super::guard::Primitive;
-use super::held::{Hold, LEAST};
+use super::held::LEAST;
 use super::paging::List;
 use super::resources::check_uri;
-use super::tasks::{TaskText, need_tasks};
+use super::tasks::need_tasks;
 use crate::error::{ErrorCode, RpcError};
 use crate::jsonrpc::{self, Request, RequestId};
-use crate::protocol::{OnTrigger, Peer, Responder};
+use crate::protocol::{LogHook, Peer, Responder, Watcher};
+use crate::schema::url::normalized;
 use crate::schema::{
     CancelledNotificationParams, EmptyResult, LoggingMessageNotificationParams,
     NotificationMetaObject, NotificationParams, ProtocolVersion, ResourceUpdatedNotificationParams,
-    ServerCapabilities, SubscribeRequestParams, SubscriptionFilter,
-    SubscriptionsAcknowledgedNotificationParams, SubscriptionsListenRequestParams,
-    SubscriptionsListenResult, method,
+    SubscribeRequestParams, SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams,
+    SubscriptionsListenRequestParams, SubscriptionsListenResult, method,
 };
 use crate::sync::Mutex;
+use crate::transport::{Limits, Threads};
 
 /// What happened.
-#[derive(Clone, Copy)]
 pub(super) enum Event<'a> {
     ToolsChanged,
     PromptsChanged,
     ResourcesChanged,
     Updated(&'a str),
-    /// The task of this id is further.
-    TaskChanged(&'a str, &'a TaskText<'a>),
+    /// A task is further.
+    TaskChanged(Arc<dyn Followed>),
     /// For clients of the legacy era that want to know.
     Log(&'a LoggingMessageNotificationParams),
 }
 
-impl Event<'_> {
-    fn method(self) -> &'static str {
-        match self {
-            Self::ToolsChanged => method::NOTIFICATIONS_TOOLS_LIST_CHANGED,
-            Self::PromptsChanged => method::NOTIFICATIONS_PROMPTS_LIST_CHANGED,
-            Self::ResourcesChanged => method::NOTIFICATIONS_RESOURCES_LIST_CHANGED,
-            Self::Updated(_) => method::NOTIFICATIONS_RESOURCES_UPDATED,
-            Self::TaskChanged(..) => method::NOTIFICATIONS_TASKS,
-            Self::Log(_) => method::NOTIFICATIONS_MESSAGE,
-        }
-    }
+/// A task that may be followed.
+pub(super) trait Followed: Send + Sync {
+    fn id(&self) -> &str;
 
-    /// The message, on the stream of a subscription or on none.
-    fn text(self, subscription: Option<&RequestId>) -> Vec<u8> {
+    /// Writes the message that tells how far it is, for the stream of a subscription.
+    fn text(&self, subscription: Option<&RequestId>) -> Vec<u8>;
+}
+
+/// What a topic is about.
+enum Subject {
+    Tools,
+    Prompts,
+    Resources,
+    Resource(Arc<str>),
+    Task(Arc<str>),
+    Logs,
+}
+
+/// A change that waits for a subscriber.
+struct Due {
+    topic: Arc<Topic>,
+    /// The task that it is about.
+    task: Option<Arc<dyn Followed>>,
+}
+
+impl Due {
+    /// The message as things are now, on the stream of a subscription or on none.
+    fn text(&self, subscription: Option<&RequestId>) -> Vec<u8> {
         let meta = subscription.map(|id| NotificationMetaObject::of_subscription(id.clone()));
-        match self {
-            Self::Updated(uri) => {
-                let mut params = ResourceUpdatedNotificationParams::new(uri);
+        let list = |method| notification(method, &NotificationParams { meta: meta.clone() });
+        match (&self.topic.subject, &self.task) {
+            (Subject::Tools, _) => list(method::NOTIFICATIONS_TOOLS_LIST_CHANGED),
+            (Subject::Prompts, _) => list(method::NOTIFICATIONS_PROMPTS_LIST_CHANGED),
+            (Subject::Resources, _) => list(method::NOTIFICATIONS_RESOURCES_LIST_CHANGED),
+            (Subject::Resource(uri), _) => {
+                let mut params = ResourceUpdatedNotificationParams::new(&**uri);
                 params.meta = meta;
-                notification(self.method(), &params)
+                notification(method::NOTIFICATIONS_RESOURCES_UPDATED, &params)
             }
-            Self::TaskChanged(_, write) => write(subscription),
-            Self::Log(params) => notification(self.method(), params),
-            _ => notification(self.method(), &NotificationParams { meta }),
+            (_, Some(task)) => task.text(subscription),
+            (Subject::Task(_) | Subject::Logs, None) => unreachable!("it comes with its text"),
         }
     }
 }
@@ -90,75 +124,64 @@ pub(super) fn notification(method: &str, params: &impl Serialize) -> Vec<u8> {
     jsonrpc::write_notification(method, params).expect("texts and ids are JSON")
 }
 
-/// What a subscriber wants to be told.
-#[derive(Debug, Default)]
-struct Wanted {
-    tools: bool,
-    prompts: bool,
-    resources: bool,
-    /// None while there are none: most subscribers name nothing.
-    uris: Option<Names>,
-    tasks: Option<Names>,
-}
-
-/// Boxed: one pointer for the many that have none.
-type Names = Box<BTreeSet<String>>;
-
-impl Wanted {
-    fn wants(&self, event: Event<'_>) -> bool {
-        match event {
-            Event::ToolsChanged => self.tools,
-            Event::PromptsChanged => self.prompts,
-            Event::ResourcesChanged => self.resources,
-            Event::Updated(uri) => self.names(uri),
-            Event::TaskChanged(id, _) => self.tasks.as_ref().is_some_and(|ids| ids.contains(id)),
-            // What a client wants of these is known to its conversation.
-            Event::Log(_) => false,
-        }
+/// Ends a stream with its result.
+fn end_of_stream(responder: Responder, revision: ProtocolVersion) {
+    let id = responder.id().clone();
+    let mut params =
+        CancelledNotificationParams::new(id.clone()).reason("the server ends the subscription");
+    params.meta = Some(NotificationMetaObject::of_subscription(id));
+    let farewell = notification(method::NOTIFICATIONS_CANCELLED, &params);
+    let mut result = SubscriptionsListenResult::new(responder.id().clone());
+    let server = &link_for(&responder).server;
+    if let Some(meta) = server.result_meta(revision) {
+        result.meta.get_or_insert_default().server_info = meta.server_info;
     }
-
-    fn names(&self, uri: &str) -> bool {
-        self.uris.as_ref().is_some_and(|uris| uris.contains(uri))
-    }
-
-    /// What the resources and tasks that are named count.
-    fn weight(&self) -> usize {
-        let named = [&self.uris, &self.tasks].into_iter().flatten();
-        let names = named.flat_map(|names| names.iter());
-        names.map(|name| weight_of(name)).sum()
-    }
-
-    fn add(&mut self, uri: String) {
-        self.uris.get_or_insert_default().insert(uri);
-    }
-
-    /// Whether it was there.
-    fn remove(&mut self, uri: &str) -> bool {
-        let uris = self.uris.as_mut();
-        uris.is_some_and(|uris| uris.remove(uri))
-    }
-
-    fn of(filter: &SubscriptionFilter) -> Self {
-        let mut wanted = Self {
-            tools: filter.tools_list_changed == Some(true),
-            prompts: filter.prompts_list_changed == Some(true),
-            resources: filter.resources_list_changed == Some(true),
-            uris: None,
-            tasks: None,
-        };
-        for uri in filter.resource_subscriptions.iter().flatten() {
-            wanted.add(uri.clone());
-        }
-        for id in filter.task_ids.iter().flatten() {
-            wanted.tasks.get_or_insert_default().insert(id.clone());
-        }
-        wanted
-    }
+    let peer = responder.peer();
+    // It fails when the client has cancelled or gone meanwhile.
+    _ = responder.conclude(farewell, &result);
+    peer.core().write_soon();
 }
 
 /// What a resource or a task counts against the limit: its name is kept, and may be as long as a message.
 fn weight_of(name: &str) -> usize {
     1 + name.len() / 1024
+}
+
+/// What a stream wants to be told.
+struct Wanted {
+    lists: Lists,
+    uris: BTreeSet<String>,
+    tasks: BTreeSet<String>,
+}
+
+impl Wanted {
+    fn of(filter: &SubscriptionFilter) -> Self {
+        Self {
+            lists: Lists {
+                tools: filter.tools_list_changed == Some(true),
+                prompts: filter.prompts_list_changed == Some(true),
+                resources: filter.resources_list_changed == Some(true),
+            },
+            uris: filter
+                .resource_subscriptions
+                .iter()
+                .flatten()
+                .cloned()
+                .collect(),
+            tasks: filter.task_ids.iter().flatten().cloned().collect(),
+        }
+    }
+
+    /// How many topics that are.
+    fn topics(&self) -> usize {
+        self.lists.count() + self.uris.len() + self.tasks.len()
+    }
+
+    /// What the stream counts against the limit.
+    fn weight(&self) -> usize {
+        let names = self.uris.iter().chain(&self.tasks);
+        1 + names.map(|name| weight_of(name)).sum::<usize>()
+    }
 }
 
 /// What the set of the resources takes for each, beside its address.
@@ -167,193 +190,106 @@ const EACH_RESOURCE: usize = 128;
 /// How many bytes that is at most of all legacy clients together: what so many of them may take that use up `max_subscriptions`.
 const FULL_CLIENTS: usize = 256;
 
-/// All connections on which somebody can be told.
+/// Where all changes of a server come together.
 #[derive(Default)]
-pub(super) struct Hub(Mutex<Vec<Arc<Audience>>>);
+pub(super) struct Hub {
+    fanout: Arc<Fanout>,
+    /// All connections with a subscriber, by a number of theirs. While there are any, the fan-out may have a thread.
+    audiences: Mutex<BTreeMap<u64, Arc<Audience>>>,
+    next: AtomicU64,
+}
 
 impl Hub {
+    pub(super) fn new(limits: &Limits, threads: &Threads, log: Option<LogHook>) -> Self {
+        Self {
+            fanout: Arc::new(Fanout::new(limits, threads, log)),
+            ..Self::default()
+        }
+    }
+
+    /// Queues an event for all who want to be told.
     pub(super) fn publish(&self, event: Event<'_>) {
-        for audience in self.all() {
-            audience.tell(event);
+        let topics = &self.fanout.topics;
+        match event {
+            Event::ToolsChanged => self.fanout.change(&topics.tools, None),
+            Event::PromptsChanged => self.fanout.change(&topics.prompts, None),
+            Event::ResourcesChanged => self.fanout.change(&topics.resources, None),
+            Event::Updated(uri) => {
+                if let Some(topic) = topics.uri(uri) {
+                    self.fanout.change(&topic, None);
+                }
+            }
+            Event::TaskChanged(task) => {
+                if let Some(topic) = topics.task(task.id()) {
+                    self.fanout.change(&topic, Some(task));
+                }
+            }
+            Event::Log(params) => {
+                if topics.logs.has_members() {
+                    let text = notification(method::NOTIFICATIONS_MESSAGE, params);
+                    self.fanout.log(params.level.clone(), text.into());
+                }
+            }
         }
     }
 
     /// Ends every stream in order.
     pub(super) fn end_streams(&self) {
-        for audience in self.all() {
-            audience.end_streams();
+        let all: Vec<_> = self.audiences.lock().values().cloned().collect();
+        for audience in all {
+            audience.end_streams(self);
         }
     }
 
-    fn all(&self) -> Vec<Arc<Audience>> {
-        self.0.lock().clone()
+    fn number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn join(&self, audience: &Arc<Audience>) {
-        let mut all = self.0.lock();
-        if !all.iter().any(|other| Arc::ptr_eq(other, audience)) {
-            all.push(Arc::clone(audience));
+    fn join(&self, number: u64, audience: &Arc<Audience>) {
+        let mut audiences = self.audiences.lock();
+        audiences.insert(number, Arc::clone(audience));
+        self.fanout.go_on();
+    }
+
+    fn leave(&self, number: u64) {
+        let mut audiences = self.audiences.lock();
+        let left = audiences.remove(&number);
+        let is_last = audiences.is_empty();
+        if is_last {
+            self.fanout.stop();
+        }
+        drop(audiences);
+        drop(left);
+        if is_last {
+            self.fanout.join();
         }
     }
 
-    fn leave(&self, audience: &Arc<Audience>) {
-        self.0.lock().retain(|other| !Arc::ptr_eq(other, audience));
+    /// Takes a subscriber out of its topics, and gives what it counted.
+    fn take_out(&self, subscriber: &Subscriber) -> usize {
+        let (topics, weight) = subscriber.take_topics();
+        for topic in topics {
+            self.fanout.topics.leave(&topic, subscriber);
+        }
+        weight
     }
 }
 
-/// Who can be told on one connection.
-#[derive(Default)]
-pub(super) struct Audience(Mutex<State>);
-
-#[derive(Default)]
-struct State {
-    /// The connection, from the first one who can be told until it ends.
-    peer: Option<Peer>,
-    /// The legacy client is initialized.
-    initialized: bool,
-    legacy: Wanted,
-    /// What it counts for among those of all clients.
-    legacy_hold: Option<Hold>,
-    legacy_backlog: Option<Arc<()>>,
-    streams: Vec<Stream>,
-    /// Takes out the streams that clients have cancelled; made with the first stream, for all of them.
-    forget: Option<Arc<dyn Fn() + Send + Sync>>,
-    /// The connection has ended.
-    gone: bool,
+/// Whether guards have let a request in already.
+#[derive(Clone, Copy, PartialEq)]
+enum Asked {
+    Now,
+    Before,
 }
 
 /// What a `subscriptions/listen` begins with.
 struct Opening {
     granted: SubscriptionFilter,
     wanted: Wanted,
-    /// How far each of its tasks is.
-    tasks: Vec<Box<TaskText<'static>>>,
+    reserved: Reserved,
+    /// How far each of its tasks is will be told.
+    tasks: Vec<Arc<dyn Followed>>,
     revision: ProtocolVersion,
-}
-
-/// A `subscriptions/listen` that is not over.
-struct Stream {
-    responder: Responder,
-    wanted: Wanted,
-    backlog: Option<Arc<()>>,
-    revision: ProtocolVersion,
-    /// Takes the stream out when the client cancels it.
-    _on_cancel: OnTrigger,
-}
-
-impl Stream {
-    fn end(self) {
-        let id = self.responder.id().clone();
-        let mut params =
-            CancelledNotificationParams::new(id.clone()).reason("the server ends the subscription");
-        params.meta = Some(NotificationMetaObject::of_subscription(id));
-        let farewell = notification(method::NOTIFICATIONS_CANCELLED, &params);
-        let mut result = SubscriptionsListenResult::new(self.responder.id().clone());
-        let server = &link_for(&self.responder).server;
-        if let Some(meta) = server.result_meta(self.revision) {
-            result.meta.get_or_insert_default().server_info = meta.server_info;
-        }
-        // It fails when the client has cancelled or gone meanwhile.
-        _ = self.responder.conclude(farewell, &result);
-    }
-}
-
-impl State {
-    /// What counts against the limit.
-    fn weight(&self) -> usize {
-        let streams = self.streams.iter().map(|stream| 1 + stream.wanted.weight());
-        streams.sum::<usize>() + self.legacy.weight()
-    }
-
-    /// The same with one stream more.
-    fn weight_with(&self, wanted: &Wanted) -> usize {
-        self.weight() + 1 + wanted.weight()
-    }
-
-    fn take_cancelled(&mut self) -> Vec<Stream> {
-        let cancelled = |stream: &mut Stream| stream.responder.is_cancelled();
-        self.streams.extract_if(.., cancelled).collect()
-    }
-}
-
-impl Audience {
-    /// What the answer to `initialize` declared, and may be told therefore.
-    pub(super) fn declare(&self, capabilities: &ServerCapabilities) {
-        let mut state = self.0.lock();
-        let [tools, prompts, resources] = [
-            capabilities.tools.as_ref().map(|it| it.list_changed),
-            capabilities.prompts.as_ref().map(|it| it.list_changed),
-            capabilities.resources.as_ref().map(|it| it.list_changed),
-        ]
-        .map(|changed| changed.flatten() == Some(true));
-        state.legacy.tools = tools;
-        state.legacy.prompts = prompts;
-        state.legacy.resources = resources;
-    }
-
-    fn tell(&self, event: Event<'_>) {
-        let mut state = self.0.lock();
-        let Some(peer) = state.peer.clone() else {
-            return;
-        };
-        let mut posted = false;
-        let mut stuck = false;
-        let wanted = match event {
-            Event::Log(params) => link_of(&peer).conversation.wants_log(&params.level),
-            _ => state.legacy.wants(event),
-        };
-        if state.initialized && wanted {
-            let backlog = &mut state.legacy_backlog;
-            let sent = peer.core().post(None, event.text(None), backlog);
-            // Who misses a log message has not missed a change.
-            let must_know = !matches!(event, Event::Log(_));
-            (posted, stuck) = (true, must_know && matches!(sent, Ok(false)));
-        }
-        let full = state.streams.extract_if(.., |stream| {
-            if !stream.wanted.wants(event) {
-                return false;
-            }
-            posted = true;
-            let text = event.text(Some(stream.responder.id()));
-            matches!(stream.responder.post(text, &mut stream.backlog), Ok(false))
-        });
-        let full: Vec<Stream> = full.collect();
-        let cancelled = state.take_cancelled();
-        drop(state);
-        drop(cancelled);
-        full.into_iter().for_each(Stream::end);
-        if stuck {
-            peer.core().give_up_reading();
-        } else if posted {
-            peer.core().write_soon();
-        }
-    }
-
-    pub(super) fn end_streams(&self) {
-        let mut state = self.0.lock();
-        let (streams, peer) = (std::mem::take(&mut state.streams), state.peer.clone());
-        drop(state);
-        let any = !streams.is_empty();
-        streams.into_iter().for_each(Stream::end);
-        if let Some(peer) = peer.filter(|_| any) {
-            peer.core().write_soon();
-        }
-    }
-
-    /// What takes out the streams that clients have cancelled.
-    fn forgetting(self: &Arc<Self>) -> Arc<dyn Fn() + Send + Sync> {
-        let mut state = self.0.lock();
-        let forget = state.forget.get_or_insert_with(|| {
-            let audience: Weak<Self> = Arc::downgrade(self);
-            Arc::new(move || {
-                if let Some(audience) = audience.upgrade() {
-                    let cancelled = audience.0.lock().take_cancelled();
-                    drop(cancelled);
-                }
-            })
-        });
-        Arc::clone(forget)
-    }
 }
 
 fn too_many(max: usize) -> RpcError {
@@ -369,7 +305,7 @@ impl Link {
         if !self.conversation.is_agreed() {
             return;
         }
-        let mut state = self.audience.0.lock();
+        let mut state = self.audience.state.lock();
         if state.gone {
             return;
         }
@@ -380,35 +316,149 @@ impl Link {
                 Ok(())
             }),
         );
-        state.initialized = true;
-        state.peer.get_or_insert_with(|| peer.clone());
-        self.server.hub.join(&self.audience);
+        // Clients without a session are told of no changes.
+        if std::mem::replace(&mut state.is_initialized, true) || !peer.can_be_asked() {
+            return;
+        }
+        let client = self.legacy_subscriber(&mut state, peer);
+        self.join_lists(&client, state.declared);
+        if self.server.logging {
+            let topics = &self.server.hub.fanout.topics;
+            topics.join(&topics.logs, &client);
+        }
+        drop(state);
+        self.tell_if_due(&client, client.open());
+    }
+
+    /// The one that stands for the legacy client, which is made when it is first needed.
+    fn legacy_subscriber(&self, state: &mut State, peer: &Peer) -> Arc<Subscriber> {
+        if let Some(client) = &state.legacy {
+            return Arc::clone(client);
+        }
+        let topics = state.declared.count() + usize::from(self.server.logging);
+        let client = Subscriber::new(self.server.hub.number(), 0, topics);
+        client.begin(Way::Client {
+            peer: peer.clone(),
+            standing: self.standing(),
+        });
+        self.join_hub(state);
+        state.legacy = Some(Arc::clone(&client));
+        client
+    }
+
+    /// Has the hub know the connection.
+    fn join_hub(&self, state: &mut State) {
+        if state.number.is_none() {
+            let hub = &self.server.hub;
+            let number = hub.number();
+            state.number = Some(number);
+            hub.join(number, &self.audience);
+        }
+    }
+
+    /// Has a subscriber told of lists.
+    fn join_lists(&self, subscriber: &Arc<Subscriber>, lists: Lists) {
+        let topics = &self.server.hub.fanout.topics;
+        for (topic, is_told) in [
+            (&topics.tools, lists.tools),
+            (&topics.prompts, lists.prompts),
+            (&topics.resources, lists.resources),
+        ] {
+            if is_told {
+                topics.join(topic, subscriber);
+            }
+        }
+    }
+
+    fn tell_if_due(&self, subscriber: &Arc<Subscriber>, is_due: bool) {
+        if is_due {
+            subscriber.dispatch(&self.server.hub.fanout);
+        }
+    }
+
+    /// A client that nobody could write to reads again.
+    #[cfg(feature = "http-server")]
+    pub(super) fn reader_came(&self) {
+        let client = self.audience.state.lock().legacy.clone();
+        if let Some(client) = client
+            && client.reader_came()
+        {
+            self.server.hub.fanout.write_to(vec![client]);
+        }
+    }
+
+    /// Ends the streams of the connection in order.
+    #[cfg(feature = "http-server")]
+    pub(super) fn end_streams(&self) {
+        self.audience.end_streams(&self.server.hub);
     }
 
     /// The connection has ended, or will in a moment.
     pub(super) fn leave(&self) {
-        self.server.hub.leave(&self.audience);
-        self.audience.end_streams();
-        let mut state = self.audience.0.lock();
-        let left = State {
-            gone: true,
-            ..State::default()
+        let hub = &self.server.hub;
+        let mut state = self.audience.state.lock();
+        let Some(number) = state.number.filter(|_| !state.gone) else {
+            state.gone = true;
+            return;
         };
-        let left = std::mem::replace(&mut *state, left);
+        state.gone = true;
         drop(state);
-        // One that slipped in meanwhile.
-        left.streams.into_iter().for_each(Stream::end);
-        self.server.hub.leave(&self.audience);
+        hub.fanout.catch_up();
+        let mut state = self.audience.state.lock();
+        let streams = std::mem::take(&mut state.streams);
+        let (client, hold) = (state.legacy.take(), state.legacy_hold.take());
+        drop(state);
+        drop(hold);
+        let all = streams.into_values().chain(client);
+        self.audience.end_all(all, hub);
+        self.audience.forget_due();
+        hub.leave(number);
     }
 
-    pub(super) fn listen(&self, request: &Request, responder: Responder) {
-        match self.open_stream(request, &responder) {
+    /// Ends a stream of which nothing more can be told.
+    fn end_stream(&self, number: u64) {
+        let stream = self.audience.state.lock().streams.remove(&number);
+        let hub = &self.server.hub;
+        self.audience.end_all(stream.into_iter(), hub);
+    }
+
+    /// A client has cancelled a stream.
+    fn forget_stream(&self, number: u64) {
+        let stream = self.audience.state.lock().streams.remove(&number);
+        if let Some(stream) = stream {
+            let weight = self.server.hub.take_out(&stream);
+            self.audience.state.lock().weight -= weight;
+            stream.drop_way();
+        }
+    }
+
+    pub(super) fn listen(self: Arc<Self>, request: Request, responder: Responder) {
+        match self.open_stream(&request, &responder, Asked::Now) {
+            Ok(Some(opening)) => self.start_stream(responder, opening),
+            Err(error) => send::<()>(Err(error), responder),
+            // What a client has cancelled before is taken out in order with notifications: then there may be room.
+            Ok(None) => responder
+                .peer()
+                .run_in_order(move || self.listen_at_last(&request, responder)),
+        }
+    }
+
+    fn listen_at_last(&self, request: &Request, responder: Responder) {
+        let opened = self.open_stream(request, &responder, Asked::Before);
+        let max = responder.core().limits().max_subscriptions;
+        match opened.and_then(|opening| opening.ok_or_else(|| too_many(max))) {
             Ok(opening) => self.start_stream(responder, opening),
             Err(error) => send::<()>(Err(error), responder),
         }
     }
 
-    fn open_stream(&self, request: &Request, responder: &Responder) -> Result<Opening, RpcError> {
+    /// What a stream begins with; nothing when there is no room for it.
+    fn open_stream(
+        &self,
+        request: &Request,
+        responder: &Responder,
+        asked: Asked,
+    ) -> Result<Option<Opening>, RpcError> {
         if responder.is_batched() {
             return Err(RpcError::invalid_request(
                 "subscriptions/listen must not be part of a batch",
@@ -424,7 +474,9 @@ impl Link {
         }
         let meta = params.meta.as_ref();
         let access = self.access(request, responder, None, &terms, meta);
-        self.admit(&access)?;
+        if asked == Asked::Now {
+            self.admit(&access)?;
+        }
         let mut granted = self.server.grant(params.notifications);
         let mut tasks = Vec::new();
         if let Some((all, mut ids)) = followed {
@@ -432,89 +484,104 @@ impl Link {
             granted.task_ids = Some(ids).filter(|ids| !ids.is_empty());
         }
         let mut wanted = Wanted::of(&granted);
+        // Guards are asked about no more than there is room for.
+        let max = responder.core().limits().max_subscriptions;
+        let Some(mut reserved) = Reserved::take(&self.audience, wanted.weight(), max) else {
+            return Ok(None);
+        };
         if let Some(uris) = &mut granted.resource_subscriptions
             && !(self.server.guards.is_empty() && self.server.requirements.is_empty())
         {
-            // Guards are asked about no more than there is room for.
-            let max = responder.core().limits().max_subscriptions;
-            let mut state = self.audience.0.lock();
-            let cancelled = state.take_cancelled();
-            let has_room = state.weight_with(&wanted) <= max;
-            drop(state);
-            drop(cancelled);
-            if !has_room {
-                return Err(too_many(max));
-            }
             uris.retain(|uri| {
-                let resource = access.about(Primitive::Resource(uri));
+                let found = self.server.find_resource(uri);
+                let known = found.as_ref().map_or(&**uri, |entry| &entry.item.uri);
+                let resource = access.about(Primitive::Resource(known));
                 let Err(error) = self.ask_guards(&resource) else {
                     return true;
                 };
-                wanted.remove(uri);
+                wanted.uris.remove(uri);
                 matches!(error.0, Failure::NotFound)
             });
         }
-        Ok(Opening {
+        reserved.shrink_to(wanted.weight());
+        Ok(Some(Opening {
             granted,
             wanted,
+            reserved,
             tasks,
             revision: terms.revision,
-        })
+        }))
     }
 
     fn start_stream(&self, mut responder: Responder, opening: Opening) {
         let Opening {
             granted,
             wanted,
+            reserved,
             tasks,
             revision,
         } = opening;
-        let peer = responder.peer();
-        let max = peer.core().limits().max_subscriptions;
-        let forget = self.audience.forgetting();
-        let on_cancel = responder.cancel_token().on_trigger_shared(&forget);
-        let id = responder.id().clone();
-        let ack = SubscriptionsAcknowledgedNotificationParams::new(id.clone(), granted);
-        let ack = notification(method::NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED, &ack);
-        let mut backlog = None;
-        let mut state = self.audience.0.lock();
-        let cancelled = state.take_cancelled();
-        if state.gone || state.weight_with(&wanted) > max {
-            drop(state);
-            drop(cancelled);
-            return send::<()>(Err(too_many(max)), responder);
-        }
+        let (peer, hub) = (responder.peer(), &self.server.hub);
+        let (weight, topics) = (reserved.keep(), wanted.topics());
+        let stream = Subscriber::new(hub.number(), weight, topics);
         responder.stand_aside();
-        // Over HTTP the acknowledgement leaves at once, and what happens from then on is to be told.
-        self.server.hub.join(&self.audience);
-        let mut acknowledged = responder.post(ack, &mut backlog);
-        for text in tasks {
-            if let Ok(true) = acknowledged {
-                acknowledged = responder.post(text(Some(&id)), &mut backlog);
-            }
-        }
-        let stream = Stream {
+        let id = responder.id().clone();
+        let asking = responder.asking();
+        stream.begin(Way::Stream {
             responder,
-            wanted,
-            backlog,
             revision,
-            _on_cancel: on_cancel,
-        };
-        let stream = match acknowledged {
-            Ok(true) => {
-                state.streams.push(stream);
-                state.peer.get_or_insert_with(|| peer.clone());
-                None
-            }
-            _ => Some(stream),
-        };
-        drop(state);
-        drop(cancelled);
-        // There was no room for what is told at once: it ends before it began.
-        if let Some(stream) = stream {
-            stream.end();
+        });
+        let mut state = self.audience.state.lock();
+        if !state.gone {
+            self.join_hub(&mut state);
+            state.streams.insert(stream.number, Arc::clone(&stream));
         }
+        let is_gone = state.gone;
+        drop(state);
+        if is_gone {
+            return self.audience.end_all(std::iter::once(stream), hub);
+        }
+        self.join_topics(&stream, &wanted);
+        let number = stream.number;
+        let watcher: Weak<dyn Watcher> = Arc::downgrade(&stream) as Weak<Subscriber>;
+        if !asking.watch(watcher) {
+            self.forget_stream(number);
+        }
+        if stream.is_over() {
+            // It was ended, or cancelled, before it had all its topics.
+            hub.take_out(&stream);
+            return;
+        }
+        // Over HTTP the acknowledgement leaves at once, and what happened from the moment that the stream had its topics is told behind it.
+        let ack = SubscriptionsAcknowledgedNotificationParams::new(id, granted);
+        let ack = notification(method::NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED, &ack);
+        if !matches!(asking.post(ack), Ok(true)) {
+            // There was no room for what is told at once: it ends before it began.
+            return self.end_stream(number);
+        }
+        for task in &tasks {
+            if let Some(topic) = hub.fanout.topics.task(task.id()) {
+                // It is not open yet, so that nobody has to see to it.
+                _ = stream.mark(&topic, Some(task));
+            }
+        }
+        self.tell_if_due(&stream, stream.open());
         peer.core().write_soon();
+    }
+
+    /// Has a stream told of what it wants.
+    fn join_topics(&self, stream: &Arc<Subscriber>, wanted: &Wanted) {
+        let topics = &self.server.hub.fanout.topics;
+        self.join_lists(stream, wanted.lists);
+        for uri in &wanted.uris {
+            // A filter may spell one address in two ways.
+            if topics.uri(uri).is_none_or(|topic| !topic.has(stream)) {
+                topics.join_uri(uri, stream);
+            }
+        }
+        for id in &wanted.tasks {
+            topics.join_task(id, stream);
+        }
     }
 
     pub(super) fn subscribe(
@@ -523,7 +590,9 @@ impl Link {
         responder: &Responder,
     ) -> Result<EmptyResult, RpcError> {
         let (params, terms) = self.subscription(request, responder)?;
-        let resource = Primitive::Resource(&params.uri);
+        let found = self.server.find_resource(&params.uri);
+        let known = found.as_ref().map_or(&params.uri, |entry| &entry.item.uri);
+        let resource = Primitive::Resource(known);
         let meta = params.meta.as_ref();
         let access = self.access(request, responder, Some(resource), &terms, meta);
         match self.ask_guards(&access) {
@@ -535,17 +604,32 @@ impl Link {
                 return Err(self.reveal(&peer, method, error.0, "guard of", method));
             }
         }
+        // What it counts for does not depend on how it is spelled.
+        let uri = &*normalized(&params.uri);
         let max = responder.core().limits().max_subscriptions;
-        let mut state = self.audience.0.lock();
-        if state.legacy.names(&params.uri) {
-            return Ok(EmptyResult::default());
-        }
-        if state.gone || state.weight() + weight_of(&params.uri) > max {
+        let mut state = self.audience.state.lock();
+        if state.gone {
             return Err(too_many(max));
         }
-        self.hold_subscription(&mut state, &params.uri)?;
-        state.legacy.add(params.uri);
+        let client = self.legacy_subscriber(&mut state, &responder.peer());
+        if self.subscribed(&client, uri).is_some() {
+            return Ok(EmptyResult::default());
+        }
+        if !state.reserve(weight_of(uri), max) {
+            return Err(too_many(max));
+        }
+        if let Err(error) = self.hold_subscription(&mut state, uri) {
+            state.weight -= weight_of(uri);
+            return Err(error);
+        }
+        self.server.hub.fanout.topics.join_uri(&params.uri, &client);
         Ok(EmptyResult::default())
+    }
+
+    /// The topic of a resource that a client has subscribed to.
+    fn subscribed(&self, client: &Subscriber, uri: &str) -> Option<Arc<Topic>> {
+        let topic = self.server.hub.fanout.topics.uri(uri);
+        topic.filter(|topic| topic.has(client))
     }
 
     pub(super) fn unsubscribe(
@@ -554,11 +638,17 @@ impl Link {
         responder: &Responder,
     ) -> Result<EmptyResult, RpcError> {
         let (params, _) = self.subscription(request, responder)?;
-        let mut state = self.audience.0.lock();
-        if state.legacy.remove(&params.uri)
-            && let Some(hold) = &mut state.legacy_hold
+        let mut state = self.audience.state.lock();
+        if let Some(client) = state.legacy.clone()
+            && let Some(topic) = self.subscribed(&client, &params.uri)
         {
-            hold.shrink(EACH_RESOURCE + params.uri.len());
+            client.remove_topic(&topic);
+            self.server.hub.fanout.topics.leave(&topic, &client);
+            let uri = normalized(&params.uri);
+            state.weight -= weight_of(&uri);
+            if let Some(hold) = &mut state.legacy_hold {
+                hold.shrink(EACH_RESOURCE + uri.len());
+            }
         }
         Ok(EmptyResult::default())
     }

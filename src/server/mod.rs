@@ -388,8 +388,8 @@ impl Server {
 
     /// Tells everybody who subscribed to a resource that it changed: legacy clients and modern ones alike.
     ///
-    /// Only queues, from any thread: a client that does not read delays nobody, and is given up at
-    /// [`max_backlog`](crate::transport::Limits::max_backlog).
+    /// Only queues, from any thread: a client that does not read delays nobody. Changes that wait merge: a client is told at once of a change
+    /// that comes alone, and of many in a row that the resource changed, at most every 10 ms.
     pub fn resource_updated(&self, uri: &str) {
         self.0.hub.publish(Event::Updated(uri));
     }
@@ -398,7 +398,7 @@ impl Server {
     /// with `logging/setLevel`, or *info*. A modern client gets only those of its calls: see [`Context::log`].
     ///
     /// Does nothing unless the server was built with [`logging`](ServerBuilder::logging). Only queues, from any thread; a client that does not
-    /// read misses what is too much.
+    /// read misses what exceeds [`max_backlog`](crate::transport::Limits::max_backlog).
     ///
     /// Spec: Server Features, Utilities, "Logging" (up to 2025-11-25).
     ///

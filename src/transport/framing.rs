@@ -131,6 +131,8 @@ pub(super) struct LineSender<O> {
     /// What is on its way, of which `sent` bytes have left.
     current: Vec<u8>,
     sent: usize,
+    /// How many bytes have left in all.
+    total: u64,
 }
 
 impl<O: Output> LineSender<O> {
@@ -139,6 +141,7 @@ impl<O: Output> LineSender<O> {
             output,
             current: Vec::new(),
             sent: 0,
+            total: 0,
         }
     }
 
@@ -148,6 +151,7 @@ impl<O: Output> LineSender<O> {
             .output
             .write(rest, deadline)
             .map_err(|failure| self.output.refusal(failure))?;
+        self.total += count as u64;
         if count == rest.len() {
             (self.current, self.sent) = (Vec::new(), 0);
             return Ok(());
@@ -195,6 +199,10 @@ impl<O: Output> Sender for LineSender<O> {
                 return Ok(());
             }
         }
+    }
+
+    fn sent_bytes(&self) -> u64 {
+        self.total
     }
 }
 

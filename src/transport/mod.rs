@@ -64,8 +64,6 @@ pub struct SessionMessage {
     /// The request that it belongs to: the one it answers, or during which it is sent. Transports with a stream for each request
     /// choose the stream by it; others ignore it.
     pub related: Option<RequestId>,
-    /// Shared by all messages to one subscriber: it is dropped with the message, so that who holds it too can tell how many wait.
-    pub(crate) backlog: Option<Arc<()>>,
     /// What a transport with header fields puts there.
     pub(crate) manner: Manner,
 }
@@ -76,7 +74,6 @@ impl SessionMessage {
         Self {
             text,
             related: None,
-            backlog: None,
             manner: Manner::default(),
         }
     }
@@ -206,6 +203,12 @@ pub trait Sender: Send + fmt::Debug {
     /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) when the deadline passed with something unsent: call again to go on. Any other
     /// kind ends the connection, and has it closed.
     fn send(&mut self, queue: &mut VecDeque<SessionMessage>, deadline: Instant) -> Result<()>;
+
+    /// How many bytes have left so far, so that a peer that reads slowly is told from one that reads nothing. A transport that does not count
+    /// them, as by default, says 0: then a message that has left counts alone.
+    fn sent_bytes(&self) -> u64 {
+        0
+    }
 }
 
 /// What any thread can ask of an open transport.
@@ -283,8 +286,8 @@ pub struct Limits {
     /// more for each KiB of its address. They do not count as requests in hand. Defaults to 1 024. The next one is refused. So is one when
     /// those of all legacy clients of a server have so many times 256 KiB of addresses, with 128 bytes more for each, or 16 MiB if that is more.
     pub max_subscriptions: usize,
-    /// How many change notifications may wait for one subscriber that does not read. Defaults to 1 024. The next one ends the
-    /// subscription, or a legacy client's connection: it would never learn what it missed.
+    /// How many log messages that belong to no call ([`Server::log`](crate::server::Server::log)) may wait for one legacy client. Defaults to
+    /// 1 024. The next one is dropped for this client. Change notifications need no such limit: those that wait merge.
     pub max_backlog: usize,
     /// How many progress and log messages may wait for one call whose callback is slower than the peer. Defaults to 1 024. Past it,
     /// progress is merged, newest wins, and counted.

@@ -231,6 +231,10 @@ impl Sender for TapSender {
         self.shown = queue.len();
         sent
     }
+
+    fn sent_bytes(&self) -> u64 {
+        self.inner.sent_bytes()
+    }
 }
 
 impl fmt::Debug for TapSender {

@@ -369,7 +369,7 @@ fn streams_above_the_bound_are_refused_until_one_ends() {
 
 // 15.4, 17.1
 #[test]
-fn a_subscriber_that_does_not_read_is_ended_and_delays_nobody() {
+fn a_subscriber_that_does_not_read_delays_nobody_and_is_told_later() {
     let server = server();
     let web = Web::new(&server);
     let listen = || {
@@ -381,11 +381,19 @@ fn a_subscriber_that_does_not_read_is_ended_and_delays_nobody() {
     let (stalled, other) = (listen(), listen());
     assert!(stalled.event().is_some() && other.event().is_some());
     stalled.stall();
-    server
-        .add_tool(Tool::new("new"), |_: Value, _: &Context| "")
-        .unwrap();
-    assert!(other.event().is_some());
-    assert!(stalled.is_broken_off());
+    for n in 0..5 {
+        server
+            .add_tool(Tool::new(format!("new{n}")), |_: Value, _: &Context| "")
+            .unwrap();
+        assert!(other.event().is_some());
+    }
+    stalled.go_on();
+    assert!(stalled.event().is_some());
+    server.end_subscriptions();
+    // Five changes were one: behind it comes the result.
+    let rest = stalled.messages();
+    assert_eq!(rest.len(), 1, "{rest:?}");
+    assert_eq!(rest[0]["result"]["resultType"], "complete");
 }
 
 // M-HTTP-S-11, M-HTTP-S-12, AMB-06

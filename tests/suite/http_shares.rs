@@ -41,10 +41,12 @@ fn connections_without_a_byte_give_way_first_then_the_longest_idle() {
     let mut others: Vec<_> = (0..2).map(|_| from(2, &listener)).collect();
     others.iter_mut().for_each(Client::expect_service);
     silent.iter_mut().for_each(Client::expect_end);
+    wait_for_rest(&listener);
     others.extend([from(2, &listener), from(2, &listener)]);
     others.iter_mut().for_each(Client::expect_service);
     assert_eq!(listener.stats().displaced_connections, 4);
     // Both have half of them now, and displace their own only.
+    wait_for_rest(&listener);
     others.push(from(2, &listener));
     others[4].expect_service();
     wait_until("one made room", || {

@@ -116,6 +116,8 @@ fn closing_waits_for_no_call_that_is_held_back() {
             connection.peer().stats().queued_bytes > 60 << 10
         });
         connection.close();
-        assert!(writer.join().unwrap() < 10_000);
+        // It is read on, or told that nobody reads: it does not wait.
+        writer.join().unwrap();
+        drop(theirs);
     });
 }

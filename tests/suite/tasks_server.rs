@@ -610,10 +610,14 @@ fn what_a_task_asks_is_told_to_who_follows_it() {
     );
     let update = json!({"taskId": id, "inputResponses": {"sure": accept()}});
     client.result("tasks/update", update);
-    assert_eq!(client.told(&stream)["status"], "working");
-    let task = client.told(&stream);
+    // Of steps that follow each other quickly the last one is told.
+    let mut task = client.told(&stream);
+    if task["status"] == "working" {
+        task = client.told(&stream);
+    }
     assert_eq!(task["result"]["content"][0]["text"], "true");
     // A fault is told like a result.
+    let mut client = Player::modern(&server);
     let id = client.start("gate");
     let (stream, _) = client.follow(json!([id]));
     assert_eq!(client.told(&stream)["status"], "working");

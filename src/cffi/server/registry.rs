@@ -400,7 +400,7 @@ pub unsafe extern "C" fn mcplink_server_add_completer(
     }
 }
 
-/// Tells everybody who subscribed to a resource that it changed.
+/// Tells everybody who subscribed to a resource that it changed. Changes in a row merge: clients are told of them at most every 10 ms.
 ///
 /// server: the server.
 /// uri: the address of the resource.

@@ -264,8 +264,8 @@ impl Core {
             sharer.is_some(),
             sharer.and_then(|client| self.take_share(client)),
         );
-        let has_share = share.is_some() == is_shared;
-        if !quick && !(has_share && self.has_room()) {
+        let is_refused = share.is_some() != is_shared || !self.has_room();
+        if !quick && is_refused {
             let Err(request) = self.hold_back(request, origin) else {
                 return Taken::Done;
             };
@@ -460,7 +460,7 @@ impl Core {
     /// What handlers want to have run when their request is cancelled: in order with notifications, but never dropped.
     pub(super) fn push_callbacks(self: &Arc<Self>, callbacks: Vec<Callback>) {
         for callback in callbacks {
-            if let Ok(hands) = self.engine().crew.push_owed(Box::new(|| callback.call())) {
+            if let Ok(hands) = self.engine().crew.push_owed(callback) {
                 self.provide(hands);
             }
         }

@@ -9,11 +9,11 @@ use serde::Serialize;
 use super::super::cancel::CancelToken;
 use super::super::incoming::Exchange;
 use super::super::log::LogLevel;
-use super::super::outbox::Flush;
+use super::super::outbox::{Flush, Source};
 use super::super::outlet::{Answer, Origin};
 use super::super::responder::response_of;
 use super::{CALL_TURN, CANCELLED, Core, Ending, STANDING, Standing, WRITE_TURN};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::{self, RequestId};
 use crate::transport::clock::about_now;
 use crate::transport::{Limits, SessionMessage};
@@ -198,22 +198,9 @@ impl Core {
         Ok(())
     }
 
-    /// Queues a change notification without waiting; `false` when too many wait for the subscriber already. Nothing is written before
-    /// [`write_soon`](Self::write_soon). The backlog is made when the first message has to wait.
-    pub(crate) fn post(
-        &self,
-        exchange: Option<&Exchange>,
-        text: Vec<u8>,
-        backlog: &mut Option<Arc<()>>,
-    ) -> Result<bool> {
-        let max = self.settings.limits.max_backlog;
-        // One is held by the subscriber itself.
-        let waiting = backlog
-            .as_ref()
-            .map_or(0, |held| Arc::strong_count(held) - 1);
-        if waiting >= max {
-            return Ok(false);
-        }
+    /// Sends or queues a notification without waiting; `false` when there is no room. What is queued is written by
+    /// [`write_soon`](Self::write_soon).
+    pub(crate) fn post(&self, exchange: Option<&Exchange>, text: Vec<u8>) -> Result<bool> {
         if let Some(exchange) = exchange
             && let Some(outlet) = &exchange.origin.outlet
         {
@@ -221,7 +208,6 @@ impl Core {
             return outlet.send(&text, None);
         }
         let mut message = SessionMessage::new(text);
-        message.backlog = Some(Arc::clone(backlog.get_or_insert_default()));
         message.related = exchange.map(|exchange| exchange.id.clone());
         let mut message = Some(message);
         match exchange {
@@ -231,6 +217,18 @@ impl Core {
             None => self.engine().outbox.try_push(&mut message)?,
         }
         Ok(message.is_none())
+    }
+
+    /// Has what a source has written by a thread of the connection. The source, of which there is one, is made for the first time.
+    pub(crate) fn pull_soon(self: &Arc<Self>, make: impl FnOnce() -> Box<dyn Source>) {
+        self.engine().outbox.want_pull(make);
+        self.write_soon();
+    }
+
+    /// Runs something on a thread of the connection, for which a thread is started if need be.
+    pub(crate) fn run_own(self: &Arc<Self>, job: impl FnOnce() + Send + 'static) {
+        let hands = self.engine().crew.push_own(Box::new(job));
+        self.provide(hands);
     }
 
     /// Queues what ends a request, without waiting. The end of an outlet speaks for itself: the farewell is for shared streams (AMB-04).
@@ -258,25 +256,12 @@ impl Core {
         }
     }
 
-    /// Gives a peer up that does not read what it subscribed to.
-    pub(crate) fn give_up_reading(self: &Arc<Self>) {
-        let max = self.settings.limits.max_backlog;
-        self.give_up(format!(
-            "'{}' does not read: {max} change notifications wait (max_backlog)",
-            self.peer()
-        ));
-    }
-
     /// Ends the connection for this reason, and has a thread of its own close it.
     pub(super) fn give_up(self: &Arc<Self>, text: String) {
         self.log(LogLevel::Warning, || text.clone());
         self.end(&Error::new(ErrorKind::Closed, text));
         let core = Arc::clone(self);
-        let hands = self
-            .engine()
-            .crew
-            .push_own(Box::new(move || core.close(Ending::InOrder)));
-        self.provide(hands);
+        self.run_own(move || core.close(Ending::InOrder));
     }
 
     pub(crate) fn limits(&self) -> &Limits {
@@ -355,10 +340,17 @@ impl Core {
         let Some(engine) = self.engine.get() else {
             return;
         };
-        let turn = about_now() + WRITE_TURN;
+        let patience = self.settings.write_timeout;
+        let turn = about_now() + WRITE_TURN.min(patience);
         let turn = deadline.map_or(turn, |deadline| deadline.min(turn));
         match engine.outbox.flush(turn) {
             Flush::Done => {}
+            // Nothing else would end a subscriber that takes nothing: what waits for it takes no more room.
+            Flush::Unfinished if engine.outbox.is_unread_for(patience) => self.give_up(format!(
+                "'{}' has read nothing for {} (the write timeout)",
+                self.peer(),
+                Span(patience)
+            )),
             Flush::Unfinished => {
                 let hands = engine.crew.want_flush();
                 self.provide(hands);

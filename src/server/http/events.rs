@@ -98,8 +98,8 @@ pub trait EventStore: Send + Sync {
 
 /// The events of one stream. Dropped when nobody can come back for them any more: the session has ended, or enough later streams of it have.
 ///
-/// It is used by one thread at a time, which waits for it: the handler that says something, or who reads the request of a client that comes
-/// back. So does whoever else has something to say on the same stream, and nobody else: logs of other streams are used at the same time.
+/// It is used by one thread at a time, which waits for it: the handler that says something, a thread of the session that tells of a change, or
+/// the one that reads the request of a client that comes back. So does whoever else has something to say on the same stream, and nobody else: logs of other streams are used at the same time.
 ///
 /// A log that fails or panics costs no client what it reads at the moment: events still go out in order, but nobody can go on from before
 /// those that were not kept. The host is told by [`ServerBuilder::on_log`](crate::server::ServerBuilder::on_log).

@@ -5,11 +5,11 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use super::verifier::has_passed;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::principal::Principal;
 use crate::transport::http::{ResponseHead, ResponseWriter};
 
-/// Takes nothing after a time, as if there were no room for it: what speaks then ends the stream, and that may be said.
+/// Refuses the first thing that is to be told after a time: who tells it ends the stream then, and that may be said.
 #[derive(Debug)]
 struct Expiring {
     inner: Box<dyn ResponseWriter>,
@@ -44,7 +44,8 @@ impl ResponseWriter for Expiring {
     fn write(&mut self, piece: &[u8], deadline: Option<Instant>) -> Result<bool> {
         if !self.has_refused && has_passed(self.expiry) {
             self.has_refused = true;
-            return Ok(false);
+            let text = "the authorization of the stream's reader has expired";
+            return Err(Error::new(ErrorKind::Auth, text));
         }
         self.inner.write(piece, deadline)
     }

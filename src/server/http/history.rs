@@ -39,6 +39,8 @@ impl fmt::Display for EventId {
 /// Where the events of a session are kept.
 pub(super) struct Keeper {
     pub(super) store: Arc<dyn EventStore>,
+    /// It is code of the host's, which may take its time.
+    pub(super) is_hosts: bool,
     /// What the store calls the session.
     pub(super) name: String,
     pub(super) log: Option<LogHook>,
@@ -120,6 +122,14 @@ impl History {
         self.is_marked = true;
     }
 
+    /// The id of the event that comes next.
+    pub(super) fn next_id(&self) -> EventId {
+        EventId {
+            stream: self.stream,
+            sequence: self.sequence + 1,
+        }
+    }
+
     /// Appends the last event as it goes out.
     pub(super) fn write_last(&self, text: &[u8], out: &mut Vec<u8>) {
         write(out, self.last_id(), text);
@@ -184,7 +194,7 @@ impl fmt::Debug for Keeper {
 }
 
 /// An event without text marks a place only.
-fn write(out: &mut Vec<u8>, id: EventId, text: &[u8]) {
+pub(super) fn write(out: &mut Vec<u8>, id: EventId, text: &[u8]) {
     let id = id.to_string();
     if text.is_empty() {
         write_mark(out, &id, None);

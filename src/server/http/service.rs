@@ -112,7 +112,7 @@ impl HttpService {
     /// Ends open streams in order, so that clients know it was on purpose, and serves nothing more. Requests in hand go on.
     pub(super) fn end_streams(&self) {
         self.0.closing.store(true, Ordering::SeqCst);
-        self.0.modern_link.audience.end_streams();
+        self.0.modern_link.end_streams();
         self.0.sessions.end_streams();
     }
 

@@ -21,6 +21,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::super::dispatch::Link;
+use super::super::hub::{Offered, Standing};
 use super::super::{Inner, Server};
 use super::events::{EventStore, Recent};
 use super::history::Keeper;
@@ -115,6 +116,7 @@ impl Session {
         // Whoever lost the one stream has lost the session.
         let keeper = (!on_one_stream).then(|| Keeper {
             store: Arc::clone(&table.store),
+            is_hosts: table.has_hosts_store,
             name: URL_SAFE_NO_PAD.encode(name),
             log: server.log.clone(),
         });
@@ -142,6 +144,8 @@ impl Session {
             bytes: AtomicUsize::new(place.bytes),
             place: Mutex::new(Some(place)),
         });
+        let standing: Weak<dyn Standing> = Arc::downgrade(&session) as Weak<Self>;
+        link.tell_on(standing);
         let connection = Server::connection(&link).open_fed(
             Box::new(StandingSender(Arc::downgrade(&session))),
             Arc::new(SessionControl {
@@ -294,6 +298,25 @@ impl Session {
         let streams = std::mem::take(&mut *self.streams.lock());
         streams.values().for_each(|stream| stream.close_now(None));
     }
+
+    /// Somebody reads the standing stream that nobody read. Neither blocks nor runs user code.
+    pub(super) fn has_its_stream(&self) {
+        self.link.reader_came();
+    }
+}
+
+impl Standing for Session {
+    fn offer(&self, text: &[u8]) -> Offered {
+        self.standing.offer(text)
+    }
+
+    fn announce(&self, text: &[u8]) {
+        self.standing.announce(text);
+    }
+
+    fn is_quick(&self) -> bool {
+        !self.keeper.as_ref().is_some_and(|keeper| keeper.is_hosts)
+    }
 }
 
 impl fmt::Debug for Session {
@@ -310,6 +333,8 @@ impl fmt::Debug for Session {
 pub(super) struct Sessions {
     state: Mutex<State>,
     store: Arc<dyn EventStore>,
+    /// The store is code of the host's.
+    has_hosts_store: bool,
     idle: Duration,
     /// Orders the uses of all sessions.
     next_order: AtomicU64,
@@ -467,6 +492,7 @@ impl Sessions {
         let store = options.event_store.clone();
         Self {
             state: Mutex::new(state),
+            has_hosts_store: store.is_some(),
             store: store.unwrap_or_else(|| {
                 Arc::new(Recent::new(
                     options.max_events,

@@ -29,8 +29,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::time::{Duration, Instant};
 
+use super::super::hub::Offered;
 use super::denied::Demand;
-use super::history::{History, Missing};
+use super::history::{self, History, Missing};
 use super::reply::{end_with, stream_head};
 use super::session::Session;
 use crate::error::{Error, ErrorKind, Result};
@@ -341,6 +342,11 @@ impl Stream {
         {
             keeper.report(&error.context("the events of a stream can't be read"));
         }
+        if self.number == 0
+            && let Ok(session) = self.session()
+        {
+            session.has_its_stream();
+        }
         Ok(())
     }
 
@@ -513,6 +519,56 @@ impl Stream {
                     session.lost_its_stream();
                 }
             }
+        }
+    }
+
+    /// Says something on a standing stream if there is a reader with room. Nothing is kept for who comes back unless it was said.
+    pub(super) fn offer(self: &Arc<Self>, text: &[u8]) -> Offered {
+        let Ok(session) = self.session() else {
+            return Offered::Over;
+        };
+        let mut state = self.lock();
+        if self.is_done() {
+            return Offered::Over;
+        }
+        let Some(number) = state.reader.as_ref().map(|reader| reader.number) else {
+            return Offered::Unread;
+        };
+        // A reader that has just taken over is first told what the one before it was not.
+        let is_told = match session.keeper {
+            Some(_) => self.tell_rest(&mut state),
+            None => Ok(true),
+        };
+        let mut event = Vec::with_capacity(text.len() + 32);
+        match &session.keeper {
+            None => write_event(&mut event, None, text),
+            Some(_) => history::write(&mut event, state.history.next_id(), text),
+        }
+        let written = match (is_told, &mut state.reader) {
+            (Ok(true), Some(reader)) => reader.writer.write(&event, None),
+            (told, _) => told,
+        };
+        let (mut complaint, is_written) = (None, matches!(written, Ok(true)));
+        // A reader that goes may have seen it: it is kept, and the client comes back.
+        if is_written || written.is_err() {
+            complaint = session
+                .keeper
+                .as_ref()
+                .and_then(|keeper| state.history.keep(keeper, text));
+        }
+        if is_written {
+            state.told = state.history.sequence();
+        }
+        if written.is_err() {
+            self.leave_word(|words| words.gone.push(number));
+        }
+        self.unlock(state);
+        if let (Some(keeper), Some(error)) = (&session.keeper, complaint) {
+            keeper.report(&error);
+        }
+        match written {
+            Ok(false) => Offered::Full,
+            Ok(true) | Err(_) => Offered::Taken,
         }
     }
 

@@ -34,7 +34,6 @@ use std::time::Duration;
 pub(super) use self::start::{Start, need_tasks};
 pub(super) use self::store::Tasks;
 pub(super) use self::task::Task;
-pub(super) use self::told::TaskText;
 
 /// How a server keeps tasks. See [`ServerBuilder::tasks`](super::ServerBuilder::tasks).
 #[derive(Clone, Debug)]

@@ -17,14 +17,14 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::super::conversation::Terms;
 use super::super::dispatch::Row;
-use super::super::hub::Hub;
+use super::super::hub::{Followed, Hub};
 use super::super::paging::{Cursor, Paged};
 use super::TaskOptions;
 use super::methods::METHODS;
 use super::stage::Outcome;
 use super::start::{Decide, Start, decide};
 use super::task::{State, Task};
-use super::told::{Follow, TaskText, follow};
+use super::told::{Follow, follow};
 use crate::error::{ErrorCode, RpcError};
 use crate::schema::json::millis;
 use crate::schema::{ProtocolVersion, TaskMetadata, Tool};
@@ -326,7 +326,7 @@ impl Tasks {
         &self,
         ids: &mut Vec<String>,
         principal: Option<&str>,
-    ) -> Vec<Box<TaskText<'static>>> {
+    ) -> Vec<Arc<dyn Followed>> {
         (self.follow)(self, ids, principal)
     }
 
@@ -358,7 +358,7 @@ impl Tasks {
         }
         table.next += 1;
         let number = table.next;
-        let task = Arc::new(Task {
+        let task = Arc::new_cyclic(|this| Task {
             id: URL_SAFE_NO_PAD.encode(bytes),
             number,
             kept: Arc::downgrade(&self.kept),
@@ -370,6 +370,7 @@ impl Tasks {
             poll_interval_ms: millis(self.options.poll_interval).max(1),
             hub: Arc::clone(hub),
             is_followed: AtomicBool::new(false),
+            this: this.clone(),
             state: Mutex::new(State::new(created)),
         });
         let entry = Entry {

@@ -43,6 +43,8 @@ pub(in crate::server) struct Task {
     /// Who may be told of it, and whether somebody wants to be.
     pub(super) hub: Arc<Hub>,
     pub(super) is_followed: AtomicBool,
+    /// Itself, for who is told of it later.
+    pub(super) this: Weak<Self>,
     pub(super) state: Mutex<State>,
 }
 

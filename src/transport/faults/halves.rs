@@ -259,4 +259,8 @@ impl Sender for FaultySender {
         }
         Ok(())
     }
+
+    fn sent_bytes(&self) -> u64 {
+        self.inner.sent_bytes()
+    }
 }

@@ -33,14 +33,32 @@ impl Raw {
     /// Connects and opens the conversation as the revision wants it.
     pub(crate) fn open(server: &Server, revision: ProtocolVersion) -> Self {
         let mut raw = Self::silent(server, revision);
-        if revision.is_modern() {
-            raw.greeting = raw.result("server/discover", json!({}));
+        raw.begin();
+        raw
+    }
+
+    /// The same over another transport, whose other end the connection has.
+    #[cfg(unix)]
+    pub(crate) fn over(
+        revision: ProtocolVersion,
+        ours: impl Transport,
+        connection: Connection,
+    ) -> Self {
+        let halves = Box::new(ours).open(&Limits::default()).unwrap();
+        let mut raw = Self::on(revision, halves, connection);
+        raw.begin();
+        raw
+    }
+
+    /// Opens the conversation.
+    pub(crate) fn begin(&mut self) {
+        if self.revision.is_modern() {
+            self.greeting = self.result("server/discover", json!({}));
         } else {
-            raw.initialize();
-            raw.notify("notifications/initialized", json!({}));
+            self.initialize();
+            self.notify("notifications/initialized", json!({}));
             // The notification has been handled when this is answered or soon after: see `settle`.
         }
-        raw
     }
 
     /// Connects and says nothing.
@@ -55,8 +73,12 @@ impl Raw {
     ) -> Self {
         let (ours, theirs) = memory::pair();
         let halves = Box::new(ours).open(&Limits::default()).unwrap();
+        Self::on(revision, halves, open(theirs))
+    }
+
+    fn on(revision: ProtocolVersion, halves: Halves, connection: Connection) -> Self {
         Self {
-            connection: open(theirs),
+            connection,
             revision,
             halves,
             heard: VecDeque::new(),

@@ -404,6 +404,11 @@ impl Answer {
     pub(crate) fn stall(&self) {
         self.0.state.lock().unwrap().stalled = true;
     }
+
+    /// The client reads again.
+    pub(crate) fn go_on(&self) {
+        self.0.state.lock().unwrap().stalled = false;
+    }
 }
 
 struct Recorder(Arc<Record>);

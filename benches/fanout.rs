@@ -1,0 +1,374 @@
+//! What changes cost: publishing one, opening and closing a stream, telling all streams, and the memory of each.
+//!
+//! `cargo bench --bench fanout` prints all of it; `cargo bench --bench fanout -- publish memory` prints some of it. The server listens in
+//! this process, the clients are in another one, so that times and memory are the server's. Each process needs a descriptor for each of
+//! 10,000 streams: `ulimit -n 10100`. With fewer there are fewer streams, and the figures say how many.
+#![allow(clippy::print_stdout, reason = "a program of its own")]
+#![allow(missing_docs, reason = "a program of its own")]
+
+use std::error::Error;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mcplink::schema::Tool;
+use mcplink::server::http::{HttpOptions, HttpServer};
+use mcplink::server::{Context, List, Server};
+use mcplink::transport::http::HttpLimits;
+use serde_json::{Value, json};
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+type Part = fn(usize) -> Outcome<()>;
+
+/// So often each is measured.
+const ROUNDS: usize = 15;
+/// A resource that all streams subscribe to.
+const SHARED: &str = "bench:shared";
+/// Longer than changes are told together.
+const APART: Duration = Duration::from_millis(25);
+
+fn main() -> Outcome<()> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let [word, address] = words.as_slice()
+        && word == "clients"
+    {
+        return Clients::serve(address.parse()?);
+    }
+    let parts: [(&str, Part); 4] = [
+        ("publish", publish),
+        ("open", open),
+        ("all", tell_all),
+        ("memory", memory),
+    ];
+    // `cargo bench` adds a word of its own.
+    let words: Vec<&String> = words
+        .iter()
+        .filter(|word| !word.starts_with("--"))
+        .collect();
+    let most = descriptors()?.saturating_sub(100).min(10_000);
+    let wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(*word));
+    parts
+        .iter()
+        .filter(|(name, _)| wanted(name))
+        .try_for_each(|(_, part)| part(most))
+}
+
+/// How many descriptors a process may have.
+fn descriptors() -> Outcome<usize> {
+    let limits = fs::read_to_string("/proc/self/limits")?;
+    let line = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max open files"));
+    let soft = line.and_then(|line| line.split_whitespace().next());
+    Ok(soft.ok_or("no limit of descriptors")?.parse()?)
+}
+
+/// A server, and the process with its clients.
+struct World {
+    server: Server,
+    http: HttpServer,
+    child: Child,
+    commands: ChildStdin,
+    replies: BufReader<ChildStdout>,
+}
+
+impl World {
+    fn start() -> Outcome<Self> {
+        let server = Server::builder("fanout", "1.0")
+            .tool_with(Tool::new("nothing"), |_: Value, _: &Context| "")
+            .offers(List::Resources)
+            .build()?;
+        let mut limits = HttpLimits::default();
+        limits.max_connections = 20_000;
+        let options = HttpOptions::new()
+            .max_streams(100_000)
+            .max_sessions(20_000)
+            .keep_alive(Duration::from_secs(3600))
+            .limits(limits);
+        let http = server.listen_http("0", options)?;
+        let mut child = Command::new(std::env::current_exe()?)
+            .arg("clients")
+            .arg(http.local_addr().to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let commands = child.stdin.take().ok_or("no input")?;
+        let replies = BufReader::new(child.stdout.take().ok_or("no output")?);
+        Ok(Self {
+            server,
+            http,
+            child,
+            commands,
+            replies,
+        })
+    }
+
+    /// Has the clients do something, and gives the microseconds that it took for each.
+    fn ask(&mut self, what: &str, count: usize) -> Outcome<f64> {
+        writeln!(self.commands, "{what} {count}")?;
+        let mut reply = String::new();
+        self.replies.read_line(&mut reply)?;
+        Ok(reply.trim().parse()?)
+    }
+
+    fn end(mut self) -> Outcome<()> {
+        self.http.close();
+        drop(self.commands);
+        self.child.wait()?;
+        Ok(())
+    }
+}
+
+/// Prints a figure.
+fn show(what: &str, streams: usize, cost: f64, unit: &str) {
+    println!("{what:<44} {streams:>6} streams {cost:>9.2} {unit}");
+}
+
+fn sizes(most: usize) -> [usize; 3] {
+    [1, 1_000.min(most), most]
+}
+
+/// The quickest of some rounds: other work only adds to it.
+fn quickest(mut round: impl FnMut() -> Outcome<f64>) -> Outcome<f64> {
+    let mut quickest = f64::MAX;
+    for _ in 0..ROUNDS {
+        quickest = quickest.min(round()?);
+    }
+    Ok(quickest)
+}
+
+/// What a publisher pays, on its own thread.
+fn publish(most: usize) -> Outcome<()> {
+    const CALLS: usize = 10_000;
+    for streams in sizes(most) {
+        let mut world = World::start()?;
+        world.ask("modern", streams)?;
+        for (what, uri) in [
+            ("publish: everybody wants it", SHARED),
+            ("publish: one stream wants it", "bench:0"),
+            ("publish: nobody wants it", "bench:none"),
+        ] {
+            let cost = quickest(|| {
+                let began = Instant::now();
+                (0..CALLS).for_each(|_| world.server.resource_updated(uri));
+                let took = began.elapsed();
+                thread::sleep(APART);
+                Ok(took.as_secs_f64() * 1e6 / CALLS as f64)
+            })?;
+            show(what, streams, cost, "µs a call");
+        }
+        // The thread that tells sleeps, and has to be woken.
+        let cost = quickest(|| {
+            thread::sleep(APART);
+            let began = Instant::now();
+            world.server.resource_updated("bench:0");
+            Ok(began.elapsed().as_secs_f64() * 1e6)
+        })?;
+        show("publish: one that comes alone", streams, cost, "µs");
+        world.end()?;
+    }
+    Ok(())
+}
+
+/// What it takes to open a stream and to close it, beside so many others.
+fn open(most: usize) -> Outcome<()> {
+    const STREAMS: usize = 50;
+    for streams in sizes(most.saturating_sub(STREAMS)) {
+        let mut world = World::start()?;
+        world.ask("modern", streams)?;
+        let cost = quickest(|| world.ask("open-and-close", STREAMS))?;
+        show("open and close, client included", streams, cost, "µs");
+        world.end()?;
+    }
+    Ok(())
+}
+
+/// What the thread that tells spends on each stream when one change is told to all.
+fn tell_all(most: usize) -> Outcome<()> {
+    for streams in sizes(most) {
+        let mut world = World::start()?;
+        world.ask("modern", streams)?;
+        let round = || {
+            let before = time_of("fanout")?;
+            world.server.resource_updated(SHARED);
+            // It is over when the time no longer grows.
+            let mut last = before;
+            loop {
+                thread::sleep(APART * 4);
+                let now = time_of("fanout")?;
+                if now == last && now > before {
+                    let took = now.saturating_sub(before);
+                    return Ok(took.as_secs_f64() * 1e6 / streams as f64);
+                }
+                last = now;
+            }
+        };
+        round()?;
+        let cost = quickest(round)?;
+        show(
+            "one change to all: processor time",
+            streams,
+            cost,
+            "µs a stream",
+        );
+        world.end()?;
+    }
+    Ok(())
+}
+
+/// The processor time of the thread of this process whose name ends so.
+fn time_of(name: &str) -> Outcome<Duration> {
+    for task in fs::read_dir("/proc/self/task")? {
+        let task = task?.path();
+        let is_it = fs::read_to_string(task.join("comm"))?
+            .trim()
+            .ends_with(name);
+        if is_it {
+            let times = fs::read_to_string(task.join("schedstat"))?;
+            let nanos = times.split_whitespace().next().ok_or("no time")?;
+            return Ok(Duration::from_nanos(nanos.parse()?));
+        }
+    }
+    Ok(Duration::ZERO)
+}
+
+/// What the server's memory grows by for each stream.
+fn memory(most: usize) -> Outcome<()> {
+    for (era, what) in [
+        ("plain", "memory of a modern stream"),
+        ("legacy", "memory of a legacy stream and its session"),
+    ] {
+        let mut world = World::start()?;
+        world.ask(era, 100)?;
+        let before = resident_kib()?;
+        let more = most - 100;
+        world.ask(era, more)?;
+        let grown = resident_kib()?.saturating_sub(before);
+        show(what, more, grown as f64 / more as f64, "KiB");
+        world.end()?;
+    }
+    Ok(())
+}
+
+fn resident_kib() -> Outcome<usize> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let line = line.ok_or("no resident set")?;
+    Ok(line.trim_end_matches("kB").trim().parse()?)
+}
+
+/// The other process.
+struct Clients {
+    address: SocketAddr,
+    streams: Vec<TcpStream>,
+}
+
+impl Clients {
+    fn serve(address: SocketAddr) -> Outcome<()> {
+        let mut clients = Self {
+            address,
+            streams: Vec::new(),
+        };
+        for line in std::io::stdin().lines() {
+            let line = line?;
+            let (what, count) = line.split_once(' ').ok_or("a word and a number")?;
+            let count: usize = count.parse()?;
+            let began = Instant::now();
+            for _ in 0..count {
+                match what {
+                    "modern" => clients.keep_modern()?,
+                    "plain" => clients.keep_plain()?,
+                    "legacy" => clients.keep_legacy()?,
+                    _ => drop(clients.modern()?),
+                }
+            }
+            println!("{}", began.elapsed().as_secs_f64() * 1e6 / count as f64);
+        }
+        Ok(())
+    }
+
+    fn keep_modern(&mut self) -> Outcome<()> {
+        let stream = self.modern()?;
+        self.streams.push(stream);
+        Ok(())
+    }
+
+    /// One that wants to be told of tools alone, as most do.
+    fn keep_plain(&mut self) -> Outcome<()> {
+        let stream = self.listen(&json!({ "toolsListChanged": true }))?;
+        self.streams.push(stream);
+        Ok(())
+    }
+
+    fn modern(&self) -> Outcome<TcpStream> {
+        let own = format!("bench:{}", self.streams.len());
+        self.listen(&json!({ "toolsListChanged": true, "resourceSubscriptions": [SHARED, own] }))
+    }
+
+    fn listen(&self, filter: &Value) -> Outcome<TcpStream> {
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let mut stream = TcpStream::connect(self.address)?;
+        let listen = json!({
+            "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen",
+            "params": { "notifications": filter, "_meta": meta },
+        });
+        let fields = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: subscriptions/listen\r\n";
+        post(&mut stream, fields, &listen)?;
+        read_to(&mut stream, "\n\n")?;
+        Ok(stream)
+    }
+
+    fn keep_legacy(&mut self) -> Outcome<()> {
+        let mut stream = TcpStream::connect(self.address)?;
+        let client = json!({ "name": "bench", "version": "1" });
+        let params =
+            json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+        let opening =
+            json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
+        post(&mut stream, "", &opening)?;
+        let answer = read_to(&mut stream, "}}")?;
+        let head = answer.to_ascii_lowercase();
+        let at = head.find("mcp-session-id: ").ok_or("no session")? + "mcp-session-id: ".len();
+        let id = answer[at..].lines().next().ok_or("no session")?;
+        let fields = format!("Mcp-Session-Id: {id}\r\nMCP-Protocol-Version: 2025-11-25\r\n");
+        let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        post(&mut stream, &fields, &ready)?;
+        read_to(&mut stream, "\r\n\r\n")?;
+        let get = format!(
+            "GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n{fields}\r\n"
+        );
+        stream.write_all(get.as_bytes())?;
+        read_to(&mut stream, "\r\n\r\n")?;
+        self.streams.push(stream);
+        Ok(())
+    }
+}
+
+fn post(stream: &mut TcpStream, fields: &str, message: &Value) -> Outcome<()> {
+    let body = message.to_string();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, \
+         text/event-stream\r\nContent-Length: {}\r\n{fields}\r\n",
+        body.len()
+    );
+    stream.write_all((head + &body).as_bytes())?;
+    Ok(())
+}
+
+/// What comes, up to an end.
+fn read_to(stream: &mut TcpStream, end: &str) -> Outcome<String> {
+    let (mut text, mut piece) = (String::new(), [0; 4096]);
+    while !text.contains(end) {
+        match stream.read(&mut piece)? {
+            0 => return Err(format!("the stream has ended: {text}").into()),
+            count => text.push_str(std::str::from_utf8(&piece[..count])?),
+        }
+    }
+    Ok(text)
+}

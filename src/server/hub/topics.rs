@@ -1,0 +1,261 @@
+//! The index of what can change: which subscribers want to be told of what.
+//!
+//! **Locks:** the index's is taken by publishers and held for one look-up. A topic's is never taken inside it: marking ten thousand members
+//! holds up no publisher.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use super::Subject;
+use super::subscriber::Subscriber;
+use crate::schema::url::normalized;
+use crate::sync::{AtomicBool, Mutex};
+
+/// One thing that can change, and the subscribers that are told then.
+pub(super) struct Topic {
+    /// Tells it from others; later ones have larger numbers.
+    pub(super) number: u64,
+    pub(super) subject: Subject,
+    /// It waits in the inbox: whatever happens until it is taken out is one change.
+    is_queued: AtomicBool,
+    /// How many members there are or will be in a moment. Of a named one it is changed under the lock of the index.
+    count: AtomicUsize,
+    members: Mutex<BTreeMap<u64, Arc<Subscriber>>>,
+}
+
+impl Topic {
+    fn new(number: u64, subject: Subject) -> Arc<Self> {
+        Arc::new(Self {
+            number,
+            subject,
+            is_queued: AtomicBool::new(false),
+            count: AtomicUsize::new(0),
+            members: Mutex::default(),
+        })
+    }
+
+    pub(super) fn has_members(&self) -> bool {
+        self.count.load(Ordering::SeqCst) > 0
+    }
+
+    /// Says that it changed; whether it has to be put into the inbox for that.
+    pub(super) fn change(&self) -> bool {
+        !self.is_queued.swap(true, Ordering::SeqCst)
+    }
+
+    /// It was taken out of the inbox: what changes from now on is another change.
+    pub(super) fn take_out(&self) {
+        self.is_queued.swap(false, Ordering::SeqCst);
+    }
+
+    pub(super) fn for_each_member(&self, mut tell: impl FnMut(&Arc<Subscriber>)) {
+        self.members.lock().values().for_each(&mut tell);
+    }
+
+    pub(super) fn has(&self, subscriber: &Subscriber) -> bool {
+        self.members.lock().contains_key(&subscriber.number)
+    }
+
+    /// The subscriber knows first: it is marked as soon as it is a member.
+    fn enter(self: &Arc<Self>, subscriber: &Arc<Subscriber>) {
+        subscriber.add_topic(self);
+        let mut members = self.members.lock();
+        members.insert(subscriber.number, Arc::clone(subscriber));
+    }
+
+    fn remove(&self, subscriber: &Subscriber) {
+        let removed = self.members.lock().remove(&subscriber.number);
+        drop(removed);
+    }
+}
+
+/// The topics of one subscriber, by number. Many streams have one: it needs no piece of memory of its own.
+#[derive(Default)]
+pub(super) enum Memberships {
+    #[default]
+    None,
+    One([Membership; 1]),
+    Many(Vec<Membership>),
+}
+
+/// A topic that a subscriber is told of.
+pub(super) struct Membership {
+    pub(super) topic: Arc<Topic>,
+    /// It has changed, and that waits to be told.
+    pub(super) waits: bool,
+}
+
+impl Memberships {
+    pub(super) fn of(count: usize) -> Self {
+        match count {
+            0 | 1 => Self::None,
+            _ => Self::Many(Vec::with_capacity(count)),
+        }
+    }
+
+    pub(super) fn all(&mut self) -> &mut [Membership] {
+        match self {
+            Self::None => &mut [],
+            Self::One(one) => one,
+            Self::Many(many) => many,
+        }
+    }
+
+    pub(super) fn find(&mut self, topic: &Topic) -> Option<&mut Membership> {
+        let all = self.all();
+        let found = all.binary_search_by_key(&topic.number, |it| it.topic.number);
+        found.ok().map(|at| &mut all[at])
+    }
+
+    pub(super) fn add(&mut self, topic: &Arc<Topic>) {
+        let added = Membership {
+            topic: Arc::clone(topic),
+            waits: false,
+        };
+        *self = match std::mem::take(self) {
+            Self::None => Self::One([added]),
+            Self::One(one) => Self::Many(one.into()).with(added),
+            many => many.with(added),
+        };
+    }
+
+    fn with(mut self, added: Membership) -> Self {
+        if let Self::Many(many) = &mut self {
+            let at = many.partition_point(|it| it.topic.number < added.topic.number);
+            many.insert(at, added);
+        }
+        self
+    }
+
+    pub(super) fn remove(&mut self, topic: &Topic) -> Option<Membership> {
+        let number = topic.number;
+        match self {
+            Self::None => None,
+            Self::One([one]) if one.topic.number != number => None,
+            Self::One(_) => match std::mem::take(self) {
+                Self::One([one]) => Some(one),
+                _ => None,
+            },
+            Self::Many(many) => {
+                let found = many.binary_search_by_key(&number, |it| it.topic.number);
+                found.ok().map(|at| many.remove(at))
+            }
+        }
+    }
+
+    pub(super) fn into_topics(self) -> Vec<Arc<Topic>> {
+        let all = match self {
+            Self::None => Vec::new(),
+            Self::One(one) => one.into(),
+            Self::Many(many) => many,
+        };
+        all.into_iter().map(|it| it.topic).collect()
+    }
+}
+
+/// All topics of a server.
+pub(super) struct Topics {
+    pub(super) tools: Arc<Topic>,
+    pub(super) prompts: Arc<Topic>,
+    pub(super) resources: Arc<Topic>,
+    /// Its members are the legacy clients that may want log messages.
+    pub(super) logs: Arc<Topic>,
+    next: AtomicU64,
+    named: Mutex<Named>,
+}
+
+/// The topics that have a name, while they have members.
+#[derive(Default)]
+struct Named {
+    /// By their normalized addresses. A topic has the address as its first subscriber spelled it.
+    uris: HashMap<Arc<str>, Arc<Topic>>,
+    tasks: HashMap<Arc<str>, Arc<Topic>>,
+}
+
+impl Default for Topics {
+    fn default() -> Self {
+        Self {
+            tools: Topic::new(0, Subject::Tools),
+            prompts: Topic::new(1, Subject::Prompts),
+            resources: Topic::new(2, Subject::Resources),
+            logs: Topic::new(3, Subject::Logs),
+            next: AtomicU64::new(4),
+            named: Mutex::default(),
+        }
+    }
+}
+
+impl Topics {
+    /// The topic of a resource that somebody has subscribed to.
+    pub(super) fn uri(&self, uri: &str) -> Option<Arc<Topic>> {
+        let named = self.named.lock();
+        if named.uris.is_empty() {
+            return None;
+        }
+        let topic = named.uris.get(uri);
+        let topic = topic.or_else(|| named.uris.get(&*normalized(uri)));
+        topic.cloned()
+    }
+
+    /// The topic of a task that somebody follows.
+    pub(super) fn task(&self, id: &str) -> Option<Arc<Topic>> {
+        self.named.lock().tasks.get(id).cloned()
+    }
+
+    /// Has a subscriber, which is no member yet, told of a topic that is always there.
+    pub(super) fn join(&self, topic: &Arc<Topic>, subscriber: &Arc<Subscriber>) {
+        topic.count.fetch_add(1, Ordering::SeqCst);
+        topic.enter(subscriber);
+    }
+
+    /// Has a subscriber, which is no member yet, told of a resource.
+    pub(super) fn join_uri(&self, uri: &str, subscriber: &Arc<Subscriber>) {
+        let key = normalized(uri);
+        let subject = || Subject::Resource(uri.into());
+        self.join_named(&key, subscriber, |named| &mut named.uris, subject);
+    }
+
+    /// Has a subscriber, which is no member yet, told of a task.
+    pub(super) fn join_task(&self, id: &str, subscriber: &Arc<Subscriber>) {
+        let subject = || Subject::Task(id.into());
+        self.join_named(id, subscriber, |named| &mut named.tasks, subject);
+    }
+
+    fn join_named(
+        &self,
+        key: &str,
+        subscriber: &Arc<Subscriber>,
+        table: fn(&mut Named) -> &mut HashMap<Arc<str>, Arc<Topic>>,
+        subject: impl FnOnce() -> Subject,
+    ) {
+        let mut named = self.named.lock();
+        let table = table(&mut named);
+        let topic = match table.get(key) {
+            Some(topic) => Arc::clone(topic),
+            None => {
+                let number = self.next.fetch_add(1, Ordering::Relaxed);
+                let topic = Topic::new(number, subject());
+                table.insert(key.into(), Arc::clone(&topic));
+                topic
+            }
+        };
+        topic.count.fetch_add(1, Ordering::SeqCst);
+        drop(named);
+        topic.enter(subscriber);
+    }
+
+    /// Has a member no longer told. A named topic without members is forgotten.
+    pub(super) fn leave(&self, topic: &Arc<Topic>, subscriber: &Subscriber) {
+        topic.remove(subscriber);
+        let mut named = self.named.lock();
+        let is_last = topic.count.fetch_sub(1, Ordering::SeqCst) == 1;
+        let forgotten = match &topic.subject {
+            Subject::Resource(uri) if is_last => named.uris.remove_entry(&*normalized(uri)),
+            Subject::Task(id) if is_last => named.tasks.remove_entry(id),
+            _ => None,
+        };
+        drop(named);
+        drop(forgotten);
+    }
+}
