@@ -492,7 +492,7 @@ enum mcplink_limit
      */
     MCPLINK_LIMIT_CALLS = 4,
     /**
-     * How many requests of the peer may be in hand: 256. The next one is answered with a "busy" error.
+     * How many requests of the peer may be in flight: 1024. The next one is answered with a "busy" error; while the peer does not read its answers, requests are held back instead.
      */
     MCPLINK_LIMIT_REQUESTS = 5,
     /**
@@ -3524,9 +3524,13 @@ mcplink_status_t mcplink_client_options_clear_authorization(mcplink_client_optio
  * Goes through a proxy. Defaults to none, whatever the environment says.
  *
  * options: the options.
- * url: http://, https://, socks4://, socks4a://, socks5:// or socks5h:// with host and port; "environment" for what HTTPS_PROXY, HTTP_PROXY,
- * ALL_PROXY and NO_PROXY say. NULL is refused: see mcplink_client_options_clear_proxy. With socks4 and socks5 the server's name is looked up here, with the others by the proxy. What is
- * wrong with it is found out when the client is opened.
+ * url: http://, https://, socks4://, socks4a://, socks5:// or socks5h:// with host and port;
+ * "environment" for the proxy that the environment names. NULL is refused: see
+ * mcplink_client_options_clear_proxy. With socks4 and socks5
+ * the server's name is looked up here, with the others by the proxy. In the environment HTTP_PROXY
+ * holds for http, HTTPS_PROXY for https, ALL_PROXY for either; NO_PROXY lists the hosts, domains
+ * and networks that are reached without. Names in lower case go first. What can't be read fails
+ * the opening of the client with MCPLINK_E_INVALID.
  * Returns: MCPLINK_OK, or MCPLINK_E_INVALID. Blocks: no. Since 0.1.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_proxy(mcplink_client_options_t *options, const char *url);
@@ -3563,7 +3567,8 @@ mcplink_status_t mcplink_client_options_set_root_certificates(mcplink_client_opt
 MCPLINK_API mcplink_status_t mcplink_client_options_use_default_roots(mcplink_client_options_t *options);
 
 /**
- * Follows redirects over HTTP to the same origin. Defaults to no. One to another origin is an error that names it, always.
+ * Follows redirects over HTTP to the same origin that keep the method (307, 308), at most five in
+ * a row. Defaults to yes. One to another origin is an error that names it, always.
  *
  * options: the options.
  * follows: whether.

@@ -28,6 +28,7 @@ RESTRICTS = {
     "mcplink_http_options_on_authenticate": "",
     "mcplink_http_options_set_resource_server": "",
     "mcplink_http_options_add_host": "",
+    "mcplink_http_options_add_trusted_proxy": "",
     "mcplink_http_options_add_origin": "",
     "mcplink_http_options_set_limit": "",
     "mcplink_resource_server_add_issuer": "",
@@ -74,6 +75,7 @@ RESTRICTS = {
 # What takes nothing that could be missing, with which something is restricted or let go by its name.
 BY_NAME = """
     mcplink_client_options_clear_authorization mcplink_client_options_clear_env mcplink_client_options_clear_proxy
+    mcplink_client_options_inherit_env mcplink_client_options_set_strict
     mcplink_client_options_clear_validation mcplink_client_options_set_follow_redirects mcplink_client_options_use_default_roots
     mcplink_http_options_clear_authenticate mcplink_http_options_clear_resource_server mcplink_oauth_clear_proxy
     mcplink_oauth_set_client_credentials mcplink_oauth_set_offline_access mcplink_oauth_set_private_addresses mcplink_oauth_use_default_roots
@@ -97,6 +99,8 @@ DESCRIBES = """
 """
 # How something works, as far as it lets nobody in: the way to the peer, times, threads, callbacks that are told or asked.
 WORKS = """
+    mcplink_client_options_pass_env mcplink_client_options_set_assume_capabilities mcplink_client_options_set_die_with_parent
+    mcplink_exchange_silent mcplink_oauth_set_redirect mcplink_server_options_set_list_changes
     mcplink_call_options_on_progress mcplink_call_options_set_bypass_cache mcplink_call_options_set_cancel mcplink_call_options_set_log_level
     mcplink_call_options_set_max_timeout_ms mcplink_call_options_set_timeout_ms mcplink_client_options_add_extension
     mcplink_client_options_on_elicit mcplink_client_options_on_elicit_url mcplink_client_options_on_event mcplink_client_options_on_notification
