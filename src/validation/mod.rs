@@ -76,8 +76,8 @@ impl Validator {
 
     /// Makes a validator of a function that compiles a schema to a function that checks a JSON text.
     ///
-    /// Both fail in one sentence: the first when the schema can't be used, of the kind [`Invalid`](crate::ErrorKind::Invalid) or
-    /// [`Unsupported`](crate::ErrorKind::Unsupported); the second, of the kind [`Invalid`](crate::ErrorKind::Invalid), with the place in the
+    /// Both fail in one sentence: the first when the schema can't be used, of the kind [`Invalid`](ErrorKind::Invalid) or
+    /// [`Unsupported`](ErrorKind::Unsupported); the second, of the kind [`Invalid`](ErrorKind::Invalid), with the place in the
     /// text and what was expected there. The peer, and a model behind it, may get to read the second sentence. Checks run on the thread that
     /// serves or makes the call, many at once; what they cost is theirs to bound.
     ///
@@ -108,9 +108,9 @@ impl Validator {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it is not a schema of its dialect, or refers to something outside of itself;
-    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) when its dialect is not known;
-    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) when it exceeds a limit.
+    /// [`ErrorKind::Invalid`] when it is not a schema of its dialect, or refers to something outside of itself;
+    /// [`ErrorKind::Unsupported`] when its dialect is not known;
+    /// [`ErrorKind::Limit`] when it exceeds a limit.
     pub fn compile(&self, schema: &JsonSchema) -> Result<CompiledSchema> {
         (self.0)(schema)
     }
@@ -159,8 +159,8 @@ impl CompiledSchema {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) with the place, as a JSON Pointer, what was expected there and what came, when the text
-    /// doesn't fit the schema; [`ErrorKind::Limit`](crate::ErrorKind::Limit) when that can't be told within the limits.
+    /// [`ErrorKind::Invalid`] with the place, as a JSON Pointer, what was expected there and what came, when the text
+    /// doesn't fit the schema; [`ErrorKind::Limit`] when that can't be told within the limits.
     pub fn check(&self, json: &str) -> Result<()> {
         (self.0)(json, None)
     }

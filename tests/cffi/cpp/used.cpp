@@ -417,7 +417,8 @@ static void takes_empty_ones_for_none()
     CHECK(worked(pump));
     pump->set_notify(over);
     mcplink::client_options others;
-    CHECK(others.bearer_hook(token).on_stderr(name).refused());
+    CHECK(others.on_stderr(name).refused());
+    CHECK(!others.bearer_hook(token).refused());
     mcplink::oauth oauth;
     CHECK(worked(oauth.redirect("localhost").redirect(nullptr, "/done").refused()));
     mcplink::oauth odd;
