@@ -128,7 +128,7 @@ impl<U: UserAgent> Grant for ByLogin<U> {
         let url = attempt.url()?;
         errand.fetcher.check_reach("the login", &url)?;
         let answer = attempt.visit(errand, visit, &url)?;
-        let code = attempt.read(&answer)?;
+        let code = attempt.read(errand, &answer)?;
         attempt.redeem(errand, &code)
     }
 
@@ -207,7 +207,7 @@ impl Attempt<'_> {
     }
 
     /// The code in the answer. Nothing of it is acted on or shown before it is known to come from whom it was asked.
-    fn read(&self, answer: &Secret) -> Result<Secret> {
+    fn read(&self, errand: &Errand<'_>, answer: &Secret) -> Result<Secret> {
         let refuse =
             |why: &str| Error::new(ErrorKind::Auth, format!("the answer to the login {why}"));
         let url = read_answer(answer.reveal()).map_err(|_| refuse("is no URL"))?;
@@ -219,6 +219,12 @@ impl Attempt<'_> {
         }
         self.check_issuer(query)?;
         if let Some(error) = one(query, "error") {
+            // A server that refuses for another reason, such as access_denied, knows the client.
+            let may_blame = ["unauthorized_client", "invalid_client", "invalid_request"];
+            if !may_blame.contains(&&*error) {
+                let issuer = self.wish.found.issuer();
+                errand.doubt_registration(issuer, &self.identity.client_id, false);
+            }
             let mut text = format!("the login was refused: {}", Excerpt(&error));
             if let Some(more) = one(query, "error_description") {
                 text = format!("{text}: {}", Excerpt(&more));
