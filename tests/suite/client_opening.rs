@@ -132,7 +132,11 @@ fn the_legacy_opening_is_one_request_and_one_notification() {
 // L-INIT-C-07, L-INIT-C-08
 #[test]
 fn the_newest_legacy_revision_that_is_allowed_is_offered() {
-    let (transport, script) = script(|server| server.agree(ProtocolVersion::V2024_11_05));
+    let (transport, script) = script(|server| {
+        let request = server.agree(ProtocolVersion::V2024_11_05);
+        server.expect("notifications/initialized");
+        request
+    });
     let allowed = [ProtocolVersion::V2024_11_05, ProtocolVersion::V2025_03_26];
     let client = connect(asker().revisions(&allowed), transport).unwrap();
     assert_eq!(client.revision(), ProtocolVersion::V2024_11_05);

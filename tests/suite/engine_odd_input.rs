@@ -331,11 +331,10 @@ fn bytewise(bytes: usize) -> Duration {
 #[test]
 fn a_long_line_in_single_bytes_takes_linear_time() {
     let bytes = usize::try_from(rounds("MCPLINK_LONG_LINE", 256 << 10)).unwrap();
-    let quarter = bytewise(bytes / 4);
-    let whole = bytewise(bytes);
-    // Quadratic would be sixteen times.
-    assert!(
-        whole < quarter * 10 + Duration::from_millis(500),
-        "{quarter:?}, {whole:?}"
-    );
+    // Quadratic would be sixteen times. Other processes may slow one attempt down, but not each.
+    let attempts: Vec<(Duration, Duration)> = (0..5)
+        .map(|_| (bytewise(bytes / 4), bytewise(bytes)))
+        .take_while(|(quarter, whole)| *whole >= *quarter * 10 + Duration::from_millis(500))
+        .collect();
+    assert!(attempts.len() < 5, "{attempts:?}");
 }

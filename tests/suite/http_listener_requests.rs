@@ -633,9 +633,26 @@ fn a_trickle_holds_nobody_up() {
 }
 
 #[test]
+fn connections_that_could_not_be_used_again_are_closed_in_order() {
+    for span in [Duration::ZERO, Duration::from_nanos(1), Duration::from_millis(9)] {
+        let listener = listen_with(
+            limits(|limits| limits.keep_alive = span),
+            service(|request, response| say(&request, response)),
+        );
+        let mut client = Client::to(&listener);
+        client.get("/once");
+        let answer = client.receive();
+        assert_eq!(answer.status, 200);
+        let closes = String::from("Connection: close");
+        assert!(answer.fields.contains(&closes), "{:?}", answer.fields);
+        client.expect_end();
+    }
+}
+
+#[test]
 fn idle_connections_are_closed_after_a_while() {
     let listener = listen_with(
-        limits(|limits| limits.keep_alive = Duration::from_millis(100)),
+        limits(|limits| limits.keep_alive = Duration::from_secs(1)),
         service(|request, response| say(&request, response)),
     );
     let mut used = Client::to(&listener);

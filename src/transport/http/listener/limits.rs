@@ -59,7 +59,7 @@ pub struct HttpLimits {
     /// broken off, those first for which most waits and which have read nothing of it for longest.
     pub max_unsent_bytes: usize,
     /// How long a new connection may take until its first byte. Defaults to 10 s, and never longer
-    /// than [`keep_alive`](Self::keep_alive). Then it is closed.
+    /// than a [`keep_alive`](Self::keep_alive) that keeps connections. Then it is closed.
     pub first_byte_timeout: Duration,
     /// How long a head may take from its first byte. Defaults to 10 s. A slower one is answered with 408.
     pub head_timeout: Duration,
@@ -72,6 +72,8 @@ pub struct HttpLimits {
     pub write_timeout: Duration,
     /// How long a connection may stay without a request. Defaults to 75 s. Then it is closed. Clients that don't try again when that
     /// crosses their next request want it longer than they keep connections themselves, often 4 to 5 s.
+    /// Below 10 ms connections are not kept: each response says `Connection: close`, so that no
+    /// client sends a request into a connection that is being closed.
     pub keep_alive: Duration,
     /// What the threads of the listener are like. A [server](crate::server::Server)'s listener has those of the server.
     pub threads: Threads,
@@ -102,7 +104,24 @@ impl Default for HttpLimits {
     }
 }
 
+/// The shortest [`keep_alive`](HttpLimits::keep_alive) with which connections are kept.
+const SHORTEST_KEEP_ALIVE: Duration = Duration::from_millis(10);
+
 impl HttpLimits {
+    /// Whether a connection may serve a second request.
+    pub(super) fn keeps_connections(&self) -> bool {
+        self.keep_alive >= SHORTEST_KEEP_ALIVE
+    }
+
+    /// How long a connection that has had no request may stay silent.
+    pub(super) fn until_first_byte(&self) -> Duration {
+        if self.keeps_connections() {
+            self.first_byte_timeout.min(self.keep_alive)
+        } else {
+            self.first_byte_timeout
+        }
+    }
+
     /// So many percent of a bound, as they are set for parts: at least one.
     pub(crate) fn part_of(&self, bound: usize) -> usize {
         percent_of(self.part_percent, bound).max(1)

@@ -35,11 +35,11 @@ enum Delimiter {
 }
 
 impl Reply {
-    pub(super) fn new(conn: Arc<Conn>, method: &str, head: &Head, is_closing: bool) -> Self {
+    pub(super) fn new(conn: Arc<Conn>, method: &str, head: &Head, closes: bool) -> Self {
         Self {
             conn,
             is_http10: head.is_http10,
-            keeps_alive: head.keeps_alive && !is_closing,
+            keeps_alive: head.keeps_alive && !closes,
             is_head: method == "HEAD",
             phase: Phase::Waiting,
         }

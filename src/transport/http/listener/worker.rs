@@ -302,7 +302,8 @@ fn serve(shared: &Arc<Shared>, conn: &Arc<Conn>, intake: &mut Intake) -> Turn {
     let method = head.method(bytes);
     let deletes = method == "DELETE";
     let request = request(conn, head, bytes, &fields).body(body.bytes);
-    let reply = Reply::new(Arc::clone(conn), method, head, shared.is_closing());
+    let closes = shared.is_closing() || !shared.limits.keeps_connections();
+    let reply = Reply::new(Arc::clone(conn), method, head, closes);
     // A panic drops the reply, and so breaks the connection off.
     let service = || shared.service.serve(request, Box::new(reply));
     _ = catch_unwind(AssertUnwindSafe(service));

@@ -194,9 +194,7 @@ impl Conn {
         let span = match (state.owner, &mut state.intake, &state.exchange) {
             (Owner::Nobody, ..) => return None,
             (Owner::Poller, Some(intake), _) => return intake.deadline(since, limits),
-            (Owner::Poller, None, _) if state.exchanges == 0 => {
-                limits.first_byte_timeout.min(limits.keep_alive)
-            }
+            (Owner::Poller, None, _) if state.exchanges == 0 => limits.until_first_byte(),
             (Owner::Poller, None, _) => limits.keep_alive,
             (Owner::Parting, ..) => PARTING,
             _ if state.together_until.is_some() => return state.together_until,
