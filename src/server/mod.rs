@@ -496,44 +496,6 @@ impl Server {
         }
     }
 
-    /// Listens for HTTP clients on an address such as `192.0.2.1:8080`, or on a port of the loopback address such as `8080`; port 0 is one
-    /// that the system chooses.
-    ///
-    /// Whoever can reach the address can send requests: name a port only unless others are meant to, and find out who they are with
-    /// [`HttpOptions::authorization`](http::HttpOptions::authorization) or [`HttpOptions::authenticate`](http::HttpOptions::authenticate) then.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Io`] when the address can't be had, or when the system has no descriptor or thread to spare.
-    #[cfg(feature = "http-server")]
-    pub fn listen_http(
-        &self,
-        address: &str,
-        options: http::HttpOptions,
-    ) -> Result<http::HttpServer> {
-        http::HttpServer::bind(self, address, options)
-    }
-
-    /// The same with a socket that listens already, for example one that systemd has passed on.
-    ///
-    /// # Errors
-    ///
-    /// As [`listen_http`](Self::listen_http).
-    #[cfg(feature = "http-server")]
-    pub fn listen_http_on(
-        &self,
-        listener: std::net::TcpListener,
-        options: http::HttpOptions,
-    ) -> Result<http::HttpServer> {
-        http::HttpServer::on(self, listener, options)
-    }
-
-    /// What answers the HTTP requests for this server, to be mounted in a web server of your own.
-    #[cfg(feature = "http-server")]
-    pub fn http_service(&self, options: http::HttpOptions) -> http::HttpService {
-        http::HttpService::new(self, options)
-    }
-
     /// Serves a peer until it has gone.
     ///
     /// When its input ends, calls in hand may finish for as long as [`ServerBuilder::drain`] says.

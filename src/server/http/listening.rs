@@ -26,31 +26,43 @@ pub struct HttpServer {
     has_closed: Condvar,
 }
 
-impl HttpServer {
-    pub(in crate::server) fn bind(
-        server: &Server,
-        address: &str,
-        options: HttpOptions,
-    ) -> Result<Self> {
+impl Server {
+    /// Listens for HTTP clients on an address such as `192.0.2.1:8080`, or on a port of the
+    /// loopback address such as `8080`. The system chooses the port if it is 0.
+    ///
+    /// Every client that reaches the address can send requests. Give a port only, unless other
+    /// machines are meant to connect; then authenticate clients with
+    /// [`HttpOptions::authorization`] or [`HttpOptions::authenticate`].
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) when the address can't be bound, or when the system
+    /// has no descriptor or thread to spare.
+    pub fn listen_http(&self, address: &str, options: HttpOptions) -> Result<HttpServer> {
         let port = address.strip_prefix(':').unwrap_or(address);
-        Self::with(server, options, |service, limits| {
-            match port.parse::<u16>() {
-                Ok(port) => HttpListener::bind((Ipv4Addr::LOCALHOST, port), service, limits),
-                Err(_) => HttpListener::bind(address, service, limits),
-            }
+        HttpServer::with(self, options, |service, limits| match port.parse::<u16>() {
+            Ok(port) => HttpListener::bind((Ipv4Addr::LOCALHOST, port), service, limits),
+            Err(_) => HttpListener::bind(address, service, limits),
         })
     }
 
-    pub(in crate::server) fn on(
-        server: &Server,
+    /// Accepts HTTP clients on a socket that listens already, for example one that systemd passed.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`listen_http`](Self::listen_http).
+    pub fn listen_http_on(
+        &self,
         listener: TcpListener,
         options: HttpOptions,
-    ) -> Result<Self> {
-        Self::with(server, options, |service, limits| {
+    ) -> Result<HttpServer> {
+        HttpServer::with(self, options, |service, limits| {
             HttpListener::on(listener, service, limits)
         })
     }
+}
 
+impl HttpServer {
     fn with(
         server: &Server,
         options: HttpOptions,

@@ -57,8 +57,16 @@ pub(super) struct Served {
 /// What came of a request: a refusal is still to be written.
 type Handled = std::result::Result<(), (Refusal, Box<dyn ResponseWriter>)>;
 
+impl Server {
+    /// Returns a service that answers the HTTP requests of this server, to be mounted in a web
+    /// server of your own.
+    pub fn http_service(&self, options: HttpOptions) -> HttpService {
+        HttpService::new(self, options)
+    }
+}
+
 impl HttpService {
-    pub(in crate::server) fn new(server: &Server, options: HttpOptions) -> Self {
+    pub(super) fn new(server: &Server, options: HttpOptions) -> Self {
         let inner = &server.0;
         let shared = |link: &Arc<Link>, peer: &str| {
             let mut limits = inner.limits.clone();
