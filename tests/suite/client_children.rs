@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use mcplink::client::{Client, ClientBuilder, Era, EraMemory};
@@ -10,6 +11,7 @@ use mcplink::transport::Child;
 use mcplink::{Error, ErrorKind};
 use serde_json::json;
 
+use crate::common::wait_until;
 use crate::scripted::{asker, connect};
 
 /// A file that is named by nobody else, and removed in the end.
@@ -437,13 +439,21 @@ fn only_what_a_child_says_after_its_last_answer_are_its_last_words() {
             "{CALLED}
             echo starting >&2; read_one; echo probed >&2; refuse
             read_one; echo initializing >&2; agree; read_one
-            read_one; echo calling >&2; called; {death}"
+            read_one; call=$line; echo calling >&2; read_one; line=$call; called; {death}"
         );
         let starts = Starts::new();
         let server = child(&starts, &script);
         let everything = server.stderr_tail();
         let client = connect(quick(), server).unwrap();
-        client.call_tool("t", &json!({})).unwrap();
+        thread::scope(|scope| {
+            let call = scope.spawn(|| client.call_tool("t", &json!({})));
+            // Two pipes have no order: the child answers when its line has been read.
+            wait_until("the line has been read", || {
+                everything.text().contains("calling")
+            });
+            client.notify("notifications/read", &json!({})).unwrap();
+            call.join().unwrap().unwrap();
+        });
         let error = client.call_tool("t", &json!({})).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Closed);
         assert_eq!(error.stderr_tail(), expected, "{error:?}");

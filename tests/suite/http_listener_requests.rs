@@ -634,7 +634,11 @@ fn a_trickle_holds_nobody_up() {
 
 #[test]
 fn connections_that_could_not_be_used_again_are_closed_in_order() {
-    for span in [Duration::ZERO, Duration::from_nanos(1), Duration::from_millis(9)] {
+    for span in [
+        Duration::ZERO,
+        Duration::from_nanos(1),
+        Duration::from_millis(9),
+    ] {
         let listener = listen_with(
             limits(|limits| limits.keep_alive = span),
             service(|request, response| say(&request, response)),

@@ -1,12 +1,14 @@
 //! The command-line client, `examples/mcp`, against `examples/interop_server`.
 
-use std::io::{BufRead as _, BufReader, Lines, Write};
+use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::common::wait_until;
+use crate::common::{LONG, wait_until};
 
 struct Ran {
     code: i32,
@@ -410,7 +412,7 @@ fn it_logs_in_when_the_server_wants_it_and_remembers_that() {
     assert_eq!(output.status.code(), Some(4));
     assert!(String::from_utf8_lossy(&output.stderr).contains("--login logs in"));
     let mut child = run(&["tools", "--login", "--tokens", &tokens]);
-    let mut shown = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut shown = LinesInTime::of(child.stderr.take().unwrap());
     let place = shown.find_map(|line| {
         let line = line.unwrap();
         line.split_once("open ").map(|(_, place)| place.to_owned())
@@ -460,8 +462,44 @@ fn it_logs_in_when_the_server_wants_it_and_remembers_that() {
 /// A run that is watched while it goes on.
 struct Running {
     child: Child,
-    said: Lines<BufReader<ChildStderr>>,
-    heard: Lines<BufReader<ChildStdout>>,
+    said: LinesInTime,
+    heard: LinesInTime,
+}
+
+/// The lines of a stream, each of which has to come in time.
+struct LinesInTime(mpsc::Receiver<io::Result<String>>);
+
+impl LinesInTime {
+    fn of(stream: impl Read + Send + 'static) -> Self {
+        let (sender, receiver) = mpsc::channel();
+        thread::spawn(move || {
+            let lines = BufReader::new(stream).lines();
+            lines
+                .map_while(|line| sender.send(line).ok())
+                .for_each(drop);
+        });
+        Self(receiver)
+    }
+}
+
+impl Iterator for LinesInTime {
+    type Item = io::Result<String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self.0.recv_timeout(LONG) {
+            Ok(line) => Some(line),
+            Err(mpsc::RecvTimeoutError::Disconnected) => None,
+            Err(mpsc::RecvTimeoutError::Timeout) => panic!("no line came in time"),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // A test that failed leaves no process.
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
 }
 
 impl Running {
@@ -471,8 +509,8 @@ impl Running {
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         Self {
-            said: BufReader::new(child.stderr.take().unwrap()).lines(),
-            heard: BufReader::new(child.stdout.take().unwrap()).lines(),
+            said: LinesInTime::of(child.stderr.take().unwrap()),
+            heard: LinesInTime::of(child.stdout.take().unwrap()),
             child,
         }
     }
@@ -530,7 +568,7 @@ fn a_signal_cancels_the_call_and_closes_in_order() {
         running.signal(signal);
         running.wait_for(&[">", "notifications/cancelled", "interrupted"]);
         assert_eq!(running.code(), 130, "{era} {signal}");
-        let rest: Vec<String> = running.said.map(Result::unwrap).collect();
+        let rest: Vec<String> = running.said.by_ref().map(Result::unwrap).collect();
         assert!(rest.contains(&"mcp: interrupted".to_owned()), "{rest:?}");
         assert!(running.heard.next().is_none());
     }
@@ -626,8 +664,8 @@ fn a_signal_that_is_ignored_from_the_start_stays_so() {
         .spawn()
         .unwrap();
     let mut running = Running {
-        said: BufReader::new(child.stderr.take().unwrap()).lines(),
-        heard: BufReader::new(child.stdout.take().unwrap()).lines(),
+        said: LinesInTime::of(child.stderr.take().unwrap()),
+        heard: LinesInTime::of(child.stdout.take().unwrap()),
         child,
     };
     running.write("call slow steps=3 delay_ms=10\n");
