@@ -173,8 +173,9 @@
 //! # }
 //! ```
 //!
-//! A tool handler that fails returns a [`ToolError`](server::ToolError); handlers of other requests
-//! return an [`RpcError`]. If a handler panics, its request is answered with an internal error.
+//! A tool handler that fails returns a [`ToolError`](server::ToolError); handlers of prompts,
+//! resources and completions return a [`HandlerError`](server::HandlerError). If a handler panics,
+//! its request is answered with an internal error.
 //!
 //! # Features
 //!
