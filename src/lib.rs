@@ -20,7 +20,9 @@
 //! }
 //!
 //! Server::builder("hello", "1.0")
-//!     .tool("greet", "Greets someone by name", |args: Greeting, _| format!("Hello, {}!", args.name))
+//!     .tool("greet", "Greets someone by name", |args: Greeting, _| {
+//!         format!("Hello, {}!", args.name)
+//!     })
 //!     .serve_stdio()
 //! # }
 //! # #[cfg(not(feature = "schemars"))]
