@@ -34,12 +34,16 @@ impl ElicitRequestFormParams {
     /// use mcplink::schema::{ElicitRequestParams, ElicitResult, JsonSchema};
     /// use serde_json::json;
     ///
-    /// let form = JsonSchema::parse(r#"{"type":"object","properties":{"seats":{"type":"integer","minimum":1}}}"#)?;
-    /// let ElicitRequestParams::Form(question) = ElicitRequestParams::form("How many seats?", form) else {
+    /// let form = JsonSchema::parse(
+    ///     r#"{"type":"object","properties":{"seats":{"type":"integer","minimum":1}}}"#,
+    /// )?;
+    /// let question = ElicitRequestParams::form("How many seats?", form);
+    /// let ElicitRequestParams::Form(question) = question else {
     ///     unreachable!("it is a form")
     /// };
     /// question.check_answer(&ElicitResult::accept(&json!({ "seats": 2 }))?)?;
-    /// let error = question.check_answer(&ElicitResult::accept(&json!({ "seats": 0 }))?).unwrap_err();
+    /// let wrong = ElicitResult::accept(&json!({ "seats": 0 }))?;
+    /// let error = question.check_answer(&wrong).unwrap_err();
     /// assert_eq!(error.to_string(), "field 'seats': expected at least 1, got 0");
     /// # Ok::<(), mcplink::Error>(())
     /// ```
