@@ -50,6 +50,8 @@ pub struct OAuth(Arc<Shared>);
 
 struct Shared {
     settings: Arc<Settings>,
+    /// The state of each server, by its URL as given. When the map is full it is cleared: tokens are
+    /// then loaded from the store again.
     sites: Mutex<HashMap<String, Arc<Site>>>,
 }
 
