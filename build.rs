@@ -165,9 +165,9 @@ mod header {
         }
     }
 
-    /// Returns a path to the file that cbindgen reads alone. cbindgen would follow the `mod` lines
-    /// of a `mod.rs`, and the files in `PARTS` would be in the header twice; so a `mod.rs` is
-    /// copied to `OUT_DIR`.
+    /// Returns a path to a copy of a `mod.rs` in `OUT_DIR`; returns other paths unchanged. cbindgen
+    /// would follow the `mod` lines of a `mod.rs` beside its modules. Then the files in `PARTS`
+    /// would be in the header twice.
     fn alone(part: &Path, out: &Path) -> PathBuf {
         let folder = part.parent().and_then(Path::file_name);
         let Some(folder) = folder.filter(|_| part.ends_with("mod.rs")) else {

@@ -174,7 +174,7 @@ impl<I: Clone> Shares<I> {
         self.change(client, |held| held.amount += amount);
     }
 
-    /// Gives back `amount` of what a client holds.
+    /// Gives back `amount` of a client's share, or all of it if it holds less.
     pub(crate) fn give_back(&mut self, client: &Client, amount: usize) {
         let amount = amount.min(self.of(client));
         self.held -= amount;

@@ -240,8 +240,8 @@ impl ClientDocument {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when the URL is not valid as an id, the name is empty, there is no
-    /// redirect URI, or one is neither on this machine nor `https`.
+    /// [`ErrorKind::Invalid`] when the URL is not valid as an id, or the name is empty. Also when
+    /// there is no redirect URI, or one is neither on this machine nor `https`.
     pub fn new<'a>(
         url: &str,
         client_name: &str,

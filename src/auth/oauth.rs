@@ -50,8 +50,8 @@ pub struct OAuth(Arc<Shared>);
 
 struct Shared {
     settings: Arc<Settings>,
-    /// The state of each server, by its URL as given. When the map is full it is cleared: tokens are
-    /// then loaded from the store again.
+    /// The state of each server, by its URL as given. A full map is cleared: then the
+    /// state of each server is loaded from the store again.
     sites: Mutex<HashMap<String, Arc<Site>>>,
 }
 

@@ -19,10 +19,10 @@
 //! **Locks.** A site's `state` is locked before a flow's `progress`. Both are held for moments
 //! only, never during user code, file or network operations.
 //!
-//! **Invariant** (no lost wakeup): a flow's outcome and `asks_person`, the removal of the flow, and
-//! the flag of a call that is over change only while `state` is locked. `changed` is notified
-//! before that lock is released. A waiter checks all of them under the lock before it waits on
-//! `changed`.
+//! **Invariant** (no lost wakeup): what waiters check changes only while `state` is locked. That is
+//! the flow, its outcome, its `asks_person`, and the flag of a call that is over. `changed` is
+//! notified before that lock is released. A waiter checks all of them under the lock before it
+//! waits on `changed`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -263,9 +263,9 @@ impl Scan<'_> {
         self.token_here(self.space(at), expected)
     }
 
-    /// Scans an object, which begins at `at`. `key` takes the index after the first quote of a key,
-    /// and returns what the caller has to know of the key and the index of the value. `member`
-    /// takes both and returns the end of the value.
+    /// Scans an object, which begins at `at`. `key` takes the index after the first quote of a key.
+    /// It returns information about the key, and the index of the value. `member` takes both and
+    /// returns the end of the value.
     #[inline]
     fn object<K>(
         self,

@@ -12,7 +12,7 @@ use crate::error::{ErrorCode, Excerpt, RpcError};
 pub(super) enum Reading {
     /// They are accepted where they can mean one thing only.
     Lenient,
-    /// They are refused.
+    /// They are errors.
     Strict,
 }
 

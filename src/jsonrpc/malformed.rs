@@ -7,11 +7,11 @@ use crate::error::{ErrorCode, Excerpt, RpcError};
 /// A message that can't be handled, and the error to answer with.
 #[derive(Clone, Debug)]
 pub struct Malformed {
-    /// What is wrong.
+    /// The error to answer with; its message says what is wrong.
     pub error: RpcError,
     /// The id of the message, where it could be read.
     pub id: Option<RequestId>,
-    /// What kind of message it seems to be.
+    /// The kind of message that it seems to be.
     pub form: Form,
     /// The beginning of the text, if it is not a message at all.
     pub excerpt: Option<Box<str>>,

@@ -95,8 +95,8 @@ impl Parsed {
     /// Reads a message or an array of messages. Nesting deeper than `max_depth` is an error.
     ///
     /// Reading is lenient: some deviations from the specification are accepted. These are `null`
-    /// for an absent member, an empty array for an empty object, an integer id with a fraction of
-    /// zero, and an error without a message.
+    /// for an absent member, an empty array for an empty object, an integer id written as `1.0`,
+    /// and an error without a message.
     pub fn read(bytes: Vec<u8>, max_depth: usize) -> Self {
         Self::read_with(bytes, max_depth, Reading::Lenient)
     }
@@ -445,7 +445,7 @@ impl Response {
         self.id.as_ref()
     }
 
-    /// `result` as JSON text, or the error.
+    /// Returns `result` as JSON text, or the error object.
     pub fn outcome(&self) -> Result<&str, &RpcError> {
         match &self.outcome {
             Outcome::Result(span) => Ok(&self.text[span.clone()]),

@@ -173,9 +173,9 @@ impl SamplingCapability {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ElicitationCapability {
-    /// It shows forms. Since 2025-11-25.
+    /// It shows forms (form mode). Since 2025-11-25.
     pub form: Option<JsonObject>,
-    /// It opens pages. Since 2025-11-25.
+    /// It opens pages (URL mode). Since 2025-11-25.
     pub url: Option<JsonObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,

@@ -326,7 +326,7 @@ impl ElicitResult {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it doesn't have that form.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it does not fit the type.
     pub fn read<T: DeserializeOwned>(&self) -> Result<Option<T>> {
         let content = self.content.as_deref();
         content

@@ -79,9 +79,9 @@ impl Default for IconLimits {
 /// 3. [`may_redirect_to`](Self::may_redirect_to) at each redirection.
 /// 4. [`check_image`](Self::check_image) before the bytes are decoded.
 impl Icon {
-    /// Whether the icon has the origin (scheme, host and port) of this `https:` URL: the URL of the
-    /// server, or of a site that the host trusts. Always true for a `data:` icon, which is not
-    /// fetched.
+    /// Whether the icon has the origin (scheme, host and port) of this `https:` URL. Pass the URL
+    /// of the server, or of a site that the host trusts. Always true for a `data:` icon, which is
+    /// not fetched.
     pub fn is_from(&self, url: &str) -> bool {
         self.data_text().is_some() || origin(&self.src).is_some_and(|own| origin(url) == Some(own))
     }

@@ -230,7 +230,7 @@ impl InputResponse {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it doesn't have that form.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it does not fit the type.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T> {
         read_raw("input response", &self.0)
     }

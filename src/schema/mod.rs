@@ -4,8 +4,8 @@
 //! A member that only some revisions have is an `Option`, and its documentation names the first
 //! revision. [`FitTo`] adapts a value to a peer with an older revision.
 //!
-//! **Reading.** A result is read as the result type of its request's method, never by its content,
-//! because nearly every result could be read as another one. Unknown members of params are ignored;
+//! **Reading.** A result is read as the result type of its request's method, never by its content:
+//! nearly every result could be read as another one. Unknown members of params are ignored;
 //! elsewhere they are kept in a field `extra`. Unknown values of open sets (content types, log
 //! levels, task states, stop reasons) are kept as `Other`. Unknown values of closed sets (roles,
 //! reference types, actions of a user) are errors.

@@ -30,7 +30,7 @@ impl ElicitSchema {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) with the problem: a field that is an
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) with the problem. It is a field that is an
     /// object or a list of objects, an unknown format, a required field that does not exist, or a
     /// choice of several before 2025-11-25.
     pub fn check(schema: &JsonSchema, revision: ProtocolVersion) -> Result<()> {

@@ -187,7 +187,7 @@ list_result! {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct GetPromptRequestParams {
-    /// The prompt.
+    /// The name of the prompt.
     pub name: String,
     /// Its arguments.
     pub arguments: Option<BTreeMap<String, String>>,

@@ -149,7 +149,7 @@ pub struct ToolUseContent {
     kind: ToolUseType,
     /// The id by which the result refers to this use.
     pub id: String,
-    /// The tool.
+    /// The name of the tool.
     pub name: String,
     /// The arguments: an object, as raw JSON.
     pub input: Box<RawValue>,

@@ -117,7 +117,7 @@ impl Tool {
         meta: MetaObject,
     }
 
-    /// The name to show: the title, or else the title among the annotations, or else the name.
+    /// The display name: the title, or else the title of the annotations, or else the name.
     pub fn display_name(&self) -> &str {
         let annotated = || self.annotations.as_ref()?.title.as_deref();
         self.title

@@ -47,9 +47,9 @@ pub(crate) fn read<T: for<'a> Deserialize<'a>>(text: &str) -> serde_json::Result
     }
 }
 
-/// Runs `read`, and runs it again in lenient mode if the data does not fit: then an empty array is
-/// accepted where an empty object is expected. In derived types this holds for members that are
-/// read with [`optional`].
+/// Runs `read`, and runs it again in lenient mode if the data does not fit. In lenient mode an
+/// empty array is accepted where an empty object is expected. In derived types this holds for
+/// members that are read with [`optional`].
 pub(crate) fn read_with<T>(read: impl Fn() -> serde_json::Result<T>) -> serde_json::Result<T> {
     match read() {
         Err(error) if error.is_data() => misfit::in_members(read).map_err(|_| error),

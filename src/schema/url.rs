@@ -19,9 +19,8 @@ pub(crate) struct Url<'a> {
 }
 
 impl<'a> Url<'a> {
-    /// Splits a URL. Returns `None` if it is invalid: without a scheme, with white space or other
-    /// forbidden characters, with an incomplete `%` escape, or an `http:` or `https:` URL without a
-    /// host.
+    /// Splits a URL. Returns `None` if the URL has no scheme, forbidden characters such as white
+    /// space, or an incomplete `%` escape. An `http:` or `https:` URL also needs a host.
     pub(crate) fn read(text: &'a str) -> Option<Self> {
         let (scheme, rest) = text.split_once(':')?;
         let named = scheme.starts_with(|c: char| c.is_ascii_alphabetic())

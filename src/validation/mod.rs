@@ -18,10 +18,10 @@
 //! **Nothing is fetched.** A `$ref` can refer to a part of the same schema, or to the schema of a
 //! dialect. Another reference is an error when the schema is compiled. No setting changes that.
 //!
-//! **Cost** is bounded by `SchemaLimits`: of a schema by its size, its depth and the number of its
-//! parts that can apply to one value; of a check by time. Patterns run in linear time. Patterns
-//! with look-around or back-references can't. In schemas of peers they are errors; in a server's
-//! own they stop after a bounded number of steps.
+//! **Cost** is bounded by `SchemaLimits`. A schema is bounded in size, depth and the number of its
+//! parts that can apply to one value; a check is bounded in time. Patterns run in linear time.
+//! Patterns with look-around or back-references can't. In schemas of peers they are errors; in a
+//! server's own they stop after a bounded number of steps.
 //!
 //! Spec: Base Protocol, "JSON Schema Usage" (since 2025-11-25); Server Features, Tools, "Output
 //! Schema" (since 2025-06-18).
