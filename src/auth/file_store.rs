@@ -6,7 +6,6 @@
 //!
 //! ```text
 //!  {hash}.json            the stored content
-//! ```text
 //!  {hash}.{random}.new    being written; locked by its writer, which distinguishes it from
 //!                         the leftover of a killed process
 //!  {hash}.lock            locked while the tokens are renewed
