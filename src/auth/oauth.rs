@@ -103,6 +103,8 @@ impl OAuth {
         if state.was_loaded {
             return Ok((state.tokens.clone(), state.number));
         }
+        // The store may block, so it is read without the lock. If another thread has set the tokens
+        // meanwhile, those are kept.
         drop(state);
         let kept = self.0.settings.kept(&name_of(&site.url))?;
         let is_there = site.state().was_loaded;

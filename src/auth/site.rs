@@ -55,7 +55,9 @@ const MAX_OPERATIONS: usize = 1024;
 /// The state of one server.
 pub(super) struct Site {
     pub(super) url: Url,
+    /// Guards the tokens, the counters and the flow in progress. Locked before a flow's `progress`.
     state: Mutex<State>,
+    /// Notified while `state` is locked, when the flow or what its waiters check has changed.
     changed: Condvar,
 }
 
@@ -195,14 +197,20 @@ struct Flow {
     aim: Aim,
     turn: Turn,
     ticket: Arc<Ticket>,
+    /// Written only while the site's `state` is locked too: waiters sleep on the site's `changed`
+    /// with that lock, and would miss a change that is made without it.
     progress: Mutex<FlowState>,
 }
 
 #[derive(Default)]
 struct FlowState {
+    /// The number of calls that wait for the flow. The last one to leave cancels it.
     waiting: usize,
+    /// Set when the last call leaves. No call joins the flow after that.
     is_ending: bool,
+    /// Whether a person is being asked.
     asks_person: bool,
+    /// `None` while the flow runs.
     outcome: Option<Result<()>>,
 }
 
