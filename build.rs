@@ -1,7 +1,8 @@
-//! Writes the C header, when the C interface is built.
+//! Build script: writes the C header when the feature `cffi` is on.
 //!
-//! The header goes to the build's own folder; `include/mcplink.h` is the committed copy, and a test compares the two. With
-//! `MCPLINK_WRITE_HEADER=1` in the environment the committed copy is written anew.
+//! The header is written to `OUT_DIR`. `include/mcplink.h` is the committed copy; a test compares
+//! the two. If the environment variable `MCPLINK_WRITE_HEADER` is set, the committed copy is
+//! overwritten.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -12,7 +13,8 @@ fn main() {
     }
 }
 
-/// How the shared library is linked. Before 1.0 each minor version is one of its own.
+/// Sets the linker options of the shared library on Linux. Before 1.0 each minor version has its
+/// own soname, because it may break the ABI.
 #[cfg(feature = "cffi")]
 fn shared_library() {
     let part = |name: &str| std::env::var(name).expect("cargo sets it");
@@ -29,7 +31,8 @@ fn shared_library() {
         major
     };
     println!("cargo::rustc-link-arg=-Wl,-soname,libmcplink.so.{version}");
-    // A thread of ours may be on its way out when a host unloads its plug-in.
+    // A thread of the library may still be exiting when a host unloads its plug-in: with `nodelete`
+    // its code stays mapped.
     println!("cargo::rustc-link-arg=-Wl,-z,nodelete");
 }
 
@@ -38,7 +41,7 @@ mod header {
     use std::path::{Path, PathBuf};
     use std::{env, fs};
 
-    /// What is exported, in the order of the header.
+    /// The source files of the exported functions, in the order of the header.
     const PARTS: &[&str] = &[
         "version.rs",
         "text.rs",
@@ -100,7 +103,8 @@ mod header {
         "server/http/mount.rs",
     ];
 
-    /// What compilers differ in. `MCPLINK_NODISCARD` is the compiler's own attribute: the standard one may not follow another.
+    /// C macros that depend on the compiler. `MCPLINK_NODISCARD` is the compiler's own attribute,
+    /// because the standard `[[nodiscard]]` may not stand behind another attribute.
     const MACROS: &str = r#"/* Before each function: define it when the library is a DLL. */
 #ifndef MCPLINK_API
 #  if defined(_WIN32) && defined(MCPLINK_SHARED)
@@ -161,7 +165,9 @@ mod header {
         }
     }
 
-    /// The file as one without modules of its own, which would land in the header twice: here and as parts.
+    /// Returns a path to a copy of a `mod.rs` in `OUT_DIR`; returns other paths unchanged. cbindgen
+    /// would follow the `mod` lines of a `mod.rs` beside its modules. Then the files in `PARTS`
+    /// would be in the header twice.
     fn alone(part: &Path, out: &Path) -> PathBuf {
         let folder = part.parent().and_then(Path::file_name);
         let Some(folder) = folder.filter(|_| part.ends_with("mod.rs")) else {

@@ -1,7 +1,8 @@
-//! What can go wrong: [`Error`] for the caller, [`RpcError`] for the wire.
+//! Errors: [`Error`] for callers, [`RpcError`] for the wire.
 //!
-//! An [`Error`] tells *who* failed by its [`ErrorKind`] and what to do in one sentence. An [`RpcError`] is the `error` object of a
-//! JSON-RPC response: what a handler returns to refuse a request, and what [`Error::rpc`] hands out when the peer refused ours.
+//! The [`ErrorKind`] of an [`Error`] is the cause, and its text is one sentence with the remedy. An
+//! [`RpcError`] is the `error` object of a JSON-RPC response. A handler returns one to refuse a
+//! request; [`Error::rpc`] returns the one with which the peer refused ours.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -15,10 +16,10 @@ use serde_json::value::RawValue;
 /// A result whose error is an [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a call of this library failed.
+/// The error of a failed call of this library.
 ///
-/// The [`kind`](Self::kind) can be matched on; the text names the thing, the peer, the number and the setting. The type is one word
-/// wide and cheap to move.
+/// Match on its [`kind`](Self::kind). The text names the object, the peer, the number and the
+/// setting concerned. The type is one pointer wide, so it is cheap to move.
 #[derive(Clone)]
 pub struct Error(Box<Inner>);
 
@@ -37,55 +38,59 @@ struct Inner {
     oauth_code: Option<Box<str>>,
 }
 
-/// How an HTTP server answered instead of with a result.
+/// The HTTP response of a server that sent no result.
 #[derive(Clone)]
 struct HttpAnswer {
     status: u16,
     challenge: Option<String>,
-    /// It does not say that it is about this request.
+    /// True if the response does not name this request: it may be about the session.
     is_vague: bool,
 }
 
-/// Who failed, and so what the caller may do next.
+/// The cause of an [`Error`], and what the caller can do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The server wants other credentials, or refuses these (HTTP status 401 or 403, or a word about certificates in the handshake of TLS), or
-    /// none could be had: a login that was refused, an authorization server that is not to be trusted. [`Error::http_challenge`] has what the
-    /// server asks for.
+    /// Authentication or authorization failed. The server requires other credentials or refused the
+    /// given ones: HTTP status 401 or 403, or a certificate alert in the TLS handshake. Or no
+    /// credentials could be obtained: the login was refused, or the authorization server is not
+    /// trusted. [`Error::http_challenge`] is what the server requires.
     Auth,
     /// Too many requests are in flight. Nothing was sent: wait for one to finish and try again.
     Busy,
-    /// The call was cancelled by this side. The peer has been told.
+    /// This side cancelled the call. The peer has been notified.
     Cancelled,
-    /// The connection is closed or its peer has gone. Connect again; [`Error::was_sent`] tells whether the request can have had an effect.
+    /// The connection is closed or its peer has gone. Connect again; [`Error::was_sent`] is true if
+    /// the request may have had an effect.
     Closed,
-    /// The server, or something on the way to it, answered with an HTTP status that stands for no JSON-RPC error: [`Error::http_status`]
-    /// has it. After a status of 500 and above it may help to try again.
+    /// The server, or a proxy before it, answered with an HTTP status that stands for no JSON-RPC
+    /// error: see [`Error::http_status`]. After a status of 500 and above a retry may succeed.
     Http,
     /// An argument is wrong. Trying again with the same value fails again.
     Invalid,
-    /// The operating system refused an operation; [`Error::os_code`] has its number. Or no connection came about that can be trusted (TLS):
-    /// nothing was sent.
+    /// The operating system refused an operation; [`Error::os_code`] is its error number. Or no
+    /// trusted TLS connection could be made; then nothing was sent.
     Io,
     /// A size or count limit was hit. The text names the setting to raise.
     Limit,
-    /// The peer answered with an error: [`Error::rpc`] has it.
+    /// The peer answered with an error: see [`Error::rpc`].
     Peer,
-    /// The peer broke the protocol, so its answer can't be used.
+    /// The peer violated the protocol, so its answer can't be used.
     Protocol,
     /// The child process could not be started.
     Spawn,
-    /// The right call at the wrong moment, for example a second claim of the standard streams.
+    /// The call is valid but not in this state, for example a second claim of the standard streams.
     State,
-    /// No answer came in time. The peer has been told that nobody waits any more; the outcome is unknown if [`Error::was_sent`].
+    /// No answer came in time. The peer has been notified that the call is cancelled. The outcome
+    /// is unknown if [`Error::was_sent`].
     Timeout,
-    /// The peer, its revision or this build can't do it. Nothing was sent.
+    /// The peer, its revision or this build does not support it. Nothing was sent.
     Unsupported,
 }
 
 impl Error {
-    /// Makes an error, for a transport of one's own: in one sentence, in lower case, what happened to whom and what to do.
+    /// Makes an error, for custom transports. `message` is one sentence in lower case: what
+    /// happened, to which object, and the remedy.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Box::new(Inner {
             kind,
@@ -102,7 +107,7 @@ impl Error {
         }))
     }
 
-    /// An operating system failure, with what was being done.
+    /// Makes an [`ErrorKind::Io`] error. `doing` is the operation that failed.
     pub(crate) fn io(doing: impl fmt::Display, error: std::io::Error) -> Self {
         let os_code = error.raw_os_error();
         let mut this = Self::new(ErrorKind::Io, format!("{doing}: {error}")).with_source(error);
@@ -110,10 +115,11 @@ impl Error {
         this
     }
 
-    /// The peer's refusal of a request of ours.
+    /// Makes an [`ErrorKind::Peer`] error: the peer refused our request.
     pub(crate) fn peer(peer: impl fmt::Display, method: &str, rpc: RpcError) -> Self {
         let mut this = Self::new(ErrorKind::Peer, format!("'{peer}' refused {method}: {rpc}"));
-        // Since 2026-07-28 a resource that does not exist is an invalid param; older servers have a code of its own.
+        // Since 2026-07-28 a missing resource is an invalid param; older revisions have a code for
+        // it.
         this.0.not_found = rpc.code == ErrorCode::RESOURCE_NOT_FOUND
             || (rpc.code == ErrorCode::INVALID_PARAMS && method == "resources/read");
         this.0.rpc = Some(rpc);
@@ -146,13 +152,13 @@ impl Error {
         self
     }
 
-    /// Puts what was being done in front of the text.
+    /// Puts the operation that failed in front of the text.
     pub(crate) fn context(mut self, doing: impl fmt::Display) -> Self {
         self.0.message = format!("{doing}: {}", self.0.message);
         self
     }
 
-    /// Puts something worth knowing behind the text.
+    /// Appends a remark to the text.
     pub(crate) fn remark(mut self, remark: impl fmt::Display) -> Self {
         self.0.message = format!("{}; {remark}", self.0.message);
         self
@@ -168,7 +174,7 @@ impl Error {
         self
     }
 
-    /// Says that the HTTP answer does not name the request: it may be about the session.
+    /// Sets whether the HTTP response does not name the request: it may be about the session.
     #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
     pub(crate) fn vague(mut self, is_vague: bool) -> Self {
         if let Some(http) = &mut self.0.http {
@@ -177,7 +183,8 @@ impl Error {
         self
     }
 
-    /// Puts in the code with which an authorization server refused, if it is one by its characters.
+    /// Sets the OAuth error code of the authorization server, if it has only the characters of one
+    /// and at most 64 of them.
     #[cfg_attr(not(feature = "auth"), expect(dead_code, reason = "OAuth"))]
     pub(crate) fn with_oauth_code(mut self, code: &str) -> Self {
         let is_code = !code.is_empty()
@@ -189,26 +196,27 @@ impl Error {
         self
     }
 
-    /// Puts in how the server answered the request that this is about.
+    /// Copies the HTTP response of another error about this request.
     #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
     pub(crate) fn answered_like(mut self, other: &Self) -> Self {
         self.0.http.clone_from(&other.0.http);
         self
     }
 
-    /// Whether an HTTP answer is a refusal that may be about the session, not about the request.
+    /// Whether the HTTP response is a refusal that may be about the session instead of the request.
     pub(crate) fn is_vague(&self) -> bool {
         self.0.http.as_ref().is_some_and(|http| http.is_vague)
     }
 
-    /// Puts the peer's own error in, for who knows later which request it refuses.
+    /// Adds the peer's error object. [`refusing`](Self::refusing) adds the request later.
     #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
     pub(crate) fn with_rpc(mut self, rpc: RpcError) -> Self {
         self.0.rpc = Some(rpc);
         self
     }
 
-    /// An error that has the peer's refusal in it is said of the request that was refused.
+    /// Turns an error that has the peer's error object into the refusal of this request. Others are
+    /// returned as they are.
     pub(crate) fn refusing(self, peer: impl fmt::Display, method: &str) -> Self {
         let Some(rpc) = self.0.rpc.clone() else {
             return self;
@@ -218,29 +226,33 @@ impl Error {
         this
     }
 
-    /// Tells who failed.
+    /// Returns the cause.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// What the peer said, when it is the peer who said no.
+    /// Returns the error object of the peer, if the peer refused the request.
     pub fn rpc(&self) -> Option<&RpcError> {
         self.0.rpc.as_ref()
     }
 
-    /// Whether the peer said that the resource asked for does not exist: -32002, or -32602 in answer to `resources/read`.
+    /// Whether the peer answered that the resource does not exist: -32002, or -32602 in answer to
+    /// `resources/read`.
     pub fn is_not_found(&self) -> bool {
         self.0.not_found
     }
 
-    /// Whether the request had been handed to the transport, so that it can have had an effect on the peer.
+    /// Whether the request was passed to the transport, so that it may have had an effect on the
+    /// peer.
     pub fn was_sent(&self) -> bool {
         self.0.sent
     }
 
-    /// Whether the same call may succeed later and can't have had an effect yet: nothing was sent when it failed for want of time, room or a
-    /// connection, or the peer said that it has no time: with status 429 or 503 over HTTP, or, as servers of this library do, with `"busy": true`
-    /// in the [data](RpcError::data) of its error.
+    /// Whether the same call may succeed later and can't have had an effect yet.
+    ///
+    /// This is so if nothing was sent, because of a timeout, a limit or a lost connection. It is
+    /// also so if the peer was busy: HTTP status 429 or 503, or `"busy": true` in the
+    /// [data](RpcError::data) of its error, as servers of this library send it.
     pub fn is_retryable(&self) -> bool {
         match self.0.kind {
             ErrorKind::Busy => true,
@@ -253,41 +265,44 @@ impl Error {
         }
     }
 
-    /// The operating system's error number (`errno`), when it is the system that refused.
+    /// Returns the operating system's error number (`errno`), if the operating system refused.
     pub fn os_code(&self) -> Option<i32> {
         self.0.os_code
     }
 
-    /// The result that came, as JSON, when it can't be used: it is not what the specification says, or it does not fit the schema that the peer
-    /// had advertised. In the second case it can be read as [`CallToolResult`](crate::schema::CallToolResult).
+    /// Returns the JSON text of a result that came but can't be used. It is not what the
+    /// specification says, or it does not fit the schema that the peer advertised. In the second
+    /// case it can be read as [`CallToolResult`](crate::schema::CallToolResult).
     pub fn result(&self) -> Option<&str> {
         self.0.result.as_deref()
     }
 
-    /// The HTTP status that the server answered with, if it was another one than success.
+    /// Returns the HTTP status of the server's response, if it was not a success.
     pub fn http_status(&self) -> Option<u16> {
         self.0.http.as_ref().map(|answer| answer.status)
     }
 
-    /// What the server asks for before it lets anybody in: the field `WWW-Authenticate` of its answer.
+    /// Returns the header field `WWW-Authenticate` of the server's response: the authentication
+    /// that it requires.
     pub fn http_challenge(&self) -> Option<&str> {
         self.0.http.as_ref()?.challenge.as_deref()
     }
 
-    /// The error code of OAuth with which an authorization server refused, for example `access_denied` (OAuth 2.1, sections 3.2.4 and 4.1.2.1).
+    /// Returns the OAuth error code with which an authorization server refused, for example
+    /// `access_denied` (OAuth 2.1, sections 3.2.4 and 4.1.2.1).
     pub fn oauth_code(&self) -> Option<&str> {
         self.0.oauth_code.as_deref()
     }
 
-    /// The last words of a child process: the last lines that it wrote to its standard error after its last answer. The text of the error
-    /// has them too when it is written with `{:#}`.
+    /// Returns the last lines that a child process wrote to its standard error after its last
+    /// answer. The text of the error includes them when it is written with `{:#}`.
     pub fn stderr_tail(&self) -> Option<&str> {
         self.0.stderr_tail.as_deref()
     }
 }
 
-/// One line: control characters of a peer's text are escaped. `{:#}` adds the [last words](Error::stderr_tail) of a child process, on lines
-/// of their own.
+/// Writes one line: control characters in a peer's text are escaped. `{:#}` appends the [last
+/// stderr lines](Error::stderr_tail) of a child process, on lines of their own.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_escaped(f, &self.0.message)?;
@@ -318,11 +333,11 @@ impl StdError for Error {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RpcError {
-    /// What kind of error it is.
+    /// The kind of error.
     pub code: ErrorCode,
     /// One short sentence.
     pub message: String,
-    /// More about it, as raw JSON.
+    /// Additional information, as raw JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Box<RawValue>>,
 }
@@ -337,7 +352,8 @@ impl RpcError {
         }
     }
 
-    /// Whether its sender refused for want of room or time, and may not the next time.
+    /// Whether the peer refused because it is busy, and may accept a retry: `data` has `"busy":
+    /// true`.
     fn says_busy(&self) -> bool {
         #[derive(Deserialize)]
         struct Data<'a> {
@@ -365,12 +381,12 @@ impl RpcError {
         Ok(self)
     }
 
-    /// `params` are not what the method takes (-32602).
+    /// Makes *invalid params* (-32602): the params do not fit the method.
     pub fn invalid_params(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::INVALID_PARAMS, message)
     }
 
-    /// The method is not served here (-32601).
+    /// Makes *method not found* (-32601): the method is not served here.
     pub fn method_not_found(method: &str) -> Self {
         Self::new(
             ErrorCode::METHOD_NOT_FOUND,
@@ -378,17 +394,19 @@ impl RpcError {
         )
     }
 
-    /// The message is JSON but not a request (-32600).
+    /// Makes *invalid request* (-32600): the message is JSON but not a request.
     pub fn invalid_request(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::INVALID_REQUEST, message)
     }
 
-    /// The user said no to a request of the server for its model or its roots (-1).
+    /// Makes a refusal by the user (-1), in answer to a request of the server for the model or the
+    /// roots.
     pub fn user_rejected(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::USER_REJECTED, message)
     }
 
-    /// Something failed inside (-32603). The message is all the peer learns: put no paths or secrets in it.
+    /// Makes *internal error* (-32603). The peer sees this message and nothing else: put no paths
+    /// or secrets in it.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::INTERNAL_ERROR, message)
     }
@@ -404,8 +422,8 @@ impl StdError for RpcError {}
 
 /// The code of an [`RpcError`]: an integer.
 ///
-/// Spec: Base Protocol, "Error Codes" (2026-07-28): codes from -32768 to -32000 are reserved, so codes of an application's own are made
-/// with [`application`](Self::application), which refuses them.
+/// Spec: Base Protocol, "Error Codes" (2026-07-28). Codes from -32768 to -32000 are reserved;
+/// [`application`](Self::application) refuses them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ErrorCode(i64);
@@ -417,13 +435,14 @@ impl ErrorCode {
     pub const INVALID_REQUEST: Self = Self(-32600);
     /// The method does not exist or its capability was not advertised.
     pub const METHOD_NOT_FOUND: Self = Self(-32601);
-    /// The parameters are not what the method takes.
+    /// The parameters do not fit the method.
     pub const INVALID_PARAMS: Self = Self(-32602);
-    /// Something failed inside the receiver.
+    /// An internal error of the receiver.
     pub const INTERNAL_ERROR: Self = Self(-32603);
-    /// The user said no, for example to a use of the model.
+    /// The user refused, for example a use of the model.
     pub const USER_REJECTED: Self = Self(-1);
-    /// A resource does not exist: legacy revisions only, later ones say [`INVALID_PARAMS`](Self::INVALID_PARAMS).
+    /// A resource does not exist. Legacy revisions only; later ones use
+    /// [`INVALID_PARAMS`](Self::INVALID_PARAMS).
     pub const RESOURCE_NOT_FOUND: Self = Self(-32002);
     /// HTTP headers and body disagree (since 2026-07-28).
     pub const HEADER_MISMATCH: Self = Self(-32020);
@@ -434,7 +453,7 @@ impl ErrorCode {
     /// A URL elicitation has to be completed first (2025-11-25 only).
     pub const URL_ELICITATION_REQUIRED: Self = Self(-32042);
 
-    /// Makes a code of the application's own.
+    /// Makes an error code of the application.
     ///
     /// # Errors
     ///
@@ -449,18 +468,18 @@ impl ErrorCode {
         Ok(Self(code.into()))
     }
 
-    /// The code that a peer sent.
+    /// Makes a code from the integer that a peer sent.
     pub(crate) const fn of(code: i64) -> Self {
         Self(code)
     }
 
-    /// The integer as it stands on the wire.
+    /// Returns the integer that is on the wire.
     pub const fn value(self) -> i64 {
         self.0
     }
 }
 
-/// At most 80 characters of foreign text, on one line, for messages.
+/// Displays at most 80 characters of a peer's text on one line, for error texts.
 pub(crate) struct Excerpt<'a>(pub(crate) &'a str);
 
 impl fmt::Display for Excerpt<'_> {
@@ -475,7 +494,8 @@ impl fmt::Display for Excerpt<'_> {
     }
 }
 
-/// Writes text on one line: control characters are escaped, and so are the separators of lines and paragraphs.
+/// Writes text on one line: control characters and Unicode line and paragraph separators are
+/// escaped.
 fn write_escaped(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
     for piece in text.split_inclusive(breaks) {
@@ -487,7 +507,8 @@ fn write_escaped(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     Ok(())
 }
 
-/// The beginning of a JSON value, on one line, for messages. Of a large one only the size is told.
+/// Displays the beginning of a JSON value on one line, for error texts. Of a large array or object
+/// it displays only the size.
 pub(crate) struct Quote<'a>(pub(crate) &'a Value);
 
 impl fmt::Display for Quote<'_> {
@@ -534,7 +555,8 @@ fn write_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     write!(f, "\"{}\"", Excerpt(text))
 }
 
-/// What serde says is wrong, without its position in a text that the reader never sees as such.
+/// Returns serde's error text without the position, which refers to a text that the reader does not
+/// see.
 pub(crate) fn without_position(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rsplit_once(" at line ") {
@@ -543,7 +565,7 @@ pub(crate) fn without_position(error: &serde_json::Error) -> String {
     }
 }
 
-/// A duration as people write it: `250 ms`, `60 s`.
+/// Displays a duration with its unit: `250 ms`, `60 s`.
 pub(crate) struct Span(pub(crate) Duration);
 
 impl fmt::Display for Span {
@@ -579,7 +601,7 @@ mod tests {
         }
     }
 
-    // Promise 9: whatever a peer says, an error is one line of a log.
+    // Promise 9: an error is one line in a log, whatever text a peer sends.
     #[test]
     fn the_text_of_an_error_is_one_line() {
         let rpc = RpcError::new(

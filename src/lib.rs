@@ -1,6 +1,10 @@
-//! The Model Context Protocol for programs without an async runtime: client and server, every revision, with plain functions and threads.
+//! mcplink is a client and server library for the Model Context Protocol (MCP). It is synchronous:
+//! it uses plain functions and threads, and needs no async runtime. It speaks every published
+//! revision of the protocol.
 //!
-//! A server is a set of tools that serves any number of connections:
+//! # A server
+//!
+//! A server is a set of tools, resources and prompts. It serves any number of connections:
 //!
 //! ```no_run
 //! # #[cfg(feature = "schemars")]
@@ -11,19 +15,24 @@
 //!
 //! #[derive(Deserialize, JsonSchema)]
 //! struct Greeting {
-//!     /// Who is greeted.
+//!     /// The name of the person to greet.
 //!     name: String,
 //! }
 //!
 //! Server::builder("hello", "1.0")
-//!     .tool("greet", "Greets someone by name", |args: Greeting, _| format!("Hello, {}!", args.name))
+//!     .tool("greet", "Greets someone by name", |args: Greeting, _| {
+//!         format!("Hello, {}!", args.name)
+//!     })
 //!     .serve_stdio()
 //! # }
 //! # #[cfg(not(feature = "schemars"))]
 //! # fn main() {}
 //! ```
 //!
-//! A client starts or reaches a server, finds out what it speaks, and calls it:
+//! # A client
+//!
+//! A client starts a server as a child process, or connects to one over HTTP or a stream. It finds
+//! out which revision the server speaks, and then calls its tools:
 //!
 //! ```no_run
 //! use mcplink::client::Client;
@@ -36,23 +45,160 @@
 //! # }
 //! ```
 //!
-//! # Map
+//! To reach a server over HTTP, give `Client::connect` a `transport::http::Http` instead (feature
+//! `http-client`). To serve over HTTP, call `Server::listen_http` (feature `http-server`).
 //!
-//! | module | what it is |
+//! # Modules
+//!
+//! | module | contents |
 //! |---|---|
-//! | [`server`], [`client`] | what applications use |
-//! | [`transport`] | ways to reach a peer: HTTP, child process, own stdio, sockets, any streams, memory, one's own |
-//! | `auth` | logging in to servers over HTTP, with the feature `auth` |
-//! | [`validation`] | checking JSON against JSON Schemas, with the feature `validation` or an engine of one's own |
-//! | [`schema`] | the data model of every revision, named as the specification names it |
-//! | [`protocol`] | the engine below both sides, for methods and messages of one's own |
+//! | [`server`], [`client`] | the two sides of a connection: start here |
+//! | [`transport`] | HTTP, child process, own stdio, sockets, memory, custom transports |
+//! | `auth` | OAuth logins of a client over HTTP (feature `auth`) |
+//! | [`validation`] | checks of JSON values against JSON Schemas |
+//! | [`schema`] | the data types of every revision, with the names of the specification |
+//! | [`protocol`] | the connection below both: call options, cancellation, raw requests |
 //! | [`jsonrpc`] | the message format, as functions of bytes |
 //!
-//! # Promises
+//! # Threads
 //!
-//! Every call has a deadline unless it is told to have none, and ends with one outcome; every request received is answered once, whatever
-//! its handler does; a slow handler stops nobody; closing is bounded in time and leaves no thread, process or descriptor; memory is bounded
-//! by [`Limits`](transport::Limits); nothing a peer sends can panic the library. An [`Error`] tells by its [`kind`](Error::kind) who failed.
+//! A call of a [`Client`](client::Client) blocks the calling thread until its result arrives.
+//! Clones of a client share one connection, and several threads may call at the same time. The
+//! progress callback of a call runs on the thread that made the call. Handlers for requests and
+//! notifications of the server run on threads of the connection.
+//!
+//! The handlers of a server run on worker threads of the connection, at most
+//! [`max_workers`](transport::Limits::max_workers) at once (64 by default). A slow handler delays
+//! neither other requests nor cancellation. The library starts no thread before a connection or a
+//! listener is opened. [`Threads`](transport::Threads) sets their stack size and names, and runs
+//! hooks when they start and stop.
+//!
+//! # Timeouts and cancelling
+//!
+//! Every call has a timeout. By default a call fails after 60 s without an answer or progress, and
+//! after 10 min in any case. [`CallOptions`](protocol::CallOptions) changes both limits. A
+//! [`CancelToken`](protocol::CancelToken) cancels a call from another thread; the peer is notified:
+//!
+//! ```no_run
+//! use std::time::Duration;
+//!
+//! use mcplink::client::Client;
+//! use mcplink::protocol::{CallOptions, CancelToken};
+//!
+//! # fn f(client: &Client) -> mcplink::Result<()> {
+//! let cancel = CancelToken::new();
+//! let from_elsewhere = cancel.clone();
+//! std::thread::spawn(move || from_elsewhere.trigger());
+//!
+//! let options = CallOptions::new().timeout(Duration::from_secs(5)).cancel_with(&cancel);
+//! let result = client.call_tool_with("report", &serde_json::json!({}), options)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A handler of a server sees the cancellation in
+//! [`Context::cancel_token`](server::Context::cancel_token). The library does not stop a running
+//! handler: one that takes long should check the token.
+//!
+//! # Shutting down on Ctrl-C
+//!
+//! The library installs no signal handler. Let a thread of yours wait for the signal and close the
+//! connection; `close` may be called from any thread. This server uses the crate `signal-hook`:
+//!
+//! ```no_run
+//! use mcplink::server::Server;
+//! use mcplink::transport::Stdio;
+//! use signal_hook::consts::{SIGINT, SIGTERM};
+//! use signal_hook::iterator::Signals;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut signals = Signals::new([SIGINT, SIGTERM])?;
+//! let connection = Server::builder("hello", "1.0").build()?.open(Stdio::new())?;
+//! let closer = connection.clone();
+//! std::thread::spawn(move || {
+//!     if signals.forever().next().is_some() {
+//!         closer.close();
+//!     }
+//! });
+//! connection.wait();
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Client::close`](client::Client::close) and `HttpServer::close` work in the same way. Closing
+//! is idempotent and bounded in time. Calls in flight fail with [`ErrorKind::Closed`], and a child
+//! process is ended and reaped. A child has its own process group, so a Ctrl-C at the terminal does
+//! not reach it directly. Dropping the last clone of a client or connection closes it.
+//!
+//! # Logging
+//!
+//! The library prints nothing. It passes log records to the hook that you set with
+//! [`ServerBuilder::on_log`](server::ServerBuilder::on_log) or
+//! [`ClientBuilder::on_log`](client::ClientBuilder::on_log). Without a hook there is no log.
+//!
+//! ```
+//! use mcplink::protocol::LogLevel;
+//! use mcplink::server::Server;
+//!
+//! let server = Server::builder("hello", "1.0")
+//!     .on_log(|record| {
+//!         if record.level >= LogLevel::Warning {
+//!             eprintln!("{}: {record}", record.target);
+//!         }
+//!     })
+//!     .build()?;
+//! # Ok::<(), mcplink::Error>(())
+//! ```
+//!
+//! MCP has log messages too, which a server sends to its client.
+//! [`ClientBuilder::on_log_message`](client::ClientBuilder::on_log_message) receives those.
+//!
+//! # Errors
+//!
+//! Functions that can fail return an [`Error`]. Its [`kind`](Error::kind) is the cause; its
+//! text names the peer, the method and the setting concerned. [`Error::was_sent`] is true if the
+//! request may have had an effect. [`Error::is_retryable`] is true if the same call may succeed
+//! later. A tool that ran and failed is not an `Error`: its result has `is_error` set.
+//!
+//! ```no_run
+//! use mcplink::ErrorKind;
+//! use mcplink::client::Client;
+//!
+//! # fn f(client: &Client) {
+//! match client.call_tool("greet", &serde_json::json!({ "name": "world" })) {
+//!     Ok(result) if result.is_error() => eprintln!("the tool failed"),
+//!     Ok(_) => {}
+//!     Err(error) if error.is_retryable() => eprintln!("try again later: {error}"),
+//!     Err(error) if error.kind() == ErrorKind::Closed => eprintln!("connect again: {error}"),
+//!     Err(error) => eprintln!("{error}"),
+//! }
+//! # }
+//! ```
+//!
+//! A tool handler that fails returns a [`ToolError`](server::ToolError); handlers of prompts,
+//! resources and completions return a [`HandlerError`](server::HandlerError). If a handler panics,
+//! its request is answered with an internal error.
+//!
+//! # Features
+//!
+//! | feature | default | adds |
+//! |---|---|---|
+//! | `schemars` | yes | JSON Schemas derived from Rust types |
+//! | `http-client` | yes | clients over HTTP |
+//! | `http-server` | yes | servers over HTTP |
+//! | `tls` | yes | HTTPS for clients |
+//! | `auth` | yes | OAuth logins for clients |
+//! | `jwt` | yes | checks of signed access tokens in servers |
+//! | `validation` | no | a JSON Schema validator for tool arguments and results |
+//! | `cffi` | no | the C interface of `include/mcplink.h` |
+//!
+//! # Guarantees
+//!
+//! - Every call ends with exactly one outcome: a result, an error of the peer, a timeout, a
+//!   cancellation or a closed connection.
+//! - Every request that was received gets exactly one response, whatever its handler does.
+//! - Memory is bounded by [`Limits`](transport::Limits).
+//! - No message of a peer makes the library panic.
 #![deny(unsafe_code)]
 
 #[cfg(feature = "auth")]
@@ -77,12 +223,12 @@ pub mod validation;
 
 pub use error::{Error, ErrorCode, ErrorKind, Result, RpcError};
 
-/// The examples of the README are tried too.
+/// Runs the examples of the README as doc tests.
 #[cfg(all(doctest, feature = "schemars"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// So are those of the guides to HTTP.
+/// Runs the examples of the HTTP guide as doc tests.
 #[cfg(all(doctest, feature = "http-server"))]
 #[doc = include_str!("../docs/http.md")]
 struct GuideToHttp;

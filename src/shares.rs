@@ -1,35 +1,39 @@
 //! Fair shares of a bounded table that many clients use.
 //!
 //! A table that clients fill (sessions, connections, tasks, workers) keeps one [`Shares`] behind
-//! its own lock. It counts how much each client holds, and decides three things: whether a client
-//! may take more, which entry gives way when the table is full, and who is refused.
+//! its own lock. `Shares` counts how much each client holds. It decides whether a client may take
+//! more, and which entry is evicted when the table is full.
 //!
 //! The rules:
 //!
-//! - A client may take whatever is free. Alone it may hold everything but the reserve.
-//! - The reserve is for clients that hold less than their equal part, and no more than is free of it:
-//!   so one client takes half of it at most, and the next ones find a place.
-//! - When nothing is free, an idle entry gives way: one of the client that holds most, in the order
-//!   that the table gives. A client displaces entries of clients that hold more than it does, and
-//!   its own; beyond [`Shares::new`]'s `part` only its own. So no client is displaced by one that
-//!   holds more.
-//! - When nothing may give way, the client is refused.
+//! - A client may take any free slot, except those of the reserve. A lone client may hold all
+//!   others.
+//! - The reserve is for clients that hold less than their equal share. With the new slots such a
+//!   client may hold no more than is free now. So one client takes at most half of the reserve, and
+//!   some of it is left for the next clients.
+//! - When no slot is free, an idle entry is evicted: one of the client that holds most, in the
+//!   order that the table sets. A client may evict entries of clients that hold more than it does,
+//!   and its own. If it wants more than `part` (see [`Shares::new`]) it may evict only its own. So
+//!   a client never loses an entry to one that holds more.
+//! - When no entry can be evicted, the client is refused.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// A client as far as sharing goes: its principal, else its session, else its address.
+/// The identity by which slots are counted: the client's principal, else its session, else its
+/// address.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Client {
-    /// The authenticated principal's name.
+    /// The name of the authenticated principal.
     Principal(Arc<str>),
     /// The id of a legacy session of a client without a principal.
     Session(Arc<str>),
-    /// A network address; of IPv6 the first 64 bits, since one client may have all of these.
+    /// A network address. Of an IPv6 address only the first 64 bits count, since one client may
+    /// have all addresses below them.
     Address(IpAddr),
-    /// A connection that is not made over a network, or whose address is not known.
+    /// A connection that is not made over a network, or whose address is unknown.
     Connection(u64),
 }
 
@@ -46,7 +50,7 @@ impl Client {
     }
 }
 
-/// For code of the host's that tells clients apart.
+/// The text by which code of the host tells clients apart.
 impl fmt::Display for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -58,20 +62,20 @@ impl fmt::Display for Client {
     }
 }
 
-/// What a full or contended table does with a client that wants more.
+/// The decision of [`Shares::admit`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Admission<I> {
-    /// There is a place: [`Shares::take`] it.
+    /// A slot is free: [`Shares::take`] it.
     Granted,
-    /// End this entry, give its share back, and ask again.
+    /// The table is full. Evict this entry, give its share back, and call [`Shares::admit`] again.
     After(I),
     /// The client has to be refused.
     Refused,
 }
 
-/// Counts what each client holds of a bounded table, and says which entry gives way.
+/// Counts how much of a bounded table each client holds, and chooses the entry to evict.
 ///
-/// `I` names an entry of the table. Every call is `O(log n)`.
+/// `I` identifies an entry of the table. Every call is `O(log n)`.
 #[derive(Debug)]
 pub(crate) struct Shares<I> {
     max: usize,
@@ -79,25 +83,28 @@ pub(crate) struct Shares<I> {
     reserve: usize,
     held: usize,
     clients: HashMap<Client, Held<I>>,
-    /// The clients with idle entries, by how much they hold.
+    /// The clients with idle entries, ordered by how much they hold.
     ///
-    /// Invariant: a client stands here exactly if its `idle` is not empty, with its `amount`.
+    /// Invariant: a client is in this set exactly if its `idle` is not empty, with its current
+    /// `amount`. [`change`](Self::change) is the only writer: it removes the old pair before it
+    /// inserts the new one. A stale pair would let `gives_way` choose a client that is no longer
+    /// the largest.
     displaceable: BTreeSet<(usize, Client)>,
 }
 
 #[derive(Debug)]
 struct Held<I> {
     amount: usize,
-    /// Entries that may give way, the first one first.
+    /// The entries that may be evicted, the first one first.
     idle: BTreeMap<(u8, u64), I>,
 }
 
 impl<I: Clone> Shares<I> {
-    /// Shares of a table with `max` places.
+    /// Makes the shares of a table with `max` slots.
     ///
-    /// `part` is the most that a client may displace others for. `reserve` places stay free for
-    /// clients that hold less than their equal part; a table whose entries can all give way needs
-    /// none.
+    /// `part` is the most that a client may hold if it evicts entries of others. `reserve` slots
+    /// stay free for clients that hold less than their equal share. A table whose entries can all
+    /// be evicted needs no reserve.
     pub(crate) fn new(max: usize, part: usize, reserve: usize) -> Self {
         Self {
             max,
@@ -109,7 +116,7 @@ impl<I: Clone> Shares<I> {
         }
     }
 
-    /// How much is held by all clients.
+    /// How much all clients hold together.
     pub(crate) fn total(&self) -> usize {
         self.held
     }
@@ -119,7 +126,7 @@ impl<I: Clone> Shares<I> {
         self.clients.get(client).map_or(0, |held| held.amount)
     }
 
-    /// Decides whether a client may take `amount` more. Takes nothing yet.
+    /// Decides whether a client may take `amount` more. Does not take it.
     pub(crate) fn admit(&self, client: &Client, amount: usize) -> Admission<I> {
         let own = self.of(client);
         let wanted = own.saturating_add(amount);
@@ -148,14 +155,14 @@ impl<I: Clone> Shares<I> {
         }
     }
 
-    /// The entry that gives way first to a client that holds nothing.
+    /// Returns the entry that is evicted first for a client that holds nothing.
     pub(crate) fn first_to_give_way(&self) -> Option<I> {
         let (_, largest) = self.displaceable.last()?;
         let held = self.clients.get(largest)?;
         held.idle.values().next().cloned()
     }
 
-    /// Changes how many places there are. What is held beyond them stays.
+    /// Changes the number of slots. Entries beyond it stay until they are given back.
     pub(crate) fn set_max(&mut self, max: usize, reserve: usize) {
         self.max = max;
         self.reserve = reserve.min(max.saturating_sub(1));
@@ -167,23 +174,23 @@ impl<I: Clone> Shares<I> {
         self.change(client, |held| held.amount += amount);
     }
 
-    /// Gives back `amount` of what a client holds.
+    /// Gives back `amount` of a client's share, or all of it if it holds less.
     pub(crate) fn give_back(&mut self, client: &Client, amount: usize) {
         let amount = amount.min(self.of(client));
         self.held -= amount;
         self.change(client, |held| held.amount -= amount);
     }
 
-    /// Says that an entry of a client may give way. Entries with a lower rank go first, and of one
-    /// rank those with a lower `order`, such as the time since which they are idle. The two tell
-    /// the entry from the client's others.
+    /// Marks an entry of a client as idle: it may be evicted. Entries with a lower rank are evicted
+    /// first. Within a rank those with a lower `order` go first, such as the time since which they
+    /// are idle. `rank` and `order` together identify the entry among the client's others.
     pub(crate) fn set_idle(&mut self, client: &Client, rank: u8, order: u64, entry: I) {
         self.change(client, |held| {
             held.idle.insert((rank, order), entry);
         });
     }
 
-    /// Says that an entry may not give way any more. Returns whether it could.
+    /// Marks an entry as busy: it may not be evicted. Returns whether it was idle.
     pub(crate) fn set_busy(&mut self, client: &Client, rank: u8, order: u64) -> bool {
         let mut was_idle = false;
         self.change(client, |held| {
@@ -223,7 +230,7 @@ mod tests {
         Client::Connection(number)
     }
 
-    /// Takes a place with an idle entry, ending what gives way, as a table does.
+    /// Takes a slot with an idle entry and evicts as a table does.
     fn insert(shares: &mut Shares<(u64, u64)>, by: u64, order: u64) -> Result<Vec<u64>, ()> {
         let mut ended = Vec::new();
         loop {

@@ -1,13 +1,14 @@
-//! The memory of large messages, used again.
+//! A per-thread cache of one buffer for large messages.
 //!
-//! The system gives memory page by page, zeroed, and for a large message that costs more than all that is done with it. A thread that serves
-//! one request after the other keeps the memory of one message for the next, as long as it is busy.
+//! The operating system zeroes new memory page by page. For a large message that costs more than
+//! the rest of its processing. A thread that serves one request after the other keeps the buffer of
+//! one message for the next, as long as it is busy.
 
 use std::cell::Cell;
 
-/// Less is not worth keeping.
+/// Smaller buffers are not cached.
 const SMALLEST: usize = 64 << 10;
-/// More is given back.
+/// Larger buffers are freed.
 const LARGEST: usize = 4 << 20;
 
 enum Spare {
@@ -20,19 +21,22 @@ thread_local! {
     static SPARE: Cell<Spare> = const { Cell::new(Spare::NotKept) };
 }
 
-/// Puts something in the place of what is kept. A thread that ends keeps nothing.
+/// Sets the cache of this thread and returns what it was. On a thread whose thread-locals are
+/// already destroyed it drops the buffer.
 fn replace(spare: Spare) -> Spare {
     let replaced = SPARE.try_with(|place| place.replace(spare));
     replaced.unwrap_or(Spare::NotKept)
 }
 
-/// From now on this thread keeps memory. What was kept is given back: to be called again before the thread is idle for long.
+/// Turns the cache of this thread on, and frees the cached buffer. A thread calls it again before
+/// it is idle for long.
 #[cfg(any(feature = "http-server", test))]
 pub(crate) fn keep() {
     drop(replace(Spare::Empty));
 }
 
-/// Memory that is no longer needed.
+/// Gives a buffer that is no longer needed to the cache. It keeps the larger of this one and the
+/// cached one.
 pub(crate) fn give(memory: Vec<u8>) {
     if !(SMALLEST..=LARGEST).contains(&memory.capacity()) {
         return;
@@ -45,7 +49,8 @@ pub(crate) fn give(memory: Vec<u8>) {
     replace(Spare::Kept(kept));
 }
 
-/// Empty memory for about so many bytes: what was kept if they are many, and perhaps none.
+/// Returns an empty buffer for about `bytes` bytes. It is the cached one if `bytes` is at least 64
+/// KiB, else a new one without capacity. The capacity may be smaller than `bytes`.
 pub(crate) fn take(bytes: usize) -> Vec<u8> {
     if bytes < SMALLEST {
         return Vec::new();
@@ -65,7 +70,8 @@ pub(crate) fn take(bytes: usize) -> Vec<u8> {
     }
 }
 
-/// Makes room for so many more bytes.
+/// Reserves capacity for `more` bytes. If the buffer has to grow, it moves to the cached one if
+/// that is larger.
 pub(crate) fn reserve(buffer: &mut Vec<u8>, more: usize) {
     let bytes = buffer.len() + more;
     if buffer.capacity() < bytes {
@@ -78,7 +84,7 @@ pub(crate) fn reserve(buffer: &mut Vec<u8>, more: usize) {
     buffer.reserve(more);
 }
 
-/// Gives back what a buffer does not use, if there is memory to copy the rest to.
+/// Frees unused capacity. Leaves the buffer as it is if there is no memory for the copy.
 #[cfg(feature = "http-server")]
 pub(crate) fn shrink(buffer: &mut Vec<u8>) {
     let mut exact = Vec::new();

@@ -1,7 +1,7 @@
-//! Locks and conditions that don't know about poisoning, and that `loom` can take over.
+//! Locks and condition variables that ignore poisoning, and that `loom` can replace in tests.
 //!
-//! A poisoned lock is not a second panic: every critical section of this crate leaves its data valid at each step, so the value is taken
-//! and work goes on.
+//! Every critical section of this crate leaves its data valid at each step. So after a panic on
+//! another thread the value is used as it is, instead of a second panic.
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -29,7 +29,7 @@ impl<T> Mutex<T> {
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// The value, for who has the lock for itself alone.
+    /// Returns the value without locking, since `&mut self` proves exclusive access.
     pub(crate) fn get_mut(&mut self) -> &mut T {
         self.0
             .get_mut()
@@ -37,10 +37,14 @@ impl<T> Mutex<T> {
     }
 }
 
-/// A condition that costs nothing to announce while nobody waits for it: the standard one asks the system each time.
+/// A condition variable whose notify methods make no system call while no thread waits. The
+/// standard one makes a system call each time.
 ///
-/// **Invariant:** who waits is counted before it lets go of the lock. Whoever announces a change has held that lock since it made the change,
-/// so it sees the count, or the waiter has seen the change.
+/// **Invariant** (no lost wakeup): a waiter increments `waiting` while it holds the lock, before
+/// the wait releases it. A notifier changes the state, holds that lock at or after the change, and
+/// only then reads `waiting`. Either the notifier sees the count, or the waiter gets the lock later
+/// and sees the change. A notifier that never holds the lock could read 0 just before a waiter that
+/// saw the old state blocks.
 #[derive(Debug, Default)]
 pub(crate) struct Condvar {
     condition: imp::Condvar,
@@ -65,7 +69,7 @@ impl Condvar {
         guard
     }
 
-    /// Waits until notified, or until `deadline` when there is one. Like every wait on a condition it may end early.
+    /// Waits until notified, or until `deadline` if there is one. Spurious wakeups are possible.
     pub(crate) fn wait_until<'a, T>(
         &self,
         guard: MutexGuard<'a, T>,

@@ -1,4 +1,4 @@
-//! What a host says before there is an [`OAuth`].
+//! The settings of an [`OAuth`].
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -21,7 +21,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::transport::http::proxies::Proxies;
 use crate::transport::http::tls::Roots;
 
-/// Whether tokens are bound to a key, so that whoever steals one can't use it (DPoP).
+/// Whether tokens are bound to a key, so that a stolen token is useless (DPoP).
 ///
 /// Spec: DPoP profile of MCP (draft, SEP-1932); RFC 9449.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,14 +29,14 @@ use crate::transport::http::tls::Roots;
 pub enum DpopUse {
     /// Never.
     Never,
-    /// When the server asks for it. The default.
+    /// If the server requires it. The default.
     #[default]
     WhenAsked,
-    /// Always; a token that is not bound is refused, and one that was kept is not used.
+    /// Always. Tokens that are not bound are refused, and stored ones are not used.
     Always,
 }
 
-/// How tokens are come by, and what for.
+/// Builds an [`OAuth`]: the grant, the registration of the client, and limits.
 #[must_use]
 pub struct OAuthBuilder {
     grant: Box<dyn Grant>,
@@ -59,12 +59,14 @@ pub struct OAuthBuilder {
 }
 
 impl OAuth {
-    /// A person logs in, shown by `agent` where: with [`Browser`](super::Browser), or a function in a [`Visitor`](super::Visitor).
+    /// A person logs in. `agent` is a [`Browser`](super::Browser), or a function in a
+    /// [`Visitor`](super::Visitor).
     pub fn login(agent: impl UserAgent + 'static) -> OAuthBuilder {
         OAuthBuilder::with(ByLogin(agent))
     }
 
-    /// A machine acts in its own name, as a client that was registered beforehand and proves itself by a key, or else by a secret.
+    /// A machine acts in its own name (client credentials grant). The client was registered
+    /// beforehand, and authenticates by a key or a secret.
     ///
     /// Spec: `io.modelcontextprotocol/oauth-client-credentials` (draft).
     pub fn client_credentials(client: RegisteredClient) -> OAuthBuilder {
@@ -76,8 +78,10 @@ impl OAuth {
         builder
     }
 
-    /// A workload acts, for which its platform vouches: `statement` gives the signed JWT for an audience, the URL of the token endpoint.
-    /// It is asked each time a token is needed, on the thread that gets it. `client_id` goes along if the authorization server wants one.
+    /// A workload authenticates by a signed JWT of its platform (JWT bearer grant). `statement`
+    /// returns the JWT for an audience, the URL of the token endpoint. It runs each time a token is
+    /// needed, on the thread that requests it. `client_id` is sent too, if the authorization server
+    /// requires one.
     ///
     /// Spec: workload identity federation (draft, SEP-1933).
     pub fn workload(
@@ -90,8 +94,9 @@ impl OAuth {
         })
     }
 
-    /// A user acts whose organisation decides what for: `provider` vouches for the user, and `client` is this client's registration with
-    /// the authorization server of the MCP server.
+    /// An organisation manages the access of its users. `provider` is the organisation's identity
+    /// provider. `client` is the registration of this client with the MCP server's authorization
+    /// server.
     ///
     /// Spec: `io.modelcontextprotocol/enterprise-managed-authorization` (stable).
     pub fn enterprise(provider: IdentityProvider, client: RegisteredClient) -> OAuthBuilder {
@@ -130,27 +135,29 @@ impl OAuthBuilder {
             .get_or_insert_with(|| Error::new(ErrorKind::Invalid, text));
     }
 
-    /// What the client is called where it registers by itself; people are shown it. Defaults to the name of this library.
+    /// Sets the name with which the client registers itself; users see it. Defaults to the name of
+    /// this library.
     pub fn client_name(mut self, name: impl Into<String>) -> Self {
         self.client_name = name.into();
         self
     }
 
-    /// A page about the client, for people.
+    /// Sets the URL of a page about the client.
     pub fn client_uri(mut self, uri: impl Into<String>) -> Self {
         self.client_uri = Some(uri.into());
         self
     }
 
-    /// Adds a client that was registered with an authorization server beforehand. Where one is named, no client registers by itself: a
-    /// server that names another authorization server is refused.
+    /// Adds a client that was registered with an authorization server beforehand. Then no client is
+    /// registered automatically: a server that names another authorization server is an error.
     pub fn registered(mut self, client: RegisteredClient) -> Self {
         self.registered.push(client);
         self
     }
 
-    /// The URL of the document in which the client says who it is, `https` with a path: used with authorization servers that read such
-    /// documents ([`ClientDocument`](super::ClientDocument) makes one).
+    /// Sets the URL of the client ID metadata document: `https` with a path. It is used with
+    /// authorization servers that support such documents. [`ClientDocument`](super::ClientDocument)
+    /// makes one.
     pub fn client_document(mut self, url: &str) -> Self {
         if let Err(error) = check_document_url(url) {
             self.fault.get_or_insert(error);
@@ -159,27 +166,29 @@ impl OAuthBuilder {
         self
     }
 
-    /// Which scopes to ask for. Defaults to those that the server says it has. What a server asks for at the time is asked for in any case,
-    /// and what was asked for before.
+    /// Sets the scopes to request. Defaults to all scopes that the server lists. Scopes that the
+    /// server demands in a refusal, and scopes that were requested before, are always added.
     pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.scopes = Some(scopes.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Whether to ask for leave to act while the user is away (`offline_access`), where the authorization server has that: with it, logins
-    /// are rarer. Defaults to yes.
+    /// Whether to request `offline_access`, if the authorization server supports it: then logins
+    /// are rarer. Defaults to true.
     pub fn ask_offline_access(mut self, asks: bool) -> Self {
         self.asks_offline = asks;
         self
     }
 
-    /// Whether tokens are bound to a key. Defaults to [`DpopUse::WhenAsked`]. The key is made when it is needed, and kept with the tokens.
+    /// Sets whether tokens are bound to a key. Defaults to [`DpopUse::WhenAsked`]. The key is
+    /// generated when it is needed, and stored with the tokens.
     pub fn dpop(mut self, dpop: DpopUse) -> Self {
         self.dpop = dpop;
         self
     }
 
-    /// Binds tokens to this key instead: one of a device or service that never gives it out, with an asymmetric algorithm.
+    /// Binds tokens to this key instead of a generated one, for example a key in a hardware token.
+    /// Only asymmetric algorithms are allowed.
     pub fn dpop_key(mut self, signer: impl Signer + 'static) -> Self {
         if !is_asymmetric(signer.algorithm()) {
             self.refuse("tokens are bound to keys of asymmetric algorithms only (dpop_key)");
@@ -188,36 +197,41 @@ impl OAuthBuilder {
         self
     }
 
-    /// Where tokens and registrations are kept. Defaults to a [`MemoryStore`]; [`FileStore`](super::FileStore) keeps them for the next time.
+    /// Sets where tokens and registrations are stored. Defaults to a [`MemoryStore`]; a
+    /// [`FileStore`](super::FileStore) keeps them after the process ends.
     pub fn store(mut self, store: impl Store + 'static) -> Self {
         self.store = Box::new(store);
         self
     }
 
-    /// How long one request to an authorization server may take. Defaults to 10 s.
+    /// Sets the timeout of one request to an authorization server. Defaults to 10 s.
     pub fn step_timeout(mut self, timeout: Duration) -> Self {
         self.step_timeout = timeout;
         self
     }
 
-    /// How long a login may take, from the first step to the last. Defaults to 5 min. The time in which a person is asked is not that of
-    /// the calls that wait, up to their [`max_timeout`](crate::protocol::CallOptions::max_timeout).
+    /// Sets the timeout of a whole login. Defaults to 5 min. While the person is asked, the timeout
+    /// of the waiting calls is paused; their
+    /// [`max_timeout`](crate::protocol::CallOptions::max_timeout) still counts.
     pub fn login_timeout(mut self, timeout: Duration) -> Self {
         self.login_timeout = timeout;
         self
     }
 
-    /// Whether metadata and tokens may be asked for at addresses on this machine and in private networks, when the server is elsewhere.
-    /// Defaults to no: a server could have its clients knock at doors that only they can reach. Where the server itself stands on this
-    /// machine or at a private address, its neighbours may be asked in any case.
+    /// Whether metadata and tokens may be requested from this machine and private networks if the
+    /// server itself is elsewhere. Defaults to false, against server-side request forgery (SSRF): a
+    /// server could otherwise make its clients send requests to hosts that only they can reach. If
+    /// the server itself is at a loopback or private address, addresses of that kind are always
+    /// allowed.
     pub fn allow_private_addresses(mut self, allowed: bool) -> Self {
         self.everywhere = allowed;
         self
     }
 
-    /// Goes through a proxy: `http://`, `https://`, `socks4://`, `socks4a://`, `socks5://` or `socks5h://` with host and port. Defaults to
-    /// none. Proxies that look up names by themselves, all but `socks4` and `socks5`, are trusted to keep to what
-    /// [`allow_private_addresses`](Self::allow_private_addresses) says.
+    /// Uses a proxy: `http://`, `https://`, `socks4://`, `socks4a://`, `socks5://` or `socks5h://`
+    /// with host and port. Defaults to no proxy. Proxies other than `socks4` and `socks5` resolve
+    /// names themselves; they are trusted to enforce
+    /// [`allow_private_addresses`](Self::allow_private_addresses).
     pub fn proxy(mut self, url: &str) -> Self {
         match Proxy::new(url) {
             Ok(proxy) => self.proxy = Proxies::One(proxy),
@@ -226,22 +240,25 @@ impl OAuthBuilder {
         self
     }
 
-    /// Goes through the proxy that the environment names for each URL, if it names one, as
+    /// Uses the proxy that the environment sets for each URL, if any, as
     /// [`Http::proxy_from_environment`](crate::transport::http::Http::proxy_from_environment) does.
     pub fn proxy_from_environment(mut self) -> Self {
         self.proxy = Proxies::Environment;
         self
     }
 
-    /// Trusts the servers whose certificates these authorities issued, and no others: instead of Mozilla's list, which is what is trusted
-    /// otherwise. Called again, it adds to them. `pem` is PEM text with one or more certificates; other things in it are skipped.
+    /// Sets the certificate authorities to trust, instead of Mozilla's list. Further calls add to
+    /// them. `pem` is PEM text with one or more certificates; other PEM blocks are skipped.
     ///
-    /// They count for all that is asked here: for metadata, which the MCP server has too, and for tokens. What
-    /// [`Http::root_certificates`](crate::transport::http::Http::root_certificates) is told counts for requests to the MCP server alone, since
-    /// authorization servers are often somebody else's: where one is a company's and the other is not, name the authorities of both, as the
-    /// bundle of a system does (`/etc/ssl/certs/ca-certificates.crt`).
+    /// They apply to all requests for authorization: for tokens, and for metadata, also that of the
+    /// MCP server. The authorities of
+    /// [`Http::root_certificates`](crate::transport::http::Http::root_certificates) apply only to
+    /// requests to the MCP server. If its certificate and that of the authorization server have
+    /// different authorities, name both here. A system's bundle has all public ones
+    /// (`/etc/ssl/certs/ca-certificates.crt`).
     ///
-    /// One without a certificate, or with one that can't be read, fails [`build`](Self::build) with [`ErrorKind::Invalid`].
+    /// A text without a certificate, or with an invalid one, makes [`build`](Self::build) fail with
+    /// [`ErrorKind::Invalid`].
     pub fn root_certificates(mut self, pem: impl AsRef<[u8]>) -> Self {
         if let Err(why) = self.roots.trust(pem.as_ref()) {
             self.refuse(&format!(
@@ -251,18 +268,19 @@ impl OAuthBuilder {
         self
     }
 
-    /// Takes lines about what is odd and no error, such as tokens that can't be kept. No secret is in them. It runs on the thread that gets
-    /// tokens, and must not wait for the server.
+    /// Sets a hook for log lines about problems that are not errors, such as tokens that can't be
+    /// stored. The lines contain no secrets. The hook runs on the thread that requests tokens, and
+    /// must not wait for the server.
     pub fn on_log(mut self, log: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.log = Some(Arc::new(log));
         self
     }
 
-    /// Makes the authorizer. Nothing is asked of anybody before a server refuses a request.
+    /// Makes the authorizer. It sends no request before a server refuses one.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when a setting is none.
+    /// [`ErrorKind::Invalid`] when a setting is invalid.
     pub fn build(self) -> Result<OAuth> {
         let Self {
             grant,

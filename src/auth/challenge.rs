@@ -1,15 +1,16 @@
-//! What a server asks for: the field `WWW-Authenticate`.
+//! Challenges of a server: the header field `WWW-Authenticate`.
 //!
-//! Spec: RFC 9110, sections 11.2 to 11.6.1; RFC 6750, section 3; RFC 9728, section 5.1; RFC 9449, section 7.1.
+//! Spec: RFC 9110, sections 11.2 to 11.6.1; RFC 6750, section 3; RFC 9728, section 5.1; RFC 9449,
+//! section 7.1.
 
 use std::collections::BTreeSet;
 
-/// One way to authenticate that a server names.
+/// One authentication scheme of a challenge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Challenge {
-    /// In lower case.
+    /// The scheme, in lower case.
     scheme: String,
-    /// Names in lower case.
+    /// The parameters, with names in lower case.
     params: Vec<(String, String)>,
 }
 
@@ -20,28 +21,28 @@ impl Challenge {
     }
 }
 
-/// All that a server asks for with one answer, as far as OAuth knows it.
+/// The OAuth demands of one response, from all its challenges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Demand {
-    /// Where the metadata of the server is.
+    /// The URL of the server's metadata.
     pub(super) resource_metadata: Option<String>,
-    /// The scopes that the operation needs. `None`: not said.
+    /// The scopes that the operation needs; `None` if the server does not name them.
     pub(super) scopes: Option<BTreeSet<String>>,
-    /// Why the token was refused, for example `insufficient_scope`.
+    /// The reason why the token was refused, for example `insufficient_scope`.
     pub(super) error: Option<String>,
-    /// Tokens have to be bound to a key.
+    /// Whether tokens have to be bound to a key.
     pub(super) wants_dpop: bool,
-    /// The server names a scheme that OAuth knows.
+    /// Whether the server names an OAuth scheme.
     pub(super) is_oauth: bool,
 }
 
 impl Demand {
-    /// The token allows too little.
+    /// Whether the token lacks scopes.
     pub(super) fn is_for_more(&self) -> bool {
         self.error.as_deref() == Some("insufficient_scope")
     }
 
-    /// Reads the values of all fields `WWW-Authenticate`.
+    /// Reads the values of all `WWW-Authenticate` fields.
     pub(super) fn read<'a>(values: impl Iterator<Item = &'a str>) -> Self {
         let mut demand = Self::default();
         let challenges = values.flat_map(challenges);
@@ -68,7 +69,7 @@ impl Demand {
     }
 }
 
-/// The scopes of a list separated by blanks.
+/// Splits a list of scopes at blanks.
 pub(super) fn scopes(text: &str) -> BTreeSet<String> {
     text.split_ascii_whitespace().map(str::to_owned).collect()
 }
@@ -80,7 +81,7 @@ fn challenges(value: &str) -> Vec<Challenge> {
         reader.skip(|c| matches!(c, ' ' | '\t' | ','));
         let word = reader.take(is_token).to_owned();
         if word.is_empty() {
-            // The end, or what no reader understands: what came before counts.
+            // The end, or invalid syntax: the challenges before it count.
             return found;
         }
         let Ok(value) = reader.value_behind_equals() else {
@@ -93,7 +94,7 @@ fn challenges(value: &str) -> Vec<Challenge> {
                     challenge.params.push((name, value));
                 }
             }
-            // A parameter that belongs to nothing.
+            // A parameter without a scheme is ignored.
             (Some(_), None) => {}
             (None, _) => {
                 found.push(Challenge {
@@ -107,10 +108,10 @@ fn challenges(value: &str) -> Vec<Challenge> {
     }
 }
 
-/// A quoted text without an end.
+/// A quoted string without its closing quote.
 struct Unfinished;
 
-/// What is left of a field.
+/// The rest of a field value.
 struct Reader<'a> {
     rest: &'a str,
 }
@@ -127,7 +128,7 @@ impl<'a> Reader<'a> {
         taken
     }
 
-    /// Blanks, `=`, and a word or a quoted text. Nothing is taken when it is something else.
+    /// Reads blanks, `=`, and a token or quoted string. Consumes nothing if there is no `=`.
     fn value_behind_equals(&mut self) -> Result<Option<String>, Unfinished> {
         let blank = |c| matches!(c, ' ' | '\t');
         let Some(rest) = self.rest.trim_start_matches(blank).strip_prefix('=') else {
@@ -159,7 +160,8 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// Credentials in one piece, such as `Negotiate YII=`, stand before a comma or the end.
+    /// Skips credentials in one piece, such as the `YII=` of `Negotiate YII=`, if a comma or the
+    /// end follows.
     fn skip_token68(&mut self) {
         let mut ahead = Reader { rest: self.rest };
         ahead.take(|c| c.is_ascii_alphanumeric() || "-._~+/".contains(c));
@@ -175,7 +177,7 @@ fn is_token(c: char) -> bool {
     c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c)
 }
 
-/// Addresses and scopes belong into quotes, but not all servers put them there.
+/// URLs and scopes should be quoted, but some servers send them without quotes.
 fn is_bare(c: char) -> bool {
     !matches!(c, ' ' | '\t' | ',' | '"')
 }

@@ -1,6 +1,7 @@
-//! Who the client is to an authorization server, and how it proves that.
+//! The identity of the client at an authorization server, and its authentication.
 //!
-//! Spec: Authorization, "Client Registration" (2025-11-25 and later); OAuth 2.1, section 2; RFC 7523, section 2.2.
+//! Spec: Authorization, "Client Registration" (2025-11-25 and later); OAuth 2.1, section 2; RFC
+//! 7523, section 2.2.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,13 +20,14 @@ use super::token::{Fields, Form};
 use super::url::{Url, form};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
-/// How long an assertion of ours is good, in seconds: it is used at once.
+/// The lifetime of an assertion, in seconds. It is short because an assertion is used at once.
 const ASSERTION_LIFE: u64 = 60;
 
-/// A client that was registered with an authorization server beforehand. Its credentials are used with that server only.
+/// A client that was registered with an authorization server beforehand. Its credentials are sent
+/// only to that server.
 #[derive(Clone)]
 pub struct RegisteredClient {
-    /// `None`: the one that the server names first.
+    /// The issuer; `None` means the one that the server names first.
     pub(super) issuer: Option<String>,
     pub(super) id: String,
     proof: Proof,
@@ -40,7 +42,7 @@ pub(super) enum Proof {
 }
 
 impl RegisteredClient {
-    /// Names the client as the authorization server with this issuer identifier knows it.
+    /// Makes a client for the authorization server with this issuer identifier.
     pub fn new(issuer: impl Into<String>, client_id: impl Into<String>) -> Self {
         Self {
             issuer: Some(issuer.into()),
@@ -50,9 +52,11 @@ impl RegisteredClient {
         }
     }
 
-    /// The same for whatever authorization server the server names first; it is remembered, and no other one gets to see the credentials.
+    /// Makes a client for the authorization server that the MCP server names first. That issuer is
+    /// stored, and no other one receives the credentials.
     ///
-    /// The server decides then who sees them. Prefer [`new`](Self::new) wherever the issuer is known.
+    /// So the MCP server decides which authorization server receives them. Prefer
+    /// [`new`](Self::new) where the issuer is known.
     pub fn of_first_issuer(client_id: impl Into<String>) -> Self {
         Self {
             issuer: None,
@@ -60,19 +64,22 @@ impl RegisteredClient {
         }
     }
 
-    /// The client proves itself by a secret. It is sent the way the authorization server asks for, `client_secret_basic` first.
+    /// Authenticates the client by a secret. It is sent with the method that the authorization
+    /// server supports, preferably `client_secret_basic`.
     pub fn secret(mut self, secret: impl Into<Secret>) -> Self {
         self.proof = Proof::Secret(secret.into());
         self
     }
 
-    /// The client proves itself by a private key (`private_key_jwt`), which never leaves it: better than a secret.
+    /// Authenticates the client by a private key (`private_key_jwt`). The key is never sent, so
+    /// this is safer than a secret.
     pub fn key(mut self, key: impl Signer + 'static) -> Self {
         self.proof = Proof::Key(Arc::new(key));
         self
     }
 
-    /// Whom the proof by a key is for (`aud`). Defaults to the issuer; some servers want the URL of their token endpoint.
+    /// Sets the audience (`aud`) of the client's assertions. Defaults to the issuer; some servers
+    /// require the URL of their token endpoint.
     pub fn audience(mut self, audience: impl Into<String>) -> Self {
         self.audience = Some(audience.into());
         self
@@ -101,18 +108,18 @@ impl fmt::Debug for RegisteredClient {
     }
 }
 
-/// Who the client is to one authorization server.
+/// The identity of the client at one authorization server.
 #[derive(Clone)]
 pub(super) struct Identity {
     pub(super) client_id: String,
     pub(super) proof: Proof,
-    /// How it proves itself, as it was agreed on when it was registered.
+    /// The authentication method that was agreed at registration.
     pub(super) method: Option<String>,
     pub(super) audience: Option<String>,
 }
 
 impl Identity {
-    /// A client that proves nothing.
+    /// Makes a public client, which does not authenticate.
     pub(super) fn public(client_id: &str) -> Self {
         Self {
             client_id: client_id.to_owned(),
@@ -122,19 +129,20 @@ impl Identity {
         }
     }
 
-    /// Which of the methods that the authorization server offers is used.
+    /// Chooses an authentication method that the authorization server supports.
     fn choose(&self, metadata: &ServerMetadata) -> Result<&'static str> {
         let offered = metadata.token_endpoint_auth_methods_supported.as_ref();
         let possible: &[&'static str] = match self.proof {
             Proof::None => return Ok("none"),
-            // A server that handed out a secret that it does not ask for gets none.
+            // `none`: a server that issued a secret may not require it; then the secret is not
+            // sent.
             Proof::Secret(_) => &["client_secret_basic", "client_secret_post", "none"],
             Proof::Key(_) => &["private_key_jwt"],
         };
         let agreed = possible
             .iter()
             .find(|method| self.method.as_deref() == Some(**method));
-        // One that says nothing offers the first (RFC 8414, section 2).
+        // A server without a list supports the first one (RFC 8414, section 2).
         let mut methods = agreed.into_iter().chain(possible);
         methods
             .find(|method| ServerMetadata::lists(offered, method, true))
@@ -151,7 +159,7 @@ impl Identity {
             })
     }
 
-    /// Adds to a token request what proves who asks.
+    /// Adds the client's authentication to a token request.
     pub(super) fn authenticate(
         &self,
         metadata: &ServerMetadata,
@@ -205,10 +213,11 @@ impl Identity {
     }
 }
 
-/// The document in which a client says who it is, at an address that is its id (Client ID Metadata Document).
+/// The client ID metadata document: its URL is the id of the client.
 ///
-/// Serve what [`to_json`](Self::to_json) gives at its URL with the content type `application/json`, and tell
-/// [`OAuthBuilder::client_document`](super::OAuthBuilder::client_document) the URL.
+/// Serve the output of [`to_json`](Self::to_json) at its URL with the content type
+/// `application/json`. Give the URL to
+/// [`OAuthBuilder::client_document`](super::OAuthBuilder::client_document).
 ///
 /// # Examples
 ///
@@ -226,12 +235,13 @@ pub struct ClientDocument {
 }
 
 impl ClientDocument {
-    /// A document with all that has to be in one: its own URL, the name that people are shown, and where codes may be sent to.
+    /// Makes a document with the required members: its own URL, the name that users see, and the
+    /// redirect URIs.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when the URL can't be an id, the name is empty, or there is no place for codes, or one that is neither on
-    /// this machine nor `https`.
+    /// [`ErrorKind::Invalid`] when the URL is not valid as an id, or the name is empty. Also when
+    /// there is no redirect URI, or one is neither on this machine nor `https`.
     pub fn new<'a>(
         url: &str,
         client_name: &str,
@@ -272,13 +282,13 @@ impl ClientDocument {
         self
     }
 
-    /// The document.
+    /// Returns the document as JSON text.
     pub fn to_json(&self) -> String {
         serde_json::Value::Object(self.members.clone()).to_string()
     }
 }
 
-/// Checks that a URL can be a client's id: `https`, with a path, and spelled in one way only.
+/// Checks that a URL is valid as a client's id: `https`, with a path, without dot segments.
 pub(super) fn check_document_url(text: &str) -> Result<()> {
     let invalid = |why: String| Error::new(ErrorKind::Invalid, why);
     let url =
@@ -293,7 +303,7 @@ pub(super) fn check_document_url(text: &str) -> Result<()> {
     )))
 }
 
-/// Checks that codes may be sent to an address: on this machine, or `https`.
+/// Checks that codes may be sent to this redirect URI: on this machine, or `https`.
 pub(super) fn check_redirect(text: &str) -> Result<Url> {
     Url::read_secure("the redirect URI", text)
         .map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))
@@ -303,7 +313,8 @@ pub(super) fn check_redirect(text: &str) -> Result<Url> {
 mod tests {
     use super::*;
 
-    // M-REG-C-04, M-REG-C-05, M-REG-C-06, M-REG-C-07, M-ASEC-C-08, L-AUTH-C-25, L-AUTH-C-26, L-AUTH-C-27, L-AUTH-C-28
+    // M-REG-C-04, M-REG-C-05, M-REG-C-06, M-REG-C-07, M-ASEC-C-08, L-AUTH-C-25, L-AUTH-C-26,
+    // L-AUTH-C-27, L-AUTH-C-28
     #[test]
     fn documents_have_what_they_need() {
         let local = "http://127.0.0.1/callback";

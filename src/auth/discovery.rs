@@ -1,12 +1,14 @@
-//! Finding out who authorizes a server, and how.
+//! Discovery of the authorization server of an MCP server, and of its metadata.
 //!
 //! ```text
-//!  challenge's resource_metadata, or /.well-known/oauth-protected-resource{/path}, or …{}   ──▶ who authorizes
-//!        none of them there ──▶ as in 2025-03-26: the server itself, or default endpoints
-//!  issuer ──▶ /.well-known/oauth-authorization-server, or openid-configuration              ──▶ how
+//!  challenge's resource_metadata,
+//!  or /.well-known/oauth-protected-resource{/path}, or …{}  ──▶ issuer
+//!        none found ──▶ as in 2025-03-26: the server itself, or default endpoints
+//!  issuer ──▶ /.well-known/oauth-authorization-server, or openid-configuration  ──▶ its metadata
 //! ```
 //!
-//! Spec: Authorization, "Authorization Server Discovery" (2025-06-18 and later), "Server Metadata Discovery" (2025-03-26).
+//! Spec: Authorization, "Authorization Server Discovery" (2025-06-18 and later), "Server Metadata
+//! Discovery" (2025-03-26).
 
 use std::collections::BTreeSet;
 
@@ -21,20 +23,20 @@ use super::token::Tokens;
 use super::url::Url;
 use crate::error::{Error, ErrorKind, Result};
 
-/// The revision whose servers authorize by themselves.
+/// The revision in which a server is its own authorization server.
 const OLD: &str = "2025-03-26";
 
-/// Who authorizes a server, and how.
+/// The result of a discovery: the authorization server and its metadata.
 #[derive(Clone, Debug)]
 pub(super) struct Discovered {
-    /// The server, as tokens for it name it.
+    /// The resource identifier of the server, as in token requests.
     pub(super) resource: String,
-    /// Where the server says that its metadata is, if it does.
+    /// The URL of the server's metadata, if its challenge names one.
     pub(super) resource_metadata: Option<String>,
     scopes_supported: Option<Vec<String>>,
     pub(super) wants_dpop: bool,
     pub(super) metadata: ServerMetadata,
-    /// It is its own authorization server, as in 2025-03-26.
+    /// Whether the server is its own authorization server, as in 2025-03-26.
     is_old: bool,
 }
 
@@ -43,7 +45,7 @@ impl Discovered {
         &self.metadata.issuer
     }
 
-    /// What is worth knowing when authorization fails.
+    /// Adds to an error that the server was taken for its own authorization server.
     pub(super) fn explain(&self, error: Error) -> Error {
         if !self.is_old {
             return error;
@@ -54,8 +56,9 @@ impl Discovered {
         error.remark(text)
     }
 
-    /// Which scopes to ask for: what the server asks for now, or else what the host wants, or else all that the server has; and what was
-    /// asked for before.
+    /// Returns the scopes to request. If the server demands scopes now, these and the host's
+    /// setting; else the host's setting. Without both, all scopes of the server, if none were
+    /// requested before or more are needed. Scopes that were requested before are added.
     pub(super) fn scopes(
         &self,
         demand: &Demand,
@@ -82,10 +85,10 @@ impl Discovered {
         scopes
     }
 
-    /// Checks that codes are protected on their way.
+    /// Checks that authorization codes are protected (PKCE).
     pub(super) fn check_pkce(&self) -> Result<()> {
         let says_nothing = self.metadata.code_challenge_methods_supported.is_none();
-        // The revision demands it of every server, and none had to say so.
+        // 2025-03-26 requires PKCE of every server, but no server had to announce it.
         if self.is_old && says_nothing {
             return Ok(());
         }
@@ -93,21 +96,20 @@ impl Discovered {
     }
 }
 
-/// Leave to act while the user is away: what servers want to see before they hand out a refresh token.
+/// The scope for access while the user is away; some servers issue refresh tokens only with it.
 pub(super) const OFFLINE: &str = "offline_access";
 
-/// What may be at a place.
+/// The result of a request for a document.
 enum Found<T> {
     Document(T),
-    /// It is not there, as the error says: a status or a page for people.
+    /// There is no document, as the error says: another status, or an HTML page.
     Nothing(Error),
-    /// An object that is not the document: another place may have that.
+    /// A JSON object that is not the document; another URL may have that.
     Other(Error),
 }
 
 impl Errand<'_> {
-    /// Finds out who authorizes the server. `held` are the tokens that are to be renewed or
-    /// replaced.
+    /// Discovers the authorization server. `held` are the tokens to renew or replace.
     pub(super) fn discover(&self, demand: &Demand, held: Option<&Tokens>) -> Result<Discovered> {
         let Some(resource) = self.resource_metadata(demand)? else {
             return self.discover_old();
@@ -125,12 +127,13 @@ impl Errand<'_> {
         })
     }
 
-    /// The authorization servers to try, in order: at least one of those that the server names.
+    /// Returns the authorization servers to try, in order; at least one of those that the server
+    /// names.
     fn candidates<'b>(&self, issuers: &'b [String], held: Option<&Tokens>) -> Result<Vec<&'b str>> {
         let is_own = |issuer: &str| held.is_some_and(|held| is_same_issuer(&held.issuer, issuer));
         let own = issuers.iter().find(|issuer| is_own(issuer));
-        // Tokens that can be renewed are renewed by their issuer only: while it is out of reach
-        // nobody has to log in elsewhere.
+        // Tokens with a refresh token are renewed by their issuer only. So a temporary failure of
+        // the issuer does not lead to a login elsewhere.
         if let (Some(own), true) = (own, held.is_some_and(|held| held.refresh.is_some())) {
             return Ok(vec![own]);
         }
@@ -140,16 +143,16 @@ impl Errand<'_> {
                 usable.push(&**issuer);
             }
         }
-        // A stable sort: otherwise the order of the server stays.
+        // The sort is stable: otherwise the order of the server is kept.
         usable.sort_by_key(|issuer| (!is_own(issuer), !self.is_registered_with(issuer)));
         if usable.is_empty() {
-            // The client is registered elsewhere, and the error says so.
+            // The client is registered elsewhere; a later step reports that.
             usable.push(&issuers[0]);
         }
         Ok(usable)
     }
 
-    /// The metadata of the first authorization server that has some.
+    /// Returns the metadata of the first authorization server that has some.
     fn first_metadata(&self, candidates: &[&str]) -> Result<ServerMetadata> {
         let mut failed: Option<Error> = None;
         for issuer in candidates {
@@ -172,7 +175,7 @@ impl Errand<'_> {
         Err(failed.expect("there is at least one candidate"))
     }
 
-    /// What the server says of itself; nothing when it has nothing to say.
+    /// Fetches the resource metadata of the server; `None` if it has none.
     fn resource_metadata(&self, demand: &Demand) -> Result<Option<ResourceMetadata>> {
         const WHAT: &str = "the metadata of the server";
         let place = demand.resource_metadata.as_deref();
@@ -197,7 +200,7 @@ impl Errand<'_> {
         other.map_or(Ok(None), Err)
     }
 
-    /// What the authorization server says of itself.
+    /// Fetches the metadata of an authorization server.
     pub(super) fn server_metadata(&self, issuer: &str) -> Result<ServerMetadata> {
         const WHAT: &str = "the metadata of the authorization server";
         let own = Url::read_secure("the authorization server", issuer)?;
@@ -206,7 +209,7 @@ impl Errand<'_> {
             return Err(Error::new(ErrorKind::Auth, text));
         }
         let places = server_places(&own);
-        // Some hosts have the metadata of one issuer under the names of all.
+        // Some hosts serve the metadata of one issuer at the URLs of all.
         let mut foreign = None;
         for place in &places {
             let url = Url::read_secure(WHAT, place)?;
@@ -231,7 +234,8 @@ impl Errand<'_> {
         Err(Error::new(ErrorKind::Auth, text))
     }
 
-    /// A server that says nothing of itself may be one of the first revision with authorization, which did it themselves.
+    /// Discovery as in 2025-03-26: a server without resource metadata may be its own authorization
+    /// server.
     fn discover_old(&self) -> Result<Discovered> {
         const WHAT: &str = "the metadata of the server as an authorization server";
         let base = base_of_old(self.server);
@@ -256,8 +260,8 @@ impl Errand<'_> {
         })
     }
 
-    /// Looks whether there is a document. What says that there is none, and pages for people, are
-    /// none; what has no time or can't be reached is an error.
+    /// Fetches a document. HTML pages and most error statuses mean that there is none. Statuses
+    /// such as 429 and 503, and failed connections, are errors.
     fn look<T: DeserializeOwned>(
         &self,
         what: &str,
@@ -267,7 +271,7 @@ impl Errand<'_> {
         let answer = self.fetcher.get(what, url, fields)?;
         match answer.status {
             200..=299 => {}
-            // It had no time.
+            // Temporary: the document may exist.
             status @ (408 | 429 | 500..) => return Err(not_there(what, url, status)),
             status => return Ok(Found::Nothing(not_there(what, url, status))),
         }

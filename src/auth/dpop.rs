@@ -1,4 +1,4 @@
-//! Tokens that are bound to a key: each request proves that its sender has the key.
+//! DPoP: tokens that are bound to a key. Each request proves that its sender has the key.
 //!
 //! Spec: RFC 9449; DPoP profile of MCP (draft, SEP-1932).
 
@@ -14,19 +14,19 @@ use super::url::Url;
 use super::{lock, random};
 use crate::error::Result;
 
-/// So many servers' nonces are remembered.
+/// The most nonces that are kept.
 const MAX_NONCES: usize = 256;
 
 /// A key that tokens are bound to.
 #[derive(Clone)]
 pub(super) struct Dpop {
     signer: Arc<dyn Signer>,
-    /// The key itself, if it is ours to keep.
+    /// The key itself, if this library generated it and stores it.
     kept: Option<Secret>,
 }
 
 impl Dpop {
-    /// A key of ours.
+    /// Generates a key.
     pub(super) fn generate() -> Result<Self> {
         let (key, kept) = SigningKey::generate()?;
         Ok(Self {
@@ -54,7 +54,7 @@ impl Dpop {
         self.signer.algorithm()
     }
 
-    /// A proof for one request; each is good once.
+    /// Makes the proof for one request; a proof can be used once.
     pub(super) fn proof(
         &self,
         method: &str,
@@ -78,8 +78,8 @@ impl Dpop {
     }
 }
 
-/// What is wanted in the next proof: by servers, which go by their origin, and by token endpoints, which may have the same one and go by
-/// their address.
+/// The nonces for the next proofs. The key is the origin of a server, or the URL of a token
+/// endpoint, since both may have one origin.
 #[derive(Default)]
 pub(super) struct Nonces(Mutex<HashMap<String, String>>);
 
@@ -97,7 +97,7 @@ impl Nonces {
     }
 }
 
-/// Seconds since 1970.
+/// Returns the seconds since 1970.
 pub(super) fn now_seconds() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_secs())

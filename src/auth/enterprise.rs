@@ -1,7 +1,9 @@
-//! An organisation decides for its people: its identity provider vouches for the user, nobody is sent to a browser.
+//! Enterprise-managed authorization: the organisation's identity provider issues a statement about
+//! the user, without a browser.
 //!
 //! ```text
-//!  subject token of the user ──▶ identity provider: token exchange ──▶ ID-JAG ──▶ the server's authorization server ──▶ token
+//!  user's subject token ──▶ identity provider: token exchange ──▶ ID-JAG
+//!  ID-JAG ──▶ authorization server of the MCP server ──▶ token
 //! ```
 //!
 //! Spec: `io.modelcontextprotocol/enterprise-managed-authorization` (stable); RFC 8693; RFC 7523.
@@ -22,7 +24,7 @@ const EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 const PROFILE: &str = "urn:ietf:params:oauth:grant-profile:id-jag";
 
-/// What the identity provider gave when the user signed on.
+/// The token that the user got from the identity provider at sign-on.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum SubjectToken {
@@ -44,10 +46,10 @@ impl SubjectToken {
     }
 }
 
-/// Gives what the user signed on with; asked each time that it is needed.
+/// Returns the user's subject token; called each time one is needed.
 type SubjectHook = Box<dyn Fn() -> Result<SubjectToken> + Send + Sync>;
 
-/// The identity provider of an organisation, and who this client is to it.
+/// The identity provider of an organisation, and the registration of this client with it.
 pub struct IdentityProvider {
     token_endpoint: String,
     client: RegisteredClient,
@@ -55,8 +57,9 @@ pub struct IdentityProvider {
 }
 
 impl IdentityProvider {
-    /// Names the provider's token endpoint and this client's registration with it. `subject` gives what the user signed on with: the host
-    /// sees to the signing on, and to `state`, nonce and PKCE in it.
+    /// Makes a provider from its token endpoint and this client's registration. `subject` returns
+    /// the user's token. The host signs the user on, and is responsible for `state`, nonce and PKCE
+    /// in it.
     pub fn new(
         token_endpoint: impl Into<String>,
         client: RegisteredClient,
@@ -85,14 +88,15 @@ impl fmt::Debug for IdentityProvider {
     }
 }
 
-/// Tokens for a user whom an organisation vouches for.
+/// The enterprise grant.
 pub(super) struct ByEnterprise {
     pub(super) provider: IdentityProvider,
     pub(super) client: [RegisteredClient; 1],
 }
 
 impl ByEnterprise {
-    /// What the identity provider says about the user to this authorization server, for this resource.
+    /// Requests the identity provider's statement about the user (ID-JAG) for this authorization
+    /// server and resource.
     fn statement(&self, errand: &Errand<'_>, wish: &Wish<'_>) -> Result<Secret> {
         let endpoint = self.provider.endpoint()?;
         let subject = (self.provider.subject)()?;
@@ -126,7 +130,7 @@ impl ByEnterprise {
     }
 }
 
-/// Whether the authorization server takes such statements, as far as it says.
+/// Checks that the authorization server supports such statements, or does not say.
 fn check_support(found: &Discovered) -> Result<()> {
     let profiles = found
         .metadata

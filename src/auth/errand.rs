@@ -1,4 +1,4 @@
-//! One way to an authorization server and back, on behalf of one server.
+//! The context of one authorization flow for one server: settings, HTTP client, deadline.
 
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
@@ -21,28 +21,28 @@ use crate::transport::http::Waiting;
 use crate::transport::http::proxies::Proxies;
 use crate::transport::http::tls::Roots;
 
-/// How tokens are come by.
+/// A way to obtain tokens.
 pub(super) trait Grant: Send + Sync {
-    /// Gets tokens that allow `scopes`.
+    /// Obtains tokens for the requested scopes.
     fn obtain(&self, errand: &Errand<'_>, wish: &Wish<'_>) -> Result<Tokens>;
 
-    /// The client that renews tokens, or that a machine is.
+    /// The registered clients that belong to the grant.
     fn registered(&self) -> &[RegisteredClient] {
         &[]
     }
 
-    /// A host that secrets are sent to because the user of the library said so.
+    /// Returns a host that the user of the library named, so that secrets may be sent to it.
     fn trusted_host(&self) -> Option<String> {
         None
     }
 
-    /// Whether it acts for a person, and so may ask to act while that one is away.
+    /// Whether it acts for a person, so that `offline_access` may be requested.
     fn is_for_a_person(&self) -> bool {
         false
     }
 }
 
-/// The tokens that are wanted.
+/// The request of a grant: the tokens to obtain.
 pub(super) struct Wish<'a> {
     pub(super) found: &'a Discovered,
     pub(super) scopes: &'a BTreeSet<String>,
@@ -52,7 +52,7 @@ pub(super) struct Wish<'a> {
 /// A hook that takes lines for the host's log.
 pub(super) type LogHook = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// What the host set.
+/// The settings of an [`OAuth`](super::OAuth).
 pub(super) struct Settings {
     pub(super) grant: Box<dyn Grant>,
     pub(super) client_name: String,
@@ -71,14 +71,16 @@ pub(super) struct Settings {
     pub(super) roots: Roots,
     pub(super) log: Option<LogHook>,
     pub(super) nonces: Nonces,
-    /// The issuer to which clients of no fixed one belong, by server.
+    /// The issuers of clients without a fixed one, by server.
     pub(super) first_issuers: Mutex<HashMap<String, String>>,
-    /// Held while what is kept of registrations is changed.
+    /// Invariant: held from reading the stored registrations until they are saved. Otherwise two
+    /// threads could each write back the list without the other's change.
     pub(super) registering: Mutex<()>,
 }
 
 impl Settings {
-    /// The tokens that are kept under a name. Those that are not bound are as good as none where all have to be.
+    /// Loads the tokens with this name. Tokens without a key are ignored if all tokens have to be
+    /// bound.
     pub(super) fn kept(&self, name: &str) -> Result<Option<Tokens>> {
         let kept = self.store.load(name)?;
         let kept = kept.as_ref().and_then(Tokens::read);
@@ -86,16 +88,16 @@ impl Settings {
     }
 }
 
-/// One errand: what it needs to know, and how it fetches.
+/// The context of one flow.
 pub(super) struct Errand<'a> {
     pub(super) settings: &'a Settings,
     pub(super) server: &'a Url,
     pub(super) fetcher: Fetcher,
-    /// When it ends at the latest.
+    /// The deadline of the flow.
     pub(super) ends_at: Instant,
-    /// Told when a person is asked, and when no longer.
+    /// Called with true when a person is asked, and with false afterwards.
     pub(super) on_person: &'a dyn Fn(bool),
-    /// The credentials of a client that was registered beforehand were refused.
+    /// Whether the credentials of a registered client were refused.
     pub(super) is_refused: Cell<bool>,
 }
 
@@ -125,7 +127,7 @@ impl<'a> Errand<'a> {
         }
     }
 
-    /// All clients that were registered beforehand.
+    /// Returns all clients that were registered beforehand.
     pub(super) fn registered(&self) -> impl Iterator<Item = &RegisteredClient> {
         let granted = self.settings.grant.registered();
         self.settings.registered.iter().chain(granted)
@@ -136,8 +138,8 @@ impl<'a> Errand<'a> {
         issuers.any(|own| is_same_issuer(own, issuer))
     }
 
-    /// Whether an authorization server can be the one of this client: any, unless clients were
-    /// registered beforehand, whose credentials are for their issuers only.
+    /// Whether this client can use an authorization server. Any, unless clients were registered
+    /// beforehand: their credentials are for their issuers only.
     pub(super) fn may_be_asked(&self, issuer: &str) -> Result<bool> {
         if self.registered().next().is_none() || self.is_registered_with(issuer) {
             return Ok(true);
@@ -149,11 +151,13 @@ impl<'a> Errand<'a> {
         Ok(first.is_none_or(|first| is_same_issuer(&first, issuer)))
     }
 
-    /// The client that was registered with an issuer beforehand, if there is any such client at all.
+    /// Returns the client that was registered with an issuer beforehand; `None` if no client was
+    /// registered at all.
     ///
     /// # Errors
     ///
-    /// When there are clients, but none for this issuer: another one's credentials are not for it.
+    /// When clients were registered, but none with this issuer: their credentials must not be sent
+    /// to it.
     pub(super) fn registered_client(&self, issuer: &str) -> Result<Option<&RegisteredClient>> {
         let mut all = self.registered().peekable();
         if all.peek().is_none() {
@@ -186,7 +190,7 @@ impl<'a> Errand<'a> {
         format!("issuer {}", self.server.canonical())
     }
 
-    /// The issuer that this server named first, if it named any before.
+    /// Returns the issuer that this server named first, if it is known.
     fn kept_first_issuer(&self, name: &str) -> Result<Option<String>> {
         if let Some(first) = lock(&self.settings.first_issuers).get(name) {
             return Ok(Some(first.clone()));
@@ -199,7 +203,8 @@ impl<'a> Errand<'a> {
         Ok(Some(first))
     }
 
-    /// The issuer that this server named first: `named`, if it named none before.
+    /// Returns the issuer that this server named first. If none is known, `named` becomes the
+    /// first.
     fn first_issuer(&self, named: &str) -> Result<String> {
         let name = self.name_of_first_issuer();
         if let Some(first) = self.kept_first_issuer(&name)? {

@@ -1,5 +1,5 @@
-//! Requests for metadata and tokens: guarded, bounded. Only documents may have moved, and only to
-//! another place of the same origin.
+//! HTTP requests for metadata and tokens: limited in size, time and reachable addresses. Only
+//! requests for documents follow redirects, and only within one origin.
 
 use std::io::Read as _;
 use std::sync::Arc;
@@ -17,34 +17,34 @@ use crate::error::{Error, ErrorKind, Excerpt, Result, Span};
 use crate::transport::http::proxies::Proxies;
 use crate::transport::http::{Waiting, foreign_encoding, location, tls};
 
-/// So long a document of metadata, a registration or the answer of a token endpoint may be.
+/// The longest body of a response, in bytes.
 const MAX_BODY: usize = 256 << 10;
 
-/// So many redirects in a row are followed.
+/// The most redirects in a row that are followed.
 const MAX_REDIRECTS: usize = 5;
 
-/// Makes requests on behalf of one server.
+/// Sends requests on behalf of one server.
 pub(super) struct Fetcher {
     agent: Agent,
     proxies: Proxies,
     guard: Guard,
     timeout: Duration,
-    /// Ends what is fetched, unless it has to be brought to its end.
+    /// Aborts requests when it is over, except those with [`Patience::ToTheEnd`].
     waiting: Waiting,
 }
 
-/// What came back.
+/// A response.
 pub(super) struct Answer {
     pub(super) status: u16,
     fields: HeaderMap,
     body: Zeroizing<Vec<u8>>,
 }
 
-/// Whether a request ends when nobody waits for it any more.
+/// Whether a request is aborted when no call waits for it any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Patience {
     WhileAwaited,
-    /// Its answer must not be lost: a token that was handed out takes the place of another.
+    /// The response must not be lost: it may have a token that replaces another one.
     ToTheEnd,
 }
 
@@ -53,7 +53,7 @@ impl Answer {
         self.fields.get(name)?.to_str().ok()
     }
 
-    /// Where this redirects to, if that is another place of the same origin for the same request.
+    /// Returns the target of a redirect, if it preserves the method and stays in the origin.
     fn moved_from(&self, place: &Url) -> Option<Url> {
         let target = self
             .field("location")
@@ -68,19 +68,19 @@ impl Answer {
         (200..300).contains(&self.status)
     }
 
-    /// Whether the body begins as a JSON object does. A page or a word such as "OK" does not.
+    /// Whether the body begins like a JSON object. An HTML page or a word such as "OK" does not.
     pub(super) fn has_object(&self) -> bool {
         self.text().trim_ascii_start().starts_with(b"{")
     }
 
-    /// The body without the byte order mark that some put before it.
+    /// Returns the body without a byte-order mark.
     fn text(&self) -> &[u8] {
         self.body
             .strip_prefix(b"\xef\xbb\xbf")
             .unwrap_or(&self.body)
     }
 
-    /// The body as JSON. Its text may hold secrets, so no error quotes it.
+    /// Deserializes the body. It may contain secrets, so errors do not quote it.
     pub(super) fn json<T: DeserializeOwned>(&self, what: &str, url: &Url) -> Result<T> {
         if let Some(encoding) = foreign_encoding(&self.fields) {
             let text = format!(
@@ -144,7 +144,7 @@ impl Fetcher {
         }
     }
 
-    /// Checks that a URL does not lead by itself to where nobody has to be sent on behalf of this server.
+    /// Checks a URL whose host is an address literal or `localhost` against the address policy.
     pub(super) fn check_reach(&self, what: &str, url: &Url) -> Result<()> {
         if self.guard.reach.allows_literal(url) {
             return Ok(());
@@ -156,8 +156,7 @@ impl Fetcher {
         &self.waiting
     }
 
-    /// Fetches a document, also from another place of the same origin where it has moved to.
-    /// `fields` go with the request.
+    /// Fetches a document with these header fields, and follows redirects within its origin.
     pub(super) fn get(&self, what: &str, url: &Url, fields: &[(&str, &str)]) -> Result<Answer> {
         let mut place = url.clone();
         let mut redirects = 0;
@@ -175,7 +174,7 @@ impl Fetcher {
         }
     }
 
-    /// Posts a body of a media type.
+    /// Sends a POST with a body of this media type.
     pub(super) fn post(
         &self,
         what: &str,
@@ -216,7 +215,7 @@ impl Fetcher {
         })?;
         let proxy = self.proxies.of(request.uri());
         let proxy = proxy.map_err(|why| Error::new(ErrorKind::Invalid, why))?;
-        // It is the host's choice, wherever it stands.
+        // The host chose the proxy, so its address is not checked.
         *lock(&self.guard.proxy) = proxy
             .as_ref()
             .and_then(|proxy| Some(proxy.uri().authority()?.to_string()));
@@ -239,7 +238,8 @@ impl Fetcher {
 
     fn exchange(&self, request: Request<impl ureq::AsSendBody>) -> Result<Answer, ureq::Error> {
         let (head, body) = self.agent.run(request)?.into_parts();
-        // As large as it can get: what is moved to a larger place is not wiped.
+        // Allocated in full, because a growing buffer would leave copies of secrets that are not
+        // wiped.
         let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_BODY + 1));
         let mut reader = body.into_reader().take(MAX_BODY as u64 + 1);
         reader.read_to_end(&mut bytes)?;

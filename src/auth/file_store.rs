@@ -1,12 +1,14 @@
-//! Secrets in files that only their owner may read.
+//! A token store in files that only their owner may read.
 //!
-//! One file a name, which is the hash of the name; replaced as a whole, so that nobody reads half of one; and one that is locked while what
-//! the other holds is renewed, so that processes that share a refresh token take turns.
+//! Each name has a file, named by the hash of the name. A file is replaced atomically, so that no
+//! process reads a partial one. A lock file serializes renewal, so that processes that share a
+//! refresh token use it one after the other.
 //!
 //! ```text
-//!  {hash}.json            what is kept
-//!  {hash}.{random}.new    what is being written; locked by the one who writes, so it is told from what one left behind that was killed
-//!  {hash}.lock            locked while what is kept is renewed
+//!  {hash}.json            the stored content
+//!  {hash}.{random}.new    being written; locked by its writer, which distinguishes it from
+//!                         the leftover of a killed process
+//!  {hash}.lock            locked while the tokens are renewed
 //! ```
 
 use std::fmt;
@@ -22,32 +24,34 @@ use super::store::Store;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::transport::http::Waiting;
 
-/// How long to wait before another look at a lock.
+/// The interval between two attempts to take a lock.
 const PAUSE: Duration = Duration::from_millis(50);
-/// So long is the hash of a name: SHA-256 in base64url.
+/// The length of the hash of a name: SHA-256 in base64url.
 const DIGEST: usize = 43;
-/// So often a file is written anew that was taken for a leftover.
+/// The most attempts to write a file that another process removed as a leftover.
 const MAX_TRIES: usize = 3;
-/// Nothing that is kept is longer.
+/// The longest content that is read, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Keeps secrets in a folder, in files with mode 0600, for this user's processes.
+/// Stores secrets in a folder, in files with mode 0600, for processes of this user.
 ///
-/// They are as safe as the user's account is, like the keys of `ssh`. Where the system has a key chain, a [`Store`] of the host's over that is
-/// safer.
+/// They are as safe as the user's account, like the keys of `ssh`. Where the system has a key
+/// chain, a [`Store`] of the host that uses it is safer.
 #[derive(Clone)]
 pub struct FileStore {
     folder: PathBuf,
-    /// The one whose files these have to be.
+    /// The user who has to own the files.
     user: u32,
 }
 
 impl FileStore {
-    /// Uses a folder, which is made if it is not there, with mode 0700. What processes left there half written that were killed is removed.
+    /// Uses a folder. It is created with mode 0700 if it does not exist. Partially written files of
+    /// killed processes are removed.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`] when it can't be made or written to, [`ErrorKind::Invalid`] when it belongs to another user, or others may write into it.
+    /// [`ErrorKind::Io`] when the folder can't be created or written to. [`ErrorKind::Invalid`]
+    /// when it belongs to another user, or others may write to it.
     pub fn new(folder: impl Into<PathBuf>) -> Result<Self> {
         let folder = folder.into();
         let failed = |error| failed("the folder of the store can't be used", &folder, error);
@@ -69,19 +73,20 @@ impl FileStore {
         let user = user_in(&folder)?.map_err(failed)?;
         check_owner(&folder, metadata.uid(), user)?;
         let store = Self { folder, user };
-        // What can't be removed is in nobody's way.
+        // A leftover that can't be removed does no harm.
         _ = store.sweep("");
         Ok(store)
     }
 
-    /// Removes what was left behind half written, in files whose names begin so: there are secrets in it.
+    /// Removes partially written files whose names begin with `beginning`, since they contain
+    /// secrets.
     fn sweep(&self, beginning: &str) -> io::Result<()> {
         let mut swept = Ok(());
         for entry in fs::read_dir(&self.folder)? {
             let entry = entry?;
             let name = entry.file_name();
             let name = name.to_str().unwrap_or_default();
-            // The folder may have files of others.
+            // The folder may contain unrelated files.
             let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
             if is_file && name.starts_with(beginning) && is_half_written(name) {
                 let removed = remove_leftover(&entry.path());
@@ -91,23 +96,23 @@ impl FileStore {
         swept
     }
 
-    /// Writes a new file, and puts it in the place of what is kept.
+    /// Writes a new file and renames it over the old one.
     fn replace(&self, name: &str, path: &Path, content: &Secret) -> Result<io::Result<()>> {
         let new = self.path(name, &format!("{}.new", random::text()?));
         let replaced = write(&new, content).and_then(|_locked| fs::rename(&new, path));
         if let Err(error) = replaced {
-            // It may not even be there.
+            // The file may not exist.
             _ = fs::remove_file(&new);
             return Ok(Err(error));
         }
         Ok(self.sync())
     }
 
-    /// Waits until the disk has what changed in the folder: otherwise the system may have the old
-    /// file after it lost power, or one that was removed.
+    /// Flushes the directory to disk. Otherwise a power failure may bring back the old file, or a
+    /// removed one.
     fn sync(&self) -> io::Result<()> {
         match File::open(&self.folder)?.sync_all() {
-            // Some file systems have no such thing for folders.
+            // Some file systems do not support this for directories.
             Err(error)
                 if matches!(
                     error.kind(),
@@ -141,7 +146,7 @@ impl Store for FileStore {
         let mut saved = self.replace(name, &path, content)?;
         for _ in 1..MAX_TRIES {
             match &saved {
-                // Another process may have looked for leftovers in the moment before it was locked.
+                // Another process may have removed the file as a leftover, before it was locked.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     saved = self.replace(name, &path, content)?;
                 }
@@ -171,7 +176,7 @@ impl Store for FileStore {
     fn lock(&self, name: &str, waiting: &Waiting) -> Result<Box<dyn Send>> {
         let path = self.path(name, "lock");
         let failed = |error| failed("what is kept can't be locked", &path, error);
-        // It stays there: one that is removed could be locked twice.
+        // The lock file is never removed: after a removal two processes could lock different files.
         let file = private().create(true).open(&path).map_err(failed)?;
         loop {
             match file.try_lock() {
@@ -198,14 +203,14 @@ impl fmt::Debug for FileStore {
     }
 }
 
-/// For files that are nobody else's.
+/// Options for files that only the user may read and write.
 fn private() -> OpenOptions {
     let mut options = File::options();
     options.write(true).mode(0o600);
     options
 }
 
-/// Writes a file, which stays locked as long as what is given back is there.
+/// Writes a file. It stays locked until the returned file is dropped.
 fn write(path: &Path, content: &Secret) -> io::Result<File> {
     let mut file = private().create_new(true).open(path)?;
     file.lock()?;
@@ -214,7 +219,7 @@ fn write(path: &Path, content: &Secret) -> io::Result<File> {
     Ok(file)
 }
 
-/// Whether a file has the name of one that is being written here: the hash of what it is about, something random, and the ending.
+/// Whether a name is that of a partially written file: a hash, random text and the ending `new`.
 fn is_half_written(name: &str) -> bool {
     let is_word = |text: &str| {
         let mut bytes = text.bytes();
@@ -224,7 +229,7 @@ fn is_half_written(name: &str) -> bool {
     matches!(parts[..], [about, random, "new"] if about.len() == DIGEST && is_word(about) && is_word(random))
 }
 
-/// Removes what was being written, unless it still is.
+/// Removes a partially written file, unless its writer still holds the lock.
 fn remove_leftover(path: &Path) -> io::Result<()> {
     let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
     let file = match private().open(path) {
@@ -242,17 +247,17 @@ fn remove_leftover(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The user whose files ours are: who has just made one.
+/// Returns the user who owns new files: creates one to find out.
 fn user_in(folder: &Path) -> Result<io::Result<u32>> {
     let path = folder.join(format!("{}.{}.new", random::digest(""), random::text()?));
     let made = private().create_new(true).open(&path);
     let user = made.and_then(|file| Ok(file.metadata()?.uid()));
-    // It is empty, and as good as one that was half written.
+    // Failing to remove it is harmless: it is empty, and a later sweep removes it.
     _ = fs::remove_file(&path);
     Ok(user)
 }
 
-/// Checks that something is the user's own: whoever else has it can put there what he likes.
+/// Checks that a file or folder belongs to the user. Another owner could replace its content.
 fn check_owner(path: &Path, owner: u32, user: u32) -> Result<()> {
     if owner == user {
         return Ok(());

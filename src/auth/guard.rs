@@ -1,6 +1,8 @@
-//! Which addresses are asked for metadata and tokens: a server must not have its clients knock at doors that only they can reach.
+//! SSRF filter: the addresses that may be asked for metadata and tokens. A server must not make its
+//! clients send requests to hosts that only they can reach.
 //!
-//! The addresses that a name is looked up as are checked, and exactly those are connected to, so that no name gets round it.
+//! The filter checks the resolved addresses of a name, and the connection uses exactly those. So
+//! DNS rebinding can't bypass it.
 //!
 //! Spec: Security Best Practices, "Server-Side Request Forgery"; RFC 9728, section 7.7.
 
@@ -15,15 +17,15 @@ use ureq::unversioned::transport::NextTimeout;
 use super::url::Url;
 use crate::auth::lock;
 
-/// Where an address leads, by the special-purpose address registries of IANA (RFC 6890).
+/// The kind of an address, by the special-purpose address registries of IANA (RFC 6890).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Zone {
     Public,
     Loopback,
     Private,
     LinkLocal,
-    /// No host's address: multicast, documentation, benchmarks, services at the nearest place that
-    /// has them (anycast), reserved.
+    /// Not the address of one host: multicast, documentation, benchmarks, anycast services,
+    /// reserved.
     Special,
 }
 
@@ -49,7 +51,7 @@ fn zone_v4(address: Ipv4Addr) -> Zone {
         (169, 254, _) => Zone::LinkLocal,
         (0 | 224.., ..)
         | (192, 0, 0 | 2)
-        // Anycast: 6to4 relays, AS112 and AMT. The nearest one may be in the own network.
+        // Anycast: 6to4 relays, AS112 and AMT. The nearest instance may be in the local network.
         | (192, 88, 99)
         | (192, 31, 196)
         | (192, 52, 193)
@@ -66,30 +68,29 @@ fn zone_v6(address: Ipv6Addr) -> Zone {
         _ if address.is_loopback() => Zone::Loopback,
         [0xfc00..=0xfdff, ..] => Zone::Private,
         [0xfe80..=0xfebf, ..] => Zone::LinkLocal,
-        // Site-local addresses are out of use, and routed by some.
+        // Site-local addresses are deprecated, but some networks still route them.
         [0xfec0..=0xfeff, ..] => Zone::Private,
-        // The translation to IPv4 of a network's own (RFC 8215). How it is done only that network
-        // knows.
+        // Local-use NAT64 prefix (RFC 8215): only the local network knows the mapping to IPv4.
         [0x64, 0xff9b, 1, ..] => Zone::Private,
-        // Assigned to protocols: Teredo, which hides the address of its end, anycast, benchmarks,
-        // AMT, AS112, ORCHID, drones.
+        // Protocol assignments: Teredo, which hides the address of its endpoint, anycast,
+        // benchmarks, AMT, AS112, ORCHID, drones.
         [0x2001, 0..=0x1ff, ..] => Zone::Special,
         // Documentation.
         [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => Zone::Special,
         // AS112.
         [0x2620, 0x4f, 0x8000, ..] => Zone::Special,
         [0x2000..=0x3fff, ..] => Zone::Public,
-        // Discard-only (100::), segment routing (5f00::), multicast, and what nobody was given.
+        // Discard-only (100::), segment routing (5f00::), multicast, unassigned.
         _ => Zone::Special,
     }
 }
 
-/// An IPv4 address inside of an IPv6 address.
+/// An IPv4 address embedded in an IPv6 address.
 enum Embedded {
-    /// Some system on the way unpacks it: mapped (RFC 4291), NAT64 (RFC 6052), 6to4 (RFC 3056).
+    /// Some system on the path extracts it: mapped (RFC 4291), NAT64 (RFC 6052), 6to4 (RFC 3056).
     Reached(Ipv4Addr),
-    /// In a form that is out of use: compatible (RFC 4291), translated (RFC 2765). Where it is
-    /// still unpacked, it leads there.
+    /// A deprecated form: compatible (RFC 4291), translated (RFC 2765). A system that still
+    /// extracts it sends to the IPv4 address.
     Unused(Ipv4Addr),
 }
 
@@ -110,15 +111,15 @@ fn embedded(address: Ipv6Addr) -> Option<Embedded> {
     }
 }
 
-/// Where fetches on behalf of a server may lead.
+/// The address policy for requests on behalf of a server.
 #[derive(Clone, Debug)]
 pub(super) struct Reach {
-    /// The host allows everything.
+    /// Whether the host allows all addresses.
     everywhere: bool,
     server_host: String,
-    /// Where the server is, as far as its address says so by itself.
+    /// The kind of the server's address, if its URL has an address literal or a loopback name.
     server_zone: Option<Zone>,
-    /// A host that nobody but the user of the library named.
+    /// The host that the user of the library named.
     trusted_host: Option<String>,
 }
 
@@ -139,15 +140,16 @@ impl Reach {
 
     fn allows(&self, host: &str, address: IpAddr) -> bool {
         let zone = zone(address);
-        // A name of the server's own may lead where the server is: that is where requests go already.
+        // The server's own host may resolve to a loopback or private address: MCP requests go there
+        // too.
         let is_own = host == self.server_host && matches!(zone, Zone::Loopback | Zone::Private);
         let is_trusted = self.trusted_host.as_deref() == Some(host);
         let is_free = self.everywhere || zone == Zone::Public || is_trusted;
         is_free || self.server_zone == Some(zone) || is_own
     }
 
-    /// Whether an address that stands in a URL by itself may be asked; names are checked when they are looked up, but for those that can
-    /// only mean this machine.
+    /// Whether the policy allows the host of a URL, if it is an address literal or a loopback name.
+    /// Other names are checked when they are resolved.
     pub(super) fn allows_literal(&self, url: &Url) -> bool {
         let host = url.host();
         let own = || url.is_loopback().then_some(IpAddr::V4(Ipv4Addr::LOCALHOST));
@@ -156,13 +158,13 @@ impl Reach {
     }
 }
 
-/// Looks names up, and refuses those that lead where they must not.
+/// A resolver that refuses names whose addresses the policy does not allow.
 #[derive(Clone, Debug)]
 pub(super) struct Guard {
     pub(super) reach: Arc<Reach>,
-    /// The proxy is the host's choice.
+    /// The authority of the proxy, which is exempt because the host chose it.
     pub(super) proxy: Arc<Mutex<Option<String>>>,
-    /// What was refused.
+    /// The last refused address; it distinguishes a refusal from other failures to resolve.
     pub(super) refused: Arc<Mutex<Option<IpAddr>>>,
 }
 

@@ -1,4 +1,4 @@
-//! Keys that sign, and the small signed documents (JWT) that prove who has them.
+//! Signing keys, and signed JWTs that prove possession of a key.
 //!
 //! Spec: RFC 7515, RFC 7517, RFC 7518, RFC 7519, RFC 8037.
 
@@ -17,30 +17,33 @@ use zeroize::Zeroizing;
 use super::secret::Secret;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Signs. For keys that a device or a service holds, which never gives them out; others are a [`SigningKey`].
+/// Makes signatures. Implement it for keys in a device or service, which can't be exported. Other
+/// keys are a [`SigningKey`].
 ///
 /// Spec: DPoP profile, "Key Storage"; RFC 7518, section 3.1.
 pub trait Signer: Send + Sync {
-    /// The name of the algorithm, for example `ES256`. Only asymmetric ones are used.
+    /// Returns the name of the JWS algorithm, for example `ES256`. Only asymmetric algorithms are
+    /// used.
     fn algorithm(&self) -> &str;
 
-    /// The public key as a JWK: a JSON object, with the members that its thumbprint is made of and no private ones.
+    /// Returns the public key as a JWK: a JSON object with the members of its thumbprint, and no
+    /// private ones.
     fn public_jwk(&self) -> String;
 
-    /// Signs `data`, in the form that JWS has for the algorithm.
+    /// Signs `data`, in the signature format of JWS for the algorithm.
     ///
     /// # Errors
     ///
-    /// When the key can't be used; the request that needs the signature fails with it.
+    /// When the key can't be used. The request that needs the signature fails with this error.
     fn sign(&self, data: &[u8]) -> Result<Vec<u8>>;
 
-    /// The id by which others know the key, if there is one.
+    /// Returns the key id (`kid`), if the key has one.
     fn key_id(&self) -> Option<&str> {
         None
     }
 }
 
-/// A private key in memory. It is shown nowhere.
+/// A private key in memory. `Debug` does not show it.
 pub struct SigningKey {
     pair: Pair,
     id: Option<String>,
@@ -54,11 +57,13 @@ enum Pair {
 }
 
 impl SigningKey {
-    /// Reads a private key from PEM text: `PRIVATE KEY` (PKCS #8) of the kinds P-256, P-384, Ed25519 and RSA, or `RSA PRIVATE KEY`.
+    /// Reads a private key from PEM text: `PRIVATE KEY` (PKCS #8) of the kinds P-256, P-384,
+    /// Ed25519 and RSA, or `RSA PRIVATE KEY`.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when there is none in it, or one of another kind. The text is never quoted.
+    /// [`ErrorKind::Invalid`] when the text has no private key, or one of another kind. Errors do
+    /// not quote the text.
     pub fn from_pem(pem: &Secret) -> Result<Self> {
         let invalid = |why: &str| Error::new(ErrorKind::Invalid, format!("the private key {why}"));
         let (label, der) = read_pem(pem.reveal())
@@ -75,7 +80,7 @@ impl SigningKey {
         Ok(Self { pair, id: None })
     }
 
-    /// Makes a new key, on P-256 for `ES256`; gives its PKCS #8 form, too.
+    /// Generates a P-256 key for `ES256`. Returns it together with its PKCS #8 encoding.
     pub(super) fn generate() -> Result<(Self, Secret)> {
         let failed = |_| Error::new(ErrorKind::Io, "the system has no randomness for a key");
         let random = SystemRandom::new();
@@ -85,7 +90,7 @@ impl SigningKey {
         Ok((Self::from_kept(&kept)?, kept))
     }
 
-    /// Reads what [`generate`](Self::generate) gave.
+    /// Reads the encoding that [`generate`](Self::generate) returned.
     pub(super) fn from_kept(kept: &Secret) -> Result<Self> {
         let der = STANDARD.decode(kept.reveal()).map(Zeroizing::new).ok();
         let pair = der.and_then(|der| Pair::from_pkcs8(&der));
@@ -93,13 +98,13 @@ impl SigningKey {
         Ok(Self { pair, id: None })
     }
 
-    /// Names the key as the authorization server knows it (`kid`).
+    /// Sets the key id (`kid`) by which the authorization server knows the key.
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
     }
 
-    /// Signs with RSASSA-PSS (`PS256`) instead of `RS256`. Does nothing with keys of other kinds.
+    /// Signs with RSASSA-PSS (`PS256`) instead of `RS256`. Has no effect on keys of other kinds.
     pub fn pss(mut self) -> Self {
         if let Pair::Rsa { is_pss, .. } = &mut self.pair {
             *is_pss = true;
@@ -196,7 +201,7 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-/// The label and content of the first private key in a PEM text.
+/// Returns the label and content of the first private key in a PEM text.
 fn read_pem(text: &str) -> Option<(&str, Zeroizing<Vec<u8>>)> {
     let mut rest = text;
     loop {
@@ -212,11 +217,12 @@ fn read_pem(text: &str) -> Option<(&str, Zeroizing<Vec<u8>>)> {
     }
 }
 
-/// A signed JWT.
+/// Makes a signed JWT.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Invalid`] for an algorithm that is not asymmetric, and what [`Signer::sign`] says.
+/// [`ErrorKind::Invalid`] for an algorithm that is not asymmetric, and the errors of
+/// [`Signer::sign`].
 pub(super) fn sign_jwt(signer: &dyn Signer, mut header: Value, claims: &Value) -> Result<Secret> {
     let algorithm = signer.algorithm();
     if !is_asymmetric(algorithm) {
@@ -230,7 +236,7 @@ pub(super) fn sign_jwt(signer: &dyn Signer, mut header: Value, claims: &Value) -
     Ok(Secret::new(format!("{signed}.{signature}")))
 }
 
-/// Whether anybody may check a signature without being able to make one.
+/// Whether a signature can be verified without the private key.
 pub(super) fn is_asymmetric(algorithm: &str) -> bool {
     matches!(
         algorithm,
@@ -238,7 +244,7 @@ pub(super) fn is_asymmetric(algorithm: &str) -> bool {
     ) || matches!(algorithm, "EdDSA" | "Ed25519" | "Ed448" | "ES256K")
 }
 
-/// The claims of a JWT of somebody else's, unverified: what it says is for its reader to judge.
+/// Returns the claims of a JWT without verifying its signature.
 pub(super) fn read_claims(jwt: &str) -> Option<Value> {
     let mut parts = jwt.split('.');
     let (_, claims, _) = (parts.next()?, parts.next()?, parts.next()?);

@@ -1,4 +1,4 @@
-//! A person logs in: the authorization code flow, with PKCE.
+//! The grant for a person: the authorization code flow with PKCE.
 //!
 //! ```text
 //!  client ── URL to open ──▶ person's browser ──▶ authorization server
@@ -6,7 +6,8 @@
 //!    ╰──────────────── redirect URI ◀──────────────────╯
 //! ```
 //!
-//! Spec: Authorization, "Authorization Flow Steps"; OAuth 2.1, section 4.1; RFC 7636; RFC 8707; RFC 9207.
+//! Spec: Authorization, "Authorization Flow Steps"; OAuth 2.1, section 4.1; RFC 7636; RFC 8707; RFC
+//! 9207.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -23,12 +24,13 @@ use super::url::{Url, form};
 use crate::error::{Error, ErrorKind, Excerpt, Result, Span};
 use crate::transport::http::Waiting;
 
-/// Shows a person where to log in, and finds out where that led.
+/// Shows a person where to log in, and returns the URL to which the browser was redirected.
 ///
-/// [`Browser`](super::Browser) is a ready-made one, [`Visitor`](super::Visitor) makes one of a function. Runs on a thread of its own.
+/// [`Browser`](super::Browser) is a ready-made implementation; [`Visitor`](super::Visitor) makes
+/// one from a function. It runs on a thread of its own.
 pub trait UserAgent: Send + Sync {
-    /// Gets ready for one login. `last` is the redirect URI of the last one, if it is known: one that has not changed needs no new
-    /// registration.
+    /// Prepares one login. `last` is the redirect URI of the last login, if it is known. With an
+    /// unchanged redirect URI no new registration is needed.
     ///
     /// # Errors
     ///
@@ -38,11 +40,12 @@ pub trait UserAgent: Send + Sync {
 
 /// One login.
 pub trait Visit: Send {
-    /// Where the authorization server sends the person back to: on this machine, or `https`.
+    /// The redirect URI of the login: on this machine, or `https`.
     fn redirect_uri(&self) -> &str;
 
-    /// Has the person open [`Login::url`], and gives the URL that the authorization server then sends the browser to, whole, with its
-    /// query. Ends when [`Login::waiting`] is over.
+    /// Makes the person open [`Login::url`]. Returns the whole URL, with its query, to which the
+    /// authorization server then redirects the browser. Has to return when [`Login::waiting`] is
+    /// over.
     ///
     /// # Errors
     ///
@@ -50,7 +53,7 @@ pub trait Visit: Send {
     fn visit(self: Box<Self>, login: &Login<'_>) -> Result<Secret>;
 }
 
-/// What a person is asked.
+/// The login that a person is asked for.
 pub struct Login<'a> {
     url: &'a Url,
     redirect: &'a Url,
@@ -61,37 +64,40 @@ pub struct Login<'a> {
 }
 
 impl Login<'_> {
-    /// The URL to open: `https`, or on this machine. It goes to a browser as it is, never through a shell.
+    /// The URL to open: `https`, or on this machine. Pass it to a browser unchanged, never through
+    /// a shell.
     pub fn url(&self) -> &str {
         self.url.text()
     }
 
-    /// The server that wants the login, without its query.
+    /// The URL of the MCP server that requires the login, without its query.
     pub fn server(&self) -> &str {
         self.server
     }
 
-    /// Origin of the authorization server that asks the person: what to show before a browser is opened.
+    /// The origin of the authorization server, to be shown before a browser is opened.
     pub fn authorization_server(&self) -> String {
         self.url.origin()
     }
 
-    /// What the person is asked to allow.
+    /// The scopes that the person is asked to grant.
     pub fn scopes(&self) -> impl Iterator<Item = &str> {
         self.scopes.iter().map(String::as_str)
     }
 
-    /// Whether nobody waits any more: what is shown can be taken away then.
+    /// The wait of the calls for this login. When it is over, remove what was shown.
     pub fn waiting(&self) -> &Waiting {
         self.waiting
     }
 
-    /// Whether a URL that a browser came to is the answer to this login; others, which anybody can make, are to be ignored.
+    /// Whether a URL is the redirect of this login. Ignore other URLs, which any web page can
+    /// produce.
     pub fn is_answer(&self, url: &str) -> bool {
         is_answer(url, self.redirect, self.state)
     }
 
-    /// The same as [`is_answer`](Self::is_answer), for hosts that look at URLs on other threads: it may outlive the visit.
+    /// Returns [`is_answer`](Self::is_answer) as a function that other threads can call, also after
+    /// the visit.
     pub fn answer_check(&self) -> impl Fn(&str) -> bool + Send + Sync + use<> {
         let (redirect, state) = (self.redirect.clone(), self.state.to_owned());
         move |url| is_answer(url, &redirect, &state)
@@ -107,7 +113,7 @@ impl fmt::Debug for Login<'_> {
     }
 }
 
-/// Tokens by the login of a person.
+/// The authorization code grant.
 pub(super) struct ByLogin<U>(pub(super) U);
 
 impl<U: UserAgent> Grant for ByLogin<U> {
@@ -117,7 +123,8 @@ impl<U: UserAgent> Grant for ByLogin<U> {
         let visit = self.0.prepare(last.as_deref())?;
         let redirect = check_redirect(visit.redirect_uri())?;
         let identity = errand.identity(wish.found, &redirect)?;
-        // Kept together from before the person leaves until the code is redeemed: whoever answers must be who was asked.
+        // Kept together until the code is redeemed: the answer has to come from the authorization
+        // server that was asked (mix-up attack).
         let attempt = Attempt {
             verifier: Verifier::new()?,
             state: random::text()?,
@@ -137,7 +144,7 @@ impl<U: UserAgent> Grant for ByLogin<U> {
     }
 }
 
-/// One attempt to get a code.
+/// One authorization request and its PKCE verifier.
 struct Attempt<'a> {
     verifier: Verifier,
     state: String,
@@ -155,7 +162,8 @@ impl Attempt<'_> {
         )?;
         let mut query = endpoint.query().unwrap_or_default().to_owned();
         let scope = joined(self.wish.scopes);
-        // Leave to act while the user is away is ignored, unless the user is asked for it (OpenID Connect Core 1.0, section 11).
+        // The scope `offline_access` is ignored without `prompt=consent` (OpenID Connect Core 1.0,
+        // section 11).
         let prompt = match self.wish.scopes.contains(OFFLINE) {
             true => "consent",
             false => "",
@@ -206,7 +214,8 @@ impl Attempt<'_> {
         answer
     }
 
-    /// The code in the answer. Nothing of it is acted on or shown before it is known to come from whom it was asked.
+    /// Returns the code of an answer. Invariant: `state` and `iss` are checked before any other
+    /// part of the answer is used or shown.
     fn read(&self, errand: &Errand<'_>, answer: &Secret) -> Result<Secret> {
         let refuse =
             |why: &str| Error::new(ErrorKind::Auth, format!("the answer to the login {why}"));
@@ -219,7 +228,8 @@ impl Attempt<'_> {
         }
         self.check_issuer(query)?;
         if let Some(error) = one(query, "error") {
-            // A server that refuses for another reason, such as access_denied, knows the client.
+            // Refusals for other reasons, such as `access_denied`, show that the server knows the
+            // client.
             let may_blame = ["unauthorized_client", "invalid_client", "invalid_request"];
             if !may_blame.contains(&&*error) {
                 let issuer = self.wish.found.issuer();
@@ -237,7 +247,8 @@ impl Attempt<'_> {
         }
     }
 
-    /// Whether the answer comes from the authorization server that was asked (RFC 9207, section 2.4), compared as text.
+    /// Checks that the answer comes from the authorization server that was asked (RFC 9207, section
+    /// 2.4). Issuers are compared as text.
     fn check_issuer(&self, query: &str) -> Result<()> {
         let metadata = &self.wish.found.metadata;
         let advertised = metadata.authorization_response_iss_parameter_supported == Some(true);
@@ -275,7 +286,8 @@ impl Attempt<'_> {
             }
             Err(Failure::Refused(refusal)) => {
                 if refusal.code == "invalid_client" {
-                    // Whatever is kept of the client is no good; next time it is registered anew.
+                    // The stored registration is invalid; the next login registers the client
+                    // again.
                     errand.forget_registration(found.issuer(), &self.identity.client_id)?;
                 }
                 Err(refusal.error)
@@ -293,13 +305,14 @@ fn is_answer(url: &str, redirect: &Url, state: &str) -> bool {
     is_there && one(url.query().unwrap_or_default(), "state").as_deref() == Some(state)
 }
 
-/// Where a login led. A fragment is the browser's own affair, and some authorization servers leave one ("#", "#_=_").
+/// Parses a redirect. Its fragment belongs to the browser; some authorization servers add one ("#",
+/// "#_=_").
 fn read_answer(url: &str) -> Result<Url> {
     let url = url.split('#').next().unwrap_or_default();
     Url::read("the redirect", url)
 }
 
-/// The value of a parameter that is there once.
+/// Returns the value of a parameter that occurs exactly once.
 fn one(query: &str, name: &str) -> Option<String> {
     let mut found = form::pairs(query).filter(|(other, _)| other == name);
     let (_, value) = found.next()?;

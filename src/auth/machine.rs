@@ -1,7 +1,7 @@
-//! Machines among themselves: client credentials, and workloads that their platform vouches for.
+//! The grants for machines: client credentials, and JWTs of a workload's platform.
 //!
-//! Spec: `io.modelcontextprotocol/oauth-client-credentials` (draft); workload identity federation (draft, SEP-1933); OAuth 2.1, section 4.2;
-//! RFC 7523, section 2.1.
+//! Spec: `io.modelcontextprotocol/oauth-client-credentials` (draft); workload identity federation
+//! (draft, SEP-1933); OAuth 2.1, section 4.2; RFC 7523, section 2.1.
 
 use super::client::RegisteredClient;
 use super::errand::{Errand, Grant, Wish};
@@ -11,10 +11,10 @@ use super::secret::Secret;
 use super::token::{Form, Tokens};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
-/// The grant of a signed statement of somebody else's.
+/// The JWT bearer grant.
 pub(super) const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
-/// Tokens for a client in its own name.
+/// The client credentials grant.
 pub(super) struct ByCredentials(pub(super) [RegisteredClient; 1]);
 
 impl Grant for ByCredentials {
@@ -38,10 +38,10 @@ impl Grant for ByCredentials {
     }
 }
 
-/// Gives the statement of the platform about the workload, for an audience.
+/// Returns the platform's JWT about the workload, for an audience.
 type StatementHook = Box<dyn Fn(&str) -> Result<Secret> + Send + Sync>;
 
-/// Tokens for a workload that its platform vouches for.
+/// The JWT bearer grant of a workload.
 pub(super) struct ByWorkload {
     pub(super) statement: StatementHook,
     pub(super) client_id: Option<String>,
@@ -62,7 +62,7 @@ impl Grant for ByWorkload {
             );
             return Err(Error::new(ErrorKind::Auth, text));
         }
-        // A fresh one each time: the shorter it lives, the better.
+        // A new JWT for each request, so that its lifetime can be short.
         let statement = (self.statement)(endpoint.text())?;
         let audiences = check_statement(&statement)?;
         let is_meant = |name: &str| audiences.iter().any(|audience| audience == name);
@@ -86,7 +86,7 @@ impl Grant for ByWorkload {
     }
 }
 
-/// Checks that a statement has what it needs before it is shown to anybody; gives whom it is meant for.
+/// Checks that a JWT has the required claims before it is sent. Returns its audiences.
 fn check_statement(statement: &Secret) -> Result<Vec<String>> {
     let invalid = |why: &str| {
         let text = format!("the statement about this workload {why}");

@@ -1,7 +1,8 @@
-//! What a server and its authorization server say of themselves, where that is found, and what is believed of it.
+//! Metadata of servers and authorization servers: where it is found, and how it is checked.
 //!
-//! Spec: Base Protocol, Authorization, "Authorization Server Discovery" (2025-06-18 and later); RFC 9728; RFC 8414; OpenID Connect
-//! Discovery 1.0; "Server Metadata Discovery" and "Fallbacks" (2025-03-26).
+//! Spec: Base Protocol, Authorization, "Authorization Server Discovery" (2025-06-18 and later); RFC
+//! 9728; RFC 8414; OpenID Connect Discovery 1.0; "Server Metadata Discovery" and "Fallbacks"
+//! (2025-03-26).
 
 use serde::Deserialize;
 
@@ -22,8 +23,8 @@ pub(super) struct ResourceMetadata {
 }
 
 impl ResourceMetadata {
-    /// Checks that this is the metadata of `server`; gives the authorization servers that it names,
-    /// at least one.
+    /// Checks that this is the metadata of `server`. Returns the authorization servers that it
+    /// names, at least one.
     pub(super) fn check(&self, server: &Url) -> Result<&[String]> {
         let resource = Url::read("the resource of the metadata", &self.resource)?;
         if !resource.covers(server) {
@@ -46,14 +47,14 @@ impl ResourceMetadata {
     }
 }
 
-/// Whether two texts name one issuer: compared as text, except that an empty path equals `/`, as in
-/// RFC 3986, section 6.2.3. Nothing else is put right: what tells two issuers apart may be the only
-/// thing that does.
+/// Whether two texts name one issuer. They are compared as text, except that an empty path equals
+/// `/` (RFC 3986, section 6.2.3). Nothing else is normalized: any other difference may distinguish
+/// two issuers.
 pub(super) fn is_same_issuer(one: &str, other: &str) -> bool {
     without_root(one) == without_root(other)
 }
 
-/// `https://host` for `https://host/`; other texts as they are.
+/// Removes the slash of `https://host/`; returns other texts unchanged.
 fn without_root(issuer: &str) -> &str {
     let is_origin = |text: &&str| {
         let place = text.split_once("://").map_or("", |(_, place)| place);
@@ -95,7 +96,7 @@ pub(super) struct ServerMetadata {
 }
 
 impl ServerMetadata {
-    /// The endpoints that a server of 2025-03-26 has when it says nothing of them.
+    /// The default endpoints of a server of 2025-03-26 without metadata.
     pub(super) fn by_default(base: &str) -> Self {
         Self {
             issuer: base.to_owned(),
@@ -106,7 +107,7 @@ impl ServerMetadata {
         }
     }
 
-    /// Checks that this is the metadata of the authorization server that it was looked up for.
+    /// Checks that this is the metadata of the requested issuer.
     pub(super) fn check_issuer(&self, issuer: &str) -> Result<()> {
         if is_same_issuer(&self.issuer, issuer) {
             return Ok(());
@@ -119,7 +120,7 @@ impl ServerMetadata {
         Err(Error::new(ErrorKind::Auth, text))
     }
 
-    /// Checks that the server protects codes on their way (PKCE). Only its metadata counts.
+    /// Checks that the server supports PKCE, by its metadata alone.
     pub(super) fn check_pkce(&self) -> Result<()> {
         let methods = self.code_challenge_methods_supported.as_deref();
         if methods.is_some_and(|methods| methods.iter().any(|method| method == "S256")) {
@@ -133,7 +134,7 @@ impl ServerMetadata {
         Err(Error::new(ErrorKind::Auth, text))
     }
 
-    /// An endpoint, checked.
+    /// Returns an endpoint, and checks its URL.
     pub(super) fn endpoint(&self, name: &str, value: Option<&String>) -> Result<Url> {
         match value {
             Some(value) => Url::read_secure(&format!("the {name}"), value),
@@ -149,13 +150,13 @@ impl ServerMetadata {
         self.endpoint("token_endpoint", self.token_endpoint.as_ref())
     }
 
-    /// Whether a list says so; one that is not there says nothing, and `otherwise` counts.
+    /// Whether a list contains an item. Without a list, `otherwise` is the result.
     pub(super) fn lists(list: Option<&Vec<String>>, item: &str, otherwise: bool) -> bool {
         list.map_or(otherwise, |list| list.iter().any(|other| other == item))
     }
 }
 
-/// Where the metadata of a server may be, in the order in which it is looked for.
+/// Returns the URLs at which the metadata of a server may be, in the order of trying.
 pub(super) fn resource_places(server: &Url) -> Vec<String> {
     let origin = server.origin();
     let at_root = format!("{origin}/.well-known/oauth-protected-resource");
@@ -166,7 +167,8 @@ pub(super) fn resource_places(server: &Url) -> Vec<String> {
     }
 }
 
-/// Where the metadata of an authorization server may be, in the order in which it is looked for.
+/// Returns the URLs at which the metadata of an authorization server may be, in the order of
+/// trying.
 pub(super) fn server_places(issuer: &Url) -> Vec<String> {
     let origin = issuer.origin();
     let oauth = format!("{origin}/.well-known/oauth-authorization-server");
@@ -181,7 +183,8 @@ pub(super) fn server_places(issuer: &Url) -> Vec<String> {
     }
 }
 
-/// The base of a server that is its own authorization server, as in 2025-03-26: its address without the path.
+/// Returns the issuer of a server that is its own authorization server, as in 2025-03-26: its
+/// origin.
 pub(super) fn base_of_old(server: &Url) -> String {
     server.origin()
 }

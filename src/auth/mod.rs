@@ -1,27 +1,30 @@
-//! Authorization: getting tokens for servers over HTTP, and keeping them good (feature `auth`).
+//! OAuth for clients: obtains, stores and renews tokens for servers over HTTP (feature `auth`).
 //!
-//! [`OAuth`] is what a client gives to [`Http::authorizer`](crate::transport::http::Http::authorizer). Everything is found out from the
-//! server's first refusal; what a person, a machine or an organisation has to do with it is one of [`OAuth::login`],
-//! [`OAuth::client_credentials`], [`OAuth::workload`] and [`OAuth::enterprise`]. See `docs/authorization.md`.
+//! A client gives an [`OAuth`] to [`Http::authorizer`](crate::transport::http::Http::authorizer).
+//! It discovers the rest from the first refusal of the server. The host chooses the grant:
+//! [`OAuth::login`] for a person, [`OAuth::client_credentials`] or [`OAuth::workload`] for a
+//! machine, [`OAuth::enterprise`] for an organisation. See `docs/authorization.md`.
 //!
 //! ```text
-//!  oauth        which request gets which token, and what a refusal leads to
-//!  site         what is known for one server; the one authorization on its way
-//!  renew        what an authorization consists of
-//!  errand       one way to an authorization server and back: discovery, registration, token
-//!  login machine enterprise      how tokens are come by
-//!  challenge metadata tolerant client     what is said on the way, and what is believed of it
-//!  fetch guard  requests: bounded, and not everywhere
-//!  browser visitor   the person's part
-//!  store file_store  where tokens are kept
+//!  oauth        chooses the token of a request, reacts to refusals
+//!  site         state of one server; the authorization flow in progress
+//!  renew        one flow: refresh, or new tokens
+//!  errand       context of a flow: discovery, registration, token requests
+//!  login machine enterprise      the grants
+//!  challenge metadata tolerant client     parse and check what servers send
+//!  fetch guard  bounded HTTP requests; SSRF filter
+//!  browser visitor   user agents for logins
+//!  store file_store  token stores
 //! ```
 //!
-//! **Secrets** are of the type [`Secret`] wherever they stay, and appear in no error, log line or debug output. They go to the authorization
-//! server over HTTPS, or on this machine.
+//! **Secrets** that are stored have the type [`Secret`]. They appear in no error, log line or debug
+//! output. They are sent to authorization servers over HTTPS only, or within this machine.
 //!
-//! Connections over stdio and other streams have nothing to do with it: credentials for those come from the environment (M-AUTH-B-02).
+//! Connections over stdio and other streams do not use this module: their credentials come from the
+//! environment.
 //!
 //! Spec: Base Protocol, "Authorization" (2025-03-26 and later), with its extensions.
+// M-AUTH-B-02
 
 mod browser;
 mod builder;
@@ -64,7 +67,7 @@ pub use secret::Secret;
 pub use store::{MemoryStore, Store};
 pub use visitor::Visitor;
 
-/// A lock that a panic elsewhere does not make unusable: what it guards is never left half changed.
+/// Locks a mutex and ignores poisoning: every critical section leaves its data valid.
 fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! The authorizer: which request gets which token, and what a refusal leads to.
+//! The authorizer: chooses the token of each request, and reacts to refusals.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,16 +18,16 @@ use super::{lock, random};
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::http::{Authorizer, Credentials, Next, Outgoing, ResponseFields, Waiting};
 
-/// No login takes longer, whatever the setting says.
+/// The longest timeout of a login, whatever the setting is.
 pub(super) const DAY: Duration = Duration::from_secs(86_400);
-/// So many servers one value looks after.
+/// The most servers whose state one [`OAuth`] keeps.
 const MAX_SITES: usize = 1024;
 
-/// Gets tokens for servers and keeps them good: an [`Authorizer`] by OAuth.
+/// Obtains and renews tokens for servers: an [`Authorizer`] with OAuth.
 ///
-/// What is to be found out it finds out from the first refusal: who authorizes the server, how, and for what. Calls of several threads that
-/// need the same share one login or refresh. A clone is the same thing; one value can serve any number of servers, each with tokens of
-/// its own.
+/// Discovery starts with the first refusal of a server. It finds the authorization server, its
+/// endpoints and the scopes. Concurrent calls that need the same tokens share one login or refresh.
+/// Clones share their state. One value serves any number of servers, each with its own tokens.
 ///
 /// Spec: Base Protocol, "Authorization" (2025-03-26 and later).
 ///
@@ -50,6 +50,8 @@ pub struct OAuth(Arc<Shared>);
 
 struct Shared {
     settings: Arc<Settings>,
+    /// The state of each server, by its URL as given. A full map is cleared: then the
+    /// state of each server is loaded from the store again.
     sites: Mutex<HashMap<String, Arc<Site>>>,
 }
 
@@ -61,15 +63,16 @@ impl OAuth {
         }))
     }
 
-    /// Forgets the tokens for a server, here and in the store: the next request has to be authorized anew. What a renewal that is on its way
-    /// gives is forgotten too.
+    /// Deletes the tokens for a server, in memory and in the store. The next request has to be
+    /// authorized again. A renewal in progress does not restore them.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Auth`] when it is no URL of a server, and what the store says.
+    /// [`ErrorKind::Auth`] when `server` is not the URL of a server, and the errors of the store.
     pub fn forget(&self, server: &str) -> Result<()> {
         let site = self.site(server)?;
-        // In this order: a renewal that ends now takes back what it has kept.
+        // Order: first the state, then the store. A renewal that ends in between sees the changed
+        // state and removes the tokens that it saved.
         site.forget();
         self.0.settings.store.remove(&name_of(&site.url))
     }
@@ -94,12 +97,14 @@ impl OAuth {
         Ok(site)
     }
 
-    /// The tokens for a server, and their number. The first time they come from the store.
+    /// Returns the tokens for a server and their number. The first call loads them from the store.
     fn tokens(&self, site: &Site) -> Result<(Option<Arc<Tokens>>, u64)> {
         let state = site.state();
         if state.was_loaded {
             return Ok((state.tokens.clone(), state.number));
         }
+        // The store may block, so it is read without the lock. If another thread has set the tokens
+        // meanwhile, those are kept.
         drop(state);
         let kept = self.0.settings.kept(&name_of(&site.url))?;
         let is_there = site.state().was_loaded;
@@ -160,7 +165,7 @@ impl OAuth {
         }
     }
 
-    /// The token was refused, or there was none.
+    /// Handles status 401: the token was refused, or there was none.
     fn unauthorized(
         &self,
         site: &Arc<Site>,
@@ -187,7 +192,7 @@ impl OAuth {
         Ok(Next::Again)
     }
 
-    /// The token allows too little.
+    /// Handles status 403: the token may lack scopes.
     fn forbidden(
         &self,
         site: &Arc<Site>,
@@ -197,7 +202,7 @@ impl OAuth {
         waiting: &Waiting,
     ) -> Result<Next> {
         let number = response.mark();
-        // It was known who asks: that much the token is good for.
+        // The server identified the sender, so the token itself is valid.
         site.recognize(number);
         if !demand.is_for_more() {
             return Ok(Next::GiveUp);
@@ -207,7 +212,8 @@ impl OAuth {
             let state = site.state();
             let (current, tokens) = (state.number, state.tokens.clone());
             drop(state);
-            // What others have got meanwhile is tried only if it can be enough: attempts are few.
+            // Newer tokens of another call are tried only if they may have the scopes, because
+            // attempts are limited.
             let tokens = tokens.as_deref();
             if current != number && tokens.is_none_or(|tokens| tokens.may_allow(&demand)) {
                 return Ok(Next::Again);
@@ -218,7 +224,7 @@ impl OAuth {
             }
             let need = Need::More(demand.clone(), operation.clone());
             self.run(site, current, need, waiting)?;
-            // There was nothing more to ask for.
+            // Nothing changed: no more scopes could be requested.
             if site.state().number == current {
                 return Ok(Next::GiveUp);
             }
@@ -238,7 +244,7 @@ impl Authorizer for OAuth {
             let renewed = self.run(&site, number, Need::Fresher, waiting);
             let is_usable = tokens.as_ref().is_some_and(|tokens| !tokens.has_expired());
             match renewed {
-                // What the server says to these tell how to go on.
+                // The server's response to the old tokens decides the next step.
                 Err(error) if is_usable || error.kind() == ErrorKind::Auth => {
                     self.log(&format!("tokens that expire are still used: {error}"));
                     site.rest();
@@ -268,7 +274,8 @@ impl Authorizer for OAuth {
         if asks_otherwise && !demand.is_oauth {
             return Ok(Next::GiveUp);
         }
-        // That says nothing of the token. Another call may have learnt the nonce first, so it need not be a new one here.
+        // A demand for a nonce says nothing about the token. Another call may already have stored
+        // the nonce, so it need not be new here.
         let wants_nonce = demand.error.as_deref() == Some("use_dpop_nonce");
         if self.note_nonce(request, response) && wants_nonce {
             return Ok(Next::Again);
@@ -279,7 +286,7 @@ impl Authorizer for OAuth {
         }
     }
 
-    /// Counts logins: with each of them another user may have come.
+    /// The number of logins: after each the user may be another one.
     fn generation(&self, server: &str) -> u64 {
         self.site(server).map_or(0, |site| site.state().logins)
     }
@@ -293,7 +300,7 @@ impl Authorizer for OAuth {
 }
 
 impl OAuth {
-    /// Remembers the nonce that the next proof has to have, if there is one.
+    /// Stores the DPoP nonce for the next proof. Returns whether the response had one.
     fn note_nonce(&self, request: &Outgoing<'_>, response: &ResponseFields<'_>) -> bool {
         let nonce = response.values("dpop-nonce").next();
         let (Some(nonce), Ok(url)) = (nonce, Url::read("the server", request.url)) else {
@@ -312,15 +319,15 @@ impl fmt::Debug for OAuth {
     }
 }
 
-/// Under which name the tokens for a server are kept.
+/// Returns the name under which the tokens for a server are stored.
 pub(super) fn name_of(server: &Url) -> String {
-    // What is in a query may be a secret, but tells servers apart.
+    // The query may be a secret, but distinguishes servers: so its hash is used.
     let query = server.query().map(random::digest);
     let query = query.map(|digest| format!("?{digest}"));
     format!("tokens {}{}", server.canonical(), query.unwrap_or_default())
 }
 
-/// What a request asks for: attempts to be allowed more are counted for each.
+/// Returns the method and target of a request. Step-up attempts are counted for each of these.
 fn operation(body: &[u8]) -> String {
     #[derive(Default, Deserialize)]
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! Texts that nobody can guess, and PKCE.
+//! Unguessable texts, and PKCE.
 //!
 //! Spec: RFC 7636 (PKCE), sections 4.1 and 4.2; OAuth 2.1, section 7.5.
 
@@ -10,20 +10,21 @@ use super::secret::Secret;
 use crate::error::Result;
 use crate::transport::sys::random;
 
-/// 256 random bits in letters, digits, `-` and `_`: 43 characters.
+/// Returns 256 random bits in base64url: 43 characters.
 pub(super) fn text() -> Result<String> {
     let mut bytes = [0; 32];
     random::fill(&mut bytes)?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// The SHA-256 of a text, in the same letters.
+/// Returns the SHA-256 of a text, in base64url.
 pub(super) fn digest(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes()).expect("texts are shorter than 2 EiB");
     URL_SAFE_NO_PAD.encode(digest.as_ref())
 }
 
-/// What only the client that asked for a code can know: shown when the code is redeemed; its hash goes ahead.
+/// The PKCE code verifier. Its hash is sent in the authorization request, and the verifier itself
+/// when the code is redeemed.
 pub(super) struct Verifier(Secret);
 
 impl Verifier {
@@ -35,7 +36,7 @@ impl Verifier {
         &self.0
     }
 
-    /// The `code_challenge` of the method S256.
+    /// Returns the `code_challenge` of the method S256.
     pub(super) fn challenge(&self) -> String {
         digest(self.0.reveal())
     }

@@ -1,4 +1,4 @@
-//! Coming to be known to an authorization server: as a client registered beforehand, by a document, or by registering now.
+//! Client registration: registered beforehand, by a client ID metadata document, or dynamically.
 //!
 //! Spec: Authorization, "Client Registration" (2025-11-25 and later); RFC 7591.
 
@@ -18,24 +18,25 @@ use super::tolerant;
 use super::url::Url;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
-/// So many registrations with one authorization server are kept.
+/// The most registrations with one authorization server that are stored.
 const MAX_KEPT: usize = 16;
 
-/// What a registration came to, kept for this authorization server alone.
+/// The result of a dynamic registration, used only with its authorization server.
 #[derive(Clone, Serialize, Deserialize)]
 struct Registration {
     client_id: String,
     #[serde(with = "revealed_option", default)]
     client_secret: Option<Secret>,
-    /// In seconds since 1970; 0 for never.
+    /// Seconds since 1970; 0 means never.
     #[serde(default, deserialize_with = "tolerant::seconds")]
     client_secret_expires_at: Option<u64>,
     #[serde(default, deserialize_with = "tolerant::text")]
     token_endpoint_auth_method: Option<String>,
     #[serde(default, deserialize_with = "tolerant::words")]
     redirect_uris: Option<Vec<String>>,
-    /// A login began with it and has given no tokens: the authorization server may have forgotten
-    /// it. No other login uses it; tokens that were given to it before are still renewed with it.
+    /// Whether a login was started with it and has not yet returned tokens. Then the authorization
+    /// server may have deleted it. No new login uses it, but tokens that were issued to it are
+    /// still renewed with it.
     #[serde(default)]
     is_in_doubt: bool,
 }
@@ -62,7 +63,8 @@ impl Registration {
     }
 }
 
-/// All that are kept for one authorization server, the last one first: tokens may be another one's than that.
+/// The registrations with one authorization server, the last one first. Stored tokens may belong to
+/// an older one.
 #[derive(Default, Serialize, Deserialize)]
 struct Registrations {
     clients: Vec<Registration>,
@@ -73,7 +75,7 @@ fn name_of(issuer: &str) -> String {
 }
 
 impl Errand<'_> {
-    /// The registrations with an issuer that are kept and still good.
+    /// Loads the registrations with an issuer that have not expired.
     fn kept_registrations(&self, issuer: &str) -> Result<Vec<Registration>> {
         let kept = self.settings.store.load(&name_of(issuer))?;
         let kept = kept.and_then(|kept| serde_json::from_str(kept.reveal()).ok());
@@ -82,7 +84,7 @@ impl Errand<'_> {
         Ok(clients)
     }
 
-    /// Changes what is kept, while no other thread does.
+    /// Changes the stored registrations, while no other thread of this process does.
     fn change_registrations(
         &self,
         issuer: &str,
@@ -98,7 +100,7 @@ impl Errand<'_> {
         store.save(&name, &Secret::of_json(&Registrations { clients }))
     }
 
-    /// Where codes were sent to before, as the last registration that is kept has it.
+    /// Returns the redirect URI of the last stored registration.
     pub(super) fn last_redirect(&self, found: &Discovered) -> Result<Option<String>> {
         let kept = self.kept_registrations(found.issuer())?;
         Ok(kept
@@ -107,8 +109,8 @@ impl Errand<'_> {
             .cloned())
     }
 
-    /// Notes whether a login that began with a client has given no tokens yet. It is noted before
-    /// the person leaves, so that it is known of a login whose process was ended, too.
+    /// Stores whether a login with a client is still without tokens. It is stored before the login,
+    /// so that it is known even if the process is killed during the login.
     pub(super) fn doubt_registration(&self, issuer: &str, client_id: &str, is_in_doubt: bool) {
         let is_other =
             |kept: &Registration| kept.client_id == client_id && kept.is_in_doubt != is_in_doubt;
@@ -128,7 +130,7 @@ impl Errand<'_> {
         }
     }
 
-    /// An authorization server knows a client no more, or not well enough.
+    /// Removes a registration that the authorization server does not accept any more.
     pub(super) fn forget_registration(&self, issuer: &str, client_id: &str) -> Result<()> {
         let kept = self.kept_registrations(issuer)?;
         if kept.iter().all(|kept| kept.client_id != client_id) {
@@ -144,9 +146,8 @@ impl Errand<'_> {
         self.settings.document.as_deref().filter(|_| supported)
     }
 
-    /// Who the client is to this authorization server, for a login that begins now, whose code is
-    /// sent to `redirect`. A registration is in doubt from here on, until the login has given
-    /// tokens.
+    /// Returns the identity of the client for a login that starts now, with this redirect URI. A
+    /// dynamic registration is in doubt from now on, until the login has returned tokens.
     pub(super) fn identity(&self, found: &Discovered, redirect: &Url) -> Result<Identity> {
         let metadata = &found.metadata;
         if let Some(client) = self.registered_client(found.issuer())? {
@@ -177,7 +178,7 @@ impl Errand<'_> {
             .map(|registration| registration.identity())
     }
 
-    /// The client that tokens were given to.
+    /// Returns the identity of the client to which tokens were issued; `None` if it is unknown.
     pub(super) fn identity_of(
         &self,
         found: &Discovered,
@@ -236,14 +237,15 @@ impl Errand<'_> {
             return Err(refusal.error.remark(text));
         }
         let mut registration: Registration = answer.json("the registration", endpoint)?;
-        // Codes are sent to where this was asked for, whatever else the answer lists.
+        // Codes are sent only to the requested redirect URI, whatever the response lists.
         registration.redirect_uris = Some(vec![redirect.text().to_owned()]);
         registration.is_in_doubt = true;
         let saved = self.change_registrations(found.issuer(), |clients| {
             clients.retain(|kept| kept.client_id != registration.client_id);
             clients.insert(0, registration.clone());
             while clients.len() > MAX_KEPT {
-                // Those that tokens may belong to stay longest.
+                // Registrations that are not in doubt are kept longest, since tokens may belong to
+                // them.
                 let oldest = clients.iter().rposition(|kept| kept.is_in_doubt);
                 let oldest = oldest.filter(|at| *at > 0).unwrap_or(MAX_KEPT);
                 clients.remove(oldest);

@@ -1,4 +1,4 @@
-//! What an authorization consists of: a look at what others have done meanwhile, a refresh, or new tokens.
+//! One authorization flow: adopts tokens of other processes, refreshes tokens, or obtains new ones.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use crate::error::{Error, ErrorKind, Excerpt, Result, Span};
 use crate::transport::carrier::Ticket;
 use crate::transport::http::Waiting;
 
-/// Why tokens are needed.
+/// The reason why tokens are needed.
 pub(super) enum Need {
-    /// These expire soon.
+    /// The tokens expire soon.
     Fresher,
-    /// The server refused these, or there are none.
+    /// The server refused the tokens, or there are none.
     Others(Demand),
-    /// The server wants more scopes than these have, for an operation.
+    /// The server requires more scopes for this operation.
     More(Demand, String),
 }
 
@@ -36,7 +36,7 @@ impl Need {
     }
 }
 
-/// One authorization.
+/// One authorization flow.
 pub(super) struct Job {
     pub(super) settings: Arc<Settings>,
     pub(super) site: Arc<Site>,
@@ -45,7 +45,7 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// Does it, on a thread of its own.
+    /// Runs the flow, on a thread of its own.
     pub(super) fn run(self, waiting: Waiting, turn: &Turn, on_person: &dyn Fn(bool)) -> Result<()> {
         let name = name_of(&self.site.url);
         let server = self.site.url.shown();
@@ -102,7 +102,9 @@ impl Job {
                 (errand.discover(demand, held)?, demand)
             }
         };
-        // It takes as long as a person does, in which others renew what they have: only logins wait for each other.
+        // A login takes as long as a person needs, and meanwhile other processes have to be able to
+        // refresh. So the lock for renewal is released; a second lock, for logins only, serializes
+        // logins.
         drop(locked);
         let login = format!("login for {name}");
         let _held = turn.hold(self.settings.store.lock(&login, waiting)?);
@@ -112,7 +114,8 @@ impl Job {
         self.obtain(errand, name, &found, demand)
     }
 
-    /// Another process may have come before: takes what it got, which has the place of what is held, however long it is good.
+    /// Adopts tokens that another process has stored since. They replace the held ones, even if
+    /// they expire soon.
     fn adopts_others(&self, name: &str) -> Result<bool> {
         let kept = self.settings.kept(name)?;
         let Some(kept) = kept.filter(|kept| self.site.is_news(kept)) else {
@@ -122,7 +125,7 @@ impl Job {
         Ok(true)
     }
 
-    /// Whether the tokens that are held are what is needed.
+    /// Whether the held tokens satisfy the need.
     fn has_enough(&self) -> bool {
         let Some(held) = self.site.state().tokens.clone() else {
             return false;
@@ -134,14 +137,16 @@ impl Job {
         allows && !held.is_stale()
     }
 
-    /// Refreshes tokens that expire. When that is refused the old ones are used to their end, and the server's refusal says how to go on.
+    /// Refreshes tokens that expire soon. If the refresh is refused, the access token is still used
+    /// until it expires; then the server's refusal starts the next flow.
     fn freshen(&self, errand: &Errand<'_>, name: &str, held: &Tokens) -> Result<()> {
         let place = Demand {
             resource_metadata: held.resource_metadata.clone(),
             ..Demand::default()
         };
         let found = errand.discover(&place, Some(held))?;
-        // With another authorization server the server's refusal says how to go on.
+        // The server has another authorization server now: the next refusal of the server starts a
+        // new flow.
         if !is_same_issuer(found.issuer(), &held.issuer)
             || self.refreshed(errand, name, &found, held)?
         {
@@ -154,7 +159,7 @@ impl Job {
         self.replace(errand, name, held, spent, false)
     }
 
-    /// Whether a refresh gave new tokens.
+    /// Refreshes tokens. Returns whether there are new tokens.
     fn refreshed(
         &self,
         errand: &Errand<'_>,
@@ -171,19 +176,21 @@ impl Job {
         let dpop = self.key_of(held)?;
         match errand.refresh(found, &identity, held, refresh, dpop.as_ref()) {
             Ok(next) => {
-                // A login that was done meanwhile allows as much and more.
+                // A login in the meantime has at least these scopes, so its tokens are kept.
                 if !self.adopts_others(name)? {
                     self.replace(errand, name, held, next, true)?;
                 }
                 Ok(true)
             }
-            // Not the way in which authorization servers say it, so it is kept for another try while there is time.
+            // Not an OAuth error response: the refresh token is kept for another attempt before the
+            // tokens expire.
             Err(Failure::Refused(refusal))
                 if refusal.code.is_empty() && matches!(self.need, Need::Fresher) =>
             {
                 Err(refusal.error)
             }
-            // With other credentials the refresh token is as good as before, and without them no login comes to an end.
+            // The client's credentials were refused, not the refresh token: it stays valid, and a
+            // login would fail with the credentials too.
             Err(Failure::Refused(refusal)) if errand.is_for_the_host(&refusal) => {
                 Err(refusal.error)
             }
@@ -192,14 +199,15 @@ impl Job {
                     errand.forget_registration(found.issuer(), &held.client_id)?;
                 }
                 errand.log(&format!("tokens can't be refreshed: {}", refusal.error));
-                // Where the store can't be locked another process may just have used the same one.
+                // If the store has no working lock, another process may just have used this refresh
+                // token.
                 self.adopts_others(name)
             }
             Err(Failure::Other(error)) => Err(error),
         }
     }
 
-    /// Gets new tokens.
+    /// Obtains new tokens by the grant.
     fn obtain(
         &self,
         errand: &Errand<'_>,
@@ -208,15 +216,15 @@ impl Job {
         demand: &Demand,
     ) -> Result<()> {
         let held = self.site.state().tokens.clone();
-        // What another authorization server granted is none of this one's business.
+        // Scopes that another authorization server granted do not count.
         let is_own = |held: &&Tokens| is_same_issuer(&held.issuer, found.issuer());
         let held = held.as_deref().filter(is_own);
         let before = held.map_or_else(BTreeSet::new, |held| held.scopes.clone());
         let grant = &self.settings.grant;
         let offline = self.settings.asks_offline && grant.is_for_a_person();
         let scopes = found.scopes(demand, self.settings.scopes.as_ref(), &before, offline);
-        // The server doesn't say which scopes it wants more, and all that there are were asked for:
-        // another login would ask for the same.
+        // The server does not name the missing scopes, and all known ones were requested already:
+        // another login would request the same ones.
         if let (Need::More(demand, _), Some(held)) = (&self.need, held)
             && demand.scopes.as_ref().is_none_or(BTreeSet::is_empty)
             && scopes.is_subset(&held.scopes)
@@ -232,7 +240,8 @@ impl Job {
         let tokens = grant
             .obtain(errand, &wish)
             .map_err(|error| found.explain(error))?;
-        // A renewal that is on its way elsewhere would put what it gets in the place of these. They are kept in any case, whoever waits.
+        // Takes the lock for renewal again, so that a refresh in another process does not overwrite
+        // these tokens. They are stored in any case, even if no call waits any more.
         let turn = Ticket::until(Some(Instant::now() + self.settings.step_timeout.min(DAY)));
         let turn = Waiting::new(turn, errand.fetcher.waiting().threads().clone());
         let locked = self.settings.store.lock(name, &turn);
@@ -244,7 +253,8 @@ impl Job {
         Ok(())
     }
 
-    /// Puts tokens in the place of those that they were made of, unless these were forgotten meanwhile: then nothing is kept.
+    /// Stores the successor of tokens. If those were deleted in the meantime, the successor is
+    /// removed again.
     fn replace(
         &self,
         errand: &Errand<'_>,
@@ -267,7 +277,7 @@ impl Job {
         }
     }
 
-    /// The key that tokens are bound to, if they are.
+    /// Returns the key that tokens are bound to, if they are bound.
     fn key_of(&self, held: &Tokens) -> Result<Option<Dpop>> {
         match (held.is_bound, &held.key, &self.settings.signer) {
             (false, ..) => Ok(None),
@@ -276,7 +286,7 @@ impl Job {
         }
     }
 
-    /// The key that new tokens are to be bound to, if they are to be.
+    /// Returns the key for new tokens, if they have to be bound.
     fn new_key(&self, found: &Discovered, held: Option<&Tokens>) -> Result<Option<Dpop>> {
         let wants = match self.settings.dpop {
             DpopUse::Never => false,
@@ -305,7 +315,8 @@ impl Job {
     }
 }
 
-/// What goes wrong between client and authorization server says nothing of the MCP server: it is about authorization.
+/// Errors between client and authorization server get the kind `Auth`, since other kinds would
+/// describe the MCP server.
 fn told(error: Error) -> Error {
     match error.kind() {
         ErrorKind::Protocol | ErrorKind::Http | ErrorKind::Closed | ErrorKind::Peer => {

@@ -1,11 +1,12 @@
-//! What nobody else may see.
+//! A wrapper for secrets.
 
 use std::fmt;
 
 use serde::Serialize;
 use zeroize::Zeroizing;
 
-/// A secret: a token, a password, a key. It is shown nowhere, not by `Debug` either, and wiped from memory when it is dropped.
+/// A secret: a token, a password, a key. `Debug` does not show it, and its memory is wiped when it
+/// is dropped.
 ///
 /// # Examples
 ///
@@ -20,20 +21,21 @@ use zeroize::Zeroizing;
 pub struct Secret(Zeroizing<String>);
 
 impl Secret {
-    /// Keeps a secret. Whoever has another copy of it sees to that one.
+    /// Wraps a secret. Other copies of the text are not wiped.
     pub fn new(text: impl Into<String>) -> Self {
         Self(Zeroizing::new(text.into()))
     }
 
-    /// Plain data with secrets in it, as JSON.
+    /// Serializes data that contains secrets as JSON.
     pub(super) fn of_json(data: &impl Serialize) -> Self {
-        // Large enough for most, so that no copies are left behind while it grows.
+        // Large enough for most data, because a growing buffer would leave copies that are not
+        // wiped.
         let mut text = Vec::with_capacity(16 << 10);
         serde_json::to_writer(&mut text, data).expect("plain data is JSON");
         Self::new(String::from_utf8(text).expect("JSON is UTF-8"))
     }
 
-    /// The secret itself, for where it has to go.
+    /// Returns the secret text.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -57,7 +59,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// A secret as a JSON string, for what is kept or read: with `#[serde(with = "secret::revealed")]`.
+/// Serializes a secret as a JSON string, with `#[serde(with = "secret::revealed")]`.
 pub(super) mod revealed {
     use serde::{Deserialize, Deserializer, Serializer};
 
@@ -77,7 +79,7 @@ pub(super) mod revealed {
     }
 }
 
-/// The same, where there may be none.
+/// The optional form of [`revealed`].
 pub(super) mod revealed_option {
     use serde::{Deserialize, Deserializer, Serializer};
 

@@ -1,19 +1,28 @@
-//! What is known for one server, and the one authorization that may be on its way: all calls that need it wait for the same.
+//! The state of one server, and its authorization flow in progress, which all calls that need it
+//! share.
 //!
 //! ```text
-//!  call ─▶ tokens there? ─▶ sent ─▶ 401/403 ─▶ newer tokens there? ─▶ sent again
-//!                                                 │ no
-//!                                                 ▼
-//!                              join the flow, or start one ─▶ wait ─▶ tokens, or why there are none
+//!  call ─▶ has tokens? ─▶ sent ─▶ 401/403 ─▶ newer tokens? ─▶ sent again
+//!                                                │ no
+//!                                                ▼
+//!                              join the flow, or start one ─▶ wait ─▶ tokens or error
 //! ```
 //!
-//! A flow is joined by those that need what it is for. Others wait for its end, since there is one at a time, and go on by themselves.
+//! A call joins a flow that serves its need. Other calls wait for the end of the flow, since there
+//! is one at a time, and then check again.
 //!
-//! **Threads.** `mcplink-login`, one for a flow: started by the first call that needs it. It is told to end when the last call that waits
-//! has gone; a request for tokens on its way is still brought to its end, so that none are lost. Nobody joins it: each step has a deadline,
-//! and what can't be ended is the host's own code.
+//! **Threads.** `mcplink-login`, one for each flow, started by the first call that needs it. It is
+//! cancelled when the last waiting call has left. A token request in flight is still completed, so
+//! that no token is lost. The thread is not joined: each of its steps has a deadline, except the
+//! host's own code.
 //!
-//! **Locks:** a site's state before a flow's; both are held for moments, never over user code, files or the network.
+//! **Locks.** A site's `state` is locked before a flow's `progress`. Both are held for moments
+//! only, never during user code, file or network operations.
+//!
+//! **Invariant** (no lost wakeup): what waiters check changes only while `state` is locked. That is
+//! the flow, its outcome, its `asks_person`, and the flag of a call that is over. `changed` is
+//! notified before that lock is released. A waiter checks all of them under the lock before it
+//! waits on `changed`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,42 +40,48 @@ use crate::transport::carrier::Ticket;
 use crate::transport::http::Waiting;
 use crate::transport::{Stack, Threads};
 
-/// So many logins in a row whose tokens the server then refuses.
+/// The most consecutive logins whose tokens the server then refuses.
 const MAX_VAIN: u32 = 3;
-/// So often more scopes are asked for in vain for one operation.
+/// The most unsuccessful requests for more scopes for one operation.
 const MAX_STEP_UPS: u32 = 2;
-/// After so long what was in vain is tried again.
+/// The time after which unsuccessful attempts no longer count.
 const FORGIVEN_AFTER: Duration = Duration::from_secs(600);
-/// So long nobody tries again to renew tokens that are still good, or shows credentials again that were refused.
+/// The pause before tokens that are still valid are renewed again, and before refused credentials
+/// are used again.
 const REST: Duration = Duration::from_secs(10);
-/// So many operations' failures are remembered.
+/// The most operations whose step-ups are counted.
 const MAX_OPERATIONS: usize = 1024;
 
-/// One server.
+/// The state of one server.
 pub(super) struct Site {
     pub(super) url: Url,
+    /// Guards the tokens, the counters and the flow in progress. Locked before a flow's `progress`.
     state: Mutex<State>,
+    /// Notified while `state` is locked, when the flow or what its waiters check has changed.
     changed: Condvar,
 }
 
 #[derive(Default)]
 pub(super) struct State {
     pub(super) tokens: Option<Arc<Tokens>>,
-    /// Counts tokens: those of a request are told from newer ones by it. 0 while there never were any.
+    /// Incremented when the tokens change. A request carries the number of its tokens, which
+    /// distinguishes them from newer ones. 0 until the first change.
     pub(super) number: u64,
-    /// Counts those that were not come by with a refresh.
+    /// Incremented when the tokens change otherwise than by a refresh.
     pub(super) logins: u64,
-    /// The store was asked.
+    /// Whether the store was read.
     pub(super) was_loaded: bool,
-    /// The access token that was in the store when it was last seen: with another one, another process has been there.
+    /// The access token that was last seen in the store. A different one was stored by another
+    /// process.
     stored: Option<Secret>,
-    /// These tokens come from a login or a grant, not from a refresh or the store, and the server has not taken them yet.
+    /// Whether the tokens come from a login or another grant, and the server has not accepted them
+    /// yet.
     pub(super) is_untried: bool,
-    /// Refreshed, and the server has not taken them yet.
+    /// Whether the tokens come from a refresh, and the server has not accepted them yet.
     pub(super) is_refreshed: bool,
-    /// The tokens can't be renewed at the moment: their authorization server is left alone until then.
+    /// No renewal is attempted before this time, after one has failed.
     rests_until: Option<Instant>,
-    /// The credentials of the client were refused: nobody shows them again until then, and this is why there are no tokens.
+    /// The refusal of the client's credentials. They are not used again before this time.
     refused: Option<(Instant, Error)>,
     vain: Budget,
     step_ups: HashMap<String, Budget>,
@@ -88,7 +103,8 @@ impl State {
         self.refused = None;
     }
 
-    /// The server knows the tokens with this number; whether these are the ones that are held.
+    /// Records that the server accepted the identity of the tokens with this number. Returns
+    /// whether they are the current ones.
     fn note_known(&mut self, number: u64) -> bool {
         if self.number != number {
             return false;
@@ -107,7 +123,7 @@ struct Budget {
 }
 
 impl Budget {
-    /// Whether one of so many is left.
+    /// Whether fewer than `max` attempts were made recently.
     fn has_left(&self, max: u32) -> bool {
         self.is_old() || self.spent < max
     }
@@ -128,17 +144,17 @@ impl Budget {
     }
 }
 
-/// What an authorization is for: calls that need the same wait for one.
+/// The purpose of a flow: calls with a purpose that it serves join it.
 #[derive(Clone, Debug)]
 pub(super) enum Aim {
-    /// Other tokens than there are.
+    /// Other tokens than the current ones.
     Others,
-    /// More scopes: these, if the server said which.
+    /// More scopes: these, if the server named them.
     More(Option<BTreeSet<String>>),
 }
 
 impl Aim {
-    /// Whether what comes of it is what `other` wants.
+    /// Whether the result of this flow is what `other` needs.
     fn serves(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::More(Some(own)), Self::More(Some(other))) => other.is_subset(own),
@@ -148,12 +164,13 @@ impl Aim {
     }
 }
 
-/// The lock of a login in the store, which goes with its flow: a host that does not end a login keeps no other one waiting.
+/// The store's login lock, owned by its flow. If the flow is abandoned, the lock is released even
+/// while the host's login code still runs. So that code does not block other logins.
 #[derive(Clone, Default)]
 pub(super) struct Turn(Arc<Mutex<Option<Box<dyn Send>>>>);
 
 impl Turn {
-    /// Holds the lock until what is returned is dropped, or the flow is let go.
+    /// Holds the lock until the returned guard is dropped, or the flow is abandoned.
     pub(super) fn hold(&self, locked: Box<dyn Send>) -> Held<'_> {
         *self.0.lock() = Some(locked);
         Held(self)
@@ -161,12 +178,12 @@ impl Turn {
 
     fn end(&self) {
         let locked = self.0.lock().take();
-        // It is the host's: dropped outside of the lock.
+        // The guard is an object of the host, whose `drop` may block: it runs without our lock.
         drop(locked);
     }
 }
 
-/// Holds the lock of a login.
+/// The guard of the login lock.
 pub(super) struct Held<'a>(&'a Turn);
 
 impl Drop for Held<'_> {
@@ -175,19 +192,25 @@ impl Drop for Held<'_> {
     }
 }
 
-/// An authorization on its way.
+/// An authorization flow in progress.
 struct Flow {
     aim: Aim,
     turn: Turn,
     ticket: Arc<Ticket>,
+    /// Written only while the site's `state` is locked too: waiters sleep on the site's `changed`
+    /// with that lock, and would miss a change that is made without it.
     progress: Mutex<FlowState>,
 }
 
 #[derive(Default)]
 struct FlowState {
+    /// The number of calls that wait for the flow. The last one to leave cancels it.
     waiting: usize,
+    /// Set when the last call leaves. No call joins the flow after that.
     is_ending: bool,
+    /// Whether a person is being asked.
     asks_person: bool,
+    /// `None` while the flow runs.
     outcome: Option<Result<()>>,
 }
 
@@ -204,13 +227,14 @@ impl Site {
         self.state.lock()
     }
 
-    /// Takes new tokens into use.
+    /// Starts to use new tokens.
     pub(super) fn adopt(&self, tokens: Tokens, is_from_store: bool) {
         let mut state = self.state();
         if is_from_store {
             state.stored = Some(tokens.access.clone());
         } else if state.is_untried && state.tokens.is_some() {
-            // The login before was in vain: once, however many calls were refused with its tokens.
+            // The tokens of the login before were never accepted. It counts as one failure, however
+            // many calls were refused.
             state.vain.spend();
         }
         state.take(tokens);
@@ -218,20 +242,21 @@ impl Site {
         state.is_untried = !is_from_store;
     }
 
-    /// These are in the store now.
+    /// Records that these tokens are in the store.
     pub(super) fn note_stored(&self, tokens: &Tokens) {
         self.state().stored = Some(tokens.access.clone());
     }
 
-    /// Whether tokens that are in the store are those of another process, which got them after what is held here. What is held here may not
-    /// have found its way into the store.
+    /// Whether tokens in the store come from another process, which stored them after the held
+    /// ones. The held tokens themselves may not be stored.
     pub(super) fn is_news(&self, kept: &Tokens) -> bool {
         let state = self.state();
         let held = state.tokens.as_ref().map(|held| &held.access);
         held != Some(&kept.access) && state.stored.as_ref() != Some(&kept.access)
     }
 
-    /// Takes tokens into use in the place of those that they were made of; false when these were forgotten meanwhile.
+    /// Replaces `held` by its successor. Returns false if `held` is not current any more, for
+    /// example because it was deleted.
     pub(super) fn replace(&self, held: &Tokens, next: Tokens, is_from_refresh: bool) -> bool {
         let mut state = self.state();
         let current = state.tokens.as_ref();
@@ -244,7 +269,7 @@ impl Site {
         true
     }
 
-    /// There are no tokens any more.
+    /// Deletes the tokens.
     pub(super) fn forget(&self) {
         let mut state = self.state();
         state.tokens = None;
@@ -254,12 +279,13 @@ impl Site {
         state.was_loaded = true;
     }
 
-    /// The server knows whose the tokens with this number are, though they may allow too little.
+    /// Records that the server accepted the identity of the tokens with this number, though their
+    /// scopes may not suffice.
     pub(super) fn recognize(&self, number: u64) {
         self.state().note_known(number);
     }
 
-    /// The server took the tokens with this number.
+    /// Records that the server accepted the tokens with this number for an operation.
     pub(super) fn accept(&self, number: u64, operation: impl FnOnce() -> String) {
         let mut state = self.state();
         if state.note_known(number) && !state.step_ups.is_empty() {
@@ -267,7 +293,7 @@ impl Site {
         }
     }
 
-    /// Tokens that are still good could not be renewed.
+    /// Records that valid tokens could not be renewed.
     pub(super) fn rest(&self) {
         self.state().rests_until = Some(Instant::now() + REST);
     }
@@ -277,12 +303,12 @@ impl Site {
         until.is_some_and(|until| Instant::now() < until)
     }
 
-    /// The authorization server refused the client's credentials.
+    /// Records that the authorization server refused the client's credentials.
     pub(super) fn note_refused(&self, error: &Error) {
         self.state().refused = Some((Instant::now() + REST, error.clone()));
     }
 
-    /// Why the authorization server is left alone at the moment, with the client's credentials.
+    /// Returns the last refusal of the client's credentials, while they must not be used again.
     pub(super) fn refused(&self) -> Option<Error> {
         let (until, error) = self.state().refused.clone()?;
         let left = until.checked_duration_since(Instant::now())?;
@@ -291,26 +317,26 @@ impl Site {
         Some(error.remark(text))
     }
 
-    /// Whether a person is being asked, for whatever call.
+    /// Whether a flow is asking a person.
     pub(super) fn asks_person(&self) -> bool {
         let state = self.state();
         let flow = state.flow.as_ref();
         flow.is_some_and(|flow| flow.progress.lock().asks_person)
     }
 
-    /// Whether one more login may be tried, with a server that refused the tokens of the ones before.
+    /// Whether another login may be tried, after logins whose tokens the server refused.
     pub(super) fn may_log_in(&self) -> bool {
         self.state().vain.has_left(MAX_VAIN)
     }
 
-    /// Whether more scopes may be asked for, for this operation.
+    /// Whether more scopes may be requested for this operation.
     pub(super) fn may_step_up(&self, operation: &str) -> bool {
         let state = self.state();
         let budget = state.step_ups.get(operation);
         budget.is_none_or(|budget| budget.has_left(MAX_STEP_UPS))
     }
 
-    /// More scopes are asked for: once, however many calls wait for it.
+    /// Counts a request for more scopes: once, however many calls wait for it.
     pub(super) fn note_step_up(&self, operation: &str) {
         let mut state = self.state();
         if state.step_ups.len() >= MAX_OPERATIONS {
@@ -320,13 +346,14 @@ impl Site {
         budget.spend();
     }
 
-    /// Waits for the flow that is on its way for the same, or starts one with `work`, which ends at `ends_at` at the latest, unless the
-    /// tokens are newer than `number` already. `work` is given what ends it, who holds its lock, and what
-    /// tells that a person is asked.
+    /// Joins the flow in progress if it serves `aim`, or starts one with `work`; then waits for its
+    /// end. Returns at once if the tokens are newer than `number`. The flow ends at `ends_at` at
+    /// the latest. `work` gets the wait that cancels it, the holder of its lock, and a function to
+    /// call when a person is asked.
     ///
     /// # Errors
     ///
-    /// What the flow came to, and [`ErrorKind::Cancelled`] when `waiting` is over first.
+    /// The error of the flow, and [`ErrorKind::Cancelled`] when `waiting` is over first.
     pub(super) fn run(
         self: &Arc<Self>,
         number: u64,
@@ -337,7 +364,8 @@ impl Site {
     ) -> Result<()> {
         let woken = Arc::new(AtomicBool::new(false));
         let (site, flag) = (Arc::clone(self), Arc::clone(&woken));
-        // What looks at the wait may end it, which runs this: so nobody looks while holding the lock.
+        // Order: `waiting` is never read while `state` is locked. Reading it may end it, and then
+        // this callback runs on the same thread and locks `state`: a deadlock.
         let _woken = waiting.on_over(move || {
             let _state = site.state();
             flag.store(true, Ordering::SeqCst);
@@ -355,13 +383,14 @@ impl Site {
             }
             let flow = match (state.flow.clone(), work.take()) {
                 (Some(flow), again) if flow.progress.lock().is_ending => {
-                    // Its end is near, and two at once could get into each other's way.
+                    // The flow is being cancelled. Wait for its end: two flows at once could
+                    // interfere.
                     work = again;
                     drop(self.changed.wait_until(state, deadline));
                     continue;
                 }
                 (Some(flow), again) if !flow.aim.serves(aim) => {
-                    // What becomes of it is another operation's affair.
+                    // The flow serves another need. Its outcome does not matter to this call.
                     work = again;
                     drop(state);
                     self.outlast(&flow, waiting, &woken)?;
@@ -420,7 +449,7 @@ impl Site {
         Ok(flow)
     }
 
-    /// Waits for what a flow comes to.
+    /// Waits for the outcome of a flow.
     fn wait(&self, flow: &Flow, waiting: &Waiting, woken: &AtomicBool) -> Result<()> {
         let outcome = self.watch(flow, waiting, woken, |_, progress| progress.outcome.clone());
         outcome.unwrap_or_else(|| {
@@ -429,7 +458,7 @@ impl Site {
         })
     }
 
-    /// Waits until a flow is on its way no more, whatever it comes to.
+    /// Waits until a flow has ended, whatever its outcome.
     fn outlast(&self, flow: &Flow, waiting: &Waiting, woken: &AtomicBool) -> Result<()> {
         let over = self.watch(flow, waiting, woken, |state, _| {
             (!state.is_on(flow)).then_some(())
@@ -437,7 +466,7 @@ impl Site {
         over.ok_or_else(nobody_waits)
     }
 
-    /// Waits until there is what is looked for; in vain when `waiting` is over first.
+    /// Waits until `look` returns a value. Returns `None` if `waiting` is over first.
     fn watch<T>(
         &self,
         flow: &Flow,
@@ -460,7 +489,8 @@ impl Site {
             if woken.load(Ordering::SeqCst) {
                 return None;
             }
-            // That it is otherwise by now was told before anybody waited for it.
+            // `asks_person` changed after it was read above, and that notification has passed:
+            // waiting now could lose it.
             let is_news = progress.asks_person != asks_person;
             drop(progress);
             if !is_news {
@@ -469,14 +499,15 @@ impl Site {
         }
     }
 
-    /// One call less waits for what a flow comes to.
+    /// Ends the wait of one call for a flow. The last one cancels the flow.
     fn leave(&self, flow: &Flow) {
         let mut state = self.state();
         let mut progress = flow.progress.lock();
         progress.waiting -= 1;
         let is_last = progress.waiting == 0;
         progress.is_ending |= is_last;
-        // The host shows a page to a person, and may take its time to end that: nothing else is on its way then.
+        // While the host asks a person, its code may take long to return. No token request is in
+        // flight then, so the flow can be abandoned at once.
         let is_let_go = is_last && progress.asks_person;
         drop(progress);
         if is_let_go && state.is_on(flow) {
@@ -514,7 +545,7 @@ mod tests {
             *looks += 1;
             match *looks {
                 1 => {}
-                // The call is about to wait, and has seen that nobody is asked.
+                // The call is about to wait, and has read `asks_person` as false.
                 2 => {
                     go.send(()).expect("the flow listens");
                     let was_asked = was_asked.lock().expect("no panics");

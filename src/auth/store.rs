@@ -1,4 +1,4 @@
-//! Where tokens and registrations are kept.
+//! The store of tokens and registrations.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -9,54 +9,58 @@ use super::secret::Secret;
 use crate::error::Result;
 use crate::transport::http::Waiting;
 
-/// Keeps secrets under names, such as a key chain or a vault does.
+/// Stores secrets by name, for example in a key chain or a vault.
 ///
-/// What is kept is JSON text with tokens and keys in it: whoever has it is let in. Names are made of the URL of a server or the issuer of
-/// an authorization server, and no secrets. Methods run on threads that make calls and on those that log in, possibly on several at once.
+/// The content is JSON text with tokens and keys: protect it from other users. Names contain the
+/// URL of a server or the issuer of an authorization server, and no secrets. Methods run on threads
+/// of calls and on login threads, possibly on several at once.
 ///
 /// Spec: Authorization, "Token Theft"; OAuth 2.1, section 7.1.
 pub trait Store: Send + Sync {
-    /// What was saved last under a name, if anything.
+    /// Returns the content that was last saved under a name, if any.
     ///
     /// # Errors
     ///
-    /// When it can't be read. The call that needs it fails.
+    /// When it can't be read. The call that needs it fails with this error.
     fn load(&self, name: &str) -> Result<Option<Secret>>;
 
-    /// Keeps `content` in the place of what was kept under the name: whole or not at all.
+    /// Saves `content` under a name, and replaces the old content atomically.
     ///
     /// # Errors
     ///
-    /// When it can't be kept. The host's log is told, and the tokens hold as long as the process.
+    /// When it can't be saved. The error is logged, and the tokens are used until the process ends.
     fn save(&self, name: &str, content: &Secret) -> Result<()>;
 
-    /// Forgets what is kept under a name. One that is not there is no error.
+    /// Deletes the content of a name. A missing name is not an error.
     ///
     /// # Errors
     ///
-    /// When it is still there.
+    /// When the content could not be deleted.
     fn remove(&self, name: &str) -> Result<()>;
 
-    /// Keeps other processes from locking the same name, until what is returned is dropped: from renewing or saving what is kept under it, or
-    /// from logging in for that, which has a name of its own. Blocks until they let it, at most until `waiting` is over. Who has logged in
-    /// holds that lock still while it takes the other one to save its tokens; otherwise nobody locks two names at once. Does nothing unless
-    /// implemented: right for a store that one process uses.
+    /// Locks a name against other processes, until the returned guard is dropped. Renewal locks the
+    /// name of the tokens; a login locks a name of its own. Blocks until the lock is free, at most
+    /// until `waiting` is over.
+    ///
+    /// Lock order: a login holds its lock while it takes the lock of the tokens to save them. No
+    /// other code locks two names at once. The default does nothing, which is right for a store
+    /// that one process uses.
     ///
     /// # Errors
     ///
-    /// When there was no time left, or it can't be locked.
+    /// When `waiting` is over first, or the name can't be locked.
     fn lock(&self, name: &str, waiting: &Waiting) -> Result<Box<dyn Send>> {
         _ = (name, waiting);
         Ok(Box::new(()))
     }
 }
 
-/// Keeps what it is given for as long as it lives, in memory.
+/// A store in memory: its content is lost when it is dropped.
 #[derive(Default)]
 pub struct MemoryStore(Mutex<HashMap<String, Secret>>);
 
 impl MemoryStore {
-    /// An empty one.
+    /// Makes an empty store.
     pub fn new() -> Self {
         Self::default()
     }

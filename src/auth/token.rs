@@ -1,4 +1,4 @@
-//! Asking for tokens: the request to the token endpoint, what comes back, and what is kept of it.
+//! Token requests, their responses, and the tokens that are kept.
 //!
 //! Spec: OAuth 2.1, sections 3.2 and 4.3; RFC 8707; RFC 9449, section 5.
 
@@ -18,40 +18,41 @@ use super::tolerant;
 use super::url::{Url, form};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
-/// A token is renewed so long before it expires, in seconds, and not before half of its life: clocks differ, and requests take time.
+/// A token is renewed this many seconds before it expires, but not before half of its lifetime:
+/// clocks differ, and requests take time.
 const MARGIN: u64 = 30;
 
-/// Tokens for one server, and what has to be known to use and renew them.
+/// The tokens for one server, with the data that is needed to use and renew them.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Tokens {
-    /// Who issued them.
+    /// The authorization server that issued them.
     pub(super) issuer: String,
-    /// Whom they are for.
+    /// The server that they are for, as its resource identifier.
     pub(super) resource: String,
     pub(super) client_id: String,
-    /// Where the server said that its metadata is.
+    /// The URL of the server's metadata, if its challenge named one.
     #[serde(default)]
     pub(super) resource_metadata: Option<String>,
     #[serde(with = "revealed")]
     pub(super) access: Secret,
     #[serde(with = "revealed_option", default)]
     pub(super) refresh: Option<Secret>,
-    /// They are bound to a key.
+    /// Whether they are bound to a key.
     #[serde(default)]
     pub(super) is_bound: bool,
-    /// The key, if it is ours to keep.
+    /// The key, if this library generated it.
     #[serde(with = "revealed_option", default)]
     pub(super) key: Option<Secret>,
-    /// In seconds since 1970.
+    /// The time of expiry, in seconds since 1970.
     #[serde(default)]
     pub(super) expires_at: Option<u64>,
     #[serde(default)]
     pub(super) renews_at: Option<u64>,
-    /// What was asked for, and what was granted.
+    /// The requested scopes and the granted ones together.
     #[serde(default)]
     pub(super) scopes: BTreeSet<String>,
-    /// What was granted, if the authorization server said so. Otherwise it is what was asked for
-    /// (RFC 6749, section 5.1).
+    /// The granted scopes, if the authorization server named them. Otherwise they equal the
+    /// requested ones (RFC 6749, section 5.1).
     #[serde(default)]
     pub(super) granted: Option<BTreeSet<String>>,
 }
@@ -65,7 +66,7 @@ impl Tokens {
         Secret::of_json(self)
     }
 
-    /// It expires soon, or has.
+    /// Whether the access token expires soon, or has expired.
     pub(super) fn is_stale(&self) -> bool {
         let renews_at = self
             .renews_at
@@ -73,14 +74,14 @@ impl Tokens {
         renews_at.is_some_and(|at| at <= now_seconds())
     }
 
-    /// Whether the scopes that the server wants were asked for, as far as it says which.
+    /// Whether all scopes that the server demands were requested. True if it names none.
     pub(super) fn may_allow(&self, demand: &Demand) -> bool {
         let wanted = demand.scopes.as_ref();
         wanted.is_none_or(|wanted| wanted.is_subset(&self.scopes))
     }
 
-    /// Whether a server that wants more says which scopes, and all of them were granted: another
-    /// login would give the same.
+    /// Whether all scopes that the server demands were granted, and it names some. Then another
+    /// login would return the same ones.
     pub(super) fn has_all_of(&self, demand: &Demand) -> bool {
         let granted = self.granted.as_ref().unwrap_or(&self.scopes);
         let wanted = demand.scopes.as_ref();
@@ -92,7 +93,7 @@ impl Tokens {
     }
 }
 
-/// What a token endpoint gives.
+/// The response of a token endpoint.
 #[derive(Deserialize)]
 pub(super) struct TokenResponse {
     #[serde(with = "revealed")]
@@ -117,14 +118,15 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    /// Whether it is a word about what was asked. Else it is about the server that was, which has no time, is broken or has moved, or comes
-    /// from another one on the way there. Many have a code of their own for that.
+    /// Whether the refusal is about the request. Otherwise it is about the server: overloaded,
+    /// broken or moved, or the response of a proxy. Many servers have their own codes for that.
     fn is_about_the_request(&self) -> bool {
         is_about_a_request(&self.code) || matches!(self.status, 200..=299 | 400 | 401)
     }
 }
 
-/// Whether a code says what is wrong with a request for a token (OAuth 2.1, section 3.2.4; RFC 8707, section 2; RFC 9449, sections 5 and 8).
+/// Whether an error code is about a token request (OAuth 2.1, section 3.2.4; RFC 8707, section 2;
+/// RFC 9449, sections 5 and 8).
 fn is_about_a_request(code: &str) -> bool {
     let others = [
         "access_denied",
@@ -135,9 +137,9 @@ fn is_about_a_request(code: &str) -> bool {
     code.starts_with("invalid_") || others.contains(&code)
 }
 
-/// Why there is no token.
+/// The reason why a token request failed.
 pub(super) enum Failure {
-    /// The authorization server says no.
+    /// The authorization server refused it.
     Refused(Refusal),
     Other(Error),
 }
@@ -157,26 +159,26 @@ impl From<Failure> for Error {
     }
 }
 
-/// Header fields of a request, with secrets in them.
+/// Header fields of a request that contain secrets.
 pub(super) type Fields = Vec<(&'static str, Zeroizing<String>)>;
 
 /// A form for a token endpoint.
 #[derive(Default)]
 pub(super) struct Form {
     pairs: Vec<(&'static str, Secret)>,
-    /// Names whose values are no secrets.
+    /// The names of values that are not secret.
     open: Vec<&'static str>,
 }
 
 impl Form {
-    /// A form for one of the grants.
+    /// Makes a form for a grant.
     pub(super) fn of_grant(grant: &str) -> Self {
         let mut form = Self::default();
         form.add("grant_type", grant);
         form
     }
 
-    /// Adds what everybody may know.
+    /// Adds a value that is not secret.
     pub(super) fn add(&mut self, name: &'static str, value: &str) {
         self.open.push(name);
         self.add_secret(name, Secret::new(value));
@@ -186,7 +188,7 @@ impl Form {
         self.pairs.push((name, value));
     }
 
-    /// What the tokens are for, and what they allow.
+    /// Adds the resource and the scopes.
     pub(super) fn add_target(&mut self, resource: &str, scopes: &BTreeSet<String>) {
         self.add("resource", resource);
         if !scopes.is_empty() {
@@ -204,7 +206,7 @@ impl Form {
         text
     }
 
-    /// Foreign text, without the secrets that were sent.
+    /// Removes the secrets that were sent from a text of the server.
     fn redact(&self, text: &str, more: &[&str]) -> String {
         let pairs = self.pairs.iter();
         let secrets = pairs.filter(|(name, _)| !self.open.contains(name));
@@ -219,14 +221,15 @@ impl Form {
     }
 }
 
-/// Scopes as they are sent.
+/// Joins scopes for sending.
 pub(super) fn joined(scopes: &BTreeSet<String>) -> String {
     let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
     scopes.join(" ")
 }
 
 impl Errand<'_> {
-    /// Asks a token endpoint, once more if it wants a nonce in the proof of the key. What kind of token comes is for the caller to look at.
+    /// Sends a token request. Repeats it once if the server demands a DPoP nonce. The caller has to
+    /// check the type of the token.
     pub(super) fn ask_for_token(
         &self,
         endpoint: &Url,
@@ -267,7 +270,7 @@ impl Errand<'_> {
             });
             if answer.is_success() {
                 match answer.json("the answer to the token request", endpoint) {
-                    // Some say no with a status that means yes.
+                    // Some servers send an error with a success status.
                     Err(_) if !refusal.code.is_empty() => {}
                     read => return Ok(read?),
                 }
@@ -278,7 +281,7 @@ impl Errand<'_> {
             if refusal.code != "use_dpop_nonce" {
                 return Err(Failure::Refused(self.look_at_client(refusal)));
             }
-            // That says nothing of what was asked.
+            // A demand for a nonce says nothing about the request.
             let has_new = next.is_some() && next != nonce;
             if !(has_new && dpop.is_some() && tries_left > 0) {
                 return Err(Failure::Other(refusal.error));
@@ -287,7 +290,7 @@ impl Errand<'_> {
         }
     }
 
-    /// Asks a token endpoint for an access token.
+    /// Requests an access token.
     pub(super) fn ask_for_access(
         &self,
         endpoint: &Url,
@@ -313,7 +316,7 @@ impl Errand<'_> {
         Err(Error::new(ErrorKind::Auth, text).into())
     }
 
-    /// Asks for a token in the name of a client.
+    /// Requests an access token, authenticated as a client.
     pub(super) fn token(
         &self,
         found: &Discovered,
@@ -330,7 +333,7 @@ impl Errand<'_> {
         )
     }
 
-    /// Notes when a client is refused that was registered beforehand.
+    /// Records the refusal of a client that was registered beforehand.
     fn look_at_client(&self, refusal: Refusal) -> Refusal {
         if !self.is_for_the_host(&refusal) {
             return refusal;
@@ -343,13 +346,13 @@ impl Errand<'_> {
         }
     }
 
-    /// Whether a client was refused that was registered beforehand: only the host can do something about its credentials. The refusal says nothing
-    /// of what else was sent.
+    /// Whether the credentials of a client that was registered beforehand were refused. Only the
+    /// host can correct those, and the refusal says nothing about other parts of the request.
     pub(super) fn is_for_the_host(&self, refusal: &Refusal) -> bool {
         refusal.code == "invalid_client" && self.registered().next().is_some()
     }
 
-    /// Gets the next token for a refresh token, and the next refresh token if there is one.
+    /// Refreshes tokens. Keeps the refresh token if the response has no new one.
     pub(super) fn refresh(
         &self,
         found: &Discovered,
@@ -367,7 +370,7 @@ impl Errand<'_> {
         let response = self.token(found, identity, &make, dpop)?;
         let mut next = response.into_tokens(found, &identity.client_id, &tokens.scopes, dpop);
         next.resource.clone_from(&tokens.resource);
-        // It can't allow more than was granted before (RFC 6749, section 6): what is kept does not grow with what is said each time.
+        // A refresh can't add scopes (RFC 6749, section 6), so the stored scopes stay as they are.
         next.scopes.clone_from(&tokens.scopes);
         if next.granted.is_none() {
             next.granted.clone_from(&tokens.granted);
@@ -409,7 +412,7 @@ impl TokenResponse {
     }
 }
 
-/// What an authorization server says when it says no.
+/// Makes the error for a refusal of an authorization server.
 pub(super) fn refusal(
     answer: &Answer,
     what: &str,

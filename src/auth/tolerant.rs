@@ -1,14 +1,13 @@
-//! Readers for members that servers write in more ways than their specification has: a text where a
-//! list belongs, a number as text.
+//! Lenient deserialization of members that servers send in other types than the specification's: a
+//! text for a list, a number as text.
 //!
-//! A member that can't be read in any of these ways is as good as missing: it does not make the
-//! whole document unreadable.
+//! A member that can't be read even so counts as missing; the rest of the document is still used.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// A list of texts, or one text whose words are separated by blanks. What is no text in a list is
-/// left out.
+/// A list of texts, or one text whose words are separated by blanks. Items that are not texts are
+/// ignored.
 pub(super) fn words<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Vec<String>>, D::Error> {
@@ -26,7 +25,7 @@ pub(super) fn words<'de, D: Deserializer<'de>>(
     })
 }
 
-/// A text.
+/// A text; other types count as missing.
 pub(super) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Ok(match Value::deserialize(deserializer)? {
         Value::String(text) => Some(text),
@@ -43,7 +42,7 @@ pub(super) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
     })
 }
 
-/// A number of seconds, also as text; one below zero is zero.
+/// A number of seconds, also as text; negative numbers become zero.
 pub(super) fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let number = match Value::deserialize(deserializer)? {
         Value::String(text) => text.trim().parse::<f64>().ok(),

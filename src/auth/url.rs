@@ -1,6 +1,6 @@
-//! Addresses of servers, authorization servers and clients: checked before they are used, and kept as they were spelled.
+//! URLs of servers, authorization servers and clients, validated, with their spelling preserved.
 //!
-//! Identifiers are compared as text. Only whether two addresses are on the same server is found out from their parts.
+//! Identifiers are compared as text. Only for the origin of two URLs their parts are compared.
 //!
 //! Spec: Security Best Practices, "SSRF" and "Authorization URLs"; OAuth 2.1, section 1.5.
 
@@ -17,7 +17,7 @@ pub(super) struct Url {
 }
 
 impl Url {
-    /// Reads a URL that is called `what` in errors.
+    /// Reads a URL. `what` is its name in errors.
     pub(super) fn read(what: &str, text: &str) -> Result<Self> {
         let refuse = |why: &str| {
             // Query and credentials may hold secrets.
@@ -52,15 +52,15 @@ impl Url {
         Ok(Self { text, uri })
     }
 
-    /// The same; `http` is refused, except on this machine.
+    /// Reads a URL that has to be `https`, or on this machine.
     pub(super) fn read_secure(what: &str, text: &str) -> Result<Self> {
         let url = Self::read(what, text)?;
         url.check_secure(what)?;
         Ok(url)
     }
 
-    /// Reads a reference that may be relative to this URL (RFC 3986, section 5.2). It is called
-    /// `what` in errors.
+    /// Resolves a reference relative to this URL (RFC 3986, section 5.2). `what` is its name in
+    /// errors.
     pub(super) fn join(&self, what: &str, reference: &str) -> Result<Self> {
         if has_scheme(reference) {
             return Self::read(what, reference);
@@ -85,7 +85,7 @@ impl Url {
         Self::read(what, &format!("{}{path}{query}", self.origin()))
     }
 
-    /// Checks that nobody on the way can read along.
+    /// Checks that the URL is `https`, or on this machine.
     pub(super) fn check_secure(&self, what: &str) -> Result<()> {
         if self.is_https() || self.is_loopback() {
             return Ok(());
@@ -97,7 +97,7 @@ impl Url {
         Err(Error::new(ErrorKind::Auth, text))
     }
 
-    /// As it was spelled.
+    /// Returns the URL as it was spelled.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
@@ -106,13 +106,13 @@ impl Url {
         self.uri.scheme_str() == Some("https")
     }
 
-    /// Without brackets, in lower case.
+    /// Returns the host without brackets, in lower case.
     pub(super) fn host(&self) -> String {
         let host = self.uri.host().unwrap_or_default();
         host.trim_matches(['[', ']']).to_ascii_lowercase()
     }
 
-    /// Empty for an address without one.
+    /// Returns the path; empty for a URL without one.
     pub(super) fn path(&self) -> &str {
         match self.uri.path() {
             // The parser adds a slash where there is none.
@@ -137,7 +137,7 @@ impl Url {
         self.uri.port_u16().unwrap_or(usual)
     }
 
-    /// Scheme, host and port, the port only where it is not the usual one.
+    /// Returns scheme, host and port. A default port is omitted.
     pub(super) fn origin(&self) -> String {
         let scheme = self.uri.scheme_str().unwrap_or_default();
         let host = self.uri.host().unwrap_or_default().to_ascii_lowercase();
@@ -151,12 +151,13 @@ impl Url {
         self.origin() == other.origin()
     }
 
-    /// Whether the host is this machine by its very name: what a name is looked up as proves nothing.
+    /// Whether the host is this machine by its name alone; names are not resolved.
     pub(super) fn is_loopback(&self) -> bool {
         is_loopback_host(self.uri.host().unwrap_or_default())
     }
 
-    /// Whether this identifies `server`, or a place above it (RFC 9728, section 3.3, and RFC 8707).
+    /// Whether this identifies `server`, or a parent path of it (RFC 9728, section 3.3, and RFC
+    /// 8707).
     pub(super) fn covers(&self, server: &Self) -> bool {
         let (own, other) = (self.path().trim_end_matches('/'), server.path());
         let rest = other.strip_prefix(own);
@@ -165,8 +166,8 @@ impl Url {
         self.is_same_origin(server) && is_above && same_query
     }
 
-    /// The canonical form of a server's address: scheme and host in lower case, no fragment and query, no slash at its end that says
-    /// nothing.
+    /// Returns the canonical form of a server's URL: scheme and host in lower case, without
+    /// fragment and query, and without a path of only a slash.
     pub(super) fn canonical(&self) -> String {
         let path = match self.path() {
             "/" => "",
@@ -178,13 +179,13 @@ impl Url {
         format!("{scheme}://{place}{path}")
     }
 
-    /// For messages: the query, which may hold secrets, is left out.
+    /// Returns the URL for error texts, without its query, which may contain secrets.
     pub(super) fn shown(&self) -> String {
         format!("{}{}", self.origin(), self.path())
     }
 }
 
-/// Whether a reference begins with a scheme, and so stands by itself.
+/// Whether a reference is absolute: it begins with a scheme.
 fn has_scheme(reference: &str) -> bool {
     let Some((scheme, _)) = reference.split_once(':') else {
         return false;
@@ -196,7 +197,7 @@ fn has_scheme(reference: &str) -> bool {
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
 }
 
-/// A path that begins with a slash, without its segments `.` and `..` (RFC 3986, section 5.2.4).
+/// Resolves `.` and `..` in a path that begins with a slash (RFC 3986, section 5.2.4).
 fn without_dots(path: &str) -> String {
     let mut kept: Vec<&str> = Vec::new();
     let mut ends_in_folder = false;
@@ -214,7 +215,7 @@ fn without_dots(path: &str) -> String {
     format!("/{}", kept.join("/"))
 }
 
-/// Names and values as forms and queries have them (`application/x-www-form-urlencoded`).
+/// Encoding and decoding of forms and queries (`application/x-www-form-urlencoded`).
 pub(super) mod form {
     use percent_encoding::{
         AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode, utf8_percent_encode,
@@ -226,7 +227,7 @@ pub(super) mod form {
         .remove(b'_')
         .remove(b'~');
 
-    /// Written so that both readers of forms and readers of queries understand it: a blank is `%20`.
+    /// Encodes a text for forms and queries alike: a blank becomes `%20`.
     pub(in crate::auth) fn encode(text: &str) -> String {
         utf8_percent_encode(text, KEPT).to_string()
     }
@@ -241,7 +242,7 @@ pub(super) mod form {
         form.extend(percent_encode(value.as_bytes(), KEPT));
     }
 
-    /// The pairs of a query, decoded; what is no UTF-8 is left out.
+    /// Returns the pairs of a query, decoded. Pairs that are not UTF-8 are ignored.
     pub(in crate::auth) fn pairs(query: &str) -> impl Iterator<Item = (String, String)> {
         query.split('&').filter_map(|pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -306,7 +307,8 @@ mod tests {
         }
     }
 
-    // M-AUTH-C-28, M-AUTH-C-29, M-AUTH-B-30, M-AUTH-B-31, L-AUTH-C-39, L-AUTH-C-40, L-AUTH-B-41, L-AUTH-B-42
+    // M-AUTH-C-28, M-AUTH-C-29, M-AUTH-B-30, M-AUTH-B-31, L-AUTH-C-39, L-AUTH-C-40, L-AUTH-B-41,
+    // L-AUTH-B-42
     #[test]
     fn resources_cover_servers_and_have_one_canonical_form() {
         fn check(resource: &str, server: &str, expected: bool) {

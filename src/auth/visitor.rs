@@ -1,4 +1,4 @@
-//! A login by a function of the host's.
+//! A login by a function of the host.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,10 +7,11 @@ use super::login::{Login, UserAgent, Visit};
 use super::secret::Secret;
 use crate::error::Result;
 
-/// What the host does about one login.
+/// The host's function for one login.
 type VisitHook = Arc<dyn Fn(&Login<'_>) -> Result<Secret> + Send + Sync>;
 
-/// A [`UserAgent`] that is a function: for hosts that have a way of their own to show a page and see where it leads.
+/// A [`UserAgent`] made from a function, for hosts that show a page and receive its redirect in
+/// their own way.
 ///
 /// # Examples
 ///
@@ -38,8 +39,9 @@ pub struct Visitor {
 }
 
 impl Visitor {
-    /// Names where the authorization server sends the browser back to, and gives what happens: has [`Login::url`] opened, and returns the
-    /// URL that the browser then came to. It runs on a thread of its own.
+    /// Makes a user agent from a redirect URI and a function. The function makes the person open
+    /// [`Login::url`], and returns the URL to which the browser was redirected. It runs on a thread
+    /// of its own.
     pub fn new(
         redirect_uri: impl Into<String>,
         visit: impl Fn(&Login<'_>) -> Result<Secret> + Send + Sync + 'static,

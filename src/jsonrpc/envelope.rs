@@ -1,7 +1,9 @@
-//! The members of a message, found in the one pass that also checks that its text is JSON.
+//! The members of a message, found in the one pass that also validates its JSON.
 //!
-//! Every message takes this way, so it is worth a scan of its own, several times faster than a general parser. The scan is strict and shy:
-//! what it does not understand at once, it leaves to the parser, which also knows what to say about it. So it may only err by giving up.
+//! Every message is scanned here, so the scanner is hand-written and several times faster than a
+//! general parser. It accepts only messages in the usual form. It leaves all others to
+//! `serde_json`, whose error texts are also better. Invariant: the scanner never accepts a text
+//! that the parser rejects, nor finds other members; when in doubt it returns `None`.
 
 use std::ops::Range;
 
@@ -12,23 +14,24 @@ use super::lenient::is_empty_array;
 use super::members::Places;
 use super::text::next_special;
 
-/// The members of a message by their places, all of them raw: which type each has to have is checked with a better message than serde's.
+/// The ranges of the members of a message, not yet interpreted. [`Message::of`](super::Message)
+/// checks their types with better error texts than serde's.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Envelope {
     pub(super) jsonrpc: Option<Range<usize>>,
     pub(super) id: Option<Range<usize>>,
     pub(super) method: Option<Range<usize>>,
-    /// Whether it is known to be a string in which nothing is escaped.
+    /// True if `method` is known to be a string without escapes.
     pub(super) has_plain_method: bool,
     pub(super) params: Option<Range<usize>>,
     pub(super) result: Option<Range<usize>>,
     pub(super) error: Option<Range<usize>>,
-    /// Those of `params`, if it is an object that was scanned.
+    /// The members of `params`, if it is an object that was scanned.
     pub(super) places: Places,
 }
 
 impl Envelope {
-    /// Reads a text. Nesting is no matter here.
+    /// Parses a text with `serde_json`. Does not limit the nesting depth.
     pub(super) fn read(text: &str) -> serde_json::Result<Self> {
         let raw: Raw<'_> = serde_json::from_str(text)?;
         let place = |raw: Option<&RawValue>| {
@@ -48,7 +51,8 @@ impl Envelope {
         })
     }
 
-    /// The same for the usual message: an object that is nested no deeper than `max_depth`. `None` may mean anything.
+    /// Scans a message in the usual form: an object with at most `max_depth` levels. `None` says
+    /// nothing: the text may be valid or not.
     #[inline]
     pub(super) fn scan(text: &str, max_depth: usize) -> Option<Self> {
         let mut envelope = Self::default();
@@ -56,7 +60,8 @@ impl Envelope {
         Some(envelope)
     }
 
-    /// Takes away what says nothing: members that are `null` beside one that tells what the message is, and params in which there is nothing.
+    /// Lenient reading: removes members that are `null` beside one that determines the kind of
+    /// message, and params that are `null` or an empty array.
     #[inline]
     pub(super) fn forgive(&mut self, text: &str) {
         let has_outcome = self.result.is_some() || self.error.is_some();
@@ -87,7 +92,7 @@ impl Envelope {
         }
     }
 
-    /// Finds the members of a text, if there is nothing unusual about it.
+    /// Finds the members of a text, if it has the usual form.
     fn find(&mut self, text: &str, max_depth: usize) -> Option<()> {
         let scan = Scan(text.as_bytes());
         let room = max_depth.min(Scan::LEVELS).checked_sub(1)?;
@@ -95,7 +100,7 @@ impl Envelope {
         let at = scan.object(at, Scan::name, |name, at| {
             let end = match (name, scan.get(at)?) {
                 (Some(Name::Params), b'{') => {
-                    // Whoever looks into the params will look for its members.
+                    // A reader of params will look for its members, so their ranges are recorded.
                     let (room, places) = (room.checked_sub(1)?, &mut self.places);
                     scan.object(at, Scan::plain_key, |key, at| {
                         let end = scan.value(at, room)?;
@@ -134,7 +139,7 @@ impl Envelope {
     }
 }
 
-/// The members that a message can have.
+/// The names of the members of an envelope.
 #[derive(Clone, Copy, PartialEq)]
 enum Name {
     Jsonrpc,
@@ -159,9 +164,12 @@ impl Name {
     }
 }
 
-/// The members of the params of a notification of this method, each as it is found: its key, in which nothing is escaped, and its value.
-/// Only for a text that is written as usual, with the method before the params. `None` may mean anything; until it ends with something else,
-/// it is not known whether the text is such a notification, nor whether it is UTF-8.
+/// Passes the members of `params` of a notification of this method to `member`, one after the
+/// other: its key, which has no escapes, and its value.
+///
+/// Scans only a text in the usual form, with the method before the params. `None` says nothing
+/// about the text. Until the function returns `Some`, the caller does not know whether the text is
+/// such a notification, nor whether it is UTF-8.
 pub(crate) fn find_params<'a>(
     text: &'a [u8],
     method: &str,
@@ -207,20 +215,20 @@ struct Raw<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// Keeps `null` apart from an absent member.
+/// Deserializes `null` as `Some`, so that it differs from an absent member.
 fn present<'de: 'a, 'a, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<&'a RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// A text that is looked through. Each step is given a place and gives the one behind what it has found to be JSON, or gives up. Places are
-/// handed on by value, so that they stay in registers.
+/// A text to scan. Each step takes an index and returns the index after the JSON that it has
+/// accepted, or `None`. Indices are passed by value, so that they stay in registers.
 #[derive(Clone, Copy)]
 struct Scan<'a>(&'a [u8]);
 
 impl Scan<'_> {
-    /// How deep a value may be nested that is scanned: one bit for each level.
+    /// The deepest nesting that is scanned: [`nested`](Self::nested) needs one bit for each level.
     const LEVELS: usize = u64::BITS as usize;
 
     #[inline]
@@ -228,7 +236,7 @@ impl Scan<'_> {
         self.0.get(at).copied()
     }
 
-    /// Behind white space.
+    /// Skips white space.
     #[inline]
     fn space(self, at: usize) -> usize {
         match self.get(at) {
@@ -237,7 +245,7 @@ impl Scan<'_> {
         }
     }
 
-    /// The same, out of the way: most messages have none.
+    /// The slow path of [`space`](Self::space), not inlined: most messages have no white space.
     #[inline(never)]
     fn spaces(self, at: usize) -> usize {
         let rest = self.0[at..].iter();
@@ -246,7 +254,7 @@ impl Scan<'_> {
             .count()
     }
 
-    /// Behind this byte, before which there may be white space.
+    /// Skips white space and this byte.
     #[inline]
     fn token(self, at: usize, expected: u8) -> Option<usize> {
         if self.get(at)? == expected {
@@ -255,8 +263,9 @@ impl Scan<'_> {
         self.token_here(self.space(at), expected)
     }
 
-    /// An object, which begins here. `key` is given the place behind the first quote of a key, and gives what is to be known of it and where
-    /// the value begins; `member` is given both, and gives where the value ends.
+    /// Scans an object, which begins at `at`. `key` takes the index after the first quote of a key.
+    /// It returns information about the key, and the index of the value. `member` takes both and
+    /// returns the end of the value.
     #[inline]
     fn object<K>(
         self,
@@ -279,7 +288,8 @@ impl Scan<'_> {
         }
     }
 
-    /// The place of a key without its quotes, and the one behind its colon. A key with escapes is left to others.
+    /// Returns the range of a key without its quotes, and the index after its colon. `None` if the
+    /// key has escapes.
     #[inline]
     fn plain_key(self, start: usize) -> Option<(Range<usize>, usize)> {
         let end = next_special(self.0, start);
@@ -287,7 +297,7 @@ impl Scan<'_> {
         Some((start..end, self.token(colon, b':')?))
     }
 
-    /// The same for a key of a message: which one it is.
+    /// Returns which member of an envelope a key is, if any, and the index after its colon.
     #[inline]
     fn name(self, start: usize) -> Option<(Option<Name>, usize)> {
         const JSONRPC: u64 = u64::from_le_bytes(*b"jsonrpc\"");
@@ -295,7 +305,7 @@ impl Scan<'_> {
         const METHOD: u64 = u64::from_le_bytes(*b"method\":");
         const PARAMS: u64 = u64::from_le_bytes(*b"params\":");
         const RESULT: u64 = u64::from_le_bytes(*b"result\":");
-        // As nearly everybody writes them, they are told by one look at eight bytes.
+        // Fast path: a key without a space before its colon is compared as one eight-byte integer.
         if let Some(eight) = self.0.get(start..).and_then(<[u8]>::first_chunk) {
             let eight = u64::from_le_bytes(*eight);
             match eight {
@@ -316,7 +326,7 @@ impl Scan<'_> {
         (self.get(at)? == expected).then_some(at + 1)
     }
 
-    /// A value, which begins here, with no more than so many levels.
+    /// Scans a value with at most `room` levels, which begins at `at`.
     #[inline(always)]
     fn value(self, at: usize, room: usize) -> Option<usize> {
         match self.get(at)? {
@@ -326,7 +336,7 @@ impl Scan<'_> {
         }
     }
 
-    /// A value that is neither an object nor an array, which begins here with this byte.
+    /// Scans a value that is neither an object nor an array; `first` is its first byte.
     #[inline]
     fn simple(self, first: u8, at: usize) -> Option<usize> {
         match first {
@@ -335,7 +345,7 @@ impl Scan<'_> {
         }
     }
 
-    /// A number or a word, which begins here with this byte.
+    /// Scans a number, `true`, `false` or `null`; `first` is its first byte.
     #[inline(never)]
     fn scalar(self, first: u8, at: usize) -> Option<usize> {
         match first {
@@ -347,9 +357,11 @@ impl Scan<'_> {
         }
     }
 
-    /// An object or an array, as [`value`](Self::value). The loop takes a value, or the beginning of one, in each turn.
+    /// Scans an object or an array, as [`value`](Self::value). Each turn of the loop takes a value
+    /// or an opening bracket.
     fn nested(self, mut at: usize, room: usize) -> Option<usize> {
-        // A bit for each level that is open: whether it is an object. The innermost is the lowest.
+        // A bit for each open level, the innermost in the lowest bit: 1 for an object, 0 for an
+        // array.
         let (mut objects, mut depth) = (0u64, 0);
         loop {
             at = self.space(at);
@@ -359,7 +371,7 @@ impl Scan<'_> {
                         return None;
                     }
                     let is_object = opening == b'{';
-                    // The closing brackets stand two places behind the opening ones.
+                    // In ASCII each closing bracket is its opening one plus 2.
                     match self.token(at + 1, opening + 2) {
                         Some(end) => end,
                         None => {
@@ -397,19 +409,19 @@ impl Scan<'_> {
         }
     }
 
-    /// A key with its colon.
+    /// Scans a key and its colon.
     fn key(self, at: usize) -> Option<usize> {
         let at = self.token(at, b'"')?;
         self.token(self.string(at)?, b':')
     }
 
-    /// A string, from behind its first quote.
+    /// Scans a string; `at` is the index after its first quote.
     #[inline]
     fn string(self, at: usize) -> Option<usize> {
         self.end_of_string(next_special(self.0, at))
     }
 
-    /// The same from the first special character on.
+    /// Scans the rest of a string; `at` is the index of its first special character.
     #[inline]
     fn end_of_string(self, at: usize) -> Option<usize> {
         match self.get(at)? {
@@ -418,7 +430,8 @@ impl Scan<'_> {
         }
     }
 
-    /// The same if that is not its end.
+    /// The slow path of [`end_of_string`](Self::end_of_string): the special character is not the
+    /// closing quote.
     #[inline(never)]
     fn escaped(self, mut at: usize) -> Option<usize> {
         loop {
@@ -454,7 +467,7 @@ impl Scan<'_> {
         }
     }
 
-    /// What stands behind the digits of a number that is not whole.
+    /// Scans the fraction and the exponent of a number.
     #[inline(never)]
     fn fraction(self, mut at: usize) -> Option<usize> {
         if self.get(at) == Some(b'.') {
@@ -483,7 +496,8 @@ impl Scan<'_> {
     }
 }
 
-/// Texts that are nearly this one: a character is changed, taken out or put in, everywhere and for all that mean something, or the end is missing.
+/// Texts that are nearly this one: cut off at each position, or with each character replaced,
+/// removed or inserted.
 #[cfg(test)]
 pub(crate) fn variants(text: &str) -> impl Iterator<Item = String> {
     const CHARACTERS: &str = "{}[]\",:\\ \n0159.-+eEutfnrabx/\u{0}\u{1f}\u{7f}é";
@@ -506,7 +520,7 @@ mod tests {
     use crate::jsonrpc::members::Members;
     use crate::jsonrpc::nesting;
 
-    /// Where the scan finds something, the parser finds the same.
+    /// Checks that the parser finds the same members wherever the scanner accepts a text.
     fn check(text: &str) -> bool {
         let scanned = Envelope::scan(text, 128);
         let Some(scanned) = &scanned else {

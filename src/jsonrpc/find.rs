@@ -1,13 +1,14 @@
-//! Where a byte is in a text.
+//! Search for a byte in a text.
 //!
-//! [`memchr::memchr`] asks the processor what it can do, once in a process. In a virtual machine that takes longer than the first request: each
-//! question goes to its host. What every processor of an architecture can do needs no question, and is as quick for what is not large.
+//! [`memchr::memchr`] detects the processor's features once per process. In a virtual machine that
+//! takes longer than the first request, because each `CPUID` instruction traps to the host. The
+//! baseline instructions of an architecture need no detection, and are as fast for short texts.
 
-/// What is shorter is searched without a question.
+/// Shorter texts are searched with the baseline instructions.
 #[cfg(target_arch = "x86_64")]
 const LARGE: usize = 4 << 10;
 
-/// The first place of a byte.
+/// Returns the index of the first `byte`.
 #[inline]
 pub(crate) fn find(byte: u8, text: &[u8]) -> Option<usize> {
     #[cfg(target_arch = "x86_64")]
@@ -19,7 +20,7 @@ pub(crate) fn find(byte: u8, text: &[u8]) -> Option<usize> {
     memchr::memchr(byte, text)
 }
 
-/// The first place of either byte.
+/// Returns the index of the first byte that is one of the two.
 #[inline]
 pub(super) fn find_either(bytes: [u8; 2], text: &[u8]) -> Option<usize> {
     let [a, b] = bytes;

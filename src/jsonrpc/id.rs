@@ -1,4 +1,4 @@
-//! Request ids: strings or integers, echoed exactly as they came.
+//! Request ids: strings or integers, echoed exactly as received.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -9,8 +9,9 @@ use serde_json::value::RawValue;
 
 /// The id of a request: a string or an integer, never `null` or a fraction.
 ///
-/// What was received is sent back byte for byte: `1` and `"1"` are different ids, and integers of any size keep their digits. An integer
-/// may be written in another way, `1.0` or `1e0`, as JSON allows: it is equal to `1`, and echoed as it came.
+/// A received id is sent back byte for byte: `1` and `"1"` are different ids, and integers of any
+/// size keep their digits. JSON allows other spellings of an integer, `1.0` or `1e0`: such an id is
+/// equal to `1` and is echoed as received.
 ///
 /// Spec: Base Protocol, "Requests" (every revision).
 #[derive(Clone, Debug)]
@@ -27,7 +28,7 @@ enum Repr {
 #[derive(Clone, Debug)]
 struct Spelled {
     value: Whole,
-    /// As it came.
+    /// The text as received.
     text: Box<str>,
 }
 
@@ -35,11 +36,11 @@ struct Spelled {
 #[derive(Clone, Debug)]
 enum Whole {
     Small(i64),
-    /// One that `i64` can't hold: its digits, with a sign if it is negative.
+    /// An integer outside of `i64`: its digits, with a sign if it is negative.
     Large(Box<str>),
 }
 
-/// What ids are compared by.
+/// The key by which ids are compared and hashed.
 #[derive(PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Key<'a> {
     Integer(i64),
@@ -47,14 +48,14 @@ enum Key<'a> {
     Text(&'a str),
 }
 
-/// Integers with more digits are no ids.
+/// The most digits of an integer id. A longer number is not an id.
 const MAX_DIGITS: usize = 1024;
-/// The same for those with an exponent or a point: many peers read them as doubles, which end there,
-/// and `1e999999999` would take a gigabyte.
+/// The most digits of an integer id with an exponent or a point. Many peers read such a number as a
+/// double, whose range ends there; and `1e999999999` would take a gigabyte.
 const MAX_DIGITS_OF_DOUBLES: usize = 308;
 
 impl RequestId {
-    /// Reads an id from its JSON text; `None` when it is not a string or an integer.
+    /// Reads an id from its JSON text. Returns `None` if it is not a string or an integer.
     pub fn from_json(text: &str) -> Option<Self> {
         let bytes = text.as_bytes();
         if bytes.first() == Some(&b'"') {
@@ -62,7 +63,7 @@ impl RequestId {
                 .ok()
                 .map(|text| Self(Repr::Text(text.into())));
         }
-        // The ids of nearly everybody.
+        // Fast path: nearly all peers send short integers.
         if let Some(value) = short_number(bytes) {
             return Some(Self(Repr::Integer(value)));
         }
@@ -75,7 +76,7 @@ impl RequestId {
         }))
     }
 
-    /// The id as an `i64`, when it is an integer that fits.
+    /// Returns the id as an `i64`, if it is an integer in that range.
     pub fn as_i64(&self) -> Option<i64> {
         match self.key() {
             Key::Integer(value) => Some(value),
@@ -83,7 +84,7 @@ impl RequestId {
         }
     }
 
-    /// The id as text, when it is a string.
+    /// Returns the text of the id, if it is a string.
     pub fn as_str(&self) -> Option<&str> {
         match &self.0 {
             Repr::Text(text) => Some(text),
@@ -91,7 +92,7 @@ impl RequestId {
         }
     }
 
-    /// Whether it is a string, or an integer that is written with its digits only.
+    /// Whether the id is a string, or an integer without point and exponent.
     pub(super) fn is_plain(&self) -> bool {
         match &self.0 {
             Repr::Spelled(id) => !id.text.contains(['.', 'e', 'E']),
@@ -112,7 +113,7 @@ impl RequestId {
 }
 
 impl Whole {
-    /// The value of a JSON number that is an integer.
+    /// Reads a JSON number. Returns `None` if it is not an integer or too long for an id.
     fn read(text: &str) -> Option<Self> {
         let (sign, rest) = match text.strip_prefix('-') {
             Some(rest) => ("-", rest),
@@ -134,7 +135,7 @@ impl Whole {
         if digits.trim_start_matches('0').is_empty() {
             return Some(Self::Small(0));
         }
-        // So many digits stand before the point.
+        // The number of digits before the decimal point.
         let before = exponent.checked_add(i64::try_from(whole.len()).ok()?)?;
         let before = usize::try_from(before).ok()?;
         let is_plain = whole.len() == rest.len();
@@ -159,7 +160,7 @@ fn are_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// One that is out of reach is a very large one, of either sign.
+/// Reads an exponent. One that `i64` can't hold becomes a very large one of the same sign.
 fn read_exponent(text: &str) -> Option<i64> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1, digits),
@@ -194,7 +195,7 @@ impl Ord for RequestId {
     }
 }
 
-/// A number of one to eighteen digits that is written as `i64` would be.
+/// Reads a number of one to eighteen digits without sign and leading zeros.
 pub(crate) fn short_number(digits: &[u8]) -> Option<i64> {
     if !(1..=18).contains(&digits.len()) || (digits[0] == b'0' && digits.len() > 1) {
         return None;
@@ -223,7 +224,7 @@ impl From<String> for RequestId {
     }
 }
 
-/// The JSON text of the id.
+/// Writes the JSON text of the id.
 impl fmt::Display for RequestId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {

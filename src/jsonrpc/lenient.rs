@@ -1,4 +1,4 @@
-//! What peers write beside the letter of the specification, where it can mean one thing only.
+//! Lenient reading: deviations from the specification that can mean one thing only.
 
 use serde::Deserialize;
 use serde::de::Error as _;
@@ -7,12 +7,12 @@ use serde_json::value::RawValue;
 use super::id::RequestId;
 use crate::error::{ErrorCode, Excerpt, RpcError};
 
-/// How messages are read that differ from the letter of the specification.
+/// How deviations from the specification are treated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Reading {
-    /// They are understood where there is only one thing that they can mean.
+    /// They are accepted where they can mean one thing only.
     Lenient,
-    /// They are refused.
+    /// They are errors.
     Strict,
 }
 
@@ -26,7 +26,8 @@ impl Reading {
     }
 }
 
-/// Reads an error whose message is missing or no text, or whose code is an integer with a fraction of zero.
+/// Reads an error object whose message is missing or not a string, or whose code is an integer with
+/// a fraction of zero.
 fn read_odd_error(text: &str) -> serde_json::Result<RpcError> {
     #[derive(Deserialize)]
     struct Odd {
@@ -56,7 +57,7 @@ fn read_odd_error(text: &str) -> serde_json::Result<RpcError> {
     Ok(error)
 }
 
-/// Whether a text is an array without anything in it. Peers that are written in PHP can't tell it from an empty object.
+/// Whether a text is an empty array. Peers written in PHP write one for an empty object.
 pub(crate) fn is_empty_array(text: &str) -> bool {
     let inside = text
         .strip_prefix('[')
@@ -69,7 +70,8 @@ mod tests {
     use super::*;
     use crate::jsonrpc::{Malformed, Message, Parsed};
 
-    /// What a response says when it is read leniently; read to the letter it is refused.
+    /// Returns the result or error text of a response that is read leniently, and checks that
+    /// strict reading refuses it.
     fn odd_response(text: &str) -> Result<String, RpcError> {
         assert!(strictly(text).is_err(), "{text}");
         match Message::read(text.to_owned()) {
@@ -138,7 +140,7 @@ mod tests {
         check(r#"{"code":-3,"message":null}"#, -3, "no message", None);
         check(r#"{"code":-3,"message":{"a":1}}"#, -3, r#"{"a":1}"#, None);
         check(r#"{"code":-32601.0,"message":"m"}"#, -32601, "m", None);
-        // What can't be read is at least shown.
+        // The error text of an unreadable error shows an excerpt of it.
         let text = r#"{"jsonrpc":"2.0","id":1,"error":"the disk is full"}"#;
         let refused = Message::read(text.to_owned()).expect_err("no error object");
         let refused = refused.error.message;

@@ -1,7 +1,7 @@
 //! Newline framing: push bytes in, take bounded messages out.
 //!
-//! Spec: Transports, stdio (every revision): a message is a line of UTF-8 without raw newlines. A carriage return before the newline,
-//! blank lines and a byte-order mark are tolerated.
+//! Spec: Transports, stdio (every revision): a message is a line of UTF-8 without raw newlines. A
+//! carriage return before the newline, blank lines and a byte-order mark are tolerated.
 
 use std::ops::Range;
 
@@ -9,30 +9,31 @@ use super::find::{find, find_either};
 use super::id::RequestId;
 use super::skim::Skim;
 
-/// What a buffer starts with and goes back to after a large message.
+/// The initial size of a buffer, and its size after a large message.
 const INITIAL_BYTES: usize = 16 * 1024;
-/// A line at least this long leaves with the buffer that it was read into instead of a copy.
+/// The shortest line that leaves together with its buffer, instead of as a copy.
 const TAKE_BYTES: usize = 32 * 1024;
-/// Memory of at most so many bytes is kept for the next line.
+/// The largest buffer that [`LineBuffer::reuse`] keeps for the next line.
 const SPARE_BYTES: usize = 4 * 1024;
 
 /// Splits incoming bytes into lines.
 ///
-/// Each byte is looked at once, however small the pieces are that it came in, and no more than `max_bytes` of a line are ever kept.
+/// Each byte is scanned once, however small the pieces are. At most `max_bytes` of a line are kept.
 #[derive(Debug)]
 pub struct LineBuffer {
-    /// All of it is initialised: `start..end` is input, the rest is room.
+    /// `start..end` is input, the rest is free space. All of it is initialised.
     buffer: Vec<u8>,
     start: usize,
     end: usize,
     /// `start..scanned` has no newline.
     scanned: usize,
-    /// Where the newline behind `scanned` is, if it was found: it is looked for when the line before is taken.
+    /// The index of the newline after `scanned`, if it was found: `next_line` looks for it in
+    /// advance.
     line_end: Option<usize>,
     max_bytes: usize,
-    /// Memory of a line that was given back.
+    /// The buffer of an earlier line, given back by [`reuse`](Self::reuse).
     spare: Vec<u8>,
-    /// Set while the rest of an over-long line is dropped.
+    /// Set while the rest of a line that is too long is dropped.
     dropping: Option<Dropping>,
 }
 
@@ -52,14 +53,14 @@ pub enum Line {
     TooLong(TooLong),
 }
 
-/// What is known of a message that exceeded the limit.
+/// A line that exceeded the limit: the parts of its message that are known.
 #[derive(Clone, Debug)]
 pub struct TooLong {
-    /// How long it was.
+    /// The length of the line, in bytes.
     pub bytes: usize,
     /// Its id, where it could be read.
     pub id: Option<RequestId>,
-    /// Whether it looked like a response.
+    /// Whether the message looked like a response.
     pub is_response: bool,
 }
 
@@ -78,7 +79,8 @@ impl LineBuffer {
         }
     }
 
-    /// Room to read into, never empty. Say with [`filled`](Self::filled) how much of it was used.
+    /// Returns free space to read into; it is never empty. Afterwards [`filled`](Self::filled)
+    /// takes the number of bytes read.
     pub fn room(&mut self) -> &mut [u8] {
         if self.start == self.end {
             (self.start, self.end, self.scanned) = (0, 0, 0);
@@ -98,12 +100,12 @@ impl LineBuffer {
         &mut self.buffer[self.end..]
     }
 
-    /// The first `bytes` of the room have been filled.
+    /// Marks the first `bytes` of the free space as input.
     pub fn filled(&mut self, bytes: usize) {
         self.end += bytes;
     }
 
-    /// Takes the next complete line; `None` when more input is needed.
+    /// Takes the next complete line. Returns `None` if more input is needed.
     pub fn next_line(&mut self) -> Option<Line> {
         let line = self.take_line();
         (self.start, self.line_end) = self.find_line();
@@ -111,8 +113,9 @@ impl LineBuffer {
         line
     }
 
-    /// Where the next line begins that is not blank, and where its newline is if it has come. A blank one is none to who asks whether there
-    /// is one: nobody would be given it.
+    /// Returns the start of the next line that is not blank, and the index of its newline if that
+    /// has come. Blank lines are skipped here, so that [`has_line`](Self::has_line) never announces
+    /// a line that [`next_line`](Self::next_line) does not return.
     fn find_line(&self) -> (usize, Option<usize>) {
         if self.scanned == self.end {
             return (self.start, None);
@@ -124,7 +127,8 @@ impl LineBuffer {
             };
             let end = scanned + at;
             let line = &self.buffer[start..end];
-            // What is left of a long one was dropped; a blank one may be too long as well, with room for a carriage return.
+            // The start of a dropped line is no longer in the buffer. A blank line counts if it is
+            // too long; the limit leaves one byte for a carriage return.
             let is_line = self.dropping.is_some()
                 || line.len() > self.max_bytes.saturating_add(1)
                 || !is_blank(line);
@@ -160,7 +164,7 @@ impl LineBuffer {
             }
             let content = self.content(line_end);
             if content.len() > self.max_bytes {
-                // Only now is it known that the last byte was no carriage return.
+                // The line has one byte too many, and it is not a carriage return.
                 self.drop_until(line_end);
                 continue;
             }
@@ -172,12 +176,12 @@ impl LineBuffer {
         }
     }
 
-    /// Whether [`next_line`](Self::next_line) has a line to give without more input.
+    /// Whether [`next_line`](Self::next_line) can return a line without more input.
     pub fn has_line(&self) -> bool {
         self.line_end.is_some() || self.find_line().1.is_some()
     }
 
-    /// What came after the last newline, when the stream ends there.
+    /// Takes the text after the last newline, when the stream has ended.
     pub fn take_rest(&mut self) -> Option<Vec<u8>> {
         let rest = trim(&self.buffer[self.start..self.end]).to_vec();
         (self.start, self.end, self.scanned) = (0, 0, 0);
@@ -186,7 +190,7 @@ impl LineBuffer {
             .then_some(rest)
     }
 
-    /// Takes back the memory of a line, for the next one that is copied.
+    /// Takes back the buffer of a line. The next line that is copied uses it.
     pub fn reuse(&mut self, mut memory: Vec<u8>) {
         if memory.capacity() <= SPARE_BYTES {
             memory.clear();
@@ -205,14 +209,15 @@ impl LineBuffer {
         self.start = line_end;
     }
 
-    /// Where the text of the line is that ends there.
+    /// Returns the range of the text of the line that ends at `line_end`, without white space and
+    /// byte-order mark.
     fn content(&self, line_end: usize) -> Range<usize> {
         let text = trim(&self.buffer[self.start..line_end]);
         let start = text.as_ptr() as usize - self.buffer.as_ptr() as usize;
         start..start + text.len()
     }
 
-    /// Takes what stands there, which is all of a line that matters; the next one begins at `next`.
+    /// Takes the line with this content; the next one begins at `next`.
     fn take(&mut self, content: Range<usize>, next: usize) -> Vec<u8> {
         let rest = next..self.end;
         if content.len() < TAKE_BYTES || rest.len() > content.len() || self.start > 0 {
@@ -238,14 +243,16 @@ impl LineBuffer {
     }
 }
 
-/// Turns a message into a line: raw newlines between its tokens become spaces, and one is added at the end.
+/// Ends a message as a line: replaces its raw newlines and carriage returns by spaces, and appends
+/// a newline.
 ///
-/// Inside strings JSON allows none, so only the white space of pretty-printed raw values can change.
+/// JSON strings can't contain raw newlines, so this changes only white space of pretty-printed
+/// values.
 pub fn end_line(message: &mut Vec<u8>) {
     end_line_from(message, 0);
 }
 
-/// Appends a message to lines, as one more of them.
+/// Appends a message to `lines` as one more line.
 pub(crate) fn append_line(lines: &mut Vec<u8>, message: &[u8]) {
     let start = lines.len();
     lines.extend_from_slice(message);
@@ -264,7 +271,7 @@ fn end_line_from(lines: &mut Vec<u8>, start: usize) {
 }
 
 fn is_blank(line: &[u8]) -> bool {
-    // Nearly every line begins with what it says.
+    // Fast path: nearly every line begins with a printable character.
     !matches!(line.first(), Some(b'!'..=b'~')) && trim(line).is_empty()
 }
 
@@ -301,7 +308,7 @@ mod tests {
             .collect()
     }
 
-    /// Every way to cut the input into two pieces, and byte by byte, gives the same lines.
+    /// Checks that every cut of the input into two pieces, and byte by byte, gives these lines.
     fn check(max: usize, input: &str, expected: &[&str]) {
         let bytes = input.as_bytes();
         for cut in 0..=bytes.len() {
@@ -353,7 +360,8 @@ mod tests {
         check(4, "a\n\n      \nb\n", &["a", "too long: 6 None", "b"]);
     }
 
-    /// Who is told that there is one does not wait for it, and leaves what it has to say until then.
+    /// A caller that sees `has_line` does not block for input, and defers its writes until it has
+    /// taken the line.
     #[test]
     fn a_blank_line_is_none() {
         let mut buffer = LineBuffer::new(100);
@@ -371,7 +379,8 @@ mod tests {
         assert!(!buffer.has_line() && buffer.take_rest().is_none());
     }
 
-    // Who is told of a line and then gets none waits for it, and what waits to be written waits too.
+    // A caller that sees `has_line` and then gets no line blocks for input, and its deferred writes
+    // are delayed with it.
     #[test]
     fn whoever_is_told_of_a_line_gets_one() {
         const LENGTH: u32 = 6;
@@ -415,7 +424,8 @@ mod tests {
         assert_eq!(buffer.take_rest(), None);
     }
 
-    // Lesson 15.3: linear in one-byte pieces, and a large line leaves without a copy of what follows it.
+    // Lesson 15.3: linear in one-byte pieces, and a large line leaves without a copy of what
+    // follows it.
     #[test]
     fn a_large_line_in_small_pieces_is_whole_and_the_buffer_shrinks_again() {
         let large = "x".repeat(3 << 20);

@@ -1,4 +1,4 @@
-//! Messages that can't be read, and what can still be said of them.
+//! Messages that can't be read, and the information that could be extracted from them.
 
 use super::id::RequestId;
 use super::skim::Skim;
@@ -7,27 +7,27 @@ use crate::error::{ErrorCode, Excerpt, RpcError};
 /// A message that can't be handled, and the error to answer with.
 #[derive(Clone, Debug)]
 pub struct Malformed {
-    /// What is wrong.
+    /// The error to answer with; its message says what is wrong.
     pub error: RpcError,
     /// The id of the message, where it could be read.
     pub id: Option<RequestId>,
-    /// What it seems to be.
+    /// The kind of message that it seems to be.
     pub form: Form,
-    /// The beginning of what was no message at all.
+    /// The beginning of the text, if it is not a message at all.
     pub excerpt: Option<Box<str>>,
 }
 
-/// What a malformed message seems to be.
+/// The kind of message that a malformed one seems to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Form {
     /// Not JSON at all: a banner, a stray print.
     Noise,
-    /// A request, or nothing that can be told apart from one.
+    /// A request, or something that may be one.
     Request,
     /// A notification, which is never answered.
     Notification,
-    /// A response: to be handed to whoever waits for it.
+    /// A response. It fails the call that waits for it.
     Response,
 }
 
@@ -48,7 +48,8 @@ impl Malformed {
     }
 
     pub(super) fn from_serde(text: &str, error: &serde_json::Error) -> Self {
-        // "data" means that the text is JSON but not an object with members that stand there once.
+        // serde's category "data" means that the text is JSON, but not an object whose members are
+        // unique.
         let is_json =
             error.is_data() && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
         if !is_json {

@@ -1,7 +1,8 @@
-//! Walks over the members of an object that is known to be JSON.
+//! An iterator over the members of an object that is known to be valid JSON.
 //!
-//! A message was looked through once when it was read. Who looks for a member afterwards need not check its text again: it is enough to
-//! find where each member ends, and most of a large text is passed over many bytes at a time.
+//! Every message was validated when it was parsed, so a later search for a member need not validate
+//! it again. It only has to find where each member ends. Most of a large text is skipped many bytes
+//! at a time.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -12,25 +13,26 @@ use serde::de::{DeserializeSeed, Error as _, IntoDeserializer, MapAccess};
 
 use super::find::find;
 
-/// The members of an object, in their order. Of a text that is not JSON it gives some, or none.
+/// The members of an object, in their order. If the text is not JSON the iterator yields some of
+/// them or none; it does not panic.
 pub(crate) struct Members<'a> {
-    /// The text in which members stand that are known.
+    /// The text that the ranges in `known` refer to.
     text: &'a str,
-    /// The first ones, if they are known.
+    /// The ranges of the first members, if they are known.
     known: &'a [Place],
-    /// Begins behind those.
+    /// The text after the known members.
     rest: &'a str,
 }
 
-/// Where the first members of an object stand in a text, as they were found when it was looked through: who looks for them afterwards
-/// need not find their ends once more. There may be others behind them.
+/// The ranges of the first members of an object, recorded when the message was parsed. A later
+/// search need not find their ends again. Further members may follow.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Places {
     count: usize,
     first: [Place; 4],
 }
 
-/// The place of a member: of its key without the quotes, in which nothing is escaped, and of its value.
+/// The ranges of a member: its key without the quotes, which has no escapes, and its value.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Place {
     key: Range<u32>,
@@ -38,9 +40,10 @@ struct Place {
 }
 
 impl Places {
-    /// Adds the next member, if there is room: the place of its key, in which nothing is escaped, without the quotes, and that of its value.
+    /// Records the next member, if there is a free slot. `key` is the range of its key without the
+    /// quotes, which has no escapes.
     pub(super) fn add(&mut self, key: Range<usize>, value: Range<usize>) {
-        // What ends in reach begins in reach.
+        // A range that ends within `u32` also begins within it.
         if let Some(room) = self.first.get_mut(self.count)
             && let Ok(end) = u32::try_from(value.end)
         {
@@ -52,7 +55,7 @@ impl Places {
         }
     }
 
-    /// The members of the object that stands there in the text.
+    /// The members of the object in this range of the text.
     pub(super) fn members<'a>(&'a self, text: &'a str, object: &Range<usize>) -> Members<'a> {
         let known = &self.first[..self.count];
         let start = known
@@ -67,7 +70,7 @@ impl Places {
 }
 
 impl<'a> Members<'a> {
-    /// Those of this text, which is an object.
+    /// The members of this text, which is an object.
     pub(crate) fn of(object: &'a str) -> Self {
         Self {
             text: object,
@@ -76,7 +79,7 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// The next of those that are not known.
+    /// The next member that is not in `known`.
     #[inline(never)]
     fn next_unknown(&mut self) -> Option<<Self as Iterator>::Item> {
         let rest = self.rest.trim_ascii_start().strip_prefix(['{', ','])?;
@@ -105,7 +108,7 @@ impl<'a> Iterator for Members<'a> {
     }
 }
 
-/// What a key says that was written like this.
+/// Decodes a key, which is given with its quotes.
 fn name_of(key: &str) -> Option<Cow<'_, str>> {
     if key.contains('\\') {
         return serde_json::from_str(key).ok().map(Cow::Owned);
@@ -113,7 +116,7 @@ fn name_of(key: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Borrowed(&key[1..key.len() - 1]))
 }
 
-/// Where the string ends that these bytes begin with.
+/// Returns the end of the string that these bytes begin with.
 fn end_of_string(bytes: &[u8]) -> Option<usize> {
     if bytes.first() != Some(&b'"') {
         return None;
@@ -130,7 +133,7 @@ fn end_of_string(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// Where the value ends that these bytes begin with.
+/// Returns the end of the value that these bytes begin with.
 fn end_of_value(bytes: &[u8]) -> Option<usize> {
     match bytes.first()? {
         b'"' => end_of_string(bytes),
@@ -160,7 +163,8 @@ fn end_of_nested(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// Reads an object, which is known to be JSON, as a type, but for the members `aside`: their texts are given instead.
+/// Deserializes an object, which is known to be valid JSON, without the members named in `aside`.
+/// Returns the JSON texts of those. A repeated one is an error.
 pub(crate) fn read_beside<'a, T: Deserialize<'a>, const N: usize>(
     members: Members<'a>,
     aside: [&'static str; N],
@@ -179,7 +183,7 @@ struct Beside<'a, const N: usize> {
     members: Members<'a>,
     aside: [&'static str; N],
     found: [Option<&'a str>; N],
-    /// That of the key that was read last.
+    /// The value of the key that was read last.
     value: &'a str,
 }
 

@@ -1,4 +1,4 @@
-//! One message: read in one pass, `params` and `result` left as raw JSON text.
+//! One message: read in one pass, `params` and `result` kept as raw JSON text.
 
 use std::fmt;
 use std::ops::Range;
@@ -13,24 +13,27 @@ use super::malformed::{Form, Malformed, not_json};
 use super::members::{Members, Places};
 use crate::error::{ErrorCode, Excerpt, RpcError, without_position};
 
-/// The most messages of a batch. Two bytes are enough for a member, and it, what is wrong with it and the answer take a hundred times that.
+/// The most messages of a batch. A member may be as short as two bytes, but the member, its error
+/// and its answer take a hundred times that.
 const MAX_BATCH: usize = 1024;
 
-/// Nobody needs a longer id. It is kept in several places for as long as its request, and comes back in each message about it.
+/// The longest id that is accepted, in bytes. It is kept in several places as long as its request
+/// is in flight, and is repeated in each message about it.
 const MAX_ID_BYTES: usize = 1024;
 
-/// A message that keeps its text, so that bodies can be read later, or passed on, without a copy.
+/// A message that owns its text, so that its `params` or `result` can be read later, or relayed,
+/// without a copy.
 #[derive(Debug)]
 #[expect(
     clippy::exhaustive_enums,
     reason = "JSON-RPC has these three and will have no other"
 )]
 pub enum Message {
-    /// Wants one response.
+    /// A request: expects one response.
     Request(Request),
-    /// Wants none.
+    /// A notification: expects no response.
     Notification(Notification),
-    /// Answers a request.
+    /// A response to a request.
     Response(Response),
 }
 
@@ -38,7 +41,7 @@ pub enum Message {
 #[derive(Debug)]
 pub struct Request {
     id: RequestId,
-    /// It goes through many hands, so it is one pointer.
+    /// Boxed, because a request is moved between many functions and threads.
     call: Box<Call>,
 }
 
@@ -67,37 +70,38 @@ struct Call {
     text: String,
     method: Method,
     params: Option<Range<usize>>,
-    /// The members of `params`.
+    /// The ranges of the members of `params`.
     places: Places,
 }
 
 #[derive(Debug)]
 enum Method {
     Span(Range<usize>),
-    /// It was written with escapes, or in an unusual message.
+    /// The decoded name: it was written with escapes, or the scanner did not accept the message.
     Decoded(Box<str>),
 }
 
-/// What came in one piece.
+/// The result of parsing one text: a line, or a body over HTTP.
 #[derive(Debug)]
 #[expect(clippy::exhaustive_enums, reason = "a text is one message or several")]
 pub enum Parsed {
     /// One message.
     Single(Result<Message, Malformed>),
-    /// An array of messages, which only revision 2025-03-26 knows. It has at least one member, and 1 024 at most.
+    /// An array of messages, which only revision 2025-03-26 allows. It has 1 to 1 024 members.
     Batch(Vec<Result<Message, Malformed>>),
 }
 
 impl Parsed {
-    /// Reads what came in one piece: a message, or an array of them. Nesting deeper than `max_depth` is refused.
+    /// Reads a message or an array of messages. Nesting deeper than `max_depth` is an error.
     ///
-    /// What peers write beside the letter of the specification is understood: `null` for a member that is absent, an empty array for an
-    /// empty object, an integer id with a fraction of zero, an error without a message.
+    /// Reading is lenient: some deviations from the specification are accepted. These are `null`
+    /// for an absent member, an empty array for an empty object, an integer id written as `1.0`,
+    /// and an error without a message.
     pub fn read(bytes: Vec<u8>, max_depth: usize) -> Self {
         Self::read_with(bytes, max_depth, Reading::Lenient)
     }
 
-    /// The same to the letter of the specification.
+    /// Reads like [`read`](Self::read), but accepts no deviation from the specification.
     pub fn read_strictly(bytes: Vec<u8>, max_depth: usize) -> Self {
         Self::read_with(bytes, max_depth, Reading::Strict)
     }
@@ -162,7 +166,8 @@ impl Parsed {
     }
 }
 
-/// The members of a batch. Of one that has too many, only so many that it shows.
+/// The members of a batch. Of a batch that is too long it keeps one more than the maximum, so that
+/// its length shows.
 struct BatchMembers<'a>(Vec<&'a RawValue>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for BatchMembers<'a> {
@@ -196,7 +201,7 @@ impl Message {
     ///
     /// # Errors
     ///
-    /// [`Malformed`] tells what is wrong, with the id where it can be read.
+    /// [`Malformed`] has the error to answer with, and the id where it can be read.
     pub fn read(text: String) -> Result<Self, Malformed> {
         Self::read_with(text, Reading::Lenient)
     }
@@ -211,7 +216,7 @@ impl Message {
         }
     }
 
-    /// The message with these members.
+    /// Makes the message from its members.
     fn of(text: String, mut envelope: Envelope, reading: Reading) -> Result<Self, Malformed> {
         if reading == Reading::Lenient {
             envelope.forgive(&text);
@@ -335,7 +340,8 @@ impl Message {
     }
 }
 
-/// Whether a text is a request of another method than these, or not to be understood at a glance.
+/// Whether a text is a request whose method is not in `methods`. Also true if the scanner does not
+/// accept the text.
 #[cfg(feature = "http-server")]
 pub(crate) fn asks_for_more_than(methods: &[&str], text: &[u8], max_depth: usize) -> bool {
     let text = std::str::from_utf8(text).ok();
@@ -384,12 +390,12 @@ impl Call {
 }
 
 impl Request {
-    /// The id to answer with.
+    /// The id of the request, to answer with.
     pub fn id(&self) -> &RequestId {
         &self.id
     }
 
-    /// The method's name.
+    /// The name of the method.
     pub fn method(&self) -> &str {
         self.call.method()
     }
@@ -404,19 +410,19 @@ impl Request {
         self.call.members()
     }
 
-    /// How long its text is.
+    /// The length of the message, in bytes.
     pub(crate) fn text_len(&self) -> usize {
         self.call.text.len()
     }
 
-    /// The memory of its text.
+    /// Returns the buffer of the message, to be reused.
     pub(crate) fn into_memory(self) -> Vec<u8> {
         self.call.text.into_bytes()
     }
 }
 
 impl Notification {
-    /// The method's name.
+    /// The name of the method.
     pub fn method(&self) -> &str {
         self.call.method()
     }
@@ -433,12 +439,13 @@ impl Notification {
 }
 
 impl Response {
-    /// The id of the request it answers; `None` for an error about a message whose id the peer couldn't read.
+    /// The id of the request it answers; `None` for an error about a message whose id the peer
+    /// couldn't read.
     pub fn id(&self) -> Option<&RequestId> {
         self.id.as_ref()
     }
 
-    /// `result` as JSON text, or the error.
+    /// Returns `result` as JSON text, or the error object.
     pub fn outcome(&self) -> Result<&str, &RpcError> {
         match &self.outcome {
             Outcome::Result(span) => Ok(&self.text[span.clone()]),
@@ -446,11 +453,11 @@ impl Response {
         }
     }
 
-    /// `result` with the message that it is part of.
+    /// Returns `result` together with the message text that contains it.
     ///
     /// # Errors
     ///
-    /// The error, when the response is one.
+    /// The error object, if the response has one.
     pub fn into_result(self) -> Result<RawResult, RpcError> {
         match self.outcome {
             Outcome::Result(span) => Ok(RawResult {
@@ -462,7 +469,7 @@ impl Response {
     }
 }
 
-/// The `result` of a response: JSON text as it came, still part of the message that brought it.
+/// The `result` of a response: JSON text as received, with the message text that contains it.
 #[derive(Clone)]
 pub struct RawResult {
     text: String,
@@ -475,13 +482,13 @@ impl RawResult {
         &self.text[self.span.clone()]
     }
 
-    /// The message that it is part of, and where it stands there.
+    /// Returns the message text, and the range of the result in it.
     #[cfg(feature = "cffi")]
     pub(crate) fn into_parts(self) -> (String, Range<usize>) {
         (self.text, self.span)
     }
 
-    /// A result that came by another way than as that of a response.
+    /// Makes a result that was not received in a response.
     pub(crate) fn alone(text: impl Into<String>) -> Self {
         let text = text.into();
         let span = 0..text.len();
@@ -717,7 +724,8 @@ mod tests {
         assert!(matches!(members[2], Ok(Message::Notification(_))));
     }
 
-    // Promise 6: of sixteen megabytes of `1,1,1…` were made millions of refusals, whether the revision knows batches or not.
+    // Promise 6: sixteen megabytes of `1,1,1…` once became millions of errors, even where the
+    // revision has no batches.
     #[test]
     fn a_batch_of_very_many_messages_is_one_invalid_request() {
         let batch = |count: usize| format!("[{}1]", "1,".repeat(count - 1)).into_bytes();
@@ -730,7 +738,7 @@ mod tests {
         };
         assert_eq!(malformed.error.code, ErrorCode::INVALID_REQUEST);
         assert_eq!((malformed.id, malformed.form), (None, Form::Request));
-        // What is behind the last one that counts is looked at all the same.
+        // The rest of a batch that is too long is still parsed.
         let mut open = batch(2 * MAX_BATCH);
         open.pop();
         let Parsed::Single(Err(malformed)) = Parsed::read(open, 128) else {
@@ -766,5 +774,5 @@ mod tests {
         assert!(malformed.error.message.contains("max_depth (128)"));
     }
 
-    // M-BASE-B-16: what is written has no id exactly when it is a notification.
+    // M-BASE-B-16: a written message has no id exactly if it is a notification.
 }

@@ -1,6 +1,6 @@
 //! The message format: JSON-RPC 2.0 envelopes, ids and newline framing.
 //!
-//! Pure functions of bytes: nothing here reads, writes, waits or starts a thread.
+//! Pure functions of bytes: this module does no I/O, never blocks and starts no threads.
 
 mod envelope;
 pub(crate) mod find;

@@ -1,8 +1,8 @@
-//! How deep a JSON text is nested, told without parsing it.
+//! The nesting depth of a JSON text, found without parsing it.
 
-/// Whether arrays and objects are nested more than `max` deep in `text`.
+/// Whether arrays and objects in `text` are nested deeper than `max`.
 ///
-/// Texts with at most `max` opening brackets, the usual ones, are told by counting bytes.
+/// Most texts have at most `max` opening brackets; for those it only counts bytes.
 pub(crate) fn exceeds(text: &[u8], max: usize) -> bool {
     if text.len() <= max || count_opening(text) <= max {
         return false;
@@ -27,7 +27,8 @@ pub(crate) fn exceeds(text: &[u8], max: usize) -> bool {
     false
 }
 
-/// Sums in chunks of 255 bytes, which the compiler turns into vector instructions.
+/// Counts opening brackets, in chunks of 255 bytes so that the compiler can use vector instructions
+/// on `u8` sums.
 fn count_opening(text: &[u8]) -> usize {
     text.chunks(255)
         .map(|chunk| {

@@ -1,16 +1,17 @@
-//! Reads the top level of a message that can't be parsed, to find out whom to tell.
+//! A partial scanner: reads the id and the kind of a message that can't be parsed.
 //!
-//! A caller whose message was broken or too long still waits for an answer. [`Skim`] walks over any bytes, in pieces of any size and in
-//! constant memory, and remembers the `id` and the kind of message when the outermost object shows them.
+//! The sender of a broken or too long message still waits for an answer. [`Skim`] scans any bytes,
+//! in pieces of any size and in constant memory. It records the `id` and the kind of message if the
+//! outermost object shows them.
 
 use super::id::RequestId;
 
-/// Longest `id` that is kept; a longer one counts as unreadable.
+/// The longest `id` that is kept, in bytes; a longer one counts as unreadable.
 const MAX_ID_BYTES: usize = 1024;
-/// Longer keys than this are none of ours.
+/// The longest key that is kept, in bytes. Every key of an envelope is shorter.
 const MAX_KEY_BYTES: usize = 8;
 
-/// What can be told about a message without parsing it.
+/// The scanner: records the members of a message that it has seen.
 #[derive(Debug, Default)]
 pub(crate) struct Skim {
     depth: usize,
@@ -25,7 +26,7 @@ pub(crate) struct Skim {
     has_outcome: bool,
 }
 
-/// Where at the top level of the outermost object the next byte stands.
+/// The position of the next byte within the outermost object.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Place {
     #[default]
@@ -37,14 +38,14 @@ enum Place {
 }
 
 impl Skim {
-    /// Skims a whole text.
+    /// Scans a whole text.
     pub(crate) fn of(bytes: &[u8]) -> Self {
         let mut skim = Self::default();
         skim.push(bytes);
         skim
     }
 
-    /// Goes on with the next piece.
+    /// Scans the next piece.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             self.step(byte);
@@ -133,13 +134,13 @@ impl Skim {
         }
     }
 
-    /// The `id` of the outermost object, if it was complete, valid and stood there once.
+    /// Returns the `id` of the outermost object, if it is complete, valid and not repeated.
     pub(crate) fn id(&self) -> Option<RequestId> {
         let text = std::str::from_utf8(self.id.as_ref().filter(|_| !self.repeated_id)?).ok()?;
         RequestId::from_json(text.trim_ascii())
     }
 
-    /// Whether it looks like a response: `result` or `error` and no `method`.
+    /// Whether the message looks like a response: it has `result` or `error`, and no `method`.
     pub(crate) fn looks_like_response(&self) -> bool {
         self.has_outcome && !self.has_method
     }

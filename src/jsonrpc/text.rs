@@ -1,13 +1,14 @@
-//! Texts written as JSON strings.
+//! JSON strings: escaping and writing.
 
 use crate::spare;
 
-/// Appends a text as a JSON string, escaped as `serde_json` does it.
+/// Appends a text as a JSON string, with the escapes that `serde_json` writes.
 ///
-/// Large texts are what most bytes of a message are. What has to be escaped is looked for in eight bytes at a time.
+/// Large texts are most of the bytes of a message. So the search for characters to escape examines
+/// eight bytes at a time.
 pub(crate) fn write_string(text: &str, into: &mut Vec<u8>) {
     let mut rest = text.as_bytes();
-    // Room for some escapes, so that a large buffer seldom moves.
+    // Capacity for some escapes, so that a large buffer is seldom moved.
     spare::reserve(into, rest.len() + rest.len() / 16 + 2);
     into.push(b'"');
     loop {
@@ -35,14 +36,16 @@ pub(crate) fn write_string(text: &str, into: &mut Vec<u8>) {
     into.push(b'"');
 }
 
-/// Where the first byte is, from `at` on, that has to be escaped: a quote, a backslash or a control character. The end if there is none.
+/// Returns the index, from `at` on, of the first byte that needs an escape: a quote, a backslash or
+/// a control character. Without one it returns the length.
 #[inline]
 pub(super) fn next_special(bytes: &[u8], mut at: usize) -> usize {
     const ONES: u64 = u64::MAX / 255;
     const HIGHS: u64 = ONES << 7;
     while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
         let eight = u64::from_le_bytes(*eight);
-        // The high bit of each byte that is less than the bound (Mycroft); borrows spoil only bytes behind the first one found.
+        // Sets the high bit of each byte that is less than the bound (Mycroft's trick). A borrow
+        // can only falsify bytes after the first one found.
         let less = |value: u64, bound: u64| value.wrapping_sub(ONES * bound) & !value;
         let quote = eight ^ (ONES * u64::from(b'"'));
         let backslash = eight ^ (ONES * u64::from(b'\\'));
@@ -75,7 +78,8 @@ mod tests {
         for length in 0..20 {
             check(&"x".repeat(length));
         }
-        // Each ASCII character at each place of a block, beside others that must not be taken for it.
+        // Each ASCII character at each position of a block, beside bytes that a wrong mask would
+        // match.
         for character in (0..=127u8).map(char::from) {
             for place in 0..17 {
                 let mut text = "\u{7f}é€😀!#[]~".repeat(2);

@@ -1,4 +1,4 @@
-//! Messages written as JSON text, without the line's end.
+//! Writing messages as JSON text, without the newline at the end.
 
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use crate::error::RpcError;
 ///
 /// # Errors
 ///
-/// When `params` can't be written as JSON.
+/// If `params` can't be written as JSON.
 pub fn write_request(
     id: &RequestId,
     method: &str,
@@ -34,7 +34,7 @@ pub fn write_request(
 ///
 /// # Errors
 ///
-/// When `params` can't be written as JSON.
+/// If `params` can't be written as JSON.
 pub fn write_notification(
     method: &str,
     params: &impl Serialize,
@@ -56,13 +56,14 @@ pub fn write_notification(
 ///
 /// # Errors
 ///
-/// When `result` can't be written as JSON.
+/// If `result` can't be written as JSON.
 pub fn write_result(id: &RequestId, result: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
     let buffer = Vec::with_capacity(256);
     write_result_with(buffer, id, |buffer| serde_json::to_writer(buffer, result))
 }
 
-/// The same for a result that is appended by a function, in memory that nobody needs any more.
+/// Writes a result like [`write_result`] into `buffer`, whose content is dropped. `append` writes
+/// the result itself.
 pub(crate) fn write_result_with(
     mut buffer: Vec<u8>,
     id: &RequestId,
@@ -77,7 +78,7 @@ pub(crate) fn write_result_with(
     Ok(buffer)
 }
 
-/// Writes the response of a request that failed. Without an id, the member is left out.
+/// Writes the response of a request that failed. Without an id it omits the member.
 pub fn write_error(id: Option<&RequestId>, error: &RpcError) -> Vec<u8> {
     #[derive(Serialize)]
     struct Out<'a> {

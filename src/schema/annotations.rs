@@ -1,6 +1,7 @@
-//! Annotations of content and resources, and the roles that they name.
+//! Annotations of content and resources, and roles.
 //!
-//! Spec: Server Features, Resources, "Annotations" (every revision; `lastModified` since 2025-06-18).
+//! Spec: Server Features, Resources, "Annotations" (every revision; `lastModified` since
+//! 2025-06-18).
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -12,12 +13,12 @@ use super::tree::Tree;
 use super::version::{FitTo, ProtocolVersion, keep_since};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
-/// Who content is for or a message is from.
+/// The role of a sender or of an audience.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Role {
-    /// The person.
+    /// The user.
     User,
     /// The model.
     Assistant,
@@ -25,15 +26,15 @@ pub enum Role {
 
 required!(Role);
 
-/// Hints about content for who shows or uses it.
+/// Hints about content for clients that display or use it.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Annotations {
-    /// Who it is for. Roles that don't exist are left out when it is read.
+    /// The roles that it is meant for. Unknown roles are dropped when it is read.
     pub audience: Option<Vec<Role>>,
-    /// How important it is, from 0 to 1.
+    /// The importance, from 0 to 1.
     pub priority: Option<f64>,
-    /// When it last changed, in ISO 8601. Since 2025-06-18.
+    /// The time of the last change, in ISO 8601. Since 2025-06-18.
     pub last_modified: Option<String>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -48,19 +49,21 @@ members!(Annotations {
 
 impl Annotations {
     setters! {
-        /// Says who it is for.
+        /// Sets the roles that it is meant for.
         audience: Vec<Role>,
-        /// Says how important it is, from 0 to 1.
+        /// Sets the importance, from 0 to 1.
         priority: f64,
-        /// Says when it last changed, in ISO 8601. Since 2025-06-18.
+        /// Sets the time of the last change, in ISO 8601. Since 2025-06-18.
         last_modified: String,
     }
 
-    /// Whether the values are such as the specification allows. A server checks what it registers; what a peer sends is taken as it is.
+    /// Checks that the values are allowed by the specification. A server checks what it registers;
+    /// a value from a peer is not checked.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when the priority is not from 0 to 1, or the time does not begin with a date in ISO 8601.
+    /// [`ErrorKind::Invalid`] when the priority is not from 0 to 1, or the time does not begin with
+    /// a date in ISO 8601.
     pub fn check(&self) -> Result<()> {
         let problem = if let Some(priority) = self.priority.filter(|it| !(0.0..=1.0).contains(it)) {
             format!("priority {priority} is not from 0 to 1")
@@ -73,7 +76,7 @@ impl Annotations {
     }
 }
 
-/// Whether a text begins with `YYYY-MM-DD`, and goes on with a time if at all.
+/// Whether a text begins with `YYYY-MM-DD`, followed by nothing or by a time.
 fn is_date(text: &str) -> bool {
     let (date, time) = text.split_at_checked(10).unwrap_or((text, ""));
     let has_form = date.len() == 10

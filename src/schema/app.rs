@@ -1,4 +1,4 @@
-//! Tools with a page to show: what the extension `io.modelcontextprotocol/ui` (MCP Apps) says of a tool.
+//! The extension `io.modelcontextprotocol/ui` (MCP Apps): tools with a page to show.
 //!
 //! Spec: Extensions, "MCP Apps", "Resource Discovery" and "Visibility".
 
@@ -6,22 +6,22 @@ use serde_json::Value;
 
 use super::tool::Tool;
 
-/// The id of the extension. A host declares it with the `mimeTypes` that it shows.
+/// The id of the extension. A host declares it with the `mimeTypes` that it can display.
 pub const APPS_EXTENSION: &str = "io.modelcontextprotocol/ui";
 
 /// The MIME type of a page: an HTML5 document that runs in a sandbox of the host.
 pub const APP_MIME_TYPE: &str = "text/html;profile=mcp-app";
 
 impl Tool {
-    /// The address of the page that shows what the tool does, to be got with `resources/read`. `None` when it has no page, or names something
-    /// that is none: addresses of pages begin with `ui://`.
+    /// Returns the URI of the page that shows the tool's work, for `resources/read`. `None` if the
+    /// tool has no page, or if the URI does not begin with `ui://`.
     pub fn app_uri(&self) -> Option<&str> {
         let of_old = || self.meta.as_ref()?.get("ui/resourceUri");
         let uri = self.ui("resourceUri").or_else(of_old)?.as_str()?;
         uri.starts_with("ui://").then_some(uri)
     }
 
-    /// Whether the tool may be given to the model. Those of which this is not so are for pages only.
+    /// Whether the tool may be given to the model. Other tools are for pages only.
     ///
     /// # Examples
     ///
@@ -38,12 +38,13 @@ impl Tool {
         self.is_visible_to("model")
     }
 
-    /// Whether a page may call the tool, one of the same server: a host refuses such a call of any other tool.
+    /// Whether a page of the same server may call the tool. A host refuses such a call of any other
+    /// tool.
     pub fn is_for_app(&self) -> bool {
         self.is_visible_to("app")
     }
 
-    /// A tool that says nothing, or nothing that could be meant, is for both.
+    /// A tool without a valid `visibility` is visible to both.
     fn is_visible_to(&self, whom: &str) -> bool {
         match self.ui("visibility") {
             Some(Value::Array(visible)) => visible.iter().any(|to| to == whom),

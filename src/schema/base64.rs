@@ -1,4 +1,4 @@
-//! Binary data inside JSON: base64 text, kept as it came and decoded on demand.
+//! Binary data in JSON: base64 text, kept as received and decoded on demand.
 
 use base64::Engine as _;
 use base64::alphabet;
@@ -11,7 +11,7 @@ use super::misfit;
 use super::object::Form;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Written with padding; read with or without it, since some peers leave it out.
+/// Encodes with padding; decodes with or without it, since some peers omit it.
 const ENGINE: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
@@ -26,7 +26,8 @@ pub(super) fn decode(what: &str, text: &str) -> Result<Vec<u8>> {
         .map_err(|error| Error::new(ErrorKind::Invalid, format!("{what} is not base64: {error}")))
 }
 
-/// Decodes base64 (RFC 4648, section 4), also in lines, as MIME writes it, and in the alphabet for URLs and file names (section 5).
+/// Decodes base64 (RFC 4648, section 4). Also accepts line breaks, as in MIME, and the alphabet for
+/// URLs and file names (section 5).
 pub(crate) fn decode_text(text: &str) -> std::result::Result<Vec<u8>, base64::DecodeError> {
     ENGINE.decode(text).or_else(|error| {
         let plain = text.bytes().filter(|byte| !byte.is_ascii_whitespace());
@@ -41,7 +42,7 @@ pub(crate) fn decode_text(text: &str) -> std::result::Result<Vec<u8>, base64::De
     })
 }
 
-/// A text that is base64. Only read to the letter it is looked at when it is read.
+/// A base64 text. It is validated only in strict reading.
 pub(super) struct Base64;
 
 impl Form<String> for Base64 {

@@ -1,7 +1,7 @@
-//! What clients and servers can do. The presence of a key means support.
+//! Capabilities of clients and servers. The presence of a key means support.
 //!
-//! They travel in `initialize` up to 2025-11-25. Since 2026-07-28 the client's are in the `_meta` of each request and the server's in the
-//! result of `server/discover`.
+//! Up to 2025-11-25 they are exchanged in `initialize`. Since 2026-07-28 the client's are in the
+//! `_meta` of each request, and the server's in the result of `server/discover`.
 //!
 //! Spec: Base Protocol, "Capabilities" (every revision).
 
@@ -13,19 +13,19 @@ use super::misfit;
 use super::object::{Form, Member};
 use super::version::{FitTo, ProtocolVersion, keep_since};
 
-/// What a client can do.
+/// The capabilities of a client.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ClientCapabilities {
     /// It has roots.
     pub roots: Option<RootsCapability>,
-    /// It lets servers use its model.
+    /// It lets servers use its model (`sampling/createMessage`).
     pub sampling: Option<SamplingCapability>,
-    /// It can ask the user. Since 2025-06-18.
+    /// It can ask the user for input. Since 2025-06-18.
     pub elicitation: Option<ElicitationCapability>,
-    /// It takes requests that become tasks. 2025-11-25 only.
+    /// It supports requests that are executed as tasks. 2025-11-25 only.
     pub tasks: Option<TasksCapability>,
-    /// Extensions by their id, with their settings. Since 2026-07-28; older peers are sent and accepted it too.
+    /// Extensions and their settings, by id. Since 2026-07-28; also exchanged with older peers.
     pub extensions: Option<JsonObject>,
     /// Features outside the specification, by name.
     pub experimental: Option<JsonObject>,
@@ -43,13 +43,13 @@ members!(ClientCapabilities {
     ..extra
 });
 
-/// How an elicitation is carried out.
+/// The mode of an elicitation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ElicitationMode {
-    /// A form that the client shows.
+    /// A form that the client shows (form mode).
     Form,
-    /// A page of the server's that the client opens. Since 2025-11-25.
+    /// A page of the server that the client opens (URL mode). Since 2025-11-25.
     Url,
 }
 
@@ -65,7 +65,8 @@ impl ClientCapabilities {
         extensions: JsonObject,
     }
 
-    /// Whether the client carries out elicitations of this mode. Naming no mode means forms.
+    /// Whether the client supports elicitations of this mode. A capability without modes means
+    /// forms.
     pub fn supports_elicitation(&self, mode: ElicitationMode) -> bool {
         let Some(elicitation) = &self.elicitation else {
             return false;
@@ -76,12 +77,12 @@ impl ClientCapabilities {
         }
     }
 
-    /// Whether the client lets a model use tools during sampling. Since 2025-11-25.
+    /// Whether the client allows the model to call tools during sampling. Since 2025-11-25.
     pub fn supports_sampling_tools(&self) -> bool {
         self.sampling.as_ref().is_some_and(|it| it.tools.is_some())
     }
 
-    /// The settings of an extension that the client declared.
+    /// Returns the settings of an extension, if the client declared it.
     pub fn extension(&self, id: &str) -> Option<&serde_json::Value> {
         self.extensions.as_ref()?.get(id)
     }
@@ -95,7 +96,7 @@ impl FitTo for ClientCapabilities {
             && revision < V2025_11_25
         {
             if elicitation.form.is_none() && elicitation.url.is_some() {
-                // A form is all that the revision knows, and this client shows none.
+                // The revision knows only forms, and this client does not support them.
                 self.elicitation = None;
             } else {
                 elicitation.form = None;
@@ -117,11 +118,11 @@ impl FitTo for ClientCapabilities {
     }
 }
 
-/// What a client with roots can do.
+/// The capability `roots` of a client.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct RootsCapability {
-    /// It tells when they change. Up to 2025-11-25.
+    /// It sends a notification when they change. Up to 2025-11-25.
     pub list_changed: Option<bool>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -131,18 +132,18 @@ members!(RootsCapability { list_changed = "listChanged", ..extra });
 
 impl RootsCapability {
     setters! {
-        /// Says whether changes are told. Up to 2025-11-25.
+        /// Sets whether changes are notified. Up to 2025-11-25.
         list_changed: bool,
     }
 }
 
-/// What a client with sampling can do.
+/// The capability `sampling` of a client.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct SamplingCapability {
     /// It honours `includeContext`. Since 2025-11-25; implied before.
     pub context: Option<JsonObject>,
-    /// It lets the model use tools. Since 2025-11-25.
+    /// It allows the model to call tools. Since 2025-11-25.
     pub tools: Option<JsonObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -155,26 +156,26 @@ members!(SamplingCapability {
 });
 
 impl SamplingCapability {
-    /// Lets the model use tools. Since 2025-11-25.
+    /// Allows the model to call tools. Since 2025-11-25.
     pub fn with_tools(mut self) -> Self {
         self.tools.get_or_insert_default();
         self
     }
 
-    /// Honours `includeContext`. Since 2025-11-25.
+    /// Declares that `includeContext` is honoured. Since 2025-11-25.
     pub fn with_context(mut self) -> Self {
         self.context.get_or_insert_default();
         self
     }
 }
 
-/// What a client with elicitation can do. Since 2025-06-18; without members it means forms.
+/// The capability `elicitation` of a client. Since 2025-06-18; without members it means forms.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ElicitationCapability {
-    /// It shows forms. Since 2025-11-25.
+    /// It shows forms (form mode). Since 2025-11-25.
     pub form: Option<JsonObject>,
-    /// It opens pages. Since 2025-11-25.
+    /// It opens pages (URL mode). Since 2025-11-25.
     pub url: Option<JsonObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -183,7 +184,7 @@ pub struct ElicitationCapability {
 members!(ElicitationCapability { form, url, ..extra });
 
 impl ElicitationCapability {
-    /// Carries out elicitations of this mode.
+    /// Adds support for a mode.
     pub fn with(mut self, mode: ElicitationMode) -> Self {
         match mode {
             ElicitationMode::Form => self.form.get_or_insert_default(),
@@ -193,7 +194,7 @@ impl ElicitationCapability {
     }
 }
 
-/// What a server can do.
+/// The capabilities of a server.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ServerCapabilities {
@@ -207,9 +208,9 @@ pub struct ServerCapabilities {
     pub resources: Option<ResourcesCapability>,
     /// It has tools.
     pub tools: Option<ToolsCapability>,
-    /// It takes requests that become tasks. 2025-11-25 only.
+    /// It supports requests that are executed as tasks. 2025-11-25 only.
     pub tasks: Option<TasksCapability>,
-    /// Extensions by their id, with their settings. Since 2026-07-28; older peers are sent and accepted it too.
+    /// Extensions and their settings, by id. Since 2026-07-28; also exchanged with older peers.
     pub extensions: Option<JsonObject>,
     /// Features outside the specification, by name.
     pub experimental: Option<JsonObject>,
@@ -229,7 +230,7 @@ members!(ServerCapabilities {
     ..extra
 });
 
-/// A capability: what is there is supported. Some servers say `true` instead of an object.
+/// Reads a capability: a present one is supported. Some servers send `true` instead of an object.
 struct Declared;
 
 impl<T: Member + Default> Form<Option<T>> for Declared {
@@ -265,7 +266,7 @@ impl ServerCapabilities {
         extensions: JsonObject,
     }
 
-    /// The settings of an extension that the server declared.
+    /// Returns the settings of an extension, if the server declared it.
     pub fn extension(&self, id: &str) -> Option<&serde_json::Value> {
         self.extensions.as_ref()?.get(id)
     }
@@ -284,11 +285,11 @@ impl FitTo for ServerCapabilities {
     }
 }
 
-/// What a server with prompts can do.
+/// The capability `prompts` of a server.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct PromptsCapability {
-    /// It tells when the list changes.
+    /// It sends a notification when the list changes.
     pub list_changed: Option<bool>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -298,18 +299,18 @@ members!(PromptsCapability { list_changed = "listChanged", ..extra });
 
 impl PromptsCapability {
     setters! {
-        /// Says whether changes of the list are told.
+        /// Sets whether changes of the list are notified.
         list_changed: bool,
     }
 }
 
-/// What a server with resources can do.
+/// The capability `resources` of a server.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ResourcesCapability {
-    /// It tells when a resource changes.
+    /// It supports subscriptions to changes of a resource.
     pub subscribe: Option<bool>,
-    /// It tells when the list changes.
+    /// It sends a notification when the list changes.
     pub list_changed: Option<bool>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -319,18 +320,18 @@ members!(ResourcesCapability { subscribe, list_changed = "listChanged", ..extra 
 
 impl ResourcesCapability {
     setters! {
-        /// Says whether changes of a resource are told.
+        /// Sets whether clients can subscribe to changes of a resource.
         subscribe: bool,
-        /// Says whether changes of the list are told.
+        /// Sets whether changes of the list are notified.
         list_changed: bool,
     }
 }
 
-/// What a server with tools can do.
+/// The capability `tools` of a server.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ToolsCapability {
-    /// It tells when the list changes.
+    /// It sends a notification when the list changes.
     pub list_changed: Option<bool>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -340,12 +341,12 @@ members!(ToolsCapability { list_changed = "listChanged", ..extra });
 
 impl ToolsCapability {
     setters! {
-        /// Says whether changes of the list are told.
+        /// Sets whether changes of the list are notified.
         list_changed: bool,
     }
 }
 
-/// What a peer with tasks can do. 2025-11-25 only.
+/// The capability `tasks` of a peer. 2025-11-25 only.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct TasksCapability {
@@ -367,7 +368,7 @@ members!(TasksCapability {
 });
 
 impl TasksCapability {
-    /// Lets requests of this method become tasks.
+    /// Declares that requests of this method can become tasks.
     pub fn with_request(mut self, method: &str) -> Self {
         if let Some((group, name)) = method.split_once('/') {
             let requests = self.requests.get_or_insert_default();

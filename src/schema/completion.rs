@@ -17,25 +17,25 @@ use super::version::{FitTo, ProtocolVersion, keep_since};
 literal!(PromptReferenceType = "ref/prompt");
 literal!(ResourceReferenceType = "ref/resource");
 
-/// Names a prompt whose argument is completed.
+/// A reference to a prompt whose argument is completed.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PromptReference {
     kind: PromptReferenceType,
-    /// The prompt's name for programs.
+    /// The name of the prompt.
     pub name: String,
-    /// The prompt's name for people. Since 2025-06-18.
+    /// The display name of the prompt. Since 2025-06-18.
     pub title: Option<String>,
 }
 
 members!(PromptReference { kind = "type" as OrDefault, name, title });
 
-/// Names a resource template whose argument is completed.
+/// A reference to a resource template whose argument is completed.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ResourceTemplateReference {
     kind: ResourceReferenceType,
-    /// The template, or a resource's address.
+    /// The URI template, or the URI of a resource.
     pub uri: String,
 }
 
@@ -44,20 +44,20 @@ members!(ResourceTemplateReference { kind = "type" as OrDefault, uri });
 /// The name of [`ResourceTemplateReference`] up to 2025-03-26.
 pub type ResourceReference = ResourceTemplateReference;
 
-/// Whose argument is completed. The set is closed.
+/// The prompt or template whose argument is completed. The set is closed.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum CompletionReference {
-    /// A prompt's.
+    /// A prompt.
     Prompt(PromptReference),
-    /// A resource template's.
+    /// A resource template.
     Resource(ResourceTemplateReference),
 }
 
 required!(CompletionReference);
 
 impl CompletionReference {
-    /// Names a prompt.
+    /// Makes a reference to a prompt.
     pub fn prompt(name: impl Into<String>) -> Self {
         Self::Prompt(PromptReference {
             kind: PromptReferenceType,
@@ -66,7 +66,7 @@ impl CompletionReference {
         })
     }
 
-    /// Names a resource template.
+    /// Makes a reference to a resource template.
     pub fn resource(uri_template: impl Into<String>) -> Self {
         Self::Resource(ResourceTemplateReference {
             kind: ResourceReferenceType,
@@ -115,19 +115,19 @@ impl Tagged for CompletionReference {
     }
 }
 
-/// The argument that is completed.
+/// The argument to complete.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CompletionArgument {
     /// Its name.
     pub name: String,
-    /// What is typed so far.
+    /// The text that the user has typed so far.
     pub value: String,
 }
 
 members!(CompletionArgument { name, value });
 
-/// The arguments that are known already. Since 2025-06-18.
+/// The arguments that are already known. Since 2025-06-18.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct CompletionContext {
@@ -141,20 +141,20 @@ members!(CompletionContext { arguments });
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CompleteRequestParams {
-    /// Whose argument is completed.
+    /// The prompt or template whose argument is completed.
     pub reference: CompletionReference,
-    /// Which argument, and what is typed so far.
+    /// The argument, and the text typed so far.
     pub argument: CompletionArgument,
-    /// The arguments that are known already. Since 2025-06-18.
+    /// The arguments that are already known. Since 2025-06-18.
     pub context: Option<CompletionContext>,
-    /// What travels beside the params. Required since 2026-07-28.
+    /// Metadata of the request (`_meta`). Required since 2026-07-28.
     pub meta: Option<RequestMetaObject>,
 }
 
 members!(CompleteRequestParams { reference = "ref", argument, context, meta = "_meta" });
 
 impl CompleteRequestParams {
-    /// Completes the argument `name`, of which `value` is typed so far.
+    /// Makes a request to complete the argument `name`; `value` is the text typed so far.
     pub fn new(
         reference: CompletionReference,
         name: impl Into<String>,
@@ -171,7 +171,7 @@ impl CompleteRequestParams {
         }
     }
 
-    /// Tells an argument that is known already. Since 2025-06-18.
+    /// Adds an argument that is known already. Since 2025-06-18.
     pub fn known(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         let context = self.context.get_or_insert_default();
         let arguments = context.arguments.get_or_insert_default();
@@ -180,7 +180,7 @@ impl CompleteRequestParams {
     }
 
     setters! {
-        /// Sets what travels beside the params.
+        /// Sets the metadata (`_meta`).
         meta: RequestMetaObject,
     }
 }
@@ -196,13 +196,13 @@ impl FitTo for CompleteRequestParams {
     }
 }
 
-/// How an argument can be completed.
+/// The completion of an argument: its possible values.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Completion {
     /// The best values, at most 100.
     pub values: Vec<String>,
-    /// How many there are in all.
+    /// The total number of values.
     pub total: Option<u64>,
     /// Whether there are more than these.
     pub has_more: Option<bool>,
@@ -213,10 +213,11 @@ pub struct Completion {
 members!(Completion { values as OrNull, total as Count, has_more = "hasMore", ..extra });
 
 impl Completion {
-    /// How many values a completion can hold.
+    /// The greatest number of values in a completion.
     pub const MAX_VALUES: usize = 100;
 
-    /// Offers values; more than 100 are cut, and told as [`total`](Self::total) and [`has_more`](Self::has_more).
+    /// Makes a completion from values. If there are more than 100 the rest is cut off, and
+    /// [`total`](Self::total) and [`has_more`](Self::has_more) say so.
     pub fn new<T: Into<String>>(values: impl IntoIterator<Item = T>) -> Self {
         let mut values: Vec<String> = values.into_iter().map(Into::into).collect();
         let total = values.len();
@@ -231,9 +232,9 @@ impl Completion {
     }
 
     setters! {
-        /// Says how many there are in all.
+        /// Sets the total number of values.
         total: u64,
-        /// Says whether there are more than these.
+        /// Sets whether there are more than these.
         has_more: bool,
     }
 }
@@ -242,11 +243,11 @@ impl Completion {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct CompleteResult {
-    /// Which kind of result it is. Since 2026-07-28.
+    /// The kind of result. Since 2026-07-28.
     pub result_type: Option<ResultType>,
-    /// How the argument can be completed.
+    /// The completion.
     pub completion: Completion,
-    /// What travels beside the result.
+    /// Metadata of the result (`_meta`).
     pub meta: Option<ResultMetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -258,7 +259,7 @@ members!(CompleteResult { result_type = "resultType", completion, meta = "_meta"
 });
 
 impl CompleteResult {
-    /// Answers with a completion.
+    /// Makes a result from a completion.
     pub fn new(completion: Completion) -> Self {
         Self {
             completion,

@@ -1,6 +1,7 @@
 //! Content: text, images, audio and resources in tool results, prompts and sampling.
 //!
-//! Spec: Server Features, Tools, "Tool Result" (every revision; audio since 2025-03-26, resource links since 2025-06-18).
+//! Spec: Server Features, Tools, "Tool Result" (every revision; audio since 2025-03-26, resource
+//! links since 2025-06-18).
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -16,7 +17,7 @@ use super::version::{FitTo, ProtocolVersion, keep_since};
 use crate::error::Result;
 use crate::jsonrpc::text::write_string;
 
-/// A piece of content.
+/// A content block.
 ///
 /// # Examples
 ///
@@ -42,9 +43,9 @@ pub enum ContentBlock {
     Image(ImageContent),
     /// Sound. Since 2025-03-26.
     Audio(AudioContent),
-    /// A resource that can be read. Since 2025-06-18.
+    /// A link to a resource that can be read. Since 2025-06-18.
     ResourceLink(Box<ResourceLink>),
-    /// A resource with what is in it.
+    /// A resource together with its contents.
     Resource(Box<EmbeddedResource>),
     /// Content of a type that this library doesn't know.
     Other(Box<Unknown>),
@@ -71,27 +72,27 @@ impl ContentBlock {
         Self::Text(TextContent::new(text))
     }
 
-    /// Makes an image of its bytes.
+    /// Makes an image from its bytes.
     pub fn image(bytes: &[u8], mime_type: impl Into<String>) -> Self {
         Self::Image(ImageContent::new(bytes, mime_type))
     }
 
-    /// Makes sound of its bytes. Since 2025-03-26.
+    /// Makes sound from its bytes. Since 2025-03-26.
     pub fn audio(bytes: &[u8], mime_type: impl Into<String>) -> Self {
         Self::Audio(AudioContent::new(bytes, mime_type))
     }
 
-    /// Points to a resource. Since 2025-06-18.
+    /// Makes a link to a resource. Since 2025-06-18.
     pub fn resource_link(resource: impl Into<ResourceLink>) -> Self {
         Self::ResourceLink(Box::new(resource.into()))
     }
 
-    /// Embeds a resource with what is in it.
+    /// Embeds a resource together with its contents.
     pub fn embedded(contents: impl Into<ResourceContents>) -> Self {
         Self::Resource(Box::new(EmbeddedResource::new(contents)))
     }
 
-    /// The text, when it is text.
+    /// Returns the text, if it is text.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(content) => Some(&content.text),
@@ -99,7 +100,7 @@ impl ContentBlock {
         }
     }
 
-    /// Appends the JSON text, as it is serialised.
+    /// Appends the JSON text, equal to the output of `Serialize`.
     pub(super) fn append_to(&self, buffer: &mut Vec<u8>) -> serde_json::Result<()> {
         match self {
             Self::Text(content) if content.is_plain() => {
@@ -169,7 +170,8 @@ impl Tagged for ContentBlock {
     }
 }
 
-/// What a revision doesn't know is replaced by text that tells of it, so that nothing is lost silently.
+/// Content that a revision does not support is replaced by a text that describes it, so that
+/// nothing is lost silently.
 impl FitTo for ContentBlock {
     fn fit_to(&mut self, revision: ProtocolVersion) {
         match self {
@@ -247,9 +249,9 @@ pub struct TextContent {
     kind: TextType,
     /// The text.
     pub text: String,
-    /// Hints about it.
+    /// Hints about audience, priority and last change.
     pub annotations: Option<Annotations>,
-    /// What travels beside it. Since 2025-06-18.
+    /// Metadata (`_meta`). Since 2025-06-18.
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -270,15 +272,15 @@ impl TextContent {
     }
 
     setters! {
-        /// Gives hints about it.
+        /// Sets the annotations.
         annotations: Annotations,
-        /// Sets what travels beside it. Since 2025-06-18.
+        /// Sets the metadata (`_meta`). Since 2025-06-18.
         meta: MetaObject,
     }
 }
 
 impl TextContent {
-    /// Whether it has none of the members that may be left out.
+    /// Whether all optional members are absent.
     fn is_plain(&self) -> bool {
         self.annotations.is_none() && self.meta.is_none() && self.extra.is_empty()
     }
@@ -298,11 +300,11 @@ pub struct ImageContent {
     kind: ImageType,
     /// Its bytes, as base64.
     pub data: String,
-    /// What kind of image it is.
+    /// The MIME type.
     pub mime_type: String,
-    /// Hints about it.
+    /// Hints about audience, priority and last change.
     pub annotations: Option<Annotations>,
-    /// What travels beside it. Since 2025-06-18.
+    /// Metadata (`_meta`). Since 2025-06-18.
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -318,7 +320,7 @@ members!(ImageContent {
 });
 
 impl ImageContent {
-    /// Makes an image of its bytes.
+    /// Makes an image from its bytes.
     pub fn new(bytes: &[u8], mime_type: impl Into<String>) -> Self {
         Self {
             kind: ImageType,
@@ -331,9 +333,9 @@ impl ImageContent {
     }
 
     setters! {
-        /// Gives hints about it.
+        /// Sets the annotations.
         annotations: Annotations,
-        /// Sets what travels beside it. Since 2025-06-18.
+        /// Sets the metadata (`_meta`). Since 2025-06-18.
         meta: MetaObject,
     }
 
@@ -348,7 +350,7 @@ impl ImageContent {
 }
 
 impl ImageContent {
-    /// Whether it has none of the members that may be left out.
+    /// Whether all optional members are absent.
     fn is_plain(&self) -> bool {
         self.annotations.is_none() && self.meta.is_none() && self.extra.is_empty()
     }
@@ -368,11 +370,11 @@ pub struct AudioContent {
     kind: AudioType,
     /// Its bytes, as base64.
     pub data: String,
-    /// What kind of sound it is.
+    /// The MIME type.
     pub mime_type: String,
-    /// Hints about it.
+    /// Hints about audience, priority and last change.
     pub annotations: Option<Annotations>,
-    /// What travels beside it. Since 2025-06-18.
+    /// Metadata (`_meta`). Since 2025-06-18.
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -388,7 +390,7 @@ members!(AudioContent {
 });
 
 impl AudioContent {
-    /// Makes sound of its bytes.
+    /// Makes sound from its bytes.
     pub fn new(bytes: &[u8], mime_type: impl Into<String>) -> Self {
         Self {
             kind: AudioType,
@@ -401,9 +403,9 @@ impl AudioContent {
     }
 
     setters! {
-        /// Gives hints about it.
+        /// Sets the annotations.
         annotations: Annotations,
-        /// Sets what travels beside it. Since 2025-06-18.
+        /// Sets the metadata (`_meta`). Since 2025-06-18.
         meta: MetaObject,
     }
 
@@ -416,7 +418,8 @@ impl AudioContent {
         base64::decode("audio", &self.data)
     }
 
-    /// What peers that don't know sound are told. The bytes themselves would only be noise to them.
+    /// Returns the text that replaces the sound for peers without audio. It does not include the
+    /// bytes.
     pub(super) fn to_text_content(&self) -> TextContent {
         TextContent {
             annotations: self.annotations.clone(),
@@ -432,30 +435,30 @@ impl FitTo for AudioContent {
     }
 }
 
-/// A resource that can be read. Since 2025-06-18.
+/// A link to a resource that can be read. Since 2025-06-18.
 ///
-/// It has the members of a [`Resource`], and need not be in the list of resources.
+/// It has the members of a [`Resource`]. The resource need not be in the list of resources.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ResourceLink {
     kind: ResourceLinkType,
-    /// Where it is.
+    /// The URI.
     pub uri: String,
     /// The name for programs.
     pub name: String,
-    /// The name for people.
+    /// The display name.
     pub title: Option<String>,
-    /// What it is, for a model.
+    /// The description, for models.
     pub description: Option<String>,
-    /// What kind of data it is.
+    /// The MIME type.
     pub mime_type: Option<String>,
-    /// How many bytes it has.
+    /// The size in bytes.
     pub size: Option<u64>,
     /// Icons to show. Since 2025-11-25.
     pub icons: Option<Vec<Icon>>,
-    /// Hints about it.
+    /// Hints about audience, priority and last change.
     pub annotations: Option<Annotations>,
-    /// What travels beside it.
+    /// Metadata (`_meta`).
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -476,29 +479,29 @@ members!(ResourceLink {
 });
 
 impl ResourceLink {
-    /// Points to a resource.
+    /// Makes a link to a resource.
     pub fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
         Resource::new(uri, name).into()
     }
 
     setters! {
-        /// Sets the name for people.
+        /// Sets the display name.
         title: String,
-        /// Says what it is.
+        /// Sets the description.
         description: String,
-        /// Says what kind of data it is.
+        /// Sets the MIME type.
         mime_type: String,
-        /// Says how many bytes it has.
+        /// Sets the size in bytes.
         size: u64,
         /// Sets icons to show. Since 2025-11-25.
         icons: Vec<Icon>,
-        /// Gives hints about it.
+        /// Sets the annotations.
         annotations: Annotations,
-        /// Sets what travels beside it.
+        /// Sets the metadata (`_meta`).
         meta: MetaObject,
     }
 
-    /// What peers that don't know links are told.
+    /// Returns the text that replaces the link for peers that do not support links.
     fn to_text_content(&self) -> TextContent {
         let label = self.title.as_ref().unwrap_or(&self.name);
         let mut text = format!("[resource {label}: {}]", self.uri);
@@ -550,16 +553,16 @@ impl FitTo for ResourceLink {
     }
 }
 
-/// A resource with what is in it.
+/// A resource together with its contents.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct EmbeddedResource {
     kind: ResourceType,
-    /// What is in it.
+    /// The contents of the resource.
     pub resource: ResourceContents,
-    /// Hints about it.
+    /// Hints about audience, priority and last change.
     pub annotations: Option<Annotations>,
-    /// What travels beside it. Since 2025-06-18.
+    /// Metadata (`_meta`). Since 2025-06-18.
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -580,9 +583,9 @@ impl EmbeddedResource {
     }
 
     setters! {
-        /// Gives hints about it.
+        /// Sets the annotations.
         annotations: Annotations,
-        /// Sets what travels beside it. Since 2025-06-18.
+        /// Sets the metadata (`_meta`). Since 2025-06-18.
         meta: MetaObject,
     }
 }

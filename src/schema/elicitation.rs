@@ -1,4 +1,4 @@
-//! Elicitation: a server asks the user.
+//! Elicitation: a server asks the user for input.
 //!
 //! Spec: Client Features, "Elicitation" (since 2025-06-18; URLs since 2025-11-25).
 
@@ -22,16 +22,17 @@ literal!(UrlMode = "url");
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ElicitRequestParams {
-    /// A form that the client shows.
+    /// A form that the client shows (form mode).
     Form(ElicitRequestFormParams),
-    /// A page of the server's that the client opens. Since 2025-11-25.
+    /// A page of the server that the client opens (URL mode). Since 2025-11-25.
     Url(ElicitRequestURLParams),
 }
 
 required!(ElicitRequestParams);
 
 impl ElicitRequestParams {
-    /// Asks by a form. [`ElicitSchema`](super::ElicitSchema) helps to write its schema.
+    /// Makes a question with a form. [`ElicitSchema`](super::ElicitSchema) helps to write its
+    /// schema.
     pub fn form(message: impl Into<String>, requested_schema: JsonSchema) -> Self {
         Self::Form(ElicitRequestFormParams {
             mode: None,
@@ -42,12 +43,12 @@ impl ElicitRequestParams {
         })
     }
 
-    /// Asks by a page. Since 2025-11-25.
+    /// Makes a question with a page (URL mode). Since 2025-11-25.
     pub fn url(message: impl Into<String>, url: impl Into<String>) -> Self {
         Self::Url(ElicitRequestURLParams::new(message, url))
     }
 
-    /// What to show to the user.
+    /// Returns the text to show to the user.
     pub fn message(&self) -> &str {
         match self {
             Self::Form(params) => &params.message,
@@ -56,18 +57,19 @@ impl ElicitRequestParams {
     }
 }
 
-/// Asks by a form.
+/// The params of an elicitation by a form (form mode).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ElicitRequestFormParams {
     mode: Option<FormMode>,
-    /// What to show to the user.
+    /// The text to show to the user.
     pub message: String,
-    /// The fields of the form: an object of plain properties, verbatim. [`ElicitSchema`](super::ElicitSchema) reads it.
+    /// The fields of the form: an object of primitive properties, verbatim.
+    /// [`ElicitSchema`](super::ElicitSchema) reads it.
     pub requested_schema: JsonSchema,
-    /// Asks for the request to become a task. 2025-11-25 only.
+    /// Requests execution as a task. 2025-11-25 only.
     pub task: Option<TaskMetadata>,
-    /// What travels beside the params.
+    /// Metadata of the message (`_meta`).
     pub meta: Option<RequestMetaObject>,
 }
 
@@ -79,20 +81,21 @@ members!(ElicitRequestFormParams {
     meta = "_meta",
 });
 
-/// Asks by a page. Since 2025-11-25.
+/// The params of an elicitation by a page (URL mode). Since 2025-11-25.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ElicitRequestURLParams {
     mode: UrlMode,
-    /// What to show to the user.
+    /// The text to show to the user.
     pub message: String,
-    /// The page.
+    /// The URL of the page.
     pub url: String,
-    /// Ties `notifications/elicitation/complete` to this request. 2025-11-25 only, and required there.
+    /// The id by which `notifications/elicitation/complete` refers to this request. 2025-11-25
+    /// only, and required there.
     pub elicitation_id: Option<String>,
-    /// Asks for the request to become a task. 2025-11-25 only.
+    /// Requests execution as a task. 2025-11-25 only.
     pub task: Option<TaskMetadata>,
-    /// What travels beside the params.
+    /// Metadata of the message (`_meta`).
     pub meta: Option<RequestMetaObject>,
 }
 
@@ -106,7 +109,7 @@ members!(ElicitRequestURLParams {
 });
 
 impl ElicitRequestURLParams {
-    /// Asks by a page.
+    /// Makes a question with a page (URL mode).
     pub fn new(message: impl Into<String>, url: impl Into<String>) -> Self {
         Self {
             mode: UrlMode,
@@ -119,7 +122,8 @@ impl ElicitRequestURLParams {
     }
 
     setters! {
-        /// Ties `notifications/elicitation/complete` to this request. 2025-11-25 only, where a server makes one up if there is none.
+        /// Sets the id by which `notifications/elicitation/complete` refers to this request.
+        /// 2025-11-25 only; without one a server generates it.
         elicitation_id: String,
     }
 }
@@ -193,8 +197,8 @@ impl<'de> Deserialize<'de> for ElicitRequestParams {
     }
 }
 
-/// A page can't be asked for before 2025-11-25: that is for the caller to see, by the client's capabilities; and a choice of several neither,
-/// which [`ElicitSchema::check`] sees.
+/// The caller has to check that the client supports the question: `fit_to` keeps a page even before
+/// 2025-11-25, and a choice of several too, which [`ElicitSchema::check`] detects.
 impl FitTo for ElicitRequestParams {
     fn fit_to(&mut self, revision: ProtocolVersion) {
         let (task, meta) = match self {
@@ -219,30 +223,31 @@ impl FitTo for ElicitRequestParams {
     }
 }
 
-/// What the user did with a question. The set is closed.
+/// The user's action on an elicitation. The set is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum ElicitAction {
-    /// Answered it, or agreed to open the page.
+    /// The user answered, or agreed to open the page.
     Accept,
-    /// Said no.
+    /// The user refused.
     Decline,
-    /// Left without a choice.
+    /// The user dismissed the question without a choice.
     Cancel,
 }
 
 required!(ElicitAction);
 
-/// What the user answered: the result of `elicitation/create`.
+/// The user's answer: the result of `elicitation/create`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ElicitResult {
-    /// What the user did.
+    /// The action of the user.
     pub action: ElicitAction,
-    /// What the user filled in: an object of texts, numbers, booleans and lists of texts, as raw JSON. Absent unless a form was accepted.
+    /// The values that the user entered, as raw JSON: an object of texts, numbers, booleans and
+    /// lists of texts. Absent unless a form was accepted.
     pub content: Option<Box<RawValue>>,
-    /// What travels beside the result.
+    /// Metadata of the result (`_meta`).
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -251,7 +256,7 @@ pub struct ElicitResult {
 members!(ElicitResult { action, content as RawObject, meta = "_meta", ..extra });
 
 impl ElicitResult {
-    /// Answers without content: the way to accept a page, to decline and to cancel.
+    /// Makes an answer without content: for an accepted page, a refusal or a cancellation.
     pub fn new(action: ElicitAction) -> Self {
         Self {
             action,
@@ -261,7 +266,7 @@ impl ElicitResult {
         }
     }
 
-    /// Answers with what the user filled in.
+    /// Makes a result from the values that the user entered.
     ///
     /// # Errors
     ///
@@ -273,12 +278,12 @@ impl ElicitResult {
         })
     }
 
-    /// Says that the user said no.
+    /// Makes a result: the user refused.
     pub fn decline() -> Self {
         Self::new(ElicitAction::Decline)
     }
 
-    /// Says that the user left without a choice.
+    /// Makes a result: the user dismissed the question.
     pub fn cancel() -> Self {
         Self::new(ElicitAction::Cancel)
     }
@@ -288,12 +293,13 @@ impl ElicitResult {
         self.action == ElicitAction::Accept
     }
 
-    /// Checks that what the user filled in is an object of texts, numbers, booleans and lists of texts. Whether it fits the form that was
-    /// shown is another question.
+    /// Checks that the content is an object of texts, numbers, booleans and lists of texts. Does
+    /// not check that it fits the form: see [`ElicitRequestFormParams::check_answer`].
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) with the first field that is none of these.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) with the first field that has another
+    /// type.
     pub fn check(&self) -> Result<()> {
         let Some(Tree(content)) = self.read()?.filter(|_| self.is_accepted()) else {
             return Ok(());
@@ -316,11 +322,11 @@ impl ElicitResult {
         }
     }
 
-    /// Reads what the user filled in; `None` when there is nothing.
+    /// Deserializes the content; `None` if there is no content.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it doesn't have that form.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it does not fit the type.
     pub fn read<T: DeserializeOwned>(&self) -> Result<Option<T>> {
         let content = self.content.as_deref();
         content
@@ -344,7 +350,7 @@ pub struct ElicitationCompleteNotificationParams {
 members!(ElicitationCompleteNotificationParams { elicitation_id = "elicitationId" });
 
 impl ElicitationCompleteNotificationParams {
-    /// Names the elicitation that has been completed.
+    /// Makes params for an elicitation that has been completed.
     pub fn new(elicitation_id: impl Into<String>) -> Self {
         Self {
             elicitation_id: elicitation_id.into(),

@@ -1,4 +1,4 @@
-//! Pages that a server sends the user to: what is wrong with their addresses, and the error that demands them.
+//! URL elicitation: warnings about the URLs of pages, and the error that requires pages.
 //!
 //! Spec: Client Features, "Elicitation", "URL Mode" and "Safe URL Handling" (since 2025-11-25).
 
@@ -9,33 +9,33 @@ use super::tree::{self, Tree};
 use super::url::Url;
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result, RpcError};
 
-/// What a user should be warned of before a page is opened. See [`ElicitRequestURLParams::doubts`].
+/// A reason to warn the user before a page is opened. See [`ElicitRequestURLParams::doubts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum UrlDoubt {
-    /// It is no address at all: it must not be opened.
+    /// It is not a valid URL and must not be opened.
     Malformed,
-    /// It is neither of `https:` nor of `http:`: another program than a browser would open it.
+    /// The scheme is neither `https:` nor `http:`: a program other than the browser would open it.
     OtherScheme,
-    /// What is said on the way can be read and changed, and the address is not one of this machine.
+    /// The connection is not encrypted, and the host is not this machine.
     NotEncrypted,
-    /// A part of the host is Punycode (`xn--…`): it may look like another host.
+    /// A label of the host is Punycode (`xn--…`): the host may look like another one.
     Punycode,
-    /// The host has letters beyond ASCII, some of which look like others.
+    /// The host has letters beyond ASCII, some of which look like other letters.
     NotAscii,
-    /// Something stands before the host with an `@`, which may look like the host.
+    /// The URL has user information (`user@`) before the host, which may look like the host.
     UserInfo,
 }
 
 impl ElicitRequestURLParams {
-    /// The host of the page, to be shown with emphasis; `None` when the address has none.
+    /// Returns the host of the page, to be displayed with emphasis. `None` if the URL has no host.
     pub fn host(&self) -> Option<&str> {
         Url::read(&self.url)
             .map(|url| url.host)
             .filter(|host| !host.is_empty())
     }
 
-    /// What to warn the user of before the page is opened.
+    /// Returns the reasons to warn the user before the page is opened.
     pub fn doubts(&self) -> Vec<UrlDoubt> {
         let Some(url) = Url::read(&self.url) else {
             return vec![UrlDoubt::Malformed];
@@ -57,11 +57,11 @@ impl ElicitRequestURLParams {
         doubts.map(|(doubt, _)| doubt).collect()
     }
 
-    /// Checks that the page has an address.
+    /// Checks that `url` is an absolute URL.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when `url` is not an absolute one.
+    /// [`ErrorKind::Invalid`] when `url` is not an absolute URL.
     pub fn check(&self) -> Result<()> {
         if Url::read(&self.url).is_some() {
             return Ok(());
@@ -74,25 +74,28 @@ impl ElicitRequestURLParams {
     }
 }
 
-/// Says that pages have to be visited before a request can be served (-32042). 2025-11-25 only.
+/// The error with which a server requires pages to be visited before it serves a request (-32042).
+/// 2025-11-25 only.
 ///
-/// Asking with [`ElicitRequestParams::url`](super::ElicitRequestParams::url) serves every revision that knows pages; this is for servers
-/// that end the request instead, and for clients that meet such a server.
+/// An elicitation with [`ElicitRequestParams::url`](super::ElicitRequestParams::url) works in every
+/// revision with URL mode. This error is for servers that end the request instead, and for their
+/// clients.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct URLElicitationRequiredError {
-    /// The pages, each with the id that tells its completion.
+    /// The pages, each with the id that its completion notification carries.
     pub elicitations: Vec<ElicitRequestURLParams>,
 }
 
 members!(URLElicitationRequiredError { elicitations });
 
 impl URLElicitationRequiredError {
-    /// Demands pages.
+    /// Makes an error that requires these pages.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when there is none, one lacks its `elicitation_id`, or has no address.
+    /// [`ErrorKind::Invalid`] when the list is empty, or a page lacks its `elicitation_id` or a
+    /// valid URL.
     pub fn new(elicitations: impl Into<Vec<ElicitRequestURLParams>>) -> Result<Self> {
         let this = Self {
             elicitations: elicitations.into(),
@@ -110,17 +113,18 @@ impl URLElicitationRequiredError {
         Ok(this)
     }
 
-    /// The error on the wire.
+    /// Makes the error object for the wire.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when something in it can't be written as JSON.
+    /// [`ErrorKind::Invalid`] when a value in it can't be written as JSON.
     pub fn to_rpc_error(&self) -> Result<RpcError> {
         let text = "pages have to be visited first";
         RpcError::new(ErrorCode::URL_ELICITATION_REQUIRED, text).with_data(self)
     }
 
-    /// The pages that an error demands; `None` when it is another error, or its data are not those of one.
+    /// Returns the pages that an error requires. `None` if it is another error or its data is
+    /// invalid.
     pub fn of(error: &RpcError) -> Option<Self> {
         if error.code != ErrorCode::URL_ELICITATION_REQUIRED {
             return None;
@@ -130,7 +134,8 @@ impl URLElicitationRequiredError {
     }
 }
 
-/// The ids of the pages that an error demands, as [`URLElicitationRequiredError::of`] finds them: for who needs no more of them.
+/// Returns only the ids of the pages that an error requires; otherwise as
+/// [`URLElicitationRequiredError::of`].
 pub(crate) fn demanded_pages(error: &RpcError) -> Option<Vec<String>> {
     if error.code != ErrorCode::URL_ELICITATION_REQUIRED {
         return None;

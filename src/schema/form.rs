@@ -1,9 +1,10 @@
-//! Whether what a user filled in fits the form that was shown.
+//! Checks that a user's answer fits the form that was shown.
 //!
-//! A form is flat, so this needs no engine: it holds whatever features are on. What the schema of a field says beyond the specification's
-//! members, such as a pattern, is not looked at.
+//! A form is flat, so the check needs no validator and works with any features. Keywords beyond the
+//! specification's members, such as `pattern`, are not checked.
 //!
-//! Spec: Client Features, "Elicitation", "Requested Schema" and "Response Actions" (since 2025-06-18).
+//! Spec: Client Features, "Elicitation", "Requested Schema" and "Response Actions" (since
+//! 2025-06-18).
 
 use std::fmt::Display;
 
@@ -19,11 +20,13 @@ use super::tree::Tree;
 use crate::error::{Error, ErrorKind, Excerpt, Quote, Result};
 
 impl ElicitRequestFormParams {
-    /// Checks an answer to this question: one that accepts has to bring content that fits the form, another one none.
+    /// Checks an answer to this question. An accepting answer has to have content that fits the
+    /// form; another answer must not have content.
     ///
     /// # Errors
     ///
-    /// As [`ElicitSchema::check_content`]; also when [`requested_schema`](Self::requested_schema) is not one of a form.
+    /// As [`ElicitSchema::check_content`]; also when [`requested_schema`](Self::requested_schema)
+    /// is not the schema of a form.
     ///
     /// # Examples
     ///
@@ -31,12 +34,16 @@ impl ElicitRequestFormParams {
     /// use mcplink::schema::{ElicitRequestParams, ElicitResult, JsonSchema};
     /// use serde_json::json;
     ///
-    /// let form = JsonSchema::parse(r#"{"type":"object","properties":{"seats":{"type":"integer","minimum":1}}}"#)?;
-    /// let ElicitRequestParams::Form(question) = ElicitRequestParams::form("How many seats?", form) else {
+    /// let form = JsonSchema::parse(
+    ///     r#"{"type":"object","properties":{"seats":{"type":"integer","minimum":1}}}"#,
+    /// )?;
+    /// let question = ElicitRequestParams::form("How many seats?", form);
+    /// let ElicitRequestParams::Form(question) = question else {
     ///     unreachable!("it is a form")
     /// };
     /// question.check_answer(&ElicitResult::accept(&json!({ "seats": 2 }))?)?;
-    /// let error = question.check_answer(&ElicitResult::accept(&json!({ "seats": 0 }))?).unwrap_err();
+    /// let wrong = ElicitResult::accept(&json!({ "seats": 0 }))?;
+    /// let error = question.check_answer(&wrong).unwrap_err();
     /// assert_eq!(error.to_string(), "field 'seats': expected at least 1, got 0");
     /// # Ok::<(), mcplink::Error>(())
     /// ```
@@ -53,12 +60,12 @@ impl ElicitRequestFormParams {
 }
 
 impl ElicitSchema {
-    /// Checks what was filled in: an object with every required field, each value as its field wants it. Fields that the form doesn't have
-    /// may be there, with a value that a field could have.
+    /// Checks the content of an answer: an object with every required field, each value valid for
+    /// its field. Unknown fields are allowed, if their value is of a type that a field could have.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] with the field, what was expected and what came.
+    /// [`ErrorKind::Invalid`] with the field, the expected value and the received value.
     pub fn check_content(&self, content: &RawValue) -> Result<()> {
         let Tree(content) = read_raw("elicited content", content)?;
         let Value::Object(content) = content else {
@@ -88,7 +95,7 @@ fn invalid(text: impl Into<String>) -> Error {
     Error::new(ErrorKind::Invalid, text)
 }
 
-/// Whether a value fits; if not, what was expected.
+/// The result of a check; the error is the description of the expected value.
 type Fit = Result<(), String>;
 
 fn expect(fits: bool, expected: impl FnOnce() -> String) -> Fit {
@@ -124,7 +131,7 @@ fn titled(options: &[EnumOption]) -> Vec<&str> {
     options.iter().map(|option| option.value.as_str()).collect()
 }
 
-/// A value is a text, a number, a boolean or a list of texts.
+/// Checks an unknown field: a text, a number, a boolean or a list of texts.
 fn check_unknown(value: &Value) -> Fit {
     let fits = match value {
         Value::Array(items) => items.iter().all(Value::is_string),
@@ -146,7 +153,7 @@ fn check_text(schema: &StringSchema, value: &Value) -> Fit {
         Some(StringFormat::DateTime) => expect(is_date_time(text), || {
             "a date and time like 2026-07-28T12:00:00Z".to_owned()
         }),
-        // What another format means is between the server and its user.
+        // Other formats are unknown here; the server has to check them.
         Some(StringFormat::Other(_)) | None => Ok(()),
     }
 }
@@ -195,8 +202,8 @@ fn one_of(options: &[&str]) -> String {
     format!("one of {}", Quote(&Value::Array(options)))
 }
 
-/// Whether a text can be an address of mail: what stands before and behind the last `@` is not looked at closely, since only a message that
-/// arrives proves one.
+/// Whether a text can be an email address. The parts before and after the last `@` are hardly
+/// checked, since only a delivered message proves an address.
 fn is_email(text: &str) -> bool {
     let Some((local, domain)) = text.rsplit_once('@') else {
         return false;
@@ -208,7 +215,8 @@ fn is_email(text: &str) -> bool {
     plain(local) && plain(domain) && labels && !domain.contains('@')
 }
 
-/// Whether a text is a URI of RFC 3986: a scheme, a colon, and only what may stand in one.
+/// Whether a text is a URI of RFC 3986: a scheme, a colon, and only characters that are allowed in
+/// a URI.
 fn is_uri(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once(':') else {
         return false;
@@ -279,7 +287,7 @@ fn is_date_time(text: &str) -> bool {
         && within(minutes, 60)
 }
 
-/// Digits at a place of a text.
+/// Reads the digits in this range of a text.
 fn number(text: &str, start: usize, end: usize) -> Option<u32> {
     let digits = text.get(start..end)?;
     let all = digits.bytes().all(|byte| byte.is_ascii_digit());

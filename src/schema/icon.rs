@@ -6,18 +6,18 @@ use super::json::Extra;
 
 /// An icon to show beside a name. Since 2025-11-25.
 ///
-/// Where it points to and what is there come from the peer: nothing is fetched here, and who fetches it has to distrust it. The methods
-/// say what may be fetched, and what may be shown.
+/// Its URI and the image come from the peer and are not trusted. This library fetches nothing. The
+/// methods tell a host which URIs it may fetch and which images it may show.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Icon {
-    /// Where it is: an `https:` or `data:` URI.
+    /// The URI of the image: `https:` or `data:`.
     pub src: String,
-    /// What it is, when the server of the icon doesn't tell well.
+    /// The MIME type, if the server of the icon does not send a suitable one.
     pub mime_type: Option<String>,
-    /// The sizes it fits, as `48x48` or `any`.
+    /// The sizes that it is suitable for, as `48x48` or `any`.
     pub sizes: Option<Vec<String>>,
-    /// The background that it is made for; any when absent.
+    /// The background that it is made for; absent means any.
     pub theme: Option<IconTheme>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -36,7 +36,7 @@ open_enum! {
 }
 
 impl Icon {
-    /// Makes an icon at a URI.
+    /// Makes an icon from its URI.
     pub fn new(src: impl Into<String>) -> Self {
         Self {
             src: src.into(),
@@ -48,15 +48,15 @@ impl Icon {
     }
 
     setters! {
-        /// Says what it is.
+        /// Sets the MIME type.
         mime_type: String,
-        /// Names the sizes it fits.
+        /// Sets the sizes that it is suitable for.
         sizes: Vec<String>,
-        /// Names the background it is made for.
+        /// Sets the background that it is made for.
         theme: IconTheme,
     }
 
-    /// Whether the scheme of [`src`](Self::src) is one that may be followed: `https:` or `data:`.
+    /// Whether the scheme of [`src`](Self::src) may be fetched: `https:` or `data:`.
     pub fn has_allowed_scheme(&self) -> bool {
         let scheme = self.src.split_once(':').map(|(scheme, _)| scheme);
         scheme.is_some_and(|it| it.eq_ignore_ascii_case("https") || it.eq_ignore_ascii_case("data"))

@@ -1,4 +1,5 @@
-//! What to look at before an icon is shown. Nothing is fetched here: a host that fetches asks before each step.
+//! Checks to make before an icon is shown. Nothing is fetched here: a host that fetches calls them
+//! at each step.
 //!
 //! Spec: Base Protocol, "Icons" (since 2025-11-25).
 
@@ -7,7 +8,7 @@ use super::icon::Icon;
 use super::image_head::{self, Size};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
-/// A kind of image, told by its first bytes.
+/// An image format, detected by the first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum IconFormat {
@@ -17,17 +18,18 @@ pub enum IconFormat {
     Jpeg,
     /// `image/webp`.
     WebP,
-    /// `image/svg+xml`. It may hold scripts and point elsewhere: show it only where neither is followed.
+    /// `image/svg+xml`. It can contain scripts and external references: show it only where both are
+    /// disabled.
     Svg,
 }
 
 impl IconFormat {
-    /// Tells it by the bytes alone; `None` when it is none of these.
+    /// Detects the format by the bytes alone; `None` if it is another one.
     pub fn of(bytes: &[u8]) -> Option<Self> {
         image_head::format_of(bytes)
     }
 
-    /// Its name on the wire.
+    /// Returns the MIME type.
     pub fn mime_type(self) -> &'static str {
         match self {
             Self::Png => "image/png",
@@ -44,17 +46,17 @@ impl IconFormat {
     }
 }
 
-/// Upper bounds of an icon, and which kinds are taken.
+/// Limits on icons, and the accepted formats.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct IconLimits {
-    /// How many bytes it may have. Defaults to 1 MiB. Stop fetching when more come.
+    /// The greatest size in bytes. Defaults to 1 MiB. Stop fetching when more bytes come.
     pub max_bytes: usize,
-    /// How many pixels it may be wide and high. Defaults to 1 024.
+    /// The greatest width and height in pixels. Defaults to 1 024.
     pub max_side: u32,
-    /// How many frames it may have. Defaults to 1: no animation.
+    /// The greatest number of frames. Defaults to 1: no animation.
     pub max_frames: u32,
-    /// The kinds that are taken. Defaults to PNG, JPEG and WebP.
+    /// The accepted formats. Defaults to PNG, JPEG and WebP.
     pub formats: Vec<IconFormat>,
 }
 
@@ -69,14 +71,17 @@ impl Default for IconLimits {
     }
 }
 
-/// What a host asks before it shows an icon.
+/// Checks that a host makes before it shows an icon, in this order:
 ///
-/// In this order: [`is_from`](Self::is_from) the server or a site that the host trusts; [`data`](Self::data), or else a request without
-/// cookies, tokens or other credentials; [`may_redirect_to`](Self::may_redirect_to) at each redirection; [`check_image`](Self::check_image)
-/// before anything decodes the bytes.
+/// 1. [`is_from`](Self::is_from): the icon is from the server, or from a site that the host trusts.
+/// 2. [`data`](Self::data) returns the bytes. Otherwise the host fetches them without cookies,
+///    tokens or other credentials.
+/// 3. [`may_redirect_to`](Self::may_redirect_to) at each redirection.
+/// 4. [`check_image`](Self::check_image) before the bytes are decoded.
 impl Icon {
-    /// Whether the icon is at the origin (scheme, host and port) of this `https:` URL: that of the server, or of a site that the host
-    /// trusts. A `data:` icon is, since it is nowhere else.
+    /// Whether the icon has the origin (scheme, host and port) of this `https:` URL. Pass the URL
+    /// of the server, or of a site that the host trusts. Always true for a `data:` icon, which is
+    /// not fetched.
     pub fn is_from(&self, url: &str) -> bool {
         self.data_text().is_some() || origin(&self.src).is_some_and(|own| origin(url) == Some(own))
     }
@@ -86,21 +91,23 @@ impl Icon {
         origin(&self.src).is_some_and(|own| origin(url) == Some(own))
     }
 
-    /// The bytes of a `data:` icon; `None` when it has to be fetched.
+    /// Returns the bytes of a `data:` icon; `None` if the icon has to be fetched.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Limit`] above [`IconLimits::max_bytes`], [`ErrorKind::Invalid`] when it is not in base64.
+    /// [`ErrorKind::Limit`] above [`IconLimits::max_bytes`], [`ErrorKind::Invalid`] when it is not
+    /// in base64.
     pub fn data(&self, limits: &IconLimits) -> Option<Result<Vec<u8>>> {
         let text = self.data_text()?;
         Some(decode(text, limits))
     }
 
-    /// Looks whether bytes that were fetched are an icon that may be shown: of a kind that is taken, of the kind that is claimed, and
-    /// neither too long, too large nor of too many frames. The claims are [`mime_type`](Self::mime_type) and the `Content-Type` that
-    /// came with the bytes, if one did.
+    /// Checks that fetched bytes are an icon that may be shown. The format has to be accepted and
+    /// has to be the claimed one. The length, the size in pixels and the number of frames have to
+    /// be within the limits. The claims are [`mime_type`](Self::mime_type) and the `Content-Type`
+    /// of the response, if it had one.
     ///
-    /// Only the head of the image is read; what it is decoded with has to be prepared for the rest.
+    /// Only the head of the image is read; the decoder has to handle invalid data after it.
     ///
     /// # Errors
     ///
@@ -142,7 +149,7 @@ impl Icon {
         Ok(format)
     }
 
-    /// What follows `data:`.
+    /// Returns the text after `data:`.
     fn data_text(&self) -> Option<&str> {
         let (scheme, rest) = self.src.split_once(':')?;
         scheme.eq_ignore_ascii_case("data").then_some(rest)
@@ -159,7 +166,7 @@ fn decode(text: &str, limits: &IconLimits) -> Result<Vec<u8>> {
     if !is_base64 {
         return Err(invalid("its data is not in base64"));
     }
-    // Before it is decoded: the text is at least as long.
+    // Refuse before decoding: the text is at least as long as the bytes.
     if data.len() / 4 * 3 > limits.max_bytes.saturating_add(3) {
         return Err(too_long(data.len() / 4 * 3, limits));
     }
@@ -180,7 +187,8 @@ fn invalid(problem: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Invalid, format!("icon is refused: {problem}"))
 }
 
-/// Host and port of an `https:` URL without user or password, in one way of writing; `None` for any other.
+/// Returns host and port of an `https:` URL without user information, in lower case. `None` for any
+/// other URL.
 fn origin(url: &str) -> Option<(String, u16)> {
     let (scheme, rest) = url.split_once("://")?;
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());

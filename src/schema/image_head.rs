@@ -1,10 +1,10 @@
-//! What the first bytes of an image say: its kind, its size, its frames.
+//! Reads the first bytes of an image: format, size and number of frames.
 //!
 //! Spec: PNG (third edition) and its animations; ITU-T T.81 (JPEG); RFC 9649 (WebP).
 
 use super::icon_rules::IconFormat;
 
-/// Tells the kind by the bytes alone.
+/// Detects the format by the bytes alone.
 pub(super) fn format_of(bytes: &[u8]) -> Option<IconFormat> {
     match bytes {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(IconFormat::Png),
@@ -28,7 +28,7 @@ pub(super) fn format_of(bytes: &[u8]) -> Option<IconFormat> {
     }
 }
 
-/// Whether a text begins, behind declarations and comments, with the element `svg`.
+/// Whether a text begins with the element `svg`, after declarations and comments.
 fn is_svg(bytes: &[u8]) -> bool {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let Ok(mut text) = std::str::from_utf8(bytes) else {
@@ -54,7 +54,7 @@ fn is_svg(bytes: &[u8]) -> bool {
         .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_whitespace() || "/>".contains(c)))
 }
 
-/// What the head of an image says. An SVG has no size of its own.
+/// The size and number of frames of an image. An SVG has no size of its own.
 #[derive(Debug, PartialEq)]
 pub(super) struct Size {
     pub(super) width: u32,
@@ -95,7 +95,7 @@ fn png(bytes: &[u8]) -> Option<(u32, u32, u32)> {
         return None;
     }
     let (width, height) = (be32(bytes, 16)?, be32(bytes, 20)?);
-    // An animation says so before the first image data.
+    // In an animation the chunk `acTL` comes before the first image data.
     let mut at = 8_usize;
     loop {
         match bytes.get(at + 4..at + 8)? {
@@ -116,12 +116,12 @@ fn jpeg(bytes: &[u8]) -> Option<(u32, u32, u32)> {
         };
         match marker {
             0xff => at += 1,
-            // Start of frame, whatever the coding.
+            // Start of frame, for any coding process.
             0xc0..=0xcf if !matches!(marker, 0xc4 | 0xc8 | 0xcc) => {
                 return Some((be16(at + 7)?.into(), be16(at + 5)?.into(), 1));
             }
             0x01 | 0xd0..=0xd8 => at += 2,
-            // Image data, or the end, before a frame.
+            // Image data or the end of the image, without a frame before it.
             0xd9 | 0xda => return None,
             _ => at += 2 + usize::from(be16(at + 2)?.max(2)),
         }
@@ -150,7 +150,7 @@ fn webp(bytes: &[u8]) -> Option<(u32, u32, u32)> {
     }
 }
 
-/// Counts the frames of an extended WebP: one chunk each, if it is animated.
+/// Counts the frames of an extended WebP: an animation has one chunk `ANMF` for each.
 fn webp_frames(bytes: &[u8]) -> Option<u32> {
     let mut frames = 0;
     let mut at = 12_usize;

@@ -1,4 +1,4 @@
-//! What a server needs before it can answer, and the client's answers.
+//! Input requests: a server asks the client for input before it can answer.
 //!
 //! Spec: Base Protocol, Patterns, "Multi Round-Trip Requests" (2026-07-28).
 
@@ -18,25 +18,26 @@ use super::sampling::{CreateMessageRequestParams, CreateMessageResult};
 use super::version::{FitTo, ProtocolVersion};
 use crate::error::Result;
 
-/// What a server needs, by a key of its choice.
+/// The input requests of a server, each under a key of its choice.
 pub type InputRequests = BTreeMap<String, InputRequest>;
 
-/// The client's answers, each under the key of its question.
+/// The client's answers, each under the key of its request.
 pub type InputResponses = BTreeMap<String, InputResponse>;
 
-/// One thing that a server needs: a question with the method that it would have been a request of before 2026-07-28.
+/// An input request: a method and its params. Before 2026-07-28 the server sends it as a request of
+/// its own.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum InputRequest {
-    /// Something of the user: `elicitation/create`.
+    /// Input from the user: `elicitation/create`.
     Elicit(Box<ElicitRequest>),
-    /// Something of the model: `sampling/createMessage`.
+    /// An answer from the model: `sampling/createMessage`.
     CreateMessage(Box<CreateMessageRequest>),
     /// The roots: `roots/list`.
     ListRoots(Box<ListRootsRequest>),
-    /// A question that this library doesn't know.
+    /// A request of a method that this library doesn't know.
     Other {
-        /// Its method.
+        /// The method.
         method: String,
         /// The whole object, method included.
         raw: Box<RawValue>,
@@ -44,7 +45,7 @@ pub enum InputRequest {
 }
 
 impl InputRequest {
-    /// Asks for the roots.
+    /// Requests the roots.
     pub fn list_roots() -> Self {
         Self::ListRoots(Box::default())
     }
@@ -60,7 +61,8 @@ impl InputRequest {
     }
 }
 
-/// Of a page, what only some revisions tell is taken away; that it needs an id in 2025-11-25 is for the one who asks to see.
+/// Removes members of a page that the revision does not know. The caller has to set the id that a
+/// page needs in 2025-11-25.
 impl FitTo for InputRequest {
     fn fit_to(&mut self, revision: ProtocolVersion) {
         match self {
@@ -75,12 +77,12 @@ literal!(ElicitMethod = "elicitation/create");
 literal!(CreateMessageMethod = "sampling/createMessage");
 literal!(ListRootsMethod = "roots/list");
 
-/// Asks the user.
+/// Requests input from the user.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ElicitRequest {
     method: ElicitMethod,
-    /// What is asked.
+    /// The params of the request.
     pub params: ElicitRequestParams,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -92,12 +94,12 @@ members!(ElicitRequest {
     ..extra
 });
 
-/// Asks the model.
+/// Requests an answer from the model.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CreateMessageRequest {
     method: CreateMessageMethod,
-    /// What is asked.
+    /// The params of the request.
     pub params: CreateMessageRequestParams,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -109,12 +111,12 @@ members!(CreateMessageRequest {
     ..extra
 });
 
-/// Asks for the roots.
+/// Requests the roots.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ListRootsRequest {
     method: ListRootsMethod,
-    /// What travels with the question.
+    /// The params: only metadata (`_meta`).
     pub params: Option<ListRootsRequestParams>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -176,13 +178,14 @@ impl<'de> Deserialize<'de> for InputRequest {
     }
 }
 
-/// One answer of the client's, as raw JSON: what it is says the question under the same key, never its own form.
+/// An answer of the client, as raw JSON. Its type follows from the request under the same key,
+/// never from its content.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct InputResponse(Box<RawValue>);
 
 impl InputResponse {
-    /// Makes an answer of a result.
+    /// Makes an answer from a result.
     ///
     /// # Errors
     ///
@@ -200,7 +203,7 @@ impl InputResponse {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it is not one.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it is not such a result.
     pub fn elicit_result(&self) -> Result<ElicitResult> {
         self.read()
     }
@@ -209,7 +212,7 @@ impl InputResponse {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it is not one.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it is not such a result.
     pub fn create_message_result(&self) -> Result<CreateMessageResult> {
         self.read()
     }
@@ -218,34 +221,34 @@ impl InputResponse {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it is not one.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it is not such a result.
     pub fn list_roots_result(&self) -> Result<ListRootsResult> {
         self.read()
     }
 
-    /// Reads the answer as a type.
+    /// Deserializes the answer as a type.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it doesn't have that form.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it does not fit the type.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T> {
         read_raw("input response", &self.0)
     }
 }
 
-/// Says what a server needs before it can answer. Since 2026-07-28.
+/// The result with which a server requests input before it can answer. Since 2026-07-28.
 ///
-/// Only `resultType` tells it from other results ([`ResultType::of`]).
+/// Only `resultType` distinguishes it from other results ([`ResultType::of`]).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct InputRequiredResult {
-    /// Which kind of result it is.
+    /// The kind of result.
     pub result_type: ResultType,
-    /// What is needed, by key.
+    /// The input requests, by key.
     pub input_requests: Option<InputRequests>,
-    /// What the server wants back with the answers, unchanged.
+    /// The state that the client sends back with the answers, unchanged.
     pub request_state: Option<String>,
-    /// What travels beside the result.
+    /// Metadata of the result (`_meta`).
     pub meta: Option<ResultMetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -260,7 +263,7 @@ members!(InputRequiredResult {
 });
 
 impl InputRequiredResult {
-    /// Asks for nothing yet.
+    /// Makes a result without input requests.
     pub fn new() -> Self {
         Self {
             result_type: ResultType::InputRequired,
@@ -271,7 +274,7 @@ impl InputRequiredResult {
         }
     }
 
-    /// Asks for one thing more.
+    /// Adds an input request.
     pub fn ask(mut self, key: impl Into<String>, request: impl Into<InputRequest>) -> Self {
         let requests = self.input_requests.get_or_insert_default();
         requests.insert(key.into(), request.into());
@@ -279,15 +282,15 @@ impl InputRequiredResult {
     }
 
     setters! {
-        /// Asks for all these things.
+        /// Sets the input requests.
         input_requests: InputRequests,
-        /// Sets what comes back with the answers.
+        /// Sets the state that the client sends back with the answers.
         request_state: String,
-        /// Sets what travels beside the result.
+        /// Sets the metadata (`_meta`).
         meta: ResultMetaObject,
     }
 
-    /// Whether there is something to answer or to give back, as there has to be.
+    /// Whether it is valid: it has input requests or a request state.
     pub fn is_valid(&self) -> bool {
         self.result_type == ResultType::InputRequired
             && (self.input_requests.is_some() || self.request_state.is_some())

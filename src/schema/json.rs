@@ -1,4 +1,5 @@
-//! Free JSON inside typed messages: open objects, raw text, JSON Schemas carried verbatim, lenient numbers.
+//! Arbitrary JSON in typed messages: open objects, raw text, JSON Schemas carried verbatim, lenient
+//! numbers.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,15 +16,18 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::is_empty_array;
 use crate::jsonrpc::members::Members;
 
-/// A JSON object of any content, `JSONObject` of the specification.
+/// A JSON object with any members, `JSONObject` of the specification.
 pub type JsonObject = Map<String, Value>;
 
-/// The members of an object that its type doesn't name, kept so that they survive being passed on.
+/// The members of an object that its type does not name. They are kept, so that a relay does not
+/// lose them.
 pub type Extra = JsonObject;
 
-/// A JSON Schema, carried as the text that its author wrote: any dialect, any keyword, the order of its keys, its numbers' digits.
+/// A JSON Schema, kept as the text of its author: any dialect, any keyword, the order of its keys,
+/// the digits of its numbers.
 ///
-/// Spec: Server Features, Tools, "Data Types" (every revision; any schema for output since 2026-07-28).
+/// Spec: Server Features, Tools, "Data Types" (every revision; any schema for output since
+/// 2026-07-28).
 #[derive(Clone, Serialize)]
 #[serde(transparent)]
 pub struct JsonSchema(Box<RawValue>);
@@ -33,7 +37,7 @@ impl<'de> Deserialize<'de> for JsonSchema {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         match raw.get().as_bytes().first() {
             Some(b'{' | b't' | b'f') => Ok(Self(raw)),
-            // So write peers that can't tell it from an empty object.
+            // Peers written in PHP send an empty array for an empty object.
             Some(b'[') if is_empty_array(raw.get()) && !misfit::is_strict() => {
                 Ok(Self(verbatim("{}")))
             }
@@ -61,11 +65,12 @@ impl JsonSchema {
         }
     }
 
-    /// Makes a schema of anything that is written as one.
+    /// Makes a schema from a value that serializes as one.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when the value can't be written as JSON, or as neither an object nor a boolean.
+    /// [`ErrorKind::Invalid`] when the value can't be written as JSON, or as neither an object nor
+    /// a boolean.
     pub fn new(value: &impl Serialize) -> Result<Self> {
         let text = serde_json::to_string(value).map_err(|error| not_json(&error))?;
         Self::parse(&text)
@@ -76,22 +81,22 @@ impl JsonSchema {
         Self(verbatim(r#"{"type":"object","properties":{}}"#))
     }
 
-    /// The JSON text.
+    /// Returns the JSON text.
     pub fn as_str(&self) -> &str {
         self.0.get()
     }
 
-    /// The schema as a type of the caller's choice, such as [`serde_json::Value`].
+    /// Deserializes the schema as a type, such as [`serde_json::Value`].
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when the schema doesn't have that form.
+    /// [`ErrorKind::Invalid`] when the schema does not fit the type.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T> {
         read_raw("schema", &self.0)
     }
 
-    /// The same schema with `"properties": {}` when it is an object without properties: it means the same, and some models' interfaces refuse
-    /// a tool whose schema has none.
+    /// Adds `"properties": {}` to an object schema without properties. The meaning is the same, but
+    /// some models' interfaces refuse a tool whose schema has no `properties`.
     pub(crate) fn with_properties(self) -> Self {
         let text = self.as_str().trim_ascii_end();
         if !text.starts_with('{') || Members::of(text).any(|(name, _)| name == "properties") {
@@ -103,8 +108,9 @@ impl JsonSchema {
         Self(RawValue::from_string(whole).expect("an object takes one member more"))
     }
 
-    /// The same schema with empty objects where it has empty arrays for the schemas by name that `properties` and its like hold; nothing when
-    /// there are none. Servers that are written in PHP can't tell them apart.
+    /// Replaces empty arrays by empty objects where keywords such as `properties` need an object.
+    /// Returns `None` if there are no such arrays. Servers written in PHP send an empty array for
+    /// an empty object.
     pub(crate) fn with_empty_objects(&self) -> Option<Self> {
         let mut schema: Value = self.read().ok()?;
         settle(&mut schema)
@@ -112,7 +118,7 @@ impl JsonSchema {
             .flatten()
     }
 
-    /// Whether the root says `"type": "object"`, as the schema of a tool's arguments has to.
+    /// Whether the root has `"type": "object"`, as the schema of a tool's arguments must.
     pub fn is_object_root(&self) -> bool {
         #[derive(Deserialize)]
         struct Root<'a> {
@@ -143,7 +149,7 @@ impl JsonSchema {
     }
 }
 
-/// Makes objects of the empty arrays that can't be anything else. Returns whether there were any.
+/// Replaces empty arrays that can only mean objects. Returns whether there were any.
 fn settle(schema: &mut Value) -> bool {
     match schema {
         Value::Object(members) => members.iter_mut().fold(false, |settled, (name, value)| {
@@ -182,20 +188,20 @@ impl fmt::Debug for JsonSchema {
     }
 }
 
-/// Equal when the texts are: a schema that is only written differently is another one.
+/// Compares the texts: schemas that differ only in white space are not equal.
 impl PartialEq for JsonSchema {
     fn eq(&self, other: &Self) -> bool {
         self.as_str() == other.as_str()
     }
 }
 
-/// Writes a value as raw JSON.
+/// Serializes a value as raw JSON.
 pub(super) fn raw(what: &str, value: &(impl Serialize + ?Sized)) -> Result<Box<RawValue>> {
     serde_json::value::to_raw_value(value)
         .map_err(|error| Error::new(ErrorKind::Invalid, format!("{what} is not JSON: {error}")))
 }
 
-/// Reads raw JSON as a type of the caller's choice.
+/// Deserializes raw JSON as a type.
 pub(super) fn read_raw<T: DeserializeOwned>(what: &str, raw: &RawValue) -> Result<T> {
     tree::read(raw.get()).map_err(|error| {
         Error::new(
@@ -205,18 +211,19 @@ pub(super) fn read_raw<T: DeserializeOwned>(what: &str, raw: &RawValue) -> Resul
     })
 }
 
-/// Reads JSON that is there as bytes, with the readers that texts are read with: those for bytes would be the same code once more.
+/// Deserializes JSON bytes with the deserializer for texts. The one for bytes would be a second
+/// copy of its code.
 pub(crate) fn from_bytes<T: DeserializeOwned>(json: &[u8]) -> serde_json::Result<T> {
     let text = str::from_utf8(json).map_err(de::Error::custom)?;
     serde_json::from_str(text)
 }
 
-/// Raw JSON of a text that is JSON by construction.
+/// Makes raw JSON from a literal that is known to be JSON.
 pub(super) fn verbatim(json: &'static str) -> Box<RawValue> {
     RawValue::from_string(json.to_owned()).expect("the literal is JSON")
 }
 
-/// Keeps `null` apart from an absent member.
+/// Deserializes `null` as a value, so that it differs from an absent member.
 pub(super) struct Present;
 
 impl Form<Option<Box<RawValue>>> for Present {
@@ -225,7 +232,7 @@ impl Form<Option<Box<RawValue>>> for Present {
     }
 }
 
-/// An object as raw JSON. An empty array stands for one without members.
+/// An object as raw JSON. An empty array is read as an empty object.
 pub(super) struct RawObject;
 
 impl Form<Box<RawValue>> for RawObject {
@@ -254,7 +261,7 @@ impl Form<Option<u64>> for Count {
     }
 }
 
-/// A [`Count`] that is written even when there is none: as `null`.
+/// A [`Count`] that is written as `null` if it is absent.
 pub(super) struct CountOrNull;
 
 impl Form<Option<u64>> for CountOrNull {
@@ -267,7 +274,7 @@ impl Form<Option<u64>> for CountOrNull {
     }
 }
 
-/// A [`Count`] that is refused when it is negative, for what a peer asks for.
+/// A [`Count`] whose negative values are errors, for values that a peer requests.
 pub(super) struct NotNegative;
 
 impl Form<Option<u64>> for NotNegative {
@@ -288,7 +295,7 @@ impl Form<Option<u64>> for NotNegative {
     }
 }
 
-/// A number that has no fraction when it needs none, see [`write_number`].
+/// A number that is written without a fraction if it is an integer; see [`write_number`].
 pub(super) struct Number;
 
 impl Form<f64> for Number {
@@ -306,7 +313,8 @@ impl Form<Option<f64>> for Number {
     }
 }
 
-/// Reads a count from any number: negative ones are 0 and fractions are cut, since JSON can't tell `1.0` from `1`.
+/// Reads a count from any number. Negative numbers become 0 and fractions are cut off, since some
+/// peers write `1.0` for `1`.
 pub(crate) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     struct Count;
 
@@ -338,7 +346,7 @@ pub(crate) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
     deserializer.deserialize_any(Count)
 }
 
-/// A number without a fraction, however it is written: to JSON Schema, and so to peers, `100.0` is an integer too.
+/// An integer in any spelling: in JSON Schema `100.0` is an integer too.
 pub(super) struct Whole;
 
 impl Form<u64> for Whole {
@@ -384,15 +392,15 @@ fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::E
     deserializer.deserialize_any(WholeOrNull)
 }
 
-/// The largest whole number that every reader of JSON can hold exactly (RFC 8259, section 6).
+/// The largest integer that every JSON parser can represent exactly (RFC 8259, section 6).
 pub(crate) const MAX_INTEGER: u64 = (1 << 53) - 1;
 
-/// A span of time in milliseconds, as numbers of messages: the longest ones are [`MAX_INTEGER`].
+/// Converts a duration to milliseconds for a message, at most [`MAX_INTEGER`].
 pub(crate) fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).map_or(MAX_INTEGER, |millis| millis.min(MAX_INTEGER))
 }
 
-/// Writes a number without a fraction when it has none, as most peers do: `50`, not `50.0`.
+/// Writes a number without a fraction if it is an integer, as most peers do: `50`, not `50.0`.
 pub(super) fn write_number<S: Serializer>(value: f64, serializer: S) -> Result<S::Ok, S::Error> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if value.fract() == 0.0 && value.abs() < EXACT {

@@ -1,6 +1,7 @@
-//! How a conversation starts (`initialize`, `server/discover`) and how a request is given up (`notifications/cancelled`).
+//! Initialization (`initialize`, `server/discover`) and cancellation (`notifications/cancelled`).
 //!
-//! Spec: Base Protocol, "Lifecycle" (up to 2025-11-25), "Discovery" (2026-07-28), Utilities, "Cancellation" (every revision).
+//! Spec: Base Protocol, "Lifecycle" (up to 2025-11-25), "Discovery" (2026-07-28), Utilities,
+//! "Cancellation" (every revision).
 
 use super::capabilities::{ClientCapabilities, ServerCapabilities};
 use super::icon::Icon;
@@ -12,21 +13,22 @@ use super::result::{CacheScope, ResultType, fit_result_type};
 use super::version::{FitTo, ProtocolVersion, keep_since};
 use crate::jsonrpc::RequestId;
 
-/// The name and version of a client or server, as it says: for showing and logging, not for decisions.
+/// The name and version of a client or server. The peer chooses them: use them for display and
+/// logs, not for decisions.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Implementation {
     /// The name for programs.
     pub name: String,
-    /// The name for people. Since 2025-06-18.
+    /// The display name. Since 2025-06-18.
     pub title: Option<String>,
     /// The version.
     pub version: String,
-    /// What it does. Since 2025-11-25.
+    /// The description. Since 2025-11-25.
     pub description: Option<String>,
     /// Icons to show. Since 2025-11-25.
     pub icons: Option<Vec<Icon>>,
-    /// Its home page. Since 2025-11-25.
+    /// The URL of its home page. Since 2025-11-25.
     pub website_url: Option<String>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -43,7 +45,7 @@ members!(Implementation {
 });
 
 impl Implementation {
-    /// Names a client or server.
+    /// Makes the name and version of a client or server.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -57,17 +59,17 @@ impl Implementation {
     }
 
     setters! {
-        /// Sets the name for people. Since 2025-06-18.
+        /// Sets the display name. Since 2025-06-18.
         title: String,
-        /// Says what it does. Since 2025-11-25.
+        /// Sets the description. Since 2025-11-25.
         description: String,
         /// Sets icons to show. Since 2025-11-25.
         icons: Vec<Icon>,
-        /// Sets its home page. Since 2025-11-25.
+        /// Sets the URL of its home page. Since 2025-11-25.
         website_url: String,
     }
 
-    /// The name to show: the title, or else the name.
+    /// The display name: the title, or else the name.
     pub fn display_name(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.name)
     }
@@ -87,13 +89,13 @@ impl FitTo for Implementation {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct InitializeRequestParams {
-    /// The newest revision that the client speaks, as text since it may be an unknown one.
+    /// The newest revision that the client supports, as text since it may be an unknown one.
     pub protocol_version: String,
-    /// What the client can do.
+    /// The capabilities of the client.
     pub capabilities: ClientCapabilities,
-    /// Who the client is.
+    /// The name and version of the client.
     pub client_info: Implementation,
-    /// What travels beside the params.
+    /// Metadata of the message (`_meta`).
     pub meta: Option<RequestMetaObject>,
 }
 
@@ -105,7 +107,7 @@ members!(InitializeRequestParams {
 });
 
 impl InitializeRequestParams {
-    /// Offers a revision.
+    /// Makes params that offer a revision.
     pub fn new(
         protocol_version: ProtocolVersion,
         capabilities: ClientCapabilities,
@@ -132,15 +134,15 @@ impl FitTo for InitializeRequestParams {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct InitializeResult {
-    /// The revision to speak, as text since it may be an unknown one.
+    /// The revision to use, as text since it may be an unknown one.
     pub protocol_version: String,
-    /// What the server can do.
+    /// The capabilities of the server.
     pub capabilities: ServerCapabilities,
-    /// Who the server is.
+    /// The name and version of the server.
     pub server_info: Implementation,
-    /// How to use the server, for a model.
+    /// Instructions for models on how to use the server.
     pub instructions: Option<String>,
-    /// What travels beside the result.
+    /// Metadata of the result (`_meta`).
     pub meta: Option<ResultMetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -157,7 +159,7 @@ members!(InitializeResult {
     misfits
 });
 
-/// A server that does not say who it is has no name.
+/// Reads an absent server info as an empty name and version.
 struct OrNobody;
 
 impl Form<Implementation> for OrNobody {
@@ -167,7 +169,7 @@ impl Form<Implementation> for OrNobody {
 }
 
 impl InitializeResult {
-    /// Answers with the revision to speak.
+    /// Makes a result that names the revision to speak.
     pub fn new(
         protocol_version: ProtocolVersion,
         capabilities: ServerCapabilities,
@@ -185,7 +187,7 @@ impl InitializeResult {
     }
 
     setters! {
-        /// Says how to use the server.
+        /// Sets instructions for models on how to use the server.
         instructions: String,
     }
 
@@ -204,19 +206,19 @@ impl FitTo for InitializeResult {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct DiscoverResult {
-    /// Which kind of result it is.
+    /// The kind of result.
     pub result_type: Option<ResultType>,
-    /// The revisions that the server speaks, as texts since some may be unknown.
+    /// The revisions that the server supports, as texts since some may be unknown.
     pub supported_versions: Vec<String>,
-    /// What the server can do.
+    /// The capabilities of the server.
     pub capabilities: ServerCapabilities,
-    /// How to use the server, for a model.
+    /// Instructions for models on how to use the server.
     pub instructions: Option<String>,
-    /// For how many milliseconds the result stays fresh.
+    /// How long the result stays fresh, in milliseconds.
     pub ttl_ms: Option<u64>,
-    /// Who may share the result.
+    /// Whether users may share the cached result.
     pub cache_scope: Option<CacheScope>,
-    /// What travels beside the result.
+    /// Metadata of the result (`_meta`).
     pub meta: Option<ResultMetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -236,7 +238,7 @@ members!(DiscoverResult {
 });
 
 impl DiscoverResult {
-    /// Tells what a server speaks and can do.
+    /// Makes a result from the revisions and capabilities of a server.
     pub fn new(versions: &[ProtocolVersion], capabilities: ServerCapabilities) -> Self {
         Self {
             result_type: Some(ResultType::Complete),
@@ -252,7 +254,7 @@ impl DiscoverResult {
     }
 
     setters! {
-        /// Says how to use the server.
+        /// Sets instructions for models on how to use the server.
         instructions: String,
     }
 
@@ -274,18 +276,19 @@ impl FitTo for DiscoverResult {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CancelledNotificationParams {
-    /// The request that nobody waits for any more. Only 2025-11-25 lets it be absent, and then there is nothing to do.
+    /// The id of the cancelled request. Only 2025-11-25 allows it to be absent; such a notification
+    /// has no effect.
     pub request_id: Option<RequestId>,
-    /// Why, for a log.
+    /// The reason, for a log.
     pub reason: Option<String>,
-    /// What travels beside the params.
+    /// Metadata of the message (`_meta`).
     pub meta: Option<NotificationMetaObject>,
 }
 
 members!(CancelledNotificationParams { request_id = "requestId", reason, meta = "_meta" });
 
 impl CancelledNotificationParams {
-    /// Gives up a request.
+    /// Makes params that cancel a request.
     pub fn new(request_id: RequestId) -> Self {
         Self {
             request_id: Some(request_id),
@@ -295,7 +298,7 @@ impl CancelledNotificationParams {
     }
 
     setters! {
-        /// Says why.
+        /// Sets the reason.
         reason: String,
     }
 }

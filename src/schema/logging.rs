@@ -11,7 +11,7 @@ use super::object::Form;
 use crate::error::Result;
 
 open_enum! {
-    /// How severe a log message is, after RFC 5424.
+    /// The severity of a log message (RFC 5424).
     pub enum LoggingLevel {
         /// Details for debugging.
         Debug = "debug",
@@ -33,7 +33,7 @@ open_enum! {
 }
 
 impl LoggingLevel {
-    /// 0 for debug to 7 for emergency; `None` for a level that this library doesn't know.
+    /// Returns 0 for debug to 7 for emergency; `None` for an unknown level.
     pub fn severity(&self) -> Option<u8> {
         Some(match self {
             Self::Debug => 0,
@@ -48,7 +48,8 @@ impl LoggingLevel {
         })
     }
 
-    /// Whether a message of this level is wanted by who asked for `minimum` and more severe ones. Unknown levels are.
+    /// Whether a message of this level is sent to a client that requested `minimum` and more severe
+    /// ones. True for unknown levels.
     pub fn is_at_least(&self, minimum: &Self) -> bool {
         match (self.severity(), minimum.severity()) {
             (Some(level), Some(minimum)) => level >= minimum,
@@ -57,7 +58,8 @@ impl LoggingLevel {
     }
 }
 
-/// Reads a level that a request names, where an unknown one is an error (the set is closed; only notifications are read leniently).
+/// Reads the level of a request. An unknown level is an error: the set is closed, and only
+/// notifications are read leniently.
 pub(super) fn known_level<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<LoggingLevel>, D::Error> {
@@ -70,7 +72,7 @@ pub(super) fn known_level<'de, D: Deserializer<'de>>(
     }
 }
 
-/// A level that exists, see [`known_level`].
+/// Reads only a known level; see [`known_level`].
 pub(super) struct KnownLevel;
 
 impl Form<Option<LoggingLevel>> for KnownLevel {
@@ -89,16 +91,16 @@ impl Form<LoggingLevel> for KnownLevel {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SetLevelRequestParams {
-    /// The least severe level wanted.
+    /// The lowest severity to be sent.
     pub level: LoggingLevel,
-    /// What travels beside the params.
+    /// Metadata of the message (`_meta`).
     pub meta: Option<RequestMetaObject>,
 }
 
 members!(SetLevelRequestParams { level as KnownLevel, meta = "_meta" });
 
 impl SetLevelRequestParams {
-    /// Asks for messages of `level` and more severe ones.
+    /// Makes params that request messages of `level` and more severe ones.
     pub fn new(level: LoggingLevel) -> Self {
         Self { level, meta: None }
     }
@@ -108,13 +110,13 @@ impl SetLevelRequestParams {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LoggingMessageNotificationParams {
-    /// How severe it is.
+    /// The severity.
     pub level: LoggingLevel,
-    /// Which part of the server it comes from.
+    /// The name of the logger: the part of the server that logs.
     pub logger: Option<String>,
-    /// What is to be logged: any JSON, often a string.
+    /// The message: any JSON, often a string.
     pub data: Box<RawValue>,
-    /// What travels beside the params.
+    /// Metadata of the message (`_meta`).
     pub meta: Option<NotificationMetaObject>,
 }
 
@@ -136,9 +138,9 @@ impl LoggingMessageNotificationParams {
     }
 
     setters! {
-        /// Names the part of the server that it comes from.
+        /// Sets the name of the logger.
         logger: String,
-        /// Sets what travels beside the params.
+        /// Sets the metadata (`_meta`).
         meta: NotificationMetaObject,
     }
 }
@@ -167,7 +169,7 @@ mod tests {
         assert!(LoggingLevel::from("loud").is_at_least(&LoggingLevel::Emergency));
     }
 
-    // An unknown level is an error in a request and only a text in a notification.
+    // An unknown level is an error in a request, and is kept as text in a notification.
     #[test]
     fn unknown_levels_fail_requests_only() {
         assert!(serde_json::from_str::<SetLevelRequestParams>(r#"{"level":"loud"}"#).is_err());

@@ -1,11 +1,12 @@
-//! The three shapes that many types of the schema share: open sets of texts, fixed texts, optional fields.
+//! Macros for patterns that many schema types share: open enums, fixed texts, setters, cache hints,
+//! list results.
 
 use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::{Deserializer, Error, Visitor};
 
-/// An enum of texts that keeps a text it doesn't know.
+/// Defines an enum of texts with a variant for unknown texts.
 macro_rules! open_enum {
     ($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $text:literal,)+ }) => {
         $(#[$meta])*
@@ -13,12 +14,12 @@ macro_rules! open_enum {
         #[non_exhaustive]
         $vis enum $name {
             $($(#[$variant_meta])* $variant,)+
-            /// A value that this library doesn't know, as it came.
+            /// A value that this library doesn't know, as received.
             Other(Box<str>),
         }
 
         impl $name {
-            /// The text on the wire.
+            /// Returns the text on the wire.
             $vis fn as_str(&self) -> &str {
                 match self {
                     $(Self::$variant => $text,)+
@@ -58,7 +59,8 @@ macro_rules! open_enum {
     };
 }
 
-/// A member whose only legal value is one text: written always, checked when it is there.
+/// Defines a member whose only valid value is one text. It is always written, and checked if it is
+/// present.
 macro_rules! literal {
     ($name:ident = $text:literal) => {
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,7 +82,7 @@ macro_rules! literal {
     };
 }
 
-/// Chained setters of optional fields, named as the fields are.
+/// Defines chained setters of optional fields, each named after its field.
 macro_rules! setters {
     ($($(#[$meta:meta])* $field:ident: $type:ty,)+) => {
         $(
@@ -93,19 +95,20 @@ macro_rules! setters {
     };
 }
 
-/// The cache hint of a result whose struct has the fields `ttl_ms` and `cache_scope`.
+/// Defines methods for the cache hint of a result whose struct has the fields `ttl_ms` and
+/// `cache_scope`.
 ///
-/// They are fields of each struct rather than one flattened member, since what lies below a flattened member can't hold raw JSON.
+/// The fields are in each struct, since serde can't deserialize raw JSON below a flattened member.
 macro_rules! cache_hint {
     () => {
-        /// Lets the result be kept. Since 2026-07-28.
+        /// Allows caching of the result. Since 2026-07-28.
         pub fn cached(mut self, hint: $crate::schema::CacheHint) -> Self {
             self.ttl_ms = hint.ttl_ms;
             self.cache_scope = hint.cache_scope;
             self
         }
 
-        /// How long and by whom the result may be kept.
+        /// Returns how long the result may be cached, and whether users may share it.
         pub fn cache_hint(&self) -> $crate::schema::CacheHint {
             $crate::schema::CacheHint::of(self.ttl_ms, self.cache_scope.clone())
         }
@@ -123,24 +126,26 @@ macro_rules! cache_hint {
     };
 }
 
-/// A page of a list.
+/// Defines the result of a list method: one page of the list.
 macro_rules! list_result {
     ($(#[$meta:meta])* $name:ident { $field:ident $(= $wire:literal)?: Vec<$item:ty> }) => {
         $(#[$meta])*
         #[derive(Clone, Debug, Default, PartialEq)]
         #[non_exhaustive]
         pub struct $name {
-            /// Which kind of result it is. Since 2026-07-28.
+            /// The kind of result. Since 2026-07-28.
             pub result_type: Option<$crate::schema::ResultType>,
-            /// What is on this page.
+            /// The entries of this page.
             pub $field: Vec<$item>,
-            /// Where the list goes on; absent on the last page. An empty text is a cursor too.
+            /// The cursor of the next page; absent on the last page. An empty text is a valid
+            /// cursor.
             pub next_cursor: Option<String>,
-            /// For how many milliseconds the page stays fresh. Since 2026-07-28.
+            /// How long the page stays fresh, in milliseconds. Since 2026-07-28.
             pub ttl_ms: Option<u64>,
-            /// Who may share the page; the same on all pages of a list. Since 2026-07-28.
+            /// Whether users may share the cached page; the same on all pages of a list. Since
+            /// 2026-07-28.
             pub cache_scope: Option<$crate::schema::CacheScope>,
-            /// What travels beside the result.
+            /// Metadata of the result (`_meta`).
             pub meta: Option<$crate::schema::ResultMetaObject>,
             /// Members that this library doesn't know.
             pub extra: $crate::schema::Extra,
@@ -168,7 +173,7 @@ macro_rules! list_result {
             }
 
             setters! {
-                /// Says where the list goes on.
+                /// Sets the cursor of the next page.
                 next_cursor: String,
             }
 
@@ -188,7 +193,7 @@ macro_rules! list_result {
     };
 }
 
-/// Reads a text without keeping it when the target knows it.
+/// Deserializes a text without allocating, if the target type knows it.
 pub(super) fn read_text<'de, T: for<'a> From<&'a str>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {

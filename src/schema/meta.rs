@@ -1,6 +1,7 @@
-//! `_meta`: what travels beside the params of a request, a notification or a result.
+//! `_meta`: metadata of a request, a notification or a result.
 //!
-//! Spec: Base Protocol, "`_meta`" (every revision; the `io.modelcontextprotocol/` keys since 2026-07-28).
+//! Spec: Base Protocol, "`_meta`" (every revision; the `io.modelcontextprotocol/` keys since
+//! 2026-07-28).
 
 use serde::Deserialize;
 
@@ -13,28 +14,29 @@ use super::task::RelatedTaskMetadata;
 use super::version::{FitTo, ProtocolVersion};
 use crate::jsonrpc::RequestId;
 
-/// The `_meta` of content, tools, resources and the like: an open object.
+/// The `_meta` of content, tools, resources and other objects: an open object.
 pub type MetaObject = JsonObject;
 
 /// The keys of `_meta` that the specification reserves.
 pub mod meta_key {
-    /// Asks for progress notifications.
+    /// Requests progress notifications.
     pub const PROGRESS_TOKEN: &str = "progressToken";
     /// The revision of a request. Since 2026-07-28.
     pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-    /// What the client can do. Since 2026-07-28.
+    /// The capabilities of the client. Since 2026-07-28.
     pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-    /// Who the client is. Since 2026-07-28.
+    /// The name and version of the client. Since 2026-07-28.
     pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
-    /// Asks for log messages. Since 2026-07-28.
+    /// Requests log messages. Since 2026-07-28.
     pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-    /// Who the server is. Since 2026-07-28.
+    /// The name and version of the server. Since 2026-07-28.
     pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
-    /// The `subscriptions/listen` request that a notification belongs to. Since 2026-07-28.
+    /// The id of the `subscriptions/listen` request that a notification belongs to. Since
+    /// 2026-07-28.
     pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
-    /// The task that a message belongs to. 2025-11-25 only.
+    /// The id of the task that a message belongs to. 2025-11-25 only.
     pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
-    /// What a model can be told while a task runs. 2025-11-25 only.
+    /// A result for the model while a task runs. 2025-11-25 only.
     pub const MODEL_IMMEDIATE_RESPONSE: &str = "io.modelcontextprotocol/model-immediate-response";
     /// The W3C trace context's parent. Since 2026-07-28.
     pub const TRACEPARENT: &str = "traceparent";
@@ -48,17 +50,20 @@ pub mod meta_key {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct RequestMetaObject {
-    /// Asks for progress notifications, which carry it back.
+    /// Requests progress notifications, which carry this token.
     pub progress_token: Option<ProgressToken>,
-    /// The revision of the request, as text since it may be an unknown one. Required since 2026-07-28, absent before.
+    /// The revision of the request, as text since it may be an unknown one. Required since
+    /// 2026-07-28, absent before.
     pub protocol_version: Option<String>,
-    /// What the client can do during this request. Required since 2026-07-28, absent before.
+    /// The capabilities of the client during this request. Required since 2026-07-28, absent
+    /// before.
     pub client_capabilities: Option<ClientCapabilities>,
-    /// Who the client is, as it says: not to be trusted. Since 2026-07-28.
+    /// The name and version of the client, which are not to be trusted. Since 2026-07-28.
     pub client_info: Option<Implementation>,
-    /// The least severe level of log messages wanted during this request; none are when absent. Since 2026-07-28.
+    /// The lowest severity of log messages to send during this request; absent means no log
+    /// messages. Since 2026-07-28.
     pub log_level: Option<LoggingLevel>,
-    /// The other keys.
+    /// The remaining keys.
     pub extra: Extra,
 }
 
@@ -82,11 +87,11 @@ impl RequestMetaObject {
     }
 
     setters! {
-        /// Asks for progress notifications.
+        /// Requests progress notifications.
         progress_token: ProgressToken,
-        /// Says who the client is.
+        /// Sets the name and version of the client.
         client_info: Implementation,
-        /// Asks for log messages of this level and more severe ones.
+        /// Requests log messages of this level and more severe ones.
         log_level: LoggingLevel,
     }
 
@@ -96,7 +101,7 @@ impl RequestMetaObject {
         RelatedTaskMetadata::deserialize(value).ok()
     }
 
-    /// Whether nothing is in it, so that it can be left out.
+    /// Whether it is empty, so that it can be omitted.
     pub fn is_empty(&self) -> bool {
         let Self {
             progress_token,
@@ -115,7 +120,7 @@ impl RequestMetaObject {
     }
 }
 
-/// Legacy peers learn version and capabilities once, in `initialize`.
+/// Legacy peers receive version and capabilities once, in `initialize`.
 impl FitTo for RequestMetaObject {
     fn fit_to(&mut self, revision: ProtocolVersion) {
         if revision.is_legacy() {
@@ -135,14 +140,14 @@ impl FitTo for RequestMetaObject {
 pub struct NotificationMetaObject {
     /// The id of the `subscriptions/listen` request on whose stream it is sent. Since 2026-07-28.
     pub subscription_id: Option<RequestId>,
-    /// The other keys.
+    /// The remaining keys.
     pub extra: Extra,
 }
 
 members!(NotificationMetaObject { subscription_id = "io.modelcontextprotocol/subscriptionId", ..extra });
 
 impl NotificationMetaObject {
-    /// Ties a notification to the `subscriptions/listen` request on whose stream it is sent.
+    /// Makes the `_meta` of a notification on the stream of this `subscriptions/listen` request.
     pub fn of_subscription(id: RequestId) -> Self {
         Self {
             subscription_id: Some(id),
@@ -155,11 +160,12 @@ impl NotificationMetaObject {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ResultMetaObject {
-    /// Who the server is, as it says: not to be trusted. Since 2026-07-28.
+    /// The name and version of the server, which are not to be trusted. Since 2026-07-28.
     pub server_info: Option<Implementation>,
-    /// The id of the `subscriptions/listen` request that the result ends. Since 2026-07-28, in that result only.
+    /// The id of the `subscriptions/listen` request that the result ends. Since 2026-07-28, in that
+    /// result only.
     pub subscription_id: Option<RequestId>,
-    /// The other keys.
+    /// The remaining keys.
     pub extra: Extra,
 }
 
@@ -174,14 +180,14 @@ pub type SubscriptionsListenResultMetaObject = ResultMetaObject;
 
 impl ResultMetaObject {
     setters! {
-        /// Says who the server is.
+        /// Sets the name and version of the server.
         server_info: Implementation,
-        /// Names the `subscriptions/listen` request that the result ends.
+        /// Sets the id of the `subscriptions/listen` request that the result ends.
         subscription_id: RequestId,
     }
 }
 
-/// Legacy peers learn who the server is once, in the result of `initialize`.
+/// Legacy peers receive the server's name and version once, in the result of `initialize`.
 impl FitTo for ResultMetaObject {
     fn fit_to(&mut self, revision: ProtocolVersion) {
         if revision.is_legacy() {
@@ -191,11 +197,11 @@ impl FitTo for ResultMetaObject {
     }
 }
 
-/// The params of a request that has none of its own: `ping`, `server/discover`.
+/// The params of a request that defines no other params: `ping`, `server/discover`.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct RequestParams {
-    /// What travels beside the params. Required since 2026-07-28.
+    /// Metadata of the request (`_meta`). Required since 2026-07-28.
     pub meta: Option<RequestMetaObject>,
 }
 
@@ -203,7 +209,7 @@ members!(RequestParams { meta = "_meta" });
 
 impl RequestParams {
     setters! {
-        /// Sets what travels beside the params.
+        /// Sets the metadata (`_meta`).
         meta: RequestMetaObject,
     }
 }
@@ -220,9 +226,9 @@ impl FitTo for RequestParams {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct PaginatedRequestParams {
-    /// Where the list goes on, as the page before said; absent for the first page.
+    /// The cursor, from the previous page; absent for the first page.
     pub cursor: Option<String>,
-    /// What travels beside the params. Required since 2026-07-28.
+    /// Metadata of the request (`_meta`). Required since 2026-07-28.
     pub meta: Option<RequestMetaObject>,
 }
 
@@ -230,9 +236,9 @@ members!(PaginatedRequestParams { cursor, meta = "_meta" });
 
 impl PaginatedRequestParams {
     setters! {
-        /// Asks for the page at a cursor.
+        /// Requests the page at a cursor.
         cursor: String,
-        /// Sets what travels beside the params.
+        /// Sets the metadata (`_meta`).
         meta: RequestMetaObject,
     }
 }
@@ -243,11 +249,12 @@ impl FitTo for PaginatedRequestParams {
     }
 }
 
-/// The params of a notification that has none of its own: `notifications/initialized` and `…/list_changed`.
+/// The params of a notification that defines no other params: `notifications/initialized` and
+/// `…/list_changed`.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct NotificationParams {
-    /// What travels beside the params.
+    /// Metadata of the message (`_meta`).
     pub meta: Option<NotificationMetaObject>,
 }
 
@@ -255,7 +262,7 @@ members!(NotificationParams { meta = "_meta" });
 
 impl NotificationParams {
     setters! {
-        /// Sets what travels beside the params.
+        /// Sets the metadata (`_meta`).
         meta: NotificationMetaObject,
     }
 }

@@ -1,13 +1,14 @@
-//! What a key of `_meta` may look like, and what the trace context in it has to.
+//! Checks of `_meta` keys and of the trace context in `_meta`.
 //!
-//! Spec: Base Protocol, "`_meta`" (since 2025-06-18; trace context since 2026-07-28). W3C Trace Context; W3C Baggage.
+//! Spec: Base Protocol, "`_meta`" (since 2025-06-18; trace context since 2026-07-28). W3C Trace
+//! Context; W3C Baggage.
 
 use super::meta::meta_key;
 use super::version::ProtocolVersion;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
-/// Checks that a key of `_meta` follows the grammar: an optional prefix of dot-separated labels and `/`, then a name that is empty or
-/// begins and ends with a letter or digit.
+/// Checks that a key of `_meta` follows the grammar: an optional prefix of dot-separated labels and
+/// `/`, then a name. The name is empty, or begins and ends with a letter or digit.
 ///
 /// # Errors
 ///
@@ -27,7 +28,8 @@ pub fn check_meta_key(key: &str) -> Result<()> {
     ))
 }
 
-/// Checks that the id of an extension is a valid key of `_meta` with a prefix, such as `com.example/drawing`.
+/// Checks that the id of an extension is a valid key of `_meta` with a prefix, such as
+/// `com.example/drawing`.
 ///
 /// Spec: Base Protocol, "Versioning", "Extensions" (2026-07-28).
 ///
@@ -48,9 +50,9 @@ pub fn check_extension_id(id: &str) -> Result<()> {
     ))
 }
 
-/// Whether the specification keeps a key of `_meta` for itself, by the rule of `revision`.
+/// Whether the specification reserves a key of `_meta`, by the rules of `revision`.
 ///
-/// Keys of an application's own avoid the rules of all revisions.
+/// Applications should use keys that are not reserved in any revision.
 pub fn is_reserved_meta_key(key: &str, revision: ProtocolVersion) -> bool {
     let (prefix, name) = split(key);
     let Some(prefix) = prefix else {
@@ -65,7 +67,8 @@ pub fn is_reserved_meta_key(key: &str, revision: ProtocolVersion) -> bool {
     let labels: Vec<&str> = prefix.split('.').collect();
     match revision {
         ProtocolVersion::V2024_11_05 | ProtocolVersion::V2025_03_26 => false,
-        // "any prefix beginning with zero or more valid labels, followed by modelcontextprotocol or mcp, followed by any valid label"
+        // "any prefix beginning with zero or more valid labels, followed by modelcontextprotocol or
+        // mcp, followed by any valid label"
         ProtocolVersion::V2025_06_18 => labels
             .iter()
             .rev()
@@ -103,7 +106,8 @@ fn is_name(name: &str) -> bool {
                 .all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b)))
 }
 
-/// Whether a text is a `traceparent` of W3C Trace Context: version, trace id, parent id and flags in lower-case hexadecimal.
+/// Whether a text is a valid W3C `traceparent`: version, trace id, parent id and flags in
+/// lower-case hexadecimal.
 pub fn is_valid_traceparent(text: &str) -> bool {
     let fields: Vec<&str> = text.split('-').collect();
     let [version, trace, parent, flags, rest @ ..] = fields.as_slice() else {
@@ -124,7 +128,7 @@ fn is_hex(text: &str, length: usize) -> bool {
     text.len() == length && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Whether a text is a `tracestate` of W3C Trace Context: at most 32 entries `key=value` with distinct keys.
+/// Whether a text is a valid W3C `tracestate`: at most 32 entries `key=value` with distinct keys.
 pub fn is_valid_tracestate(text: &str) -> bool {
     let entries: Vec<&str> = text
         .split(',')
@@ -157,7 +161,7 @@ fn is_state_entry(entry: &str) -> bool {
         Some((tenant, system)) => simple(tenant, true, 241) && simple(system, false, 14),
         None => simple(key, false, 256),
     };
-    // The blank at the end is already gone.
+    // Trailing blanks have been trimmed already.
     let value_fits = (1..=256).contains(&value.len())
         && value
             .bytes()
@@ -165,7 +169,8 @@ fn is_state_entry(entry: &str) -> bool {
     key_fits && value_fits
 }
 
-/// Whether a text is W3C Baggage: entries `key=value` with optional properties, separated by commas; at most 8192 bytes.
+/// Whether a text is valid W3C Baggage: entries `key=value` with optional properties, separated by
+/// commas; at most 8192 bytes.
 pub fn is_valid_baggage(text: &str) -> bool {
     text.len() <= 8192 && text.split(',').all(is_baggage_member)
 }

@@ -1,20 +1,22 @@
 //! The names of all methods and notifications.
 //!
-//! The set is open: extensions and later revisions add to it, so a name is plain text everywhere and these are constants of it.
+//! The set is open: extensions and later revisions add names. So a method name is plain text
+//! everywhere, and these are constants.
 
-/// Finds out what a server can do. Since 2026-07-28.
+/// Discovers the revisions and capabilities of a server. Since 2026-07-28.
 pub const SERVER_DISCOVER: &str = "server/discover";
-/// Opens a connection. Up to 2025-11-25.
+/// Initializes a connection. Up to 2025-11-25.
 pub const INITIALIZE: &str = "initialize";
-/// Asks whether the peer is there. Up to 2025-11-25.
+/// Checks that the peer responds. Up to 2025-11-25.
 pub const PING: &str = "ping";
 /// Opens a stream of change notifications. Since 2026-07-28.
 pub const SUBSCRIPTIONS_LISTEN: &str = "subscriptions/listen";
 /// Completes an argument.
 pub const COMPLETION_COMPLETE: &str = "completion/complete";
-/// Asks the user for input. Since 2025-06-18; inside an `InputRequiredResult` since 2026-07-28.
+/// Requests input from the user. Since 2025-06-18; inside an `InputRequiredResult` since
+/// 2026-07-28.
 pub const ELICITATION_CREATE: &str = "elicitation/create";
-/// Sets what is logged. Up to 2025-11-25.
+/// Sets the lowest level of log messages to send. Up to 2025-11-25.
 pub const LOGGING_SET_LEVEL: &str = "logging/setLevel";
 /// Gets a prompt.
 pub const PROMPTS_GET: &str = "prompts/get";
@@ -24,7 +26,7 @@ pub const PROMPTS_LIST: &str = "prompts/list";
 pub const RESOURCES_LIST: &str = "resources/list";
 /// Reads a resource.
 pub const RESOURCES_READ: &str = "resources/read";
-/// Asks to be told about changes of a resource. Up to 2025-11-25.
+/// Subscribes to changes of a resource. Up to 2025-11-25.
 pub const RESOURCES_SUBSCRIBE: &str = "resources/subscribe";
 /// Lists resource templates.
 pub const RESOURCES_TEMPLATES_LIST: &str = "resources/templates/list";
@@ -32,7 +34,7 @@ pub const RESOURCES_TEMPLATES_LIST: &str = "resources/templates/list";
 pub const RESOURCES_UNSUBSCRIBE: &str = "resources/unsubscribe";
 /// Lists the client's roots. Inside an `InputRequiredResult` since 2026-07-28.
 pub const ROOTS_LIST: &str = "roots/list";
-/// Asks the client's model. Inside an `InputRequiredResult` since 2026-07-28.
+/// Requests an answer of the client's model. Inside an `InputRequiredResult` since 2026-07-28.
 pub const SAMPLING_CREATE_MESSAGE: &str = "sampling/createMessage";
 /// Cancels a task. 2025-11-25, and the tasks extension.
 pub const TASKS_CANCEL: &str = "tasks/cancel";
@@ -40,7 +42,7 @@ pub const TASKS_CANCEL: &str = "tasks/cancel";
 pub const TASKS_GET: &str = "tasks/get";
 /// Lists tasks. 2025-11-25 only.
 pub const TASKS_LIST: &str = "tasks/list";
-/// Answers what a task asks. Only the tasks extension.
+/// Answers input requests of a task. Only the tasks extension.
 pub const TASKS_UPDATE: &str = "tasks/update";
 /// Waits for the result of a task. 2025-11-25 only.
 pub const TASKS_RESULT: &str = "tasks/result";
@@ -49,30 +51,30 @@ pub const TOOLS_CALL: &str = "tools/call";
 /// Lists tools.
 pub const TOOLS_LIST: &str = "tools/list";
 
-/// Tells that nobody waits for a request any more.
+/// Cancels a request.
 pub const NOTIFICATIONS_CANCELLED: &str = "notifications/cancelled";
-/// Tells that a URL elicitation has been completed. 2025-11-25 only.
+/// Notifies that a URL elicitation has been completed. 2025-11-25 only.
 pub const NOTIFICATIONS_ELICITATION_COMPLETE: &str = "notifications/elicitation/complete";
-/// Ends the opening of a connection. Up to 2025-11-25.
+/// Ends the initialization of a connection. Up to 2025-11-25.
 pub const NOTIFICATIONS_INITIALIZED: &str = "notifications/initialized";
 /// Carries a log message.
 pub const NOTIFICATIONS_MESSAGE: &str = "notifications/message";
-/// Tells how far a request has come.
+/// Reports the progress of a request.
 pub const NOTIFICATIONS_PROGRESS: &str = "notifications/progress";
-/// Tells that the list of prompts changed.
+/// Notifies that the list of prompts changed.
 pub const NOTIFICATIONS_PROMPTS_LIST_CHANGED: &str = "notifications/prompts/list_changed";
-/// Tells that the list of resources changed.
+/// Notifies that the list of resources changed.
 pub const NOTIFICATIONS_RESOURCES_LIST_CHANGED: &str = "notifications/resources/list_changed";
-/// Tells that a resource changed.
+/// Notifies that a resource changed.
 pub const NOTIFICATIONS_RESOURCES_UPDATED: &str = "notifications/resources/updated";
-/// Tells that the list of roots changed. Up to 2025-11-25.
+/// Notifies that the list of roots changed. Up to 2025-11-25.
 pub const NOTIFICATIONS_ROOTS_LIST_CHANGED: &str = "notifications/roots/list_changed";
-/// Tells what a subscription covers. Since 2026-07-28.
+/// Acknowledges a subscription with the changes that it covers. Since 2026-07-28.
 pub const NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED: &str =
     "notifications/subscriptions/acknowledged";
-/// Tells how far a task is. Only the tasks extension.
+/// Reports the status of a task. Only the tasks extension.
 pub const NOTIFICATIONS_TASKS: &str = "notifications/tasks";
-/// Tells the state of a task. 2025-11-25 only.
+/// Reports the status of a task. 2025-11-25 only.
 pub const NOTIFICATIONS_TASKS_STATUS: &str = "notifications/tasks/status";
-/// Tells that the list of tools changed.
+/// Notifies that the list of tools changed.
 pub const NOTIFICATIONS_TOOLS_LIST_CHANGED: &str = "notifications/tools/list_changed";

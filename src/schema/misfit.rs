@@ -1,14 +1,16 @@
-//! Reading results of which not all fits: entry by entry, so that one odd entry does not cost the others.
+//! Lenient reading of results: entry by entry, so that one invalid entry does not make the others
+//! fail.
 //!
 //! ```text
-//!  text ──▶ read as it should be ──▶ fits: nothing more is done
-//!                    ╰─ does not ──▶ read once more, each member and each entry for itself
-//!                                      │ an entry of a list ──▶ left out, and noted
-//!                                      │ a member that may be absent ──▶ left out, and noted
-//!                                      ╰ a member that has to be there ──▶ its entry does not fit
+//!  text ──▶ normal reading ──▶ valid: done
+//!                 ╰─ invalid ──▶ second reading, each member and each entry by itself
+//!                                  │ an invalid entry of a list ──▶ dropped and recorded
+//!                                  │ an invalid optional member ──▶ dropped and recorded
+//!                                  ╰ an invalid required member ──▶ its entry is invalid
 //! ```
 //!
-//! Both readings use the same code. How it reads is a property of the thread while it reads one text: `Manner`.
+//! Both readings use the same code. The mode of reading is a thread-local, set while one text is
+//! read: `Manner`.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -21,31 +23,35 @@ use crate::error::{Excerpt, without_position};
 use crate::jsonrpc::is_empty_array;
 use crate::jsonrpc::members::Members;
 
-/// A longer name is cut.
+/// Longer names are cut off.
 const MAX_NAME_CHARS: usize = 200;
 
-/// A part of a result that was left out, since it is not what the specification says.
+/// A part of a result that was dropped because it does not fit the specification.
 ///
-/// The rest of the result stands. See [`ListToolsResult::misfits`](super::ListToolsResult::misfits) and the methods of this name of other
-/// results. With [`strict`](crate::client::ClientBuilder::strict) there are none: the whole result is an error then.
+/// The rest of the result is valid. See
+/// [`ListToolsResult::misfits`](super::ListToolsResult::misfits) and the methods of this name of
+/// other results. With [`strict`](crate::client::ClientBuilder::strict) the whole result is an
+/// error instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Misfit {
-    /// The place of the entry in its list, from 0, as the peer sent it; absent for a part of the result that is in no list.
+    /// The index of the entry in its list, from 0, as the peer sent it; absent for a part of the
+    /// result outside of lists.
     pub index: Option<usize>,
-    /// The entry's `name`, or else its `uri` or `uriTemplate`; absent when it has none.
+    /// The entry's `name`, or else its `uri` or `uriTemplate`; absent if it has neither.
     pub name: Option<String>,
-    /// The part that was left out: a JSON Pointer (RFC 6901) from the result on. When it is the entry's own, the whole entry was left out.
+    /// The dropped part: a JSON Pointer (RFC 6901) relative to the result. If it is the path of the
+    /// entry, the whole entry was dropped.
     pub path: String,
-    /// Why: what was expected there, and what was found.
+    /// The reason: the expected and the received value.
     pub reason: String,
 }
 
 impl Misfit {
-    /// So many misfits of one result are kept.
+    /// The most misfits that are kept for one result.
     pub(crate) const MAX_KEPT: usize = 1000;
 
-    /// A result of which nothing could be read.
+    /// Makes the misfit of a result of which no part could be read.
     #[cfg(feature = "cffi")]
     pub(crate) fn of_all(error: &serde_json::Error) -> Self {
         Self {
@@ -67,7 +73,7 @@ impl fmt::Display for Misfit {
     }
 }
 
-/// The misfits of a result, in a field of it that is not on the wire.
+/// The misfits of a result, stored in a field that is not on the wire.
 #[derive(Clone, Default, PartialEq)]
 pub(super) struct Misfits(Option<Box<[Misfit]>>);
 
@@ -76,7 +82,7 @@ impl Misfits {
         self.0.as_deref().unwrap_or_default()
     }
 
-    /// Those of the object that this thread has just read.
+    /// Returns those of the object that this thread has just read.
     pub(super) fn found() -> Self {
         if !drops() {
             return Self::default();
@@ -92,16 +98,16 @@ impl fmt::Debug for Misfits {
     }
 }
 
-/// How this thread reads.
+/// The mode of reading of this thread.
 #[derive(Clone, Copy, PartialEq)]
 enum Manner {
-    /// As the types say.
+    /// As the types define it.
     Plain,
-    /// The same, and what the types take beside the letter of the specification is refused.
+    /// As `Plain`, but deviations from the specification are errors.
     Strict,
-    /// Member by member: an empty array is an empty object where one is expected.
+    /// Each member by itself: an empty array is accepted for an empty object.
     Members,
-    /// The same, and what does not fit is left out where it can be.
+    /// As `Members`, and invalid parts are dropped where possible.
     Entries,
 }
 
@@ -110,7 +116,7 @@ thread_local! {
     static READ: RefCell<Read> = const { RefCell::new(Read::new()) };
 }
 
-/// What is known of the text that is being read.
+/// The state of the text that is being read.
 struct Read {
     path: Vec<Step>,
     misfits: Vec<Misfit>,
@@ -144,7 +150,7 @@ enum Step {
     Entry(usize, Option<String>),
 }
 
-/// As a reference token of a JSON Pointer.
+/// Writes the step as a reference token of a JSON Pointer.
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -154,12 +160,13 @@ impl fmt::Display for Step {
     }
 }
 
-/// Fails while the thread-locals of a thread that ends are torn down. A host may call even then.
+/// Fails while the thread-locals of an exiting thread are being destroyed. A host may call even
+/// then.
 fn has_place() -> serde_json::Result<()> {
     READ.try_with(|_| ()).map_err(serde_json::Error::custom)
 }
 
-/// Reads in a manner, and puts the one before back.
+/// Runs `read` in this mode, and then restores the previous one.
 fn reading<T>(manner: Manner, read: impl FnOnce() -> T) -> T {
     struct Outer(Manner);
 
@@ -173,18 +180,18 @@ fn reading<T>(manner: Manner, read: impl FnOnce() -> T) -> T {
     read()
 }
 
-/// Reads a text that did not fit, member by member.
+/// Reads an invalid text again, member by member.
 pub(super) fn read_members<T: for<'a> Deserialize<'a>>(text: &str) -> serde_json::Result<T> {
     in_members(|| read_part(text))
 }
 
-/// The same for what reads parts of a text that is known already.
+/// Runs a reader of parts of a text member by member.
 pub(super) fn in_members<T>(read: impl FnOnce() -> serde_json::Result<T>) -> serde_json::Result<T> {
     has_place()?;
     reading(Manner::Members, read)
 }
 
-/// Reads a text that did not fit, and leaves out what does not.
+/// Reads an invalid text again, and drops the parts that are invalid.
 pub(super) fn read_entries<T: for<'a> Deserialize<'a>>(
     text: &str,
 ) -> serde_json::Result<(T, Vec<Misfit>)> {
@@ -195,28 +202,28 @@ pub(super) fn read_entries<T: for<'a> Deserialize<'a>>(
     Ok((read?, found.misfits))
 }
 
-/// Reads a text to the letter of the specification.
+/// Reads a text and accepts no deviation from the specification.
 pub(super) fn read_strictly<'a, T: Deserialize<'a>>(text: &'a str) -> serde_json::Result<T> {
     reading(Manner::Strict, || serde_json::from_str(text))
 }
 
-/// Whether members and entries are read each for itself.
+/// Whether members and entries are read each by itself.
 #[inline]
 pub(super) fn is_by_parts() -> bool {
     matches!(MANNER.get(), Manner::Members | Manner::Entries)
 }
 
-/// Whether what the types take beside the letter of the specification is refused.
+/// Whether deviations from the specification are errors.
 pub(super) fn is_strict() -> bool {
     MANNER.get() == Manner::Strict
 }
 
-/// Whether what does not fit is left out.
+/// Whether invalid parts are dropped.
 pub(super) fn drops() -> bool {
     MANNER.get() == Manner::Entries
 }
 
-/// Reads a part that stands for itself. An empty array is an empty object where that is what is expected.
+/// Reads a part of a text by itself. An empty array is accepted where an empty object is expected.
 fn read_part<T: for<'a> Deserialize<'a>>(text: &str) -> serde_json::Result<T> {
     or_empty_object(text, |text| serde_json::from_str(text))
 }
@@ -231,7 +238,7 @@ fn or_empty_object<T>(
     }
 }
 
-/// Reads a member of a type that serde derives, as the members of other types are read.
+/// Reads an optional member of a type with derived `Deserialize` in the current mode.
 pub(super) fn read_optional<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     T: for<'a> Deserialize<'a>,
@@ -245,9 +252,9 @@ where
     read.map_err(|error| D::Error::custom(without_position(&error)))
 }
 
-/// A part that is being read: it is on the path for as long.
+/// A part that is being read. Its step is on the path until it is dropped.
 struct Part {
-    /// So many misfits there were before.
+    /// The number of misfits before the part.
     before: usize,
 }
 
@@ -260,7 +267,7 @@ impl Part {
         Self { before }
     }
 
-    /// Notes that the part is left out, and nothing of what is in it.
+    /// Records that the part is dropped, and removes the records of parts inside it.
     fn leave_out(self, error: &serde_json::Error) {
         let reason = without_position(error);
         READ.with_borrow_mut(|read| {
@@ -279,7 +286,7 @@ impl Drop for Part {
     }
 }
 
-/// Reads a member for itself, to its place. One that is left out is absent.
+/// Reads a member by itself into `place`. A dropped member is absent.
 pub(super) fn read_member<'de, F: Form<T>, T: Member, A: MapAccess<'de>>(
     place: &mut Option<T>,
     name: &'static str,
@@ -298,7 +305,7 @@ pub(super) fn read_member<'de, F: Form<T>, T: Member, A: MapAccess<'de>>(
     Ok(())
 }
 
-/// Reads a list, each entry for itself when members are read so.
+/// Reads a list; in a mode for parts, each entry by itself.
 pub(super) fn read_list<'de, T, D>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     T: for<'a> Deserialize<'a>,
@@ -336,7 +343,7 @@ impl<'de, T: for<'a> Deserialize<'a>> Visitor<'de> for Entries<T> {
     }
 }
 
-/// What an entry is called.
+/// Returns the name of an entry.
 fn name_of(entry: &str) -> Option<String> {
     ["name", "uri", "uriTemplate"].into_iter().find_map(|key| {
         let (_, value) = Members::of(entry).find(|(name, _)| name == key)?;
@@ -345,12 +352,14 @@ fn name_of(entry: &str) -> Option<String> {
     })
 }
 
-/// The method that gives the misfits of a result whose struct has a field for them.
+/// Defines the method that returns the misfits of a result whose struct has a field for them.
 macro_rules! misfits {
     () => {
-        /// What of the result was left out since it is not what the specification says: the rest stands. At most 1000 are kept.
+        /// Returns the parts of the result that were dropped because they do not fit the
+        /// specification. The rest is valid. At most 1000 are kept.
         ///
-        /// Empty with [`ClientBuilder::strict`](crate::client::ClientBuilder::strict), which refuses such a result.
+        /// Empty with [`ClientBuilder::strict`](crate::client::ClientBuilder::strict), which
+        /// refuses such a result.
         pub fn misfits(&self) -> &[$crate::schema::Misfit] {
             self.misfits.as_slice()
         }

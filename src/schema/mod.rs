@@ -1,17 +1,19 @@
 //! The MCP data model: one type per type of the specification, right for every revision.
 //!
-//! Pure data: nothing here reads, writes, waits or starts a thread. A type is the union of what the revisions say: a member that only
-//! some of them have is an `Option`, and its documentation tells since when. [`FitTo`] makes a value fit for a peer that speaks an older
-//! revision.
+//! Pure data: this module does no I/O and starts no threads. A type is the union of all revisions.
+//! A member that only some revisions have is an `Option`, and its documentation names the first
+//! revision. [`FitTo`] adapts a value to a peer with an older revision.
 //!
-//! **Reading.** A result is read as what its request's method gives, never by its form: nearly every result could be read as another
-//! one. Unknown members are ignored in params and kept everywhere else, in a field `extra`. Unknown texts of open sets (content types,
-//! log levels, task states, reasons to stop) are kept as `Other`; closed sets (roles, reference types, what a user did) fail.
+//! **Reading.** A result is read as the result type of its request's method, never by its content:
+//! nearly every result could be read as another one. Unknown members of params are ignored;
+//! elsewhere they are kept in a field `extra`. Unknown values of open sets (content types, log
+//! levels, task states, stop reasons) are kept as `Other`. Unknown values of closed sets (roles,
+//! reference types, actions of a user) are errors.
 //!
-//! **Verbatim.** JSON Schemas, arguments, structured content, log data and answers are raw JSON text from end to end: digits, order of
-//! keys and unknown keywords survive.
+//! **Verbatim.** JSON Schemas, arguments, structured content, log data and answers are kept as raw
+//! JSON text. So digits, the order of keys and unknown keywords survive.
 //!
-//! Messages as a whole are not here: a request is a method name of [`method`] with params, see [`crate::jsonrpc`].
+//! Whole messages are in [`crate::jsonrpc`]: a request is a method name of [`method`] with params.
 //!
 //! Spec: "Schema Reference" (every revision).
 

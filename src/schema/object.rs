@@ -1,7 +1,9 @@
-//! How objects of the schema are read and written: the macro [`members!`] names their members, the functions here do the work for all.
+//! Serialization of schema objects: the macro [`members!`] names their members, and generic
+//! functions here read and write them.
 //!
-//! Each type names only where its members go. What is done for one member is one function for all types that have members of the same
-//! kind, so that a hundred types cost little code; and members that a type doesn't name are kept as they are read.
+//! A type only names its members. Each function here works on one member, and is shared by all
+//! types with members of the same kind. So a hundred types need little code. Members that a type
+//! does not name are kept while the object is read.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,12 +20,14 @@ use super::json::Extra;
 use super::{misfit, tree};
 use crate::jsonrpc::RequestId;
 
-/// Implements `Serialize` and `Deserialize` of a struct: its fields in the order in which they are written, with their names on the wire
-/// where those are others, and with a [`Form`] where the value is written in another way than its type is.
+/// Implements `Serialize` and `Deserialize` of a struct. It takes the fields in the order of
+/// writing. A field has a name on the wire if that differs, and a [`Form`] if its value is not
+/// written as its type is.
 ///
-/// A field that is an `Option` may be absent and is left out when it is `None`, one of another type has to be there (see [`Member`]). What
-/// is not named goes to the field behind `..`, or is ignored without one. It is an error when a member comes twice. A field behind `;` is
-/// not on the wire: it has what was left out when the struct was read.
+/// An `Option` field may be absent, and is omitted if it is `None`. Fields of other types are
+/// required (see [`Member`]). Unnamed members go to the field behind `..`; without one they are
+/// ignored. A repeated member is an error. A field behind `;` is not on the wire: it holds the
+/// parts that were dropped when the struct was read.
 macro_rules! members {
     ($name:ident { $($members:tt)* }) => {
         readable!($name { $($members)* });
@@ -32,7 +36,7 @@ macro_rules! members {
     };
 }
 
-/// The half of [`members!`] that reads.
+/// Implements the reading half of [`members!`].
 macro_rules! readable {
     ($name:ident {
         $($field:ident $(= $wire:literal)? $(as $form:ty)?),* $(, ..$extra:ident)? $(,)?
@@ -85,7 +89,8 @@ macro_rules! readable {
     };
 }
 
-/// Reads an object whose members are all known, or not. Who flattens the first kind into an object of theirs gives it what it knows, and no more.
+/// Reads an object. A type without a field for unnamed members uses `deserialize_struct`: if it is
+/// flattened into another type, serde passes only the named members to it.
 macro_rules! object {
     ($deserializer:ident, $name:ident [$($wire:expr),*]) => {
         $deserializer.deserialize_struct(stringify!($name), &[$($wire),*], Members)
@@ -95,7 +100,7 @@ macro_rules! object {
     };
 }
 
-/// The half of [`members!`] that writes.
+/// Implements the writing half of [`members!`].
 macro_rules! writable {
     ($name:ident {
         $($field:ident $(= $wire:literal)? $(as $form:ty)?),* $(, ..$extra:ident)? $(,)?
@@ -117,7 +122,7 @@ macro_rules! writable {
     };
 }
 
-/// Reads a member that is not named.
+/// Reads a member without a field: ignores or keeps it.
 macro_rules! unnamed {
     ($members:ident) => {
         $crate::schema::object::ignore(&mut $members)
@@ -127,7 +132,7 @@ macro_rules! unnamed {
     };
 }
 
-/// The name of a field on the wire.
+/// Expands to the name of a field on the wire.
 macro_rules! wire {
     ($field:ident) => {
         stringify!($field)
@@ -137,7 +142,7 @@ macro_rules! wire {
     };
 }
 
-/// The form of a field.
+/// Expands to the form of a field.
 macro_rules! form {
     () => {
         $crate::schema::object::Own
@@ -147,14 +152,14 @@ macro_rules! form {
     };
 }
 
-/// What can be the value of a member.
+/// A type of the value of a member.
 pub(super) trait Member: Serialize + for<'a> Deserialize<'a> {
-    /// What is there when the member is not; `None` when it has to be.
+    /// Returns the value of an absent member; `None` if the member is required.
     fn absent() -> Option<Self> {
         None
     }
 
-    /// Whether the member is left out.
+    /// Whether the member is omitted when it is written.
     fn is_absent(&self) -> bool {
         false
     }
@@ -206,7 +211,7 @@ impl Member for Extra {
     }
 }
 
-/// Types that have to be there when a member is of that type.
+/// Implements [`Member`] for types whose members are required.
 macro_rules! required {
     ($($type:ty),+ $(,)?) => {
         $(impl $crate::schema::object::Member for $type {})+
@@ -223,7 +228,8 @@ impl<T: Serialize + for<'a> Deserialize<'a>> Member for Vec<T> {
 
 impl<T: Serialize + for<'a> Deserialize<'a>> Member for BTreeMap<String, T> {}
 
-/// How a member is read and written: as its type is, but for what a form says otherwise.
+/// The way a member is read and written: as its type is, except for the functions that a form
+/// replaces.
 pub(super) trait Form<T: Member> {
     fn absent() -> Option<T> {
         T::absent()
@@ -233,7 +239,7 @@ pub(super) trait Form<T: Member> {
         value.is_absent()
     }
 
-    /// Whether the rest can be understood without it when it can't be read.
+    /// Whether the rest is valid without the member, if the member is invalid.
     fn is_dispensable() -> bool {
         Self::absent().is_some()
     }
@@ -247,12 +253,12 @@ pub(super) trait Form<T: Member> {
     }
 }
 
-/// As its type is.
+/// The form that changes nothing.
 pub(super) struct Own;
 
 impl<T: Member> Form<T> for Own {}
 
-/// What is always written, but need not be there.
+/// The form of a member that is always written, but optional when it is read.
 pub(super) struct OrDefault;
 
 impl<T: Member + Default> Form<T> for OrDefault {
@@ -261,7 +267,8 @@ impl<T: Member + Default> Form<T> for OrDefault {
     }
 }
 
-/// A list of a result. What is written in Go has `null` for one in which there is nothing, unless its author thought of that.
+/// The form of a list in a result: `null` is an empty list. Programs in Go write `null` for an
+/// empty list by default.
 pub(super) struct OrNull;
 
 impl<T: Serialize + for<'a> Deserialize<'a>> Form<Vec<T>> for OrNull {
@@ -273,7 +280,7 @@ impl<T: Serialize + for<'a> Deserialize<'a>> Form<Vec<T>> for OrNull {
     }
 }
 
-/// The same for a list that need not be there.
+/// The form of a list in a result that may also be absent.
 pub(super) struct OrNothing;
 
 impl<T: Serialize + for<'a> Deserialize<'a>> Form<Vec<T>> for OrNothing {
@@ -290,7 +297,8 @@ impl<T: Serialize + for<'a> Deserialize<'a>> Form<Vec<T>> for OrNothing {
     }
 }
 
-/// What has to be there, but is taken for empty where a server's odd description of itself is all that is odd.
+/// The form of a required member that may be absent in lenient reading of a server's description of
+/// itself; then it is empty.
 pub(super) struct OrUnsaid;
 
 impl<T: Member + Default> Form<T> for OrUnsaid {
@@ -299,7 +307,7 @@ impl<T: Member + Default> Form<T> for OrUnsaid {
     }
 }
 
-/// The name of a member, not copied when it stands in the text.
+/// The name of a member, borrowed from the text if possible.
 pub(super) struct Name<'de>(pub(super) Cow<'de, str>);
 
 impl<'de> Deserialize<'de> for Name<'de> {
@@ -336,7 +344,7 @@ impl<'de, F: Form<T>, T: Member> DeserializeSeed<'de> for Reader<F, T> {
     }
 }
 
-/// Reads a member to its place.
+/// Reads a member into `place`.
 #[inline(never)]
 pub(super) fn read<'de, F: Form<T>, T: Member, A: MapAccess<'de>>(
     place: &mut Option<T>,
@@ -370,7 +378,7 @@ pub(super) fn keep<'de, A: MapAccess<'de>>(
     tree::add(extra, name.into_owned(), members)
 }
 
-/// What was read to the place of a member.
+/// Returns the value of a member that was read, or that of an absent member.
 pub(super) fn known<F: Form<T>, T: Member, E: Error>(
     place: Option<T>,
     name: &'static str,

@@ -1,6 +1,7 @@
 //! The schemas of a form's fields.
 //!
-//! Spec: Client Features, "Elicitation", "Requested Schema" (since 2025-06-18; defaults and more kinds of choices since 2025-11-25).
+//! Spec: Client Features, "Elicitation", "Requested Schema" (since 2025-06-18; defaults and more
+//! kinds of choices since 2025-11-25).
 
 use serde::de::Error as _;
 use serde::ser::SerializeMap;
@@ -12,7 +13,7 @@ use crate::error::{Excerpt, Result};
 
 /// The schema of a form: its fields, in their order.
 ///
-/// It is a view of `requestedSchema`, whose text is what travels.
+/// It is a typed view of `requestedSchema`; the text of the schema is what is sent.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ElicitSchema {
@@ -23,16 +24,17 @@ pub struct ElicitSchema {
 }
 
 impl ElicitSchema {
-    /// Reads the fields of a form.
+    /// Reads the fields of a form from its schema.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the schema is not one of a form.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the schema is not the schema of a
+    /// form.
     pub fn of(schema: &JsonSchema) -> Result<Self> {
         schema.read()
     }
 
-    /// Adds a field that may be left out.
+    /// Adds an optional field.
     pub fn optional(
         mut self,
         name: impl Into<String>,
@@ -42,7 +44,7 @@ impl ElicitSchema {
         self
     }
 
-    /// Adds a field that has to be filled in.
+    /// Adds a required field.
     pub fn required(
         mut self,
         name: impl Into<String>,
@@ -53,7 +55,7 @@ impl ElicitSchema {
         self.optional(name, schema)
     }
 
-    /// Writes the schema.
+    /// Serializes the schema.
     ///
     /// # Errors
     ///
@@ -136,21 +138,21 @@ impl<'de> Deserialize<'de> for ElicitSchema {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum PrimitiveSchemaDefinition {
-    /// A text.
+    /// A text field.
     String(StringSchema),
-    /// A number.
+    /// A number field.
     Number(NumberSchema),
-    /// Yes or no.
+    /// A boolean field: yes or no.
     Boolean(BooleanSchema),
-    /// One of some texts.
+    /// A choice of one from several texts.
     UntitledSingleSelect(UntitledSingleSelectEnumSchema),
-    /// One of some texts that have titles.
+    /// A choice of one from several texts with titles.
     TitledSingleSelect(TitledSingleSelectEnumSchema),
-    /// Several of some texts. Since 2025-11-25.
+    /// A choice of several from a list of texts. Since 2025-11-25.
     UntitledMultiSelect(UntitledMultiSelectEnumSchema),
-    /// Several of some texts that have titles. Since 2025-11-25.
+    /// A choice of several from a list of texts with titles. Since 2025-11-25.
     TitledMultiSelect(TitledMultiSelectEnumSchema),
-    /// One of some texts that have titles, as up to 2025-06-18.
+    /// A choice of one from several texts with titles, in the form of 2025-06-18.
     LegacyTitled(LegacyTitledEnumSchema),
 }
 
@@ -169,7 +171,8 @@ impl Serialize for PrimitiveSchemaDefinition {
     }
 }
 
-/// Every enum schema is a valid string schema too, so the members that only enums have are looked for first.
+/// Every enum schema is also a valid string schema, so members that only enums have are checked
+/// first.
 impl<'de> Deserialize<'de> for PrimitiveSchemaDefinition {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
@@ -222,7 +225,7 @@ impl<'de> Deserialize<'de> for PrimitiveSchemaDefinition {
     }
 }
 
-/// The types of fields: each is a struct with `type`, `title`, `description` and `default`.
+/// Defines the types of fields: each is a struct with `type`, `title`, `description` and `default`.
 macro_rules! field_schema {
     (
         $(#[$meta:meta])* $name:ident as $variant:ident: $default:ty $(, as $default_form:ty)?;
@@ -235,13 +238,13 @@ macro_rules! field_schema {
         #[non_exhaustive]
         pub struct $name {
             $kind: $kind_type,
-            /// The name for people.
+            /// The display name.
             pub title: Option<String>,
-            /// What it is.
+            /// The description.
             pub description: Option<String>,
             $($(#[$required_meta])* pub $required: $required_type,)*
             $($(#[$optional_meta])* pub $optional: Option<$optional_type>,)*
-            /// What is filled in before the user does. Since 2025-11-25; for yes and no since 2025-06-18.
+            /// The default value. Since 2025-11-25; of boolean fields since 2025-06-18.
             pub default: Option<$default>,
             /// Members that this library doesn't know.
             pub extra: Extra,
@@ -271,12 +274,12 @@ macro_rules! field_schema {
             }
 
             setters! {
-                /// Sets the name for people.
+                /// Sets the display name.
                 title: String,
-                /// Says what it is.
+                /// Sets the description.
                 description: String,
                 $($(#[$optional_meta])* $optional: $optional_type,)*
-                /// Fills it in before the user does.
+                /// Sets the default value.
                 default: $default,
             }
         }
@@ -304,35 +307,35 @@ enum NumberType {
 required!(NumberType);
 
 field_schema! {
-    /// A text.
+    /// A text field.
     StringSchema as String: String;
     kind: StringType;
     required {}
     optional {
-        /// How many characters it has at least.
+        /// The least number of characters.
         min_length = "minLength": u64, as Whole;
-        /// How many characters it has at most.
+        /// The greatest number of characters.
         max_length = "maxLength": u64, as Whole;
-        /// What kind of text it is.
+        /// The format of the text.
         format: StringFormat;
     }
 }
 
 field_schema! {
-    /// A number.
+    /// A number field.
     NumberSchema as Number: f64, as Number;
     kind: NumberType;
     required {}
     optional {
-        /// What it is at least.
+        /// The least value.
         minimum: f64, as Number;
-        /// What it is at most.
+        /// The greatest value.
         maximum: f64, as Number;
     }
 }
 
 field_schema! {
-    /// Yes or no.
+    /// A boolean field: yes or no.
     BooleanSchema as Boolean: bool;
     kind: BooleanType;
     required {}
@@ -340,7 +343,7 @@ field_schema! {
 }
 
 field_schema! {
-    /// One of some texts.
+    /// A choice of one from several texts.
     UntitledSingleSelectEnumSchema as UntitledSingleSelect: String;
     kind: StringType;
     required {
@@ -351,7 +354,7 @@ field_schema! {
 }
 
 field_schema! {
-    /// One of some texts that have titles. Since 2025-11-25.
+    /// A choice of one from several texts with titles. Since 2025-11-25.
     TitledSingleSelectEnumSchema as TitledSingleSelect: String;
     kind: StringType;
     required {
@@ -362,7 +365,7 @@ field_schema! {
 }
 
 field_schema! {
-    /// Several of some texts. Since 2025-11-25.
+    /// A choice of several from a list of texts. Since 2025-11-25.
     UntitledMultiSelectEnumSchema as UntitledMultiSelect: Vec<String>;
     kind: ArrayType;
     required {
@@ -370,15 +373,15 @@ field_schema! {
         items: UntitledItems,
     }
     optional {
-        /// How many are chosen at least.
+        /// The least number of choices.
         min_items = "minItems": u64, as Whole;
-        /// How many are chosen at most.
+        /// The greatest number of choices.
         max_items = "maxItems": u64, as Whole;
     }
 }
 
 field_schema! {
-    /// Several of some texts that have titles. Since 2025-11-25.
+    /// A choice of several from a list of texts with titles. Since 2025-11-25.
     TitledMultiSelectEnumSchema as TitledMultiSelect: Vec<String>;
     kind: ArrayType;
     required {
@@ -386,15 +389,16 @@ field_schema! {
         items: TitledItems,
     }
     optional {
-        /// How many are chosen at least.
+        /// The least number of choices.
         min_items = "minItems": u64, as Whole;
-        /// How many are chosen at most.
+        /// The greatest number of choices.
         max_items = "maxItems": u64, as Whole;
     }
 }
 
 field_schema! {
-    /// One of some texts that have titles, as up to 2025-06-18; later revisions know it but advise against it.
+    /// A choice of one from several texts with titles, in the form of 2025-06-18. Later revisions
+    /// know it but advise against it.
     LegacyTitledEnumSchema as LegacyTitled: String;
     kind: StringType;
     required {
@@ -408,7 +412,7 @@ field_schema! {
 }
 
 impl StringSchema {
-    /// Asks for a text.
+    /// Makes a text field.
     pub fn new() -> Self {
         Self::make(StringType)
     }
@@ -421,24 +425,24 @@ impl Default for StringSchema {
 }
 
 impl NumberSchema {
-    /// Asks for a number.
+    /// Makes a number field.
     pub fn number() -> Self {
         Self::make(NumberType::Number)
     }
 
-    /// Asks for a number without a fraction.
+    /// Makes an integer field.
     pub fn integer() -> Self {
         Self::make(NumberType::Integer)
     }
 
-    /// Whether the number has no fraction.
+    /// Whether the number has to be an integer.
     pub fn is_integer(&self) -> bool {
         self.kind == NumberType::Integer
     }
 }
 
 impl BooleanSchema {
-    /// Asks for yes or no.
+    /// Makes a boolean field.
     pub fn new() -> Self {
         Self::make(BooleanType)
     }
@@ -451,21 +455,21 @@ impl Default for BooleanSchema {
 }
 
 impl UntitledSingleSelectEnumSchema {
-    /// Asks for one of some texts.
+    /// Makes a choice of one from these texts.
     pub fn new<T: Into<String>>(values: impl IntoIterator<Item = T>) -> Self {
         Self::make(StringType, values.into_iter().map(Into::into).collect())
     }
 }
 
 impl TitledSingleSelectEnumSchema {
-    /// Asks for one of some texts. Since 2025-11-25.
+    /// Makes a choice of one from these texts. Since 2025-11-25.
     pub fn new(options: impl Into<Vec<EnumOption>>) -> Self {
         Self::make(StringType, options.into())
     }
 }
 
 impl UntitledMultiSelectEnumSchema {
-    /// Asks for several of some texts. Since 2025-11-25.
+    /// Makes a choice of several from these texts. Since 2025-11-25.
     pub fn new<T: Into<String>>(values: impl IntoIterator<Item = T>) -> Self {
         let values = values.into_iter().map(Into::into).collect();
         Self::make(
@@ -479,7 +483,7 @@ impl UntitledMultiSelectEnumSchema {
 }
 
 impl TitledMultiSelectEnumSchema {
-    /// Asks for several of some texts. Since 2025-11-25.
+    /// Makes a choice of several from these texts. Since 2025-11-25.
     pub fn new(options: impl Into<Vec<EnumOption>>) -> Self {
         let any_of = options.into();
         Self::make(ArrayType, TitledItems { any_of })
@@ -487,7 +491,7 @@ impl TitledMultiSelectEnumSchema {
 }
 
 impl LegacyTitledEnumSchema {
-    /// Asks for one of some texts, each with its title: the only form that 2025-06-18 knows.
+    /// Makes a choice of one from these texts with titles, in the only form that 2025-06-18 knows.
     pub fn new(options: impl Into<Vec<EnumOption>>) -> Self {
         let (values, titles): (_, Vec<String>) = options
             .into()
@@ -498,7 +502,7 @@ impl LegacyTitledEnumSchema {
     }
 }
 
-/// A text to choose, and its title.
+/// An option of a choice: a text and its title.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct EnumOption {
@@ -511,7 +515,7 @@ pub struct EnumOption {
 members!(EnumOption { value = "const", title });
 
 impl EnumOption {
-    /// Gives a text a title.
+    /// Makes an option from a text and its title.
     pub fn new(value: impl Into<String>, title: impl Into<String>) -> Self {
         Self {
             value: value.into(),
@@ -520,7 +524,7 @@ impl EnumOption {
     }
 }
 
-/// The texts to choose several of.
+/// The options of a choice of several.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct UntitledItems {
@@ -531,7 +535,7 @@ pub struct UntitledItems {
 
 members!(UntitledItems { kind = "type", values = "enum" });
 
-/// The texts with titles to choose several of.
+/// The options of a choice of several, with titles.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TitledItems {
@@ -542,9 +546,9 @@ pub struct TitledItems {
 members!(TitledItems { any_of = "anyOf" });
 
 open_enum! {
-    /// What kind of text a field takes.
+    /// The format of a text field.
     pub enum StringFormat {
-        /// An address of mail.
+        /// An email address.
         Email = "email",
         /// A URI.
         Uri = "uri",

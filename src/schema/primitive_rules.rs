@@ -1,6 +1,7 @@
-//! What a form may consist of, in which revision, and what it is filled in with.
+//! Rules for forms: which fields they may have in a revision, and their defaults.
 //!
-//! Spec: Client Features, "Elicitation", "Requested Schema" (since 2025-06-18; defaults and more kinds of choices since 2025-11-25).
+//! Spec: Client Features, "Elicitation", "Requested Schema" (since 2025-06-18; defaults and more
+//! kinds of choices since 2025-11-25).
 
 use serde_json::Value;
 
@@ -12,9 +13,10 @@ use super::version::ProtocolVersion;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
 impl ElicitSchema {
-    /// What the form is filled in with before the user sees it: a proposal, to be shown and changed, never an answer by itself.
+    /// Returns the default values of the form. They are a proposal that the user can see and
+    /// change, never an answer by themselves.
     ///
-    /// A field without a default is left out.
+    /// A field without a default is omitted.
     pub fn defaults(&self) -> JsonObject {
         let defaults = self.properties.iter().filter_map(|(name, schema)| {
             let default = schema.default_value()?;
@@ -23,12 +25,14 @@ impl ElicitSchema {
         defaults.collect()
     }
 
-    /// Checks that a schema is one that a form may have in `revision`: an object of plain fields, of formats that the specification knows.
+    /// Checks that a form may have this schema in `revision`: an object of primitive fields, with
+    /// formats that the specification knows.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) with what is wrong: a field that is an object or a list of objects, an unknown
-    /// format, a required field that is not there, or a choice of several before 2025-11-25.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) with the problem. It is a field that is an
+    /// object or a list of objects, an unknown format, a required field that does not exist, or a
+    /// choice of several before 2025-11-25.
     pub fn check(schema: &JsonSchema, revision: ProtocolVersion) -> Result<()> {
         let invalid = |text: String| {
             Err(Error::new(
@@ -70,7 +74,8 @@ impl ElicitSchema {
         }
     }
 
-    /// The schema in the words of an older revision: what has titles is written as up to 2025-06-18. `None` when it need not change.
+    /// Adapts the schema to an older revision: choices with titles are written in the form of
+    /// 2025-06-18. Returns `None` if nothing changes.
     pub(super) fn fitted(schema: &JsonSchema, revision: ProtocolVersion) -> Option<JsonSchema> {
         if revision >= ProtocolVersion::V2025_11_25 {
             return None;
@@ -92,7 +97,7 @@ impl ElicitSchema {
 }
 
 impl PrimitiveSchemaDefinition {
-    /// The name of the field for people.
+    /// The display name of the field.
     pub fn title(&self) -> Option<&str> {
         let title = match self {
             Self::String(schema) => &schema.title,
@@ -107,7 +112,7 @@ impl PrimitiveSchemaDefinition {
         title.as_deref()
     }
 
-    /// What the field is filled in with before the user sees it.
+    /// Returns the default value of the field.
     fn default_value(&self) -> Option<Value> {
         let text = |default: &Option<String>| default.clone().map(Value::from);
         let texts = |default: &Option<Vec<String>>| default.clone().map(Value::from);

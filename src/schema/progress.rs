@@ -7,7 +7,8 @@ use super::meta::NotificationMetaObject;
 use super::version::{FitTo, ProtocolVersion, keep_since};
 use crate::jsonrpc::RequestId;
 
-/// What ties progress notifications to the request that asked for them: a string or an integer, echoed exactly.
+/// The token by which progress notifications refer to their request: a string or an integer, echoed
+/// exactly.
 pub type ProgressToken = RequestId;
 
 /// The params of `notifications/progress`.
@@ -16,13 +17,13 @@ pub type ProgressToken = RequestId;
 pub struct ProgressNotificationParams {
     /// The token that the request carried.
     pub progress_token: ProgressToken,
-    /// How much has been done so far; grows with each notification.
+    /// The amount of work done so far; it grows with each notification.
     pub progress: f64,
-    /// How much there is to do, when it is known.
+    /// The total amount of work, if it is known.
     pub total: Option<f64>,
-    /// What is going on, for a person. Since 2025-03-26.
+    /// A message about the current step, for people. Since 2025-03-26.
     pub message: Option<String>,
-    /// What travels beside the params.
+    /// Metadata of the message (`_meta`).
     pub meta: Option<NotificationMetaObject>,
 }
 
@@ -35,7 +36,7 @@ members!(ProgressNotificationParams {
 });
 
 impl ProgressNotificationParams {
-    /// Makes a notification for the request that carried the token.
+    /// Makes params for the request that carried the token.
     pub fn new(progress_token: impl Into<ProgressToken>, progress: f64) -> Self {
         Self {
             progress_token: progress_token.into(),
@@ -47,9 +48,9 @@ impl ProgressNotificationParams {
     }
 
     setters! {
-        /// Says how much there is to do.
+        /// Sets the total amount of work.
         total: f64,
-        /// Says what is going on. Since 2025-03-26.
+        /// Sets a message for people. Since 2025-03-26.
         message: String,
     }
 }

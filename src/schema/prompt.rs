@@ -1,4 +1,4 @@
-//! Prompts: their list, and what they become.
+//! Prompts: their list and their messages.
 //!
 //! Spec: Server Features, "Prompts" (every revision).
 
@@ -21,15 +21,15 @@ use super::version::{FitTo, ProtocolVersion, keep_since};
 pub struct Prompt {
     /// The name for programs.
     pub name: String,
-    /// The name for people. Since 2025-06-18.
+    /// The display name. Since 2025-06-18.
     pub title: Option<String>,
-    /// What it is for.
+    /// The description.
     pub description: Option<String>,
     /// The arguments it takes.
     pub arguments: Option<Vec<PromptArgument>>,
     /// Icons to show. Since 2025-11-25.
     pub icons: Option<Vec<Icon>>,
-    /// What travels beside it. Since 2025-06-18.
+    /// Metadata (`_meta`). Since 2025-06-18.
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -38,7 +38,7 @@ pub struct Prompt {
 members!(Prompt { name, title, description, arguments, icons, meta = "_meta", ..extra });
 
 impl Prompt {
-    /// Names a prompt.
+    /// Makes a prompt with this name.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -52,15 +52,15 @@ impl Prompt {
     }
 
     setters! {
-        /// Sets the name for people. Since 2025-06-18.
+        /// Sets the display name. Since 2025-06-18.
         title: String,
-        /// Says what it is for.
+        /// Sets the description.
         description: String,
         /// Sets the arguments it takes.
         arguments: Vec<PromptArgument>,
         /// Sets icons to show. Since 2025-11-25.
         icons: Vec<Icon>,
-        /// Sets what travels beside it. Since 2025-06-18.
+        /// Sets the metadata (`_meta`). Since 2025-06-18.
         meta: MetaObject,
     }
 
@@ -70,7 +70,7 @@ impl Prompt {
         self
     }
 
-    /// The name to show: the title, or else the name.
+    /// The display name: the title, or else the name.
     pub fn display_name(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.name)
     }
@@ -92,11 +92,11 @@ impl FitTo for Prompt {
 pub struct PromptArgument {
     /// The name for programs.
     pub name: String,
-    /// The name for people. Since 2025-06-18.
+    /// The display name. Since 2025-06-18.
     pub title: Option<String>,
-    /// What it is.
+    /// The description.
     pub description: Option<String>,
-    /// Whether it has to be given; no when absent.
+    /// Whether it has to be given; absent means no.
     pub required: Option<bool>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -111,7 +111,7 @@ members!(PromptArgument {
 });
 
 impl PromptArgument {
-    /// Names an argument that may be left out.
+    /// Makes an optional argument.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -123,11 +123,11 @@ impl PromptArgument {
     }
 
     setters! {
-        /// Sets the name for people. Since 2025-06-18.
+        /// Sets the display name. Since 2025-06-18.
         title: String,
-        /// Says what it is.
+        /// Sets the description.
         description: String,
-        /// Says whether it has to be given.
+        /// Sets whether it has to be given.
         required: bool,
     }
 
@@ -147,9 +147,9 @@ impl FitTo for PromptArgument {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PromptMessage {
-    /// Who it is from.
+    /// The role of the sender.
     pub role: Role,
-    /// What it says.
+    /// The content.
     pub content: ContentBlock,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -187,15 +187,15 @@ list_result! {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct GetPromptRequestParams {
-    /// The prompt.
+    /// The name of the prompt.
     pub name: String,
     /// Its arguments.
     pub arguments: Option<BTreeMap<String, String>>,
-    /// The answers to what the server asked in the round before. Since 2026-07-28.
+    /// The answers to the input requests of the previous round. Since 2026-07-28.
     pub input_responses: Option<InputResponses>,
-    /// What the server wants back from the round before. Since 2026-07-28.
+    /// The server's `requestState` from the previous round, unchanged. Since 2026-07-28.
     pub request_state: Option<String>,
-    /// What travels beside the params. Required since 2026-07-28.
+    /// Metadata of the request (`_meta`). Required since 2026-07-28.
     pub meta: Option<RequestMetaObject>,
 }
 
@@ -208,7 +208,7 @@ members!(GetPromptRequestParams {
 });
 
 impl GetPromptRequestParams {
-    /// Gets a prompt without arguments.
+    /// Makes params for a prompt without arguments.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -219,7 +219,7 @@ impl GetPromptRequestParams {
         }
     }
 
-    /// Gives an argument.
+    /// Adds an argument.
     pub fn argument(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         let arguments = self.arguments.get_or_insert_default();
         arguments.insert(name.into(), value.into());
@@ -227,13 +227,13 @@ impl GetPromptRequestParams {
     }
 
     setters! {
-        /// Gives all arguments.
+        /// Sets all arguments.
         arguments: BTreeMap<String, String>,
-        /// Answers what the server asked. Since 2026-07-28.
+        /// Sets the answers to the server's input requests. Since 2026-07-28.
         input_responses: InputResponses,
-        /// Gives the server's state back. Since 2026-07-28.
+        /// Sets the server's `requestState`. Since 2026-07-28.
         request_state: String,
-        /// Sets what travels beside the params.
+        /// Sets the metadata (`_meta`).
         meta: RequestMetaObject,
     }
 }
@@ -247,17 +247,17 @@ impl FitTo for GetPromptRequestParams {
     }
 }
 
-/// What a prompt became: the result of `prompts/get`.
+/// The messages of a prompt: the result of `prompts/get`.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct GetPromptResult {
-    /// Which kind of result it is. Since 2026-07-28.
+    /// The kind of result. Since 2026-07-28.
     pub result_type: Option<ResultType>,
-    /// What the prompt is for.
+    /// The description of the prompt.
     pub description: Option<String>,
-    /// The messages it became.
+    /// The messages.
     pub messages: Vec<PromptMessage>,
-    /// What travels beside the result.
+    /// Metadata of the result (`_meta`).
     pub meta: Option<ResultMetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -269,7 +269,7 @@ members!(GetPromptResult { result_type = "resultType", description, messages as 
 });
 
 impl GetPromptResult {
-    /// Gives messages.
+    /// Makes a result from messages.
     pub fn new(messages: impl Into<Vec<PromptMessage>>) -> Self {
         Self {
             messages: messages.into(),
@@ -277,15 +277,15 @@ impl GetPromptResult {
         }
     }
 
-    /// Gives one text of the user's.
+    /// Makes a result with one text message of the user.
     pub fn user(text: impl Into<String>) -> Self {
         Self::new([PromptMessage::new(Role::User, ContentBlock::text(text))])
     }
 
     setters! {
-        /// Says what the prompt is for.
+        /// Sets the description.
         description: String,
-        /// Sets what travels beside the result.
+        /// Sets the metadata (`_meta`).
         meta: ResultMetaObject,
     }
 

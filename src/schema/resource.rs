@@ -1,4 +1,4 @@
-//! Resources: their list, their templates, what is in them.
+//! Resources: their list, their templates, their contents.
 //!
 //! Spec: Server Features, "Resources" (every revision).
 
@@ -20,23 +20,23 @@ use crate::error::Result;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Resource {
-    /// Where it is.
+    /// The URI.
     pub uri: String,
     /// The name for programs.
     pub name: String,
-    /// The name for people. Since 2025-06-18.
+    /// The display name. Since 2025-06-18.
     pub title: Option<String>,
-    /// What it is, for a model.
+    /// The description, for models.
     pub description: Option<String>,
-    /// What kind of data it is.
+    /// The MIME type.
     pub mime_type: Option<String>,
-    /// How many bytes it has.
+    /// The size in bytes.
     pub size: Option<u64>,
     /// Icons to show. Since 2025-11-25.
     pub icons: Option<Vec<Icon>>,
-    /// Hints about it.
+    /// Hints about audience, priority and last change.
     pub annotations: Option<Annotations>,
-    /// What travels beside it. Since 2025-06-18.
+    /// Metadata (`_meta`). Since 2025-06-18.
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -56,7 +56,7 @@ members!(Resource {
 });
 
 impl Resource {
-    /// Names a resource.
+    /// Makes a resource with this URI and name.
     pub fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
         Self {
             uri: uri.into(),
@@ -73,23 +73,23 @@ impl Resource {
     }
 
     setters! {
-        /// Sets the name for people. Since 2025-06-18.
+        /// Sets the display name. Since 2025-06-18.
         title: String,
-        /// Says what it is.
+        /// Sets the description.
         description: String,
-        /// Says what kind of data it is.
+        /// Sets the MIME type.
         mime_type: String,
-        /// Says how many bytes it has.
+        /// Sets the size in bytes.
         size: u64,
         /// Sets icons to show. Since 2025-11-25.
         icons: Vec<Icon>,
-        /// Gives hints about it.
+        /// Sets the annotations.
         annotations: Annotations,
-        /// Sets what travels beside it. Since 2025-06-18.
+        /// Sets the metadata (`_meta`). Since 2025-06-18.
         meta: MetaObject,
     }
 
-    /// The name to show: the title, or else the name.
+    /// The display name: the title, or else the name.
     pub fn display_name(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.name)
     }
@@ -105,25 +105,25 @@ impl FitTo for Resource {
     }
 }
 
-/// Resources whose addresses follow a pattern.
+/// A template of resources: their URIs follow a pattern.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ResourceTemplate {
-    /// The pattern of the addresses, after RFC 6570.
+    /// The URI template (RFC 6570).
     pub uri_template: String,
     /// The name for programs.
     pub name: String,
-    /// The name for people. Since 2025-06-18.
+    /// The display name. Since 2025-06-18.
     pub title: Option<String>,
-    /// What they are, for a model.
+    /// The description, for models.
     pub description: Option<String>,
-    /// What kind of data they are, when it is the same for all.
+    /// The MIME type, if it is the same for all.
     pub mime_type: Option<String>,
     /// Icons to show. Since 2025-11-25.
     pub icons: Option<Vec<Icon>>,
-    /// Hints about them.
+    /// Hints about audience, priority and last change.
     pub annotations: Option<Annotations>,
-    /// What travels beside it. Since 2025-06-18.
+    /// Metadata (`_meta`). Since 2025-06-18.
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -142,7 +142,7 @@ members!(ResourceTemplate {
 });
 
 impl ResourceTemplate {
-    /// Names a pattern of addresses, after RFC 6570.
+    /// Makes a resource template from a URI template (RFC 6570).
     pub fn new(uri_template: impl Into<String>, name: impl Into<String>) -> Self {
         Self {
             uri_template: uri_template.into(),
@@ -158,21 +158,21 @@ impl ResourceTemplate {
     }
 
     setters! {
-        /// Sets the name for people. Since 2025-06-18.
+        /// Sets the display name. Since 2025-06-18.
         title: String,
-        /// Says what they are.
+        /// Sets the description.
         description: String,
-        /// Says what kind of data they are.
+        /// Sets the MIME type.
         mime_type: String,
         /// Sets icons to show. Since 2025-11-25.
         icons: Vec<Icon>,
-        /// Gives hints about them.
+        /// Sets the annotations.
         annotations: Annotations,
-        /// Sets what travels beside it. Since 2025-06-18.
+        /// Sets the metadata (`_meta`). Since 2025-06-18.
         meta: MetaObject,
     }
 
-    /// The name to show: the title, or else the name.
+    /// The display name: the title, or else the name.
     pub fn display_name(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.name)
     }
@@ -188,7 +188,7 @@ impl FitTo for ResourceTemplate {
     }
 }
 
-/// What is in a resource: text or bytes, told apart by the key `text` or `blob`.
+/// The contents of a resource: text or bytes, distinguished by the key `text` or `blob`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ResourceContents {
@@ -206,12 +206,13 @@ impl ResourceContents {
         Self::Text(TextResourceContents::new(uri, text))
     }
 
-    /// Makes the contents of a resource of its bytes.
+    /// Makes the contents of a resource from its bytes.
     pub fn blob(uri: impl Into<String>, bytes: &[u8]) -> Self {
         Self::Blob(BlobResourceContents::new(uri, bytes))
     }
 
-    /// Makes the contents of a resource of its bytes: text, if they are UTF-8 without NUL, or else a blob.
+    /// Makes the contents of a resource from its bytes: text if they are UTF-8 without NUL, else a
+    /// blob.
     pub fn of_bytes(uri: impl Into<String>, bytes: Vec<u8>) -> Self {
         match String::from_utf8(bytes) {
             Ok(text) if !text.contains('\0') => Self::text(uri, text),
@@ -220,7 +221,7 @@ impl ResourceContents {
         }
     }
 
-    /// Says what kind of data it is.
+    /// Sets the MIME type.
     pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
         let field = match &mut self {
             Self::Text(contents) => &mut contents.mime_type,
@@ -230,7 +231,7 @@ impl ResourceContents {
         self
     }
 
-    /// Where the resource is.
+    /// The URI of the resource.
     pub fn uri(&self) -> &str {
         match self {
             Self::Text(contents) => &contents.uri,
@@ -238,7 +239,7 @@ impl ResourceContents {
         }
     }
 
-    /// The text, when it is text.
+    /// Returns the text, if it is text.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(contents) => Some(&contents.text),
@@ -326,13 +327,13 @@ impl FitTo for ResourceContents {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TextResourceContents {
-    /// Where the resource is.
+    /// The URI of the resource.
     pub uri: String,
-    /// What kind of text it is.
+    /// The MIME type.
     pub mime_type: Option<String>,
     /// The text.
     pub text: String,
-    /// What travels beside it. Since 2025-06-18.
+    /// Metadata (`_meta`). Since 2025-06-18.
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -353,24 +354,24 @@ impl TextResourceContents {
     }
 
     setters! {
-        /// Says what kind of text it is.
+        /// Sets the MIME type.
         mime_type: String,
-        /// Sets what travels beside it. Since 2025-06-18.
+        /// Sets the metadata (`_meta`). Since 2025-06-18.
         meta: MetaObject,
     }
 }
 
-/// The contents of a resource of bytes.
+/// The contents of a binary resource.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct BlobResourceContents {
-    /// Where the resource is.
+    /// The URI of the resource.
     pub uri: String,
-    /// What kind of data it is.
+    /// The MIME type.
     pub mime_type: Option<String>,
     /// The bytes, as base64.
     pub blob: String,
-    /// What travels beside it. Since 2025-06-18.
+    /// Metadata (`_meta`). Since 2025-06-18.
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -379,7 +380,7 @@ pub struct BlobResourceContents {
 members!(BlobResourceContents { uri, mime_type = "mimeType", blob as Base64, meta = "_meta", ..extra });
 
 impl BlobResourceContents {
-    /// Makes the contents of a resource of its bytes.
+    /// Makes the contents of a resource from its bytes.
     pub fn new(uri: impl Into<String>, bytes: &[u8]) -> Self {
         Self {
             uri: uri.into(),
@@ -391,9 +392,9 @@ impl BlobResourceContents {
     }
 
     setters! {
-        /// Says what kind of data it is.
+        /// Sets the MIME type.
         mime_type: String,
-        /// Sets what travels beside it. Since 2025-06-18.
+        /// Sets the metadata (`_meta`). Since 2025-06-18.
         meta: MetaObject,
     }
 
@@ -421,13 +422,13 @@ list_result! {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ReadResourceRequestParams {
-    /// Where the resource is.
+    /// The URI of the resource.
     pub uri: String,
-    /// The answers to what the server asked in the round before. Since 2026-07-28.
+    /// The answers to the input requests of the previous round. Since 2026-07-28.
     pub input_responses: Option<InputResponses>,
-    /// What the server wants back from the round before. Since 2026-07-28.
+    /// The server's `requestState` from the previous round, unchanged. Since 2026-07-28.
     pub request_state: Option<String>,
-    /// What travels beside the params. Required since 2026-07-28.
+    /// Metadata of the request (`_meta`). Required since 2026-07-28.
     pub meta: Option<RequestMetaObject>,
 }
 
@@ -439,7 +440,7 @@ members!(ReadResourceRequestParams {
 });
 
 impl ReadResourceRequestParams {
-    /// Reads a resource.
+    /// Makes params for reading a resource.
     pub fn new(uri: impl Into<String>) -> Self {
         Self {
             uri: uri.into(),
@@ -450,11 +451,11 @@ impl ReadResourceRequestParams {
     }
 
     setters! {
-        /// Answers what the server asked. Since 2026-07-28.
+        /// Sets the answers to the server's input requests. Since 2026-07-28.
         input_responses: InputResponses,
-        /// Gives the server's state back. Since 2026-07-28.
+        /// Sets the server's `requestState`. Since 2026-07-28.
         request_state: String,
-        /// Sets what travels beside the params.
+        /// Sets the metadata (`_meta`).
         meta: RequestMetaObject,
     }
 }
@@ -475,19 +476,19 @@ impl FitTo for ReadResourceRequestParams {
     }
 }
 
-/// What is in a resource: the result of `resources/read`.
+/// The contents of a resource: the result of `resources/read`.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ReadResourceResult {
-    /// Which kind of result it is. Since 2026-07-28.
+    /// The kind of result. Since 2026-07-28.
     pub result_type: Option<ResultType>,
-    /// What is in it: several parts when it is a collection.
+    /// The contents: several parts if the resource is a collection.
     pub contents: Vec<ResourceContents>,
-    /// For how many milliseconds the result stays fresh. Since 2026-07-28.
+    /// How long the result stays fresh, in milliseconds. Since 2026-07-28.
     pub ttl_ms: Option<u64>,
-    /// Who may share the result. Since 2026-07-28.
+    /// Whether users may share the cached result. Since 2026-07-28.
     pub cache_scope: Option<CacheScope>,
-    /// What travels beside the result.
+    /// Metadata of the result (`_meta`).
     pub meta: Option<ResultMetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -505,7 +506,7 @@ members!(ReadResourceResult {
 });
 
 impl ReadResourceResult {
-    /// Answers with what is in the resource.
+    /// Makes a result from the contents of a resource.
     pub fn new(contents: impl Into<Vec<ResourceContents>>) -> Self {
         Self {
             contents: contents.into(),
@@ -531,9 +532,9 @@ impl FitTo for ReadResourceResult {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SubscribeRequestParams {
-    /// Where the resource is.
+    /// The URI of the resource.
     pub uri: String,
-    /// What travels beside the params.
+    /// Metadata of the message (`_meta`).
     pub meta: Option<RequestMetaObject>,
 }
 
@@ -543,7 +544,7 @@ members!(SubscribeRequestParams { uri, meta = "_meta" });
 pub type UnsubscribeRequestParams = SubscribeRequestParams;
 
 impl SubscribeRequestParams {
-    /// Names the resource.
+    /// Makes params for this resource.
     pub fn new(uri: impl Into<String>) -> Self {
         Self {
             uri: uri.into(),
@@ -556,16 +557,16 @@ impl SubscribeRequestParams {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ResourceUpdatedNotificationParams {
-    /// The resource that changed: the one subscribed to, or one inside it.
+    /// The URI of the resource that changed: the subscribed one, or one inside it.
     pub uri: String,
-    /// What travels beside the params.
+    /// Metadata of the message (`_meta`).
     pub meta: Option<NotificationMetaObject>,
 }
 
 members!(ResourceUpdatedNotificationParams { uri, meta = "_meta" });
 
 impl ResourceUpdatedNotificationParams {
-    /// Names the resource that changed.
+    /// Makes params for a resource that changed.
     pub fn new(uri: impl Into<String>) -> Self {
         Self {
             uri: uri.into(),
@@ -574,7 +575,7 @@ impl ResourceUpdatedNotificationParams {
     }
 
     setters! {
-        /// Sets what travels beside the params.
+        /// Sets the metadata (`_meta`).
         meta: NotificationMetaObject,
     }
 }

@@ -1,4 +1,4 @@
-//! What all results have in common.
+//! Parts that all results have in common.
 
 use std::time::Duration;
 
@@ -9,12 +9,13 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::members::Members;
 
 open_enum! {
-    /// Which kind of result a result is. Since 2026-07-28; absent means complete.
+    /// The kind of a result. Since 2026-07-28; absent means complete.
     ///
-    /// Only this tells an [`InputRequiredResult`](super::InputRequiredResult) from others, since every result has the form of one. An
-    /// unknown value makes the response invalid: it is kept for the message that says so.
+    /// Only this member distinguishes an [`InputRequiredResult`](super::InputRequiredResult) from
+    /// other results, since every object could be read as one. An unknown value makes the response
+    /// invalid; it is kept for the error text.
     pub enum ResultType {
-        /// The result that belongs to the method.
+        /// The result type of the method.
         Complete = "complete",
         /// An [`InputRequiredResult`](super::InputRequiredResult).
         InputRequired = "input_required",
@@ -24,7 +25,8 @@ open_enum! {
 }
 
 impl ResultType {
-    /// Reads only the `resultType` of a result's JSON text, the first one; [`Complete`](Self::Complete) when there is none. All else is passed over.
+    /// Reads only the first `resultType` of a result's JSON text. Returns
+    /// [`Complete`](Self::Complete) if there is none; ignores all other members.
     ///
     /// # Errors
     ///
@@ -46,7 +48,7 @@ impl ResultType {
     }
 }
 
-/// Modern results say that they are complete, legacy ones say nothing.
+/// Sets *complete* for modern revisions, and removes the member for legacy ones.
 pub(super) fn fit_result_type(result_type: &mut Option<ResultType>, revision: ProtocolVersion) {
     if revision.is_modern() {
         result_type.get_or_insert(ResultType::Complete);
@@ -56,31 +58,31 @@ pub(super) fn fit_result_type(result_type: &mut Option<ResultType>, revision: Pr
 }
 
 open_enum! {
-    /// Who may share a cached result. Since 2026-07-28.
+    /// Whether users may share a cached result. Since 2026-07-28.
     pub enum CacheScope {
-        /// Everybody.
+        /// All users.
         Public = "public",
-        /// Only those with the same authorization.
+        /// Only requests with the same authorization.
         Private = "private",
     }
 }
 
-/// How long and by whom a result may be kept. Since 2026-07-28.
+/// How long a result may be cached, and whether users may share it. Since 2026-07-28.
 ///
 /// Spec: Server Features, Utilities, "Caching" (2026-07-28).
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct CacheHint {
-    /// For how many milliseconds the result stays fresh; 0 means not at all.
+    /// How long the result stays fresh, in milliseconds; 0 means that it is never fresh.
     pub ttl_ms: Option<u64>,
-    /// Who may share it.
+    /// Whether users may share the cached result.
     pub cache_scope: Option<CacheScope>,
 }
 
 members!(CacheHint { ttl_ms = "ttlMs" as Count, cache_scope = "cacheScope" });
 
 impl CacheHint {
-    /// Lets a result be kept for a time. It is shared by nobody unless `scope` is public.
+    /// Allows caching for a time. Users share the result only if `scope` is public.
     pub fn new(ttl: Duration, scope: CacheScope) -> Self {
         Self {
             ttl_ms: Some(millis(ttl)),
@@ -95,7 +97,7 @@ impl CacheHint {
         }
     }
 
-    /// The same hint for a result that only those with the same authorization may share.
+    /// Returns this hint with a private scope.
     pub fn private(&self) -> Self {
         Self {
             ttl_ms: self.ttl_ms,
@@ -103,24 +105,24 @@ impl CacheHint {
         }
     }
 
-    /// How long the result stays fresh; nothing when the hint is absent.
+    /// Returns how long the result stays fresh; zero if the hint is absent.
     pub fn ttl(&self) -> Duration {
         Duration::from_millis(self.ttl_ms.unwrap_or(0))
     }
 
-    /// Whether everybody may share the result.
+    /// Whether all users may share the result.
     pub fn is_public(&self) -> bool {
         self.cache_scope == Some(CacheScope::Public)
     }
 }
 
-/// A result without members of its own, `Result` of the specification.
+/// A result without members of its own; `Result` in the specification.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct EmptyResult {
-    /// Which kind of result it is. Since 2026-07-28.
+    /// The kind of result. Since 2026-07-28.
     pub result_type: Option<ResultType>,
-    /// What travels beside the result.
+    /// Metadata of the result (`_meta`).
     pub meta: Option<ResultMetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,

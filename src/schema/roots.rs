@@ -1,9 +1,10 @@
-//! Roots: the places in the client's file system that a server may look at.
+//! Roots: the places in the client's file system that a server may access.
 //!
-//! The specification deprecates them in 2026-07-28: new servers had better take paths as arguments of their tools, as addresses of
-//! resources, or from their settings (M-ROOT-X-01, M-ROOT-X-02).
+//! The specification deprecates them in 2026-07-28. New servers should take paths as arguments of
+//! their tools, as URIs of resources, or from their settings.
 //!
 //! Spec: Client Features, "Roots" (every revision; deprecated in 2026-07-28).
+// M-ROOT-X-01, M-ROOT-X-02
 
 use std::path::{Component, Path};
 
@@ -14,15 +15,15 @@ use super::url::{Url, unescaped};
 use super::version::{FitTo, ProtocolVersion, keep_since};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
-/// A place that a server may look at.
+/// A directory or file that a server may access.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Root {
-    /// Where it is: a `file://` URI.
+    /// A `file://` URI.
     pub uri: String,
-    /// The name for people.
+    /// The display name.
     pub name: Option<String>,
-    /// What travels beside it. Since 2025-06-18.
+    /// Metadata (`_meta`). Since 2025-06-18.
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -31,7 +32,7 @@ pub struct Root {
 members!(Root { uri, name, meta = "_meta", ..extra });
 
 impl Root {
-    /// Names a place by its `file://` URI.
+    /// Makes a root from its `file://` URI.
     pub fn new(uri: impl Into<String>) -> Self {
         Self {
             uri: uri.into(),
@@ -41,11 +42,12 @@ impl Root {
         }
     }
 
-    /// Names a place by its path. Nothing is looked up: resolve links first if the server is to see where they lead.
+    /// Makes a root from a path. Does not access the file system: resolve symbolic links first if
+    /// the server shall see their targets.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when the path is not absolute, not UTF-8, or goes up (`..`).
+    /// [`ErrorKind::Invalid`] when the path is not absolute, not UTF-8, or contains `..`.
     pub fn of_path(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let goes_up = path.components().any(|part| part == Component::ParentDir);
@@ -63,20 +65,20 @@ impl Root {
     }
 
     setters! {
-        /// Sets the name for people.
+        /// Sets the display name.
         name: String,
-        /// Sets what travels beside it. Since 2025-06-18.
+        /// Sets the metadata (`_meta`). Since 2025-06-18.
         meta: MetaObject,
     }
 
-    /// Checks that the address is one of a place in a file system, and goes straight there.
+    /// Checks that the URI names a place in a file system, by a path without `..`.
     ///
-    /// A client does so before it tells its roots.
+    /// A client checks its roots before it sends them.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when it is not a `file://` URI with an absolute path, has a query or fragment, or steps like `..` in it,
-    /// escaped ones too.
+    /// [`ErrorKind::Invalid`] when it is not a `file://` URI with an absolute path, has a query or
+    /// fragment, or has segments like `..`, escaped or not.
     pub fn check(&self) -> Result<()> {
         if steps(&self.uri).is_some() {
             return Ok(());
@@ -90,8 +92,8 @@ impl Root {
 
     /// Whether a `file://` URI names this place or one below it.
     ///
-    /// Addresses are compared, not files: escapes are read, and an address with steps like `..` is outside of every root. What is a link
-    /// may lead out: resolve a path before it is compared.
+    /// Compares URIs, not files. Escapes are decoded, and a URI with segments like `..` is outside
+    /// of every root. A symbolic link may lead outside: resolve a path before the comparison.
     pub fn contains(&self, uri: &str) -> bool {
         let (Some(root), Some(steps)) = (steps(&self.uri), steps(uri)) else {
             return false;
@@ -100,7 +102,8 @@ impl Root {
     }
 }
 
-/// The host and the steps of the path of a `file://` URI; `None` when it is none, or one that does not go straight.
+/// Returns the host and the path segments of a `file://` URI. `None` for other URIs and for paths
+/// with segments like `..`.
 fn steps(uri: &str) -> Option<Vec<String>> {
     let url = Url::read(uri)?;
     let path = url.path.strip_prefix('/')?;
@@ -145,7 +148,7 @@ impl FitTo for Root {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ListRootsRequestParams {
-    /// What travels beside the params.
+    /// Metadata of the message (`_meta`).
     pub meta: Option<RequestMetaObject>,
 }
 
@@ -157,7 +160,7 @@ members!(ListRootsRequestParams { meta = "_meta" });
 pub struct ListRootsResult {
     /// The client's roots.
     pub roots: Vec<Root>,
-    /// What travels beside the result.
+    /// Metadata of the result (`_meta`).
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -166,7 +169,7 @@ pub struct ListRootsResult {
 members!(ListRootsResult { roots as OrNull, meta = "_meta", ..extra });
 
 impl ListRootsResult {
-    /// Names the client's roots.
+    /// Makes a result from the client's roots.
     pub fn new(roots: impl Into<Vec<Root>>) -> Self {
         Self {
             roots: roots.into(),

@@ -1,8 +1,11 @@
 //! Sampling: a server uses the client's model.
 //!
-//! The specification deprecates it in 2026-07-28: new servers had better call a provider of models themselves (M-SAMP-X-01, M-SAMP-X-02).
+//! The specification deprecates it in 2026-07-28. New servers should call a model provider
+//! themselves.
 //!
-//! Spec: Client Features, "Sampling" (every revision; tools since 2025-11-25; deprecated in 2026-07-28).
+//! Spec: Client Features, "Sampling" (every revision; tools since 2025-11-25; deprecated in
+//! 2026-07-28).
+// M-SAMP-X-01, M-SAMP-X-02
 
 use serde_json::value::RawValue;
 
@@ -18,11 +21,11 @@ use super::version::{FitTo, ProtocolVersion, keep_since};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SamplingMessage {
-    /// Who it is from.
+    /// The role of the sender.
     pub role: Role,
-    /// What it says.
+    /// The content.
     pub content: SamplingContent,
-    /// What travels beside it. Since 2025-11-25.
+    /// Metadata (`_meta`). Since 2025-11-25.
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -41,28 +44,28 @@ impl SamplingMessage {
         }
     }
 
-    /// Makes a text of the user's.
+    /// Makes a text message of the user.
     pub fn user(text: impl Into<String>) -> Self {
         Self::new(Role::User, SamplingMessageContentBlock::text(text))
     }
 
-    /// Makes a text of the model's.
+    /// Makes a text message of the model.
     pub fn assistant(text: impl Into<String>) -> Self {
         Self::new(Role::Assistant, SamplingMessageContentBlock::text(text))
     }
 }
 
-/// What the server would like of the model. Each is from 0 to 1, and a hint.
+/// Preferences for the choice of a model. They are hints.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ModelPreferences {
     /// Names of models, the best first.
     pub hints: Option<Vec<ModelHint>>,
-    /// How much a low price matters.
+    /// The importance of a low price, from 0 to 1.
     pub cost_priority: Option<f64>,
-    /// How much speed matters.
+    /// The importance of speed, from 0 to 1.
     pub speed_priority: Option<f64>,
-    /// How much intelligence matters.
+    /// The importance of capability, from 0 to 1.
     pub intelligence_priority: Option<f64>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -78,18 +81,18 @@ members!(ModelPreferences {
 
 impl ModelPreferences {
     setters! {
-        /// Names models, the best first.
+        /// Sets names of models, the best first.
         hints: Vec<ModelHint>,
-        /// Says how much a low price matters.
+        /// Sets the importance of a low price, from 0 to 1.
         cost_priority: f64,
-        /// Says how much speed matters.
+        /// Sets the importance of speed, from 0 to 1.
         speed_priority: f64,
-        /// Says how much intelligence matters.
+        /// Sets the importance of capability, from 0 to 1.
         intelligence_priority: f64,
     }
 }
 
-/// A hint at a model.
+/// A hint at a model by its name.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ModelHint {
@@ -102,7 +105,7 @@ pub struct ModelHint {
 members!(ModelHint { name, ..extra });
 
 impl ModelHint {
-    /// Hints at models whose name contains a text.
+    /// Makes a hint at models whose names contain this text.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: Some(name.into()),
@@ -112,22 +115,23 @@ impl ModelHint {
 }
 
 open_enum! {
-    /// Which context the client is to add. Deprecated by the specification except for none.
+    /// The context that the client is to add. The specification deprecates all values except
+    /// `none`.
     pub enum IncludeContext {
-        /// None.
+        /// No context.
         None = "none",
-        /// That of the server that asks.
+        /// The context of the requesting server.
         ThisServer = "thisServer",
-        /// That of all servers.
+        /// The context of all servers.
         AllServers = "allServers",
     }
 }
 
-/// How the model is to use tools. Since 2025-11-25.
+/// The rule for tool calls by the model. Since 2025-11-25.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ToolChoice {
-    /// Whether; the model decides when absent.
+    /// Whether the model calls tools. If absent the model decides.
     pub mode: Option<ToolChoiceMode>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -137,19 +141,19 @@ members!(ToolChoice { mode, ..extra });
 
 impl ToolChoice {
     setters! {
-        /// Says whether the model uses tools.
+        /// Sets whether the model calls tools.
         mode: ToolChoiceMode,
     }
 }
 
 open_enum! {
-    /// Whether the model uses tools. Since 2025-11-25.
+    /// Whether the model calls tools. Since 2025-11-25.
     pub enum ToolChoiceMode {
         /// The model decides.
         Auto = "auto",
-        /// It has to.
+        /// The model has to call a tool.
         Required = "required",
-        /// It must not.
+        /// The model must not call a tool.
         None = "none",
     }
 }
@@ -160,15 +164,15 @@ open_enum! {
 pub struct CreateMessageRequestParams {
     /// The conversation so far.
     pub messages: Vec<SamplingMessage>,
-    /// What the server would like of the model.
+    /// The server's preferences for the choice of a model.
     pub model_preferences: Option<ModelPreferences>,
     /// The system prompt; the client may change it.
     pub system_prompt: Option<String>,
-    /// Which context the client is to add.
+    /// The context that the client is to add.
     pub include_context: Option<IncludeContext>,
     /// The model's temperature.
     pub temperature: Option<f64>,
-    /// How many tokens the answer may have at most.
+    /// The greatest number of tokens of the answer.
     pub max_tokens: u64,
     /// Texts at which the model stops.
     pub stop_sequences: Option<Vec<String>>,
@@ -176,11 +180,11 @@ pub struct CreateMessageRequestParams {
     pub metadata: Option<Box<RawValue>>,
     /// The tools that the model may use. Since 2025-11-25.
     pub tools: Option<Vec<Tool>>,
-    /// How the model is to use them. Since 2025-11-25.
+    /// The rule for tool calls by the model. Since 2025-11-25.
     pub tool_choice: Option<ToolChoice>,
-    /// Asks for the request to become a task. 2025-11-25 only.
+    /// Requests execution as a task. 2025-11-25 only.
     pub task: Option<TaskMetadata>,
-    /// What travels beside the params.
+    /// Metadata of the message (`_meta`).
     pub meta: Option<RequestMetaObject>,
 }
 
@@ -200,7 +204,7 @@ members!(CreateMessageRequestParams {
 });
 
 impl CreateMessageRequestParams {
-    /// Asks the model to go on with a conversation.
+    /// Makes a request to continue a conversation.
     pub fn new(messages: impl Into<Vec<SamplingMessage>>, max_tokens: u64) -> Self {
         Self {
             messages: messages.into(),
@@ -219,24 +223,24 @@ impl CreateMessageRequestParams {
     }
 
     setters! {
-        /// Says what the server would like of the model.
+        /// Sets preferences for the choice of a model.
         model_preferences: ModelPreferences,
         /// Sets the system prompt.
         system_prompt: String,
-        /// Says which context the client is to add.
+        /// Sets the context that the client is to add.
         include_context: IncludeContext,
         /// Sets the model's temperature.
         temperature: f64,
         /// Sets texts at which the model stops.
         stop_sequences: Vec<String>,
-        /// Lets the model use tools. Since 2025-11-25.
+        /// Allows the model to call tools. Since 2025-11-25.
         tools: Vec<Tool>,
-        /// Says how the model is to use them. Since 2025-11-25.
+        /// Sets the rule for tool calls by the model. Since 2025-11-25.
         tool_choice: ToolChoice,
     }
 }
 
-/// A message of several blocks becomes several messages of one for peers that know only those.
+/// For older peers, a message of several blocks becomes several messages of one block each.
 impl FitTo for CreateMessageRequestParams {
     fn fit_to(&mut self, revision: ProtocolVersion) {
         use ProtocolVersion::V2025_11_25;
@@ -276,32 +280,32 @@ fn one_block_each(message: SamplingMessage) -> Vec<SamplingMessage> {
 }
 
 open_enum! {
-    /// Why a model stopped.
+    /// The reason why a model stopped.
     pub enum StopReason {
-        /// It had said everything.
+        /// The model ended its turn.
         EndTurn = "endTurn",
-        /// It came to a stop sequence.
+        /// The model generated a stop sequence.
         StopSequence = "stopSequence",
-        /// It came to the largest number of tokens.
+        /// The answer reached the greatest number of tokens.
         MaxTokens = "maxTokens",
-        /// It wants to use a tool. Since 2025-11-25.
+        /// The model calls a tool. Since 2025-11-25.
         ToolUse = "toolUse",
     }
 }
 
-/// What a model said: the result of `sampling/createMessage`.
+/// The answer of a model: the result of `sampling/createMessage`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CreateMessageResult {
-    /// Who it is from.
+    /// The role of the sender.
     pub role: Role,
-    /// What it says.
+    /// The content.
     pub content: SamplingContent,
     /// The model's name.
     pub model: String,
-    /// Why it stopped, when that is known.
+    /// The reason why the model stopped, if it is known.
     pub stop_reason: Option<StopReason>,
-    /// What travels beside the result.
+    /// Metadata of the result (`_meta`).
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -310,7 +314,7 @@ pub struct CreateMessageResult {
 members!(CreateMessageResult { role, content, model, stop_reason = "stopReason", meta = "_meta", ..extra });
 
 impl CreateMessageResult {
-    /// Answers with what the model said.
+    /// Makes a result from the model's answer.
     pub fn new(model: impl Into<String>, content: impl Into<SamplingContent>) -> Self {
         Self {
             role: Role::Assistant,
@@ -323,12 +327,12 @@ impl CreateMessageResult {
     }
 
     setters! {
-        /// Says why it stopped.
+        /// Sets the reason why the model stopped.
         stop_reason: StopReason,
     }
 }
 
-/// Several blocks become one text for peers that know only one block.
+/// For older peers, several blocks become one block with the joined texts.
 impl FitTo for CreateMessageResult {
     fn fit_to(&mut self, revision: ProtocolVersion) {
         self.content.fit_to(revision);

@@ -1,4 +1,4 @@
-//! What messages to and from a model are made of.
+//! The content of messages to and from a model.
 //!
 //! Spec: Client Features, "Sampling" (every revision; tools and several blocks since 2025-11-25).
 
@@ -17,7 +17,7 @@ use super::tagged::{self, Tagged, Unknown};
 use super::version::{FitTo, ProtocolVersion};
 use crate::error::Result;
 
-/// A piece of a message to or from a model.
+/// A content block of a message to or from a model.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum SamplingMessageContentBlock {
@@ -27,9 +27,9 @@ pub enum SamplingMessageContentBlock {
     Image(ImageContent),
     /// Sound. Since 2025-03-26.
     Audio(AudioContent),
-    /// The model wants to use a tool. Since 2025-11-25.
+    /// A tool call by the model. Since 2025-11-25.
     ToolUse(Box<ToolUseContent>),
-    /// What a tool gave. Since 2025-11-25.
+    /// The result of a tool. Since 2025-11-25.
     ToolResult(Box<ToolResultContent>),
     /// Content of a type that this library doesn't know.
     Other(Box<Unknown>),
@@ -41,7 +41,7 @@ impl SamplingMessageContentBlock {
         Self::Text(TextContent::new(text))
     }
 
-    /// The text, when it is text.
+    /// Returns the text, if it is text.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(content) => Some(&content.text),
@@ -142,18 +142,18 @@ impl FitTo for SamplingMessageContentBlock {
 literal!(ToolUseType = "tool_use");
 literal!(ToolResultType = "tool_result");
 
-/// The model wants to use a tool. Since 2025-11-25.
+/// A tool call by the model. Since 2025-11-25.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ToolUseContent {
     kind: ToolUseType,
-    /// Ties the result to this use.
+    /// The id by which the result refers to this use.
     pub id: String,
-    /// The tool.
+    /// The name of the tool.
     pub name: String,
     /// The arguments: an object, as raw JSON.
     pub input: Box<RawValue>,
-    /// What travels beside it.
+    /// Metadata (`_meta`).
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -162,11 +162,12 @@ pub struct ToolUseContent {
 members!(ToolUseContent { kind = "type" as OrDefault, id, name, input as RawObject, meta = "_meta", ..extra });
 
 impl ToolUseContent {
-    /// Wants to use a tool.
+    /// Makes a block with which the model calls a tool.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the arguments can't be written as JSON.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the arguments can't be written as
+    /// JSON.
     pub fn new(
         id: impl Into<String>,
         name: impl Into<String>,
@@ -182,13 +183,13 @@ impl ToolUseContent {
         })
     }
 
-    /// What peers that don't know tools in sampling are told.
+    /// Returns the text that replaces this block for peers without tools in sampling.
     fn summary(&self) -> String {
         format!("[use of tool {}: {}]", self.name, self.input.get())
     }
 }
 
-/// Equal when the texts of the arguments are, too.
+/// Arguments are compared as texts.
 impl PartialEq for ToolUseContent {
     fn eq(&self, other: &Self) -> bool {
         let Self {
@@ -207,20 +208,20 @@ impl PartialEq for ToolUseContent {
     }
 }
 
-/// What a tool gave, told to a model. Since 2025-11-25.
+/// The result of a tool, sent to a model. Since 2025-11-25.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ToolResultContent {
     kind: ToolResultType,
-    /// The use that it is the result of.
+    /// The id of the tool call that this is the result of.
     pub tool_use_id: String,
-    /// What the tool gave.
+    /// The content of the result.
     pub content: Vec<ContentBlock>,
-    /// What the tool gave, for a program, as raw JSON.
+    /// The structured result for programs, as raw JSON.
     pub structured_content: Option<Box<RawValue>>,
-    /// Whether the tool failed; no when absent.
+    /// Whether the tool failed; absent means no.
     pub is_error: Option<bool>,
-    /// What travels beside it.
+    /// Metadata (`_meta`).
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -237,7 +238,7 @@ members!(ToolResultContent {
 });
 
 impl ToolResultContent {
-    /// Tells what a tool gave.
+    /// Makes a block from the result of a tool.
     pub fn new(tool_use_id: impl Into<String>, content: impl Into<Vec<ContentBlock>>) -> Self {
         Self {
             kind: ToolResultType,
@@ -251,11 +252,11 @@ impl ToolResultContent {
     }
 
     setters! {
-        /// Says whether the tool failed.
+        /// Sets whether the tool failed.
         is_error: bool,
     }
 
-    /// What peers that don't know tools in sampling are told.
+    /// Returns the text that replaces this block for peers without tools in sampling.
     fn summary(&self) -> String {
         let texts: Vec<&str> = self
             .content
@@ -270,7 +271,7 @@ impl ToolResultContent {
     }
 }
 
-/// Equal when the texts of the structured content are, too.
+/// Structured content is compared as text.
 impl PartialEq for ToolResultContent {
     fn eq(&self, other: &Self) -> bool {
         let Self {
@@ -302,7 +303,8 @@ impl FitTo for ToolResultContent {
     }
 }
 
-/// What a message says: one block, or since 2025-11-25 several. The form that came is the form that is written.
+/// The content of a message: one block, or since 2025-11-25 several. A message is written in the
+/// form in which it was read.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum SamplingContent {
@@ -315,7 +317,7 @@ pub enum SamplingContent {
 required!(SamplingContent);
 
 impl SamplingContent {
-    /// The blocks.
+    /// Returns the blocks.
     pub fn blocks(&self) -> &[SamplingMessageContentBlock] {
         match self {
             Self::One(block) => std::slice::from_ref(block),

@@ -1,6 +1,7 @@
-//! What a conversation with a model has to keep to, and which model suits a server's wishes.
+//! Rules for conversations with a model, and the choice of a model by the server's preferences.
 //!
-//! Spec: Client Features, "Sampling", "Message Content Constraints", "Model Preferences" (hints: every revision; tools since 2025-11-25).
+//! Spec: Client Features, "Sampling", "Message Content Constraints", "Model Preferences" (hints:
+//! every revision; tools since 2025-11-25).
 
 use std::collections::BTreeSet;
 
@@ -10,14 +11,18 @@ use super::sampling_content::SamplingMessageContentBlock as Block;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
 impl CreateMessageRequestParams {
-    /// Checks what the specification demands of a conversation: each use of a tool is answered by a result in the very next message, which
-    /// holds all the results of that turn and nothing else; images and sounds are base64; priorities are from 0 to 1.
+    /// Checks the specification's rules for a conversation.
     ///
-    /// Asking for a message checks it on both sides; a client refuses one that fails with "invalid params".
+    /// Each tool call is answered by a result in the very next message. That message contains all
+    /// results of the turn and nothing else. Images and sounds are base64; priorities are from 0 to
+    /// 1.
+    ///
+    /// Both sides check a request for a message. A client refuses an invalid one with *invalid
+    /// params*.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] with the first message that breaks a rule, counted from 0.
+    /// [`ErrorKind::Invalid`] with the first message that violates a rule, counted from 0.
     pub fn check(&self) -> Result<()> {
         let mut unanswered = BTreeSet::new();
         for (number, message) in self.messages.iter().enumerate() {
@@ -42,7 +47,8 @@ impl CreateMessageRequestParams {
     }
 }
 
-/// The results of a message have to be those of the uses before it, all of them and alone.
+/// Checks that the results of a message answer all tool calls of the message before it, and stand
+/// alone.
 fn check_results(message: &SamplingMessage, unanswered: &BTreeSet<String>) -> Result<(), String> {
     let blocks = message.content.blocks();
     let mut missing: BTreeSet<&str> = unanswered.iter().map(String::as_str).collect();
@@ -70,7 +76,7 @@ fn check_results(message: &SamplingMessage, unanswered: &BTreeSet<String>) -> Re
     }
 }
 
-/// The uses of tools in a message, which need results.
+/// Returns the ids of the tool calls in a message, which need results.
 fn uses_of(message: &SamplingMessage) -> Result<BTreeSet<String>, String> {
     let mut uses = BTreeSet::new();
     for block in message.content.blocks() {
@@ -95,7 +101,7 @@ fn check_data(block: &Block) -> Result<()> {
     }
 }
 
-/// A model that a client has, to be chosen by [`ModelPreferences::choose`].
+/// A model of the client, to be chosen by [`ModelPreferences::choose`].
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ModelOffer {
@@ -110,7 +116,7 @@ pub struct ModelOffer {
 }
 
 impl ModelOffer {
-    /// Offers a model, with all qualities at 0.
+    /// Makes an offer of a model, with all qualities at 0.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -118,7 +124,7 @@ impl ModelOffer {
         }
     }
 
-    /// Says how cheap, fast and capable it is, each from 0 to 1.
+    /// Sets how cheap, fast and capable the model is, each from 0 to 1.
     pub fn qualities(mut self, cheapness: f64, speed: f64, intelligence: f64) -> Self {
         (self.cheapness, self.speed, self.intelligence) = (cheapness, speed, intelligence);
         self
@@ -126,10 +132,11 @@ impl ModelOffer {
 }
 
 impl ModelPreferences {
-    /// Chooses the model that suits the preferences best; `None` when there is none to choose.
+    /// Chooses the model that fits the preferences best; `None` if the list is empty.
     ///
-    /// The first hint that is a part of a model's name decides, whatever the priorities are; among all the models that it fits, or among
-    /// all there are when no hint fits, the one whose qualities weigh most by the priorities, and of equal ones the first.
+    /// Hints go before priorities: the first hint that is a part of some model's name selects the
+    /// models with that name. If no hint fits, all models are candidates. Among the candidates the
+    /// one with the greatest weighted sum of qualities is chosen; of equal ones, the first.
     pub fn choose<'a>(&self, models: &'a [ModelOffer]) -> Option<&'a ModelOffer> {
         let hints = self.hints.iter().flatten();
         let names = hints.filter_map(|hint| hint.name.as_deref());
@@ -186,7 +193,8 @@ mod tests {
         params.check()
     }
 
-    // M-SAMP-S-11, M-SAMP-S-22, M-SAMP-S-27, M-SAMP-B-10, L-SAMP-B-08, L-SAMP-S-09, L-SAMP-S-18, L-SAMP-S-23
+    // M-SAMP-S-11, M-SAMP-S-22, M-SAMP-S-27, M-SAMP-B-10, L-SAMP-B-08, L-SAMP-S-09, L-SAMP-S-18,
+    // L-SAMP-S-23
     #[test]
     fn every_use_of_a_tool_is_answered_at_once_by_its_result_and_nothing_else() {
         const USE: &str = r#"{"role":"assistant","content":[{"type":"text","text":"let me see"},{"type":"tool_use","id":"1","name":"n","input":{}},{"type":"tool_use","id":"2","name":"n","input":{}}]}"#;
@@ -260,7 +268,8 @@ mod tests {
         }
     }
 
-    // M-SAMP-C-19, M-SAMP-C-30, M-SAMP-C-31, M-SAMP-C-32, L-SAMP-C-15, L-SAMP-C-26, L-SAMP-C-27, L-SAMP-C-28
+    // M-SAMP-C-19, M-SAMP-C-30, M-SAMP-C-31, M-SAMP-C-32, L-SAMP-C-15, L-SAMP-C-26, L-SAMP-C-27,
+    // L-SAMP-C-28
     #[test]
     fn the_first_hint_that_fits_decides_and_then_the_priorities() {
         let models = [

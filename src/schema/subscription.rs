@@ -7,7 +7,7 @@ use super::meta::{NotificationMetaObject, RequestMetaObject, ResultMetaObject};
 use super::result::ResultType;
 use crate::jsonrpc::RequestId;
 
-/// Which changes a subscription is about. Since 2026-07-28.
+/// The changes that a subscription covers. Since 2026-07-28.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct SubscriptionFilter {
@@ -19,7 +19,7 @@ pub struct SubscriptionFilter {
     pub resources_list_changed: Option<bool>,
     /// Changes of these resources.
     pub resource_subscriptions: Option<Vec<String>>,
-    /// How far these tasks are, by their ids: extension [`TASKS_EXTENSION`](super::TASKS_EXTENSION).
+    /// The status of these tasks, by id: extension [`TASKS_EXTENSION`](super::TASKS_EXTENSION).
     pub task_ids: Option<Vec<String>>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -36,19 +36,19 @@ members!(SubscriptionFilter {
 
 impl SubscriptionFilter {
     setters! {
-        /// Asks for changes of the list of tools.
+        /// Subscribes to changes of the list of tools.
         tools_list_changed: bool,
-        /// Asks for changes of the list of prompts.
+        /// Subscribes to changes of the list of prompts.
         prompts_list_changed: bool,
-        /// Asks for changes of the list of resources.
+        /// Subscribes to changes of the list of resources.
         resources_list_changed: bool,
-        /// Asks for changes of these resources.
+        /// Subscribes to changes of these resources.
         resource_subscriptions: Vec<String>,
-        /// Asks how far these tasks are, by their ids.
+        /// Subscribes to the status of these tasks, by id.
         task_ids: Vec<String>,
     }
 
-    /// Whether no change at all is asked for.
+    /// Whether the filter covers no change.
     pub fn is_empty(&self) -> bool {
         let named = [&self.resource_subscriptions, &self.task_ids];
         ![
@@ -65,16 +65,16 @@ impl SubscriptionFilter {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SubscriptionsListenRequestParams {
-    /// Which changes are wanted.
+    /// The changes to subscribe to.
     pub notifications: SubscriptionFilter,
-    /// What travels beside the params. Required.
+    /// Metadata of the request (`_meta`). Required.
     pub meta: Option<RequestMetaObject>,
 }
 
 members!(SubscriptionsListenRequestParams { notifications, meta = "_meta" });
 
 impl SubscriptionsListenRequestParams {
-    /// Asks for changes.
+    /// Makes params for a subscription to these changes.
     pub fn new(notifications: SubscriptionFilter) -> Self {
         Self {
             notifications,
@@ -83,7 +83,7 @@ impl SubscriptionsListenRequestParams {
     }
 
     setters! {
-        /// Sets what travels beside the params.
+        /// Sets the metadata (`_meta`).
         meta: RequestMetaObject,
     }
 }
@@ -92,16 +92,16 @@ impl SubscriptionsListenRequestParams {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SubscriptionsAcknowledgedNotificationParams {
-    /// Which changes will be told: what was asked for, less what the server can't.
+    /// The changes that will be notified: the requested ones that the server supports.
     pub notifications: SubscriptionFilter,
-    /// What travels beside the params: the subscription's id.
+    /// Metadata of the notification (`_meta`): the subscription's id.
     pub meta: Option<NotificationMetaObject>,
 }
 
 members!(SubscriptionsAcknowledgedNotificationParams { notifications, meta = "_meta" });
 
 impl SubscriptionsAcknowledgedNotificationParams {
-    /// Tells which changes will be told on the stream of the request `id`.
+    /// Makes params that name the changes to be notified on the stream of the request `id`.
     pub fn new(id: RequestId, notifications: SubscriptionFilter) -> Self {
         Self {
             notifications,
@@ -114,9 +114,9 @@ impl SubscriptionsAcknowledgedNotificationParams {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SubscriptionsListenResult {
-    /// Which kind of result it is.
+    /// The kind of result.
     pub result_type: Option<ResultType>,
-    /// What travels beside the result: the subscription's id.
+    /// Metadata of the result (`_meta`): the subscription's id.
     pub meta: Option<ResultMetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -125,7 +125,7 @@ pub struct SubscriptionsListenResult {
 members!(SubscriptionsListenResult { result_type = "resultType", meta = "_meta", ..extra });
 
 impl SubscriptionsListenResult {
-    /// Ends the subscription of the request `id`.
+    /// Makes the result that ends the subscription of the request `id`.
     pub fn new(id: RequestId) -> Self {
         Self {
             result_type: Some(ResultType::Complete),

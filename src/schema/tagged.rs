@@ -1,7 +1,8 @@
-//! Unions told apart by their `type`.
+//! Unions whose variants are distinguished by `type`.
 //!
-//! Nearly every writer puts `type` first, and then the rest of the object is read straight into the member's struct. When it comes
-//! later, the object is collected as raw text and read from that; nothing is lost either way.
+//! Nearly every writer puts `type` first; then the rest of the object is deserialized directly into
+//! the variant's struct. Otherwise the object is first collected as raw text. The result is equal
+//! either way.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,15 +12,15 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// A union whose members differ in `type`.
+/// A union whose variants differ in `type`.
 pub(super) trait Tagged: Sized {
-    /// What `type` can be.
+    /// The values of `type`.
     type Kind: for<'a> From<&'a str> + for<'de> Deserialize<'de>;
 
-    /// What is named when something else is there.
+    /// The description of the union in error texts.
     const EXPECTED: &'static str;
 
-    /// Reads the members beside `type`.
+    /// Reads the remaining members of the variant.
     fn read<'de, D: Deserializer<'de>>(kind: Self::Kind, rest: D) -> Result<Self, D::Error>;
 }
 
@@ -50,7 +51,7 @@ impl<'de, T: Tagged> Visitor<'de> for TaggedVisitor<T> {
     }
 }
 
-/// The unusual case: `type` is not the first member.
+/// The slow path: `type` is not the first member.
 fn read_unordered<'de, T: Tagged, A: MapAccess<'de>>(
     first: Box<str>,
     mut members: A,
@@ -90,7 +91,7 @@ impl<'de> Deserialize<'de> for Key {
     }
 }
 
-/// A member of a union whose `type` this library doesn't know: the whole object, as it came.
+/// A variant of a union whose `type` this library doesn't know: the whole object, as received.
 #[derive(Clone, Debug)]
 pub struct Unknown {
     kind: Box<str>,
@@ -125,18 +126,18 @@ impl Unknown {
         rest.deserialize_map(Rest(kind))
     }
 
-    /// The `type`.
+    /// Returns the `type`.
     pub fn kind(&self) -> &str {
         &self.kind
     }
 
-    /// The whole object, `type` included.
+    /// Returns the whole object, `type` included.
     pub fn as_raw(&self) -> &RawValue {
         &self.raw
     }
 }
 
-/// Equal when the texts are.
+/// Compares the texts.
 impl PartialEq for Unknown {
     fn eq(&self, other: &Self) -> bool {
         self.raw.get() == other.raw.get()
@@ -149,7 +150,7 @@ impl Serialize for Unknown {
     }
 }
 
-/// The text of an object, member by member.
+/// Builds the text of an object, member by member.
 struct ObjectText(Vec<u8>);
 
 impl ObjectText {
@@ -161,7 +162,7 @@ impl ObjectText {
         if self.0.len() > 1 {
             self.0.push(b',');
         }
-        // Texts and raw JSON can always be written, and a Vec takes everything.
+        // Writing texts and raw JSON to a `Vec` never fails.
         serde_json::to_writer(&mut self.0, key).expect("a string is JSON");
         self.0.push(b':');
         serde_json::to_writer(&mut self.0, value).expect("text and raw JSON are JSON");

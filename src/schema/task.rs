@@ -1,6 +1,7 @@
 //! Tasks of the core protocol: requests whose result is fetched later.
 //!
-//! The tasks extension of 2026-07-28 has types of the same names with other members: they are not these.
+//! The tasks extension of 2026-07-28 has types with equal names but other members: see
+//! [`DetailedTask`](super::DetailedTask).
 //!
 //! Spec: Base Protocol, Utilities, "Tasks" (2025-11-25 only).
 
@@ -9,34 +10,34 @@ use super::meta::{NotificationMetaObject, RequestMetaObject, ResultMetaObject};
 use super::object::OrNull;
 
 open_enum! {
-    /// How far a task is. 2025-11-25, and the tasks extension.
+    /// The status of a task. 2025-11-25, and the tasks extension.
     pub enum TaskStatus {
-        /// It runs.
+        /// The task is running.
         Working = "working",
-        /// It waits for input.
+        /// The task waits for input.
         InputRequired = "input_required",
-        /// It has a result.
+        /// The task has a result.
         Completed = "completed",
-        /// It failed.
+        /// The task failed.
         Failed = "failed",
-        /// It was cancelled.
+        /// The task was cancelled.
         Cancelled = "cancelled",
     }
 }
 
 impl TaskStatus {
-    /// Whether it will not change any more.
+    /// Whether the status is final.
     pub fn is_terminal(&self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
 }
 
-/// Asks for a request to become a task. 2025-11-25 only.
+/// Requests that a request is executed as a task. 2025-11-25 only.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct TaskMetadata {
-    /// For how many milliseconds the task is to be kept after its creation. A negative number is
-    /// refused when it is read.
+    /// How long the task is to be kept after its creation, in milliseconds. A negative number is an
+    /// error when it is read.
     pub ttl: Option<u64>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -46,7 +47,7 @@ members!(TaskMetadata { ttl as NotNegative, ..extra });
 
 impl TaskMetadata {
     setters! {
-        /// Says for how many milliseconds the task is to be kept.
+        /// Sets how long the task is to be kept, in milliseconds.
         ttl: u64,
     }
 }
@@ -55,14 +56,14 @@ impl TaskMetadata {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RelatedTaskMetadata {
-    /// The task.
+    /// The id of the task.
     pub task_id: String,
 }
 
 members!(RelatedTaskMetadata { task_id = "taskId" });
 
 impl RelatedTaskMetadata {
-    /// Names the task.
+    /// Makes params for this task.
     pub fn new(task_id: impl Into<String>) -> Self {
         Self {
             task_id: task_id.into(),
@@ -72,25 +73,27 @@ impl RelatedTaskMetadata {
 
 /// The state of a task. 2025-11-25 only.
 ///
-/// It is also the result of `tasks/get` and `tasks/cancel` and the params of `notifications/tasks/status`.
+/// It is also the result of `tasks/get` and `tasks/cancel`, and the params of
+/// `notifications/tasks/status`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Task {
-    /// Its id.
+    /// The id of the task.
     pub task_id: String,
-    /// How far it is.
+    /// The status of the task.
     pub status: TaskStatus,
-    /// More about that, for a person.
+    /// Details of the status, for people.
     pub status_message: Option<String>,
-    /// When it was created, in ISO 8601.
+    /// The time of creation, in ISO 8601.
     pub created_at: String,
-    /// When it last changed, in ISO 8601.
+    /// The time of the last change, in ISO 8601.
     pub last_updated_at: String,
-    /// For how many milliseconds after its creation it is kept; for ever when `None`, which is written as `null`.
+    /// How long the task is kept after its creation, in milliseconds. `None` means without limit;
+    /// it is written as `null`.
     pub ttl: Option<u64>,
-    /// How many milliseconds to wait between two looks at it.
+    /// The recommended interval between two polls, in milliseconds.
     pub poll_interval: Option<u64>,
-    /// What travels beside it, when it is a result or the params of a notification.
+    /// Metadata (`_meta`), if the task is sent as a result or as params.
     pub meta: Option<NotificationMetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -109,7 +112,7 @@ members!(Task {
 });
 
 impl Task {
-    /// Makes a task that runs. `created_at` is a time in ISO 8601.
+    /// Makes a task with the status `working`. `created_at` is a time in ISO 8601.
     pub fn new(task_id: impl Into<String>, created_at: impl Into<String>) -> Self {
         let created_at = created_at.into();
         Self {
@@ -126,11 +129,11 @@ impl Task {
     }
 
     setters! {
-        /// Says more about how far it is.
+        /// Sets details of the status.
         status_message: String,
-        /// Says for how many milliseconds after its creation it is kept.
+        /// Sets how long the task is kept after its creation, in milliseconds.
         ttl: u64,
-        /// Says how many milliseconds to wait between two looks at it.
+        /// Sets the recommended interval between two polls, in milliseconds.
         poll_interval: u64,
     }
 }
@@ -148,16 +151,16 @@ pub type TaskStatusNotificationParams = Task;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TaskRequestParams {
-    /// The task.
+    /// The id of the task.
     pub task_id: String,
-    /// What travels beside the params.
+    /// Metadata of the message (`_meta`).
     pub meta: Option<RequestMetaObject>,
 }
 
 members!(TaskRequestParams { task_id = "taskId", meta = "_meta" });
 
 impl TaskRequestParams {
-    /// Names the task.
+    /// Makes params for this task.
     pub fn new(task_id: impl Into<String>) -> Self {
         Self {
             task_id: task_id.into(),
@@ -172,7 +175,7 @@ impl TaskRequestParams {
 pub struct CreateTaskResult {
     /// The task.
     pub task: Task,
-    /// What travels beside the result.
+    /// Metadata of the result (`_meta`).
     pub meta: Option<ResultMetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -181,7 +184,7 @@ pub struct CreateTaskResult {
 members!(CreateTaskResult { task, meta = "_meta", ..extra });
 
 impl CreateTaskResult {
-    /// Answers with the task that the request became.
+    /// Makes a result from the task that the request became.
     pub fn new(task: Task) -> Self {
         Self {
             task,
@@ -195,11 +198,11 @@ impl CreateTaskResult {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ListTasksResult {
-    /// What is on this page.
+    /// The entries of this page.
     pub tasks: Vec<Task>,
-    /// Where the list goes on; absent on the last page.
+    /// The cursor of the next page; absent on the last page.
     pub next_cursor: Option<String>,
-    /// What travels beside the result.
+    /// Metadata of the result (`_meta`).
     pub meta: Option<ResultMetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,

@@ -1,6 +1,7 @@
-//! Tasks of the extension `io.modelcontextprotocol/tasks`: the server decides which calls become one.
+//! Tasks of the extension `io.modelcontextprotocol/tasks`: the server decides which calls become
+//! tasks.
 //!
-//! What the core protocol of 2025-11-25 calls by the same names is in [`Task`](super::Task) and its neighbours.
+//! The core protocol of 2025-11-25 has types with equal names: see [`Task`](super::Task).
 //!
 //! Spec: Extensions, "Tasks" (2026-07-28).
 
@@ -16,34 +17,35 @@ use crate::error::RpcError;
 /// The id of the tasks extension.
 pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
-/// How far a task is, with what there is at that point: the result of `tasks/get`, and, with [`ResultType::Task`], what answers a call that
-/// became a task. Since 2026-07-28.
+/// The state of a task, with its result, error or input requests. It is the result of `tasks/get`.
+/// With [`ResultType::Task`] it is also the result of a call that became a task. Since 2026-07-28.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct DetailedTask {
-    /// Which kind of result it is.
+    /// The kind of result.
     pub result_type: Option<ResultType>,
-    /// Its id.
+    /// The id of the task.
     pub task_id: String,
-    /// How far it is.
+    /// The status of the task.
     pub status: TaskStatus,
-    /// More about that, for a person.
+    /// Details of the status, for people.
     pub status_message: Option<String>,
-    /// When it was created, in ISO 8601.
+    /// The time of creation, in ISO 8601.
     pub created_at: String,
-    /// When it last changed, in ISO 8601.
+    /// The time of the last change, in ISO 8601.
     pub last_updated_at: String,
-    /// For how many milliseconds after its creation it is kept; for ever when `None`, which is written as `null`.
+    /// How long the task is kept after its creation, in milliseconds. `None` means without limit;
+    /// it is written as `null`.
     pub ttl_ms: Option<u64>,
-    /// How many milliseconds to wait between two looks at it.
+    /// The recommended interval between two polls, in milliseconds.
     pub poll_interval_ms: Option<u64>,
-    /// All that it needs to go on, when it needs input.
+    /// The outstanding input requests, if the task waits for input.
     pub input_requests: Option<InputRequests>,
-    /// The result of the call, when it is completed, as raw JSON.
+    /// The result of the call as raw JSON, if the task is completed.
     pub result: Option<Box<RawValue>>,
-    /// The error of the call, when it failed.
+    /// The error of the call, if the task failed.
     pub error: Option<RpcError>,
-    /// What travels beside the result.
+    /// Metadata of the result (`_meta`).
     pub meta: Option<ResultMetaObject>,
 }
 
@@ -65,7 +67,7 @@ members!(DetailedTask {
 });
 
 impl DetailedTask {
-    /// Makes a task that runs. `created_at` is a time in ISO 8601.
+    /// Makes a task with the status `working`. `created_at` is a time in ISO 8601.
     pub fn new(task_id: impl Into<String>, created_at: impl Into<String>) -> Self {
         let created_at = created_at.into();
         Self {
@@ -89,11 +91,11 @@ impl DetailedTask {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct UpdateTaskRequestParams {
-    /// The task.
+    /// The id of the task.
     pub task_id: String,
-    /// Answers to what it asks, each under the key of its question.
+    /// The answers to input requests of the task, each under the key of its request.
     pub input_responses: InputResponses,
-    /// What travels beside the params. Required.
+    /// Metadata of the request (`_meta`). Required.
     pub meta: Option<RequestMetaObject>,
 }
 
@@ -104,7 +106,7 @@ members!(UpdateTaskRequestParams {
 });
 
 impl UpdateTaskRequestParams {
-    /// Answers what a task asks.
+    /// Makes params that answer input requests of a task.
     pub fn new(task_id: impl Into<String>, input_responses: InputResponses) -> Self {
         Self {
             task_id: task_id.into(),

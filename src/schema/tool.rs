@@ -38,23 +38,25 @@ use crate::error::Result;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Tool {
-    /// The name for programs.
+    /// The name of the tool.
     pub name: String,
-    /// The name for people. Since 2025-06-18.
+    /// The display name. Since 2025-06-18.
     pub title: Option<String>,
-    /// What it does, for a model.
+    /// The description, for models.
     pub description: Option<String>,
-    /// What arguments it takes: a schema with `"type": "object"` at its root ([`JsonSchema::check_input`]).
+    /// The schema of the arguments, with `"type": "object"` at its root
+    /// ([`JsonSchema::check_input`]).
     pub input_schema: JsonSchema,
-    /// What its structured result looks like. Since 2025-06-18; an object up to 2025-11-25, anything later.
+    /// The schema of the structured result. Since 2025-06-18; an object up to 2025-11-25, any
+    /// schema later.
     pub output_schema: Option<JsonSchema>,
-    /// Hints about what it does. Since 2025-03-26.
+    /// Hints about the behaviour of the tool. Since 2025-03-26.
     pub annotations: Option<ToolAnnotations>,
-    /// How it is run. 2025-11-25 only.
+    /// How calls are executed. 2025-11-25 only.
     pub execution: Option<ToolExecution>,
     /// Icons to show. Since 2025-11-25.
     pub icons: Option<Vec<Icon>>,
-    /// What travels beside it. Since 2025-06-18.
+    /// Metadata (`_meta`). Since 2025-06-18.
     pub meta: Option<MetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -74,7 +76,7 @@ members!(Tool {
 });
 
 impl Tool {
-    /// Names a tool. Its schema takes any object until it is set.
+    /// Makes a tool with this name. Its schema accepts any object until it is set.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -90,31 +92,32 @@ impl Tool {
         }
     }
 
-    /// Says what arguments it takes. A server lists the schema as it was written; one without `properties` gets an empty object for it behind
-    /// its other members, since some models' interfaces refuse a tool without.
+    /// Sets the schema of the arguments. A server lists the schema as it was written. To a schema
+    /// without `properties` it appends an empty object of that name, since some models' interfaces
+    /// refuse a tool without it.
     pub fn input_schema(mut self, schema: JsonSchema) -> Self {
         self.input_schema = schema;
         self
     }
 
     setters! {
-        /// Sets the name for people. Since 2025-06-18.
+        /// Sets the display name. Since 2025-06-18.
         title: String,
-        /// Says what it does.
+        /// Sets the description.
         description: String,
-        /// Says what its structured result looks like. Since 2025-06-18.
+        /// Sets the schema of its structured result. Since 2025-06-18.
         output_schema: JsonSchema,
-        /// Gives hints about what it does. Since 2025-03-26.
+        /// Sets hints about the behaviour of the tool. Since 2025-03-26.
         annotations: ToolAnnotations,
-        /// Says how it is run. 2025-11-25 only.
+        /// Sets how calls are executed. 2025-11-25 only.
         execution: ToolExecution,
         /// Sets icons to show. Since 2025-11-25.
         icons: Vec<Icon>,
-        /// Sets what travels beside it. Since 2025-06-18.
+        /// Sets the metadata (`_meta`). Since 2025-06-18.
         meta: MetaObject,
     }
 
-    /// The name to show: the title, or else the title among the annotations, or else the name.
+    /// The display name: the title, or else the title of the annotations, or else the name.
     pub fn display_name(&self) -> &str {
         let annotated = || self.annotations.as_ref()?.title.as_deref();
         self.title
@@ -124,7 +127,8 @@ impl Tool {
     }
 }
 
-/// What older peers don't know is taken out. An output schema that is not of an object is, up to 2025-11-25.
+/// Members that older peers do not know are removed. Up to 2025-11-25 so is an output schema that
+/// is not the schema of an object.
 impl FitTo for Tool {
     fn fit_to(&mut self, revision: ProtocolVersion) {
         use ProtocolVersion::{V2025_03_26, V2025_06_18, V2025_11_25};
@@ -143,19 +147,19 @@ impl FitTo for Tool {
     }
 }
 
-/// Hints about what a tool does. They come from the server and may be wrong.
+/// Hints about the behaviour of a tool. They come from the server and may be wrong.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ToolAnnotations {
-    /// The name for people; [`Tool::title`] goes before it.
+    /// The display name; [`Tool::title`] takes precedence.
     pub title: Option<String>,
-    /// Whether it changes nothing.
+    /// Whether the tool is read-only: it does not modify its environment.
     pub read_only_hint: Option<bool>,
-    /// Whether it may destroy something.
+    /// Whether the tool may make destructive changes.
     pub destructive_hint: Option<bool>,
-    /// Whether a second call with the same arguments changes nothing more.
+    /// Whether the tool is idempotent: a repeated call has no further effect.
     pub idempotent_hint: Option<bool>,
-    /// Whether it deals with things outside.
+    /// Whether the tool interacts with external entities, such as the web.
     pub open_world_hint: Option<bool>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -172,44 +176,45 @@ members!(ToolAnnotations {
 
 impl ToolAnnotations {
     setters! {
-        /// Sets the name for people.
+        /// Sets the display name.
         title: String,
-        /// Says whether it changes nothing.
+        /// Sets whether the tool is read-only.
         read_only_hint: bool,
-        /// Says whether it may destroy something.
+        /// Sets whether the tool may make destructive changes.
         destructive_hint: bool,
-        /// Says whether a second call changes nothing more.
+        /// Sets whether the tool is idempotent.
         idempotent_hint: bool,
-        /// Says whether it deals with things outside.
+        /// Sets whether the tool interacts with external entities.
         open_world_hint: bool,
     }
 
-    /// Whether it changes nothing; false unless said.
+    /// Whether the tool is read-only. Defaults to false.
     pub fn is_read_only(&self) -> bool {
         self.read_only_hint.unwrap_or(false)
     }
 
-    /// Whether it may destroy something; true unless said. Means nothing for a tool that changes nothing.
+    /// Whether the tool may make destructive changes. Defaults to true. Meaningless for a read-only
+    /// tool.
     pub fn is_destructive(&self) -> bool {
         self.destructive_hint.unwrap_or(true)
     }
 
-    /// Whether a second call with the same arguments changes nothing more; false unless said.
+    /// Whether the tool is idempotent. Defaults to false.
     pub fn is_idempotent(&self) -> bool {
         self.idempotent_hint.unwrap_or(false)
     }
 
-    /// Whether it deals with things outside; true unless said.
+    /// Whether the tool interacts with external entities. Defaults to true.
     pub fn is_open_world(&self) -> bool {
         self.open_world_hint.unwrap_or(true)
     }
 }
 
-/// How a tool is run. 2025-11-25 only.
+/// How calls of a tool are executed. 2025-11-25 only.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ToolExecution {
-    /// Whether a call may become a task; forbidden when absent.
+    /// Whether a call may become a task; absent means that it can't.
     pub task_support: Option<TaskSupport>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -219,7 +224,7 @@ members!(ToolExecution { task_support = "taskSupport", ..extra });
 
 impl ToolExecution {
     setters! {
-        /// Says whether a call may become a task.
+        /// Sets whether a call may become a task.
         task_support: TaskSupport,
     }
 }
@@ -227,11 +232,11 @@ impl ToolExecution {
 open_enum! {
     /// Whether a call may become a task. 2025-11-25 only.
     pub enum TaskSupport {
-        /// It must not.
+        /// A call can't become a task.
         Forbidden = "forbidden",
-        /// It may.
+        /// A call may become a task.
         Optional = "optional",
-        /// It must.
+        /// A call must become a task.
         Required = "required",
     }
 }
@@ -245,17 +250,17 @@ list_result! {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CallToolRequestParams {
-    /// The tool.
+    /// The name of the tool.
     pub name: String,
     /// The arguments: an object, as raw JSON.
     pub arguments: Option<Box<RawValue>>,
-    /// The answers to what the server asked in the round before. Since 2026-07-28.
+    /// The answers to the input requests of the previous round. Since 2026-07-28.
     pub input_responses: Option<InputResponses>,
-    /// What the server wants back from the round before. Since 2026-07-28.
+    /// The server's `requestState` from the previous round, unchanged. Since 2026-07-28.
     pub request_state: Option<String>,
-    /// Asks for the call to become a task. 2025-11-25 only.
+    /// Requests execution as a task. 2025-11-25 only.
     pub task: Option<TaskMetadata>,
-    /// What travels beside the params. Required since 2026-07-28.
+    /// Metadata of the request (`_meta`). Required since 2026-07-28.
     pub meta: Option<RequestMetaObject>,
 }
 
@@ -269,7 +274,7 @@ members!(CallToolRequestParams {
 });
 
 impl CallToolRequestParams {
-    /// Calls a tool without arguments.
+    /// Makes params of a call without arguments.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -292,13 +297,13 @@ impl CallToolRequestParams {
     }
 
     setters! {
-        /// Answers what the server asked. Since 2026-07-28.
+        /// Sets the answers to the server's input requests. Since 2026-07-28.
         input_responses: InputResponses,
-        /// Gives the server's state back. Since 2026-07-28.
+        /// Sets the server's `requestState`. Since 2026-07-28.
         request_state: String,
-        /// Asks for the call to become a task. 2025-11-25 only.
+        /// Requests execution as a task. 2025-11-25 only.
         task: TaskMetadata,
-        /// Sets what travels beside the params.
+        /// Sets the metadata (`_meta`).
         meta: RequestMetaObject,
     }
 }
@@ -315,7 +320,7 @@ impl FitTo for CallToolRequestParams {
     }
 }
 
-/// What a tool gave: the result of `tools/call`.
+/// The result of `tools/call`.
 ///
 /// # Examples
 ///
@@ -334,16 +339,16 @@ impl FitTo for CallToolRequestParams {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct CallToolResult {
-    /// Which kind of result it is. Since 2026-07-28.
+    /// The kind of result. Since 2026-07-28.
     pub result_type: Option<ResultType>,
-    /// What the tool gave, for a model. Some servers leave it out, which reads as nothing.
+    /// The content for models. Some servers omit it, which is read as an empty list.
     pub content: Vec<ContentBlock>,
-    /// What the tool gave, for a program, as raw JSON. Since 2025-06-18; an object up to 2025-11-25, anything later, and there `null` is
-    /// not the same as nothing.
+    /// The structured result for programs, as raw JSON. Since 2025-06-18; an object up to
+    /// 2025-11-25, any value later. Then `null` differs from an absent value.
     pub structured_content: Option<Box<RawValue>>,
-    /// Whether the tool failed; no when absent.
+    /// Whether the tool failed; absent means no.
     pub is_error: Option<bool>,
-    /// What travels beside the result.
+    /// Metadata of the result (`_meta`).
     pub meta: Option<ResultMetaObject>,
     /// Members that this library doesn't know.
     pub extra: Extra,
@@ -361,7 +366,7 @@ members!(CallToolResult {
 });
 
 impl CallToolResult {
-    /// Gives blocks of content.
+    /// Makes a result from content blocks.
     pub fn new(content: impl Into<Vec<ContentBlock>>) -> Self {
         Self {
             content: content.into(),
@@ -369,12 +374,12 @@ impl CallToolResult {
         }
     }
 
-    /// Gives one text.
+    /// Makes a result with one text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::new([ContentBlock::text(text)])
     }
 
-    /// Tells the model that the tool failed, and how.
+    /// Makes a result that tells the model why the tool failed.
     pub fn error(text: impl Into<String>) -> Self {
         Self {
             is_error: Some(true),
@@ -388,7 +393,8 @@ impl CallToolResult {
         self
     }
 
-    /// Sets the structured content, and adds its JSON as a text for peers that only look at that. Since 2025-06-18.
+    /// Sets the structured content, and adds its JSON as a text for peers that read only `content`.
+    /// Since 2025-06-18.
     ///
     /// # Errors
     ///
@@ -401,7 +407,7 @@ impl CallToolResult {
     }
 
     setters! {
-        /// Sets what travels beside the result.
+        /// Sets the metadata (`_meta`).
         meta: ResultMetaObject,
     }
 
@@ -410,7 +416,8 @@ impl CallToolResult {
         self.is_error.unwrap_or(false)
     }
 
-    /// Appends the JSON text, as it is serialised. `written_meta` is the text of `_meta` for a result that has none.
+    /// Appends the JSON text, equal to the output of `Serialize`. `written_meta` is the text of
+    /// `_meta` for a result without one.
     pub(crate) fn append_to(
         &self,
         written_meta: Option<&str>,
@@ -468,11 +475,11 @@ impl CallToolResult {
         Ok(())
     }
 
-    /// Reads the structured content as a type; `None` when there is none.
+    /// Deserializes the structured content as a type; `None` if it is absent.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it doesn't have that form.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it does not fit the type.
     pub fn read_structured<T: DeserializeOwned>(&self) -> Result<Option<T>> {
         let content = self.structured_content.as_deref();
         content
@@ -483,7 +490,8 @@ impl CallToolResult {
     misfits!();
 }
 
-/// Structured content that an older peer can't take is left out; when there is no content beside it, its JSON becomes a text.
+/// For older peers, structured content that they do not support is removed. If there is no other
+/// content, its JSON becomes a text.
 impl FitTo for CallToolResult {
     fn fit_to(&mut self, revision: ProtocolVersion) {
         fit_result_type(&mut self.result_type, revision);

@@ -1,4 +1,4 @@
-//! In which trace a request happens.
+//! Trace context: the distributed trace that a request belongs to.
 //!
 //! Spec: Base Protocol, "`_meta`" (2026-07-28). W3C Trace Context; W3C Baggage.
 
@@ -7,8 +7,8 @@ use super::meta::{RequestMetaObject, meta_key};
 use super::meta_rules::{is_valid_baggage, is_valid_traceparent, is_valid_tracestate};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
-/// The trace context that travels in the `_meta` of a request: `traceparent`, `tracestate` and `baggage`, each in the form that the W3C gave
-/// it.
+/// The trace context in the `_meta` of a request: `traceparent`, `tracestate` and `baggage`, each
+/// in its W3C format.
 ///
 /// # Examples
 ///
@@ -27,7 +27,7 @@ pub struct TraceContext {
     baggage: Option<String>,
 }
 
-/// One of the three, and what it has to look like.
+/// The key of one of the three members, and its validator.
 type Member = (&'static str, fn(&str) -> bool);
 
 const TRACEPARENT: Member = (meta_key::TRACEPARENT, is_valid_traceparent);
@@ -35,11 +35,11 @@ const TRACESTATE: Member = (meta_key::TRACESTATE, is_valid_tracestate);
 const BAGGAGE: Member = (meta_key::BAGGAGE, is_valid_baggage);
 
 impl TraceContext {
-    /// A context with a `traceparent`. One without is [`default`](Self::default).
+    /// Makes a context with a `traceparent`. [`default`](Self::default) makes one without.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when it is none.
+    /// [`ErrorKind::Invalid`] when it does not have the format of the W3C.
     pub fn new(traceparent: &str) -> Result<Self> {
         Ok(Self {
             traceparent: Some(checked(TRACEPARENT, traceparent)?),
@@ -51,7 +51,7 @@ impl TraceContext {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when it is none.
+    /// [`ErrorKind::Invalid`] when it does not have the format of the W3C.
     pub fn with_tracestate(mut self, tracestate: &str) -> Result<Self> {
         self.tracestate = Some(checked(TRACESTATE, tracestate)?);
         Ok(self)
@@ -61,33 +61,33 @@ impl TraceContext {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when it is none.
+    /// [`ErrorKind::Invalid`] when it does not have the format of the W3C.
     pub fn with_baggage(mut self, baggage: &str) -> Result<Self> {
         self.baggage = Some(checked(BAGGAGE, baggage)?);
         Ok(self)
     }
 
-    /// Version, trace id, parent id and flags.
+    /// Returns version, trace id, parent id and flags.
     pub fn traceparent(&self) -> Option<&str> {
         self.traceparent.as_deref()
     }
 
-    /// What vendors add to it.
+    /// Returns the data of tracing vendors.
     pub fn tracestate(&self) -> Option<&str> {
         self.tracestate.as_deref()
     }
 
-    /// What the application sends along.
+    /// Returns the key-value pairs of the application.
     pub fn baggage(&self) -> Option<&str> {
         self.baggage.as_deref()
     }
 
-    /// Whether there is nothing in it.
+    /// Whether no member is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What is there, by its key in `_meta`.
+    /// Returns the members that are set, with their keys in `_meta`.
     pub(crate) fn members(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let members = [
             (meta_key::TRACEPARENT, self.traceparent()),
@@ -98,7 +98,7 @@ impl TraceContext {
         there.filter_map(|(key, value)| Some((key, value?)))
     }
 
-    /// Checks what is there of it among members of `_meta` that are to be sent.
+    /// Checks the trace context members among the `_meta` members of a message to be sent.
     pub(crate) fn check(meta: &JsonObject) -> Result<()> {
         for member in [TRACEPARENT, TRACESTATE, BAGGAGE] {
             match meta.get(member.0).map(|value| (value.as_str(), value)) {
@@ -125,8 +125,8 @@ fn malformed(key: &str, text: &str) -> Error {
 }
 
 impl RequestMetaObject {
-    /// In which trace the request happens. What came in a form that is not the W3C's is left out, and a `tracestate` without a `traceparent`
-    /// means nothing.
+    /// Returns the trace context of the request. Members that do not have their W3C format are
+    /// ignored, and so is a `tracestate` without a `traceparent`.
     pub fn trace_context(&self) -> TraceContext {
         let read = |(key, is_valid): Member| {
             let text = self.extra.get(key)?.as_str()?;
@@ -141,7 +141,7 @@ impl RequestMetaObject {
         }
     }
 
-    /// Adds a trace context; what is there of one stays.
+    /// Adds a trace context. Members that are already set stay.
     pub(crate) fn add_trace_context(&mut self, trace: &TraceContext) {
         for (key, value) in trace.members() {
             let value = || serde_json::Value::from(value);

@@ -1,8 +1,8 @@
-//! JSON trees, which are kept of members that no type names, and what they may cost.
+//! JSON trees of members that no type names, with a bound on their memory.
 //!
-//! A tree takes up to a hundred times the memory of its text: `{"":0}` is one object, with room for several members. A peer could so have
-//! gigabytes used for one message. What is read with [`read`] may take a few times its text in trees, and a good deal more than anybody
-//! has a use for; then it is an error.
+//! A `serde_json::Value` takes up to a hundred times the memory of its text: `{"":0}` is an object
+//! with capacity for several members. So a peer could make one message use gigabytes. [`read`]
+//! fails if the trees of a text would exceed 64 MiB + 4 × the text length.
 
 use std::cell::Cell;
 use std::fmt;
@@ -15,28 +15,29 @@ use serde_json::{Map, Number, Value};
 use super::json::JsonObject;
 use super::misfit::{self, Misfit};
 
-/// What the trees of any text may take, in bytes, and how much more for each byte of the text.
+/// The memory that the trees of any text may use, in bytes, and the additional bytes for each byte
+/// of the text.
 const ALWAYS: usize = 64 << 20;
 const FOR_EACH: usize = 4;
-/// Trees of such a text can't take more than that.
+/// The trees of a text up to this length can't exceed the bound.
 const HARMLESS: usize = 512 << 10;
 
-/// About what the parts of a tree take, with what is lost beside them in memory.
+/// The approximate memory of the parts of a tree, including allocator overhead.
 const VALUE: usize = size_of::<Value>();
 const ARRAY: usize = 4 * VALUE;
 const OBJECT: usize = 512;
 const MEMBER: usize = 128;
 const STRING: usize = 16;
 
-/// How numbers come where the crate is built to keep all of their digits.
+/// The key with which `serde_json` passes numbers when its feature `arbitrary_precision` is on.
 const NUMBER: &str = "$serde_json::private::Number";
 
 thread_local! {
-    /// What trees may still take; all there is where nothing is read that may be harmful.
+    /// The bytes that trees may still use on this thread; `usize::MAX` while no bound is active.
     static LEFT: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// Reads what a peer has sent. An empty array is an empty object where one is expected.
+/// Deserializes a text from a peer. An empty array is accepted where an empty object is expected.
 pub(crate) fn read<T: for<'a> Deserialize<'a>>(text: &str) -> serde_json::Result<T> {
     match within_bounds(text, || serde_json::from_str(text)) {
         Err(Unread::Misfit(error)) => {
@@ -46,8 +47,9 @@ pub(crate) fn read<T: for<'a> Deserialize<'a>>(text: &str) -> serde_json::Result
     }
 }
 
-/// Reads with `read`, once more if something does not fit: an empty array is an empty object then where one is expected, as far as the
-/// members of a derived type are read with [`optional`].
+/// Runs `read`, and runs it again in lenient mode if the data does not fit. In lenient mode an
+/// empty array is accepted where an empty object is expected. In derived types this holds for
+/// members that are read with [`optional`].
 pub(crate) fn read_with<T>(read: impl Fn() -> serde_json::Result<T>) -> serde_json::Result<T> {
     match read() {
         Err(error) if error.is_data() => misfit::in_members(read).map_err(|_| error),
@@ -55,7 +57,7 @@ pub(crate) fn read_with<T>(read: impl Fn() -> serde_json::Result<T>) -> serde_js
     }
 }
 
-/// Reads a member of a derived type that is an object, if it is there.
+/// Reads an optional object member of a type with derived `Deserialize`.
 pub(crate) fn optional<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     T: for<'a> Deserialize<'a>,
@@ -64,7 +66,8 @@ where
     misfit::read_optional(deserializer)
 }
 
-/// Reads what a peer has sent. What does not fit is left out where the rest can be understood without it: gives that too.
+/// Deserializes a text from a peer. Invalid parts are dropped where the rest is valid without them,
+/// and are returned as misfits.
 pub(crate) fn read_entries<T: for<'a> Deserialize<'a>>(
     text: &str,
 ) -> serde_json::Result<(T, Vec<Misfit>)> {
@@ -78,11 +81,12 @@ pub(crate) fn read_entries<T: for<'a> Deserialize<'a>>(
     }
 }
 
-/// Why a text was not read.
+/// The reason why a text was not read.
 enum Unread {
-    /// Something in it is not what was expected, or no text can be made of it, such as of half of a character.
+    /// A part does not have the expected type, or a string is invalid, for example with half of a
+    /// surrogate pair.
     Misfit(serde_json::Error),
-    /// Its trees take too much.
+    /// Its trees exceed the bound.
     TooLarge(serde_json::Error),
 }
 
@@ -95,18 +99,18 @@ impl Unread {
 
 fn within_bounds<T>(text: &str, read: impl FnOnce() -> serde_json::Result<T>) -> Result<T, Unread> {
     bounded(text.len(), || match read() {
-        // What can be left out was: but not to have room for more.
+        // Checked first: lenient reading may have dropped a part because of the bound.
         _ if LEFT.get() == 0 => Err(Unread::TooLarge(too_large())),
         read => read.map_err(Unread::Misfit),
     })
 }
 
-/// Reads what a peer has sent to the letter of the specification.
+/// Deserializes a text from a peer, and accepts no deviation from the specification.
 pub(crate) fn read_strictly<'a, T: Deserialize<'a>>(text: &'a str) -> serde_json::Result<T> {
     bounded(text.len(), || misfit::read_strictly(text))
 }
 
-/// The same for what reads a text that is so long.
+/// Runs a reader of a text of this length with the bound for its trees.
 pub(crate) fn bounded<T>(len: usize, read: impl FnOnce() -> T) -> T {
     struct Outer(usize);
 
@@ -141,13 +145,13 @@ fn too_large<E: Error>() -> E {
     ))
 }
 
-/// What one member more of an object takes that has so many.
+/// Counts the memory of one more member of an object that has `count` members.
 fn take_member<E: Error>(count: usize, name: &str) -> Result<(), E> {
     let object = if count == 0 { OBJECT } else { 0 };
     take(object + MEMBER + STRING + name.len())
 }
 
-/// Reads the value of a member, and adds it to an object.
+/// Reads the value of a member and adds it to an object.
 pub(super) fn add<'de, A: MapAccess<'de>>(
     object: &mut JsonObject,
     name: String,
@@ -161,7 +165,7 @@ pub(super) fn add<'de, A: MapAccess<'de>>(
     Ok(())
 }
 
-/// An object with nothing but what is kept as a tree.
+/// Reads an object into a tree, and counts its memory if the bound is active.
 pub(super) fn read_object<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<JsonObject, D::Error> {
@@ -189,7 +193,7 @@ pub(super) fn read_object<'de, D: Deserializer<'de>>(
     deserializer.deserialize_map(Object)
 }
 
-/// A tree that is counted where that matters.
+/// A tree whose memory is counted if the bound is active.
 pub(crate) struct Tree(pub(crate) Value);
 
 impl<'de> Deserialize<'de> for Tree {
@@ -201,7 +205,7 @@ impl<'de> Deserialize<'de> for Tree {
     }
 }
 
-/// Makes the same values as the crate does, of JSON.
+/// Builds the values that `serde_json` builds, and counts their memory.
 struct Counting;
 
 impl<'de> Visitor<'de> for Counting {
@@ -265,7 +269,7 @@ impl<'de> Visitor<'de> for Counting {
 mod tests {
     use super::*;
 
-    /// `part` again and again, in an array of that length.
+    /// Repeats `part` in an array of about this length.
     fn array_of(part: &str, len: usize) -> String {
         let count = len / (part.len() + 1);
         format!("[{}]", vec![part; count].join(","))
@@ -317,7 +321,7 @@ mod tests {
             assert!(error.to_string().contains("too many parts"), "{error}");
             assert!(!is_bounded());
         }
-        // The same in one object, each member of which has a name of its own.
+        // One object with many members, each with a name of its own.
         let members: Vec<String> = (0..1 << 20).map(|n| format!("\"{n:x}\":0")).collect();
         let text = format!("{{{}}}", members.join(","));
         assert!(read::<Tree>(&text).is_err());

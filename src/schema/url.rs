@@ -1,25 +1,26 @@
-//! Addresses of pages and places: just enough of them to refuse what is none, and to show people where they would go.
+//! URLs: as much of their syntax as is needed to reject invalid ones and to show their host.
 //!
 //! Spec: RFC 3986; Client Features, "Elicitation", "Safe URL Handling" (since 2025-11-25).
 
 use core::net::{IpAddr, Ipv6Addr};
 use std::fmt::Write as _;
 
-/// An absolute address, cut where people and servers have to look.
+/// An absolute URL split into scheme, user info, host and path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Url<'a> {
     pub(crate) scheme: &'a str,
-    /// What stands before an `@`: it names nobody, but can look as if it did.
+    /// The user info, before an `@`. It does not identify anybody, but can be made to look like the
+    /// host.
     pub(crate) user: Option<&'a str>,
-    /// Without its port. Empty when the address names none.
+    /// The host without its port. Empty if the URL has no host.
     pub(crate) host: &'a str,
-    /// What stands behind the host and its port.
+    /// The rest after host and port, including query and fragment.
     pub(crate) path: &'a str,
 }
 
 impl<'a> Url<'a> {
-    /// `None` when it is not one: no scheme, white space or other characters that no address holds, a bad `%`, or an address of the web
-    /// without a host.
+    /// Splits a URL. Returns `None` if the URL has no scheme, forbidden characters such as white
+    /// space, or an incomplete `%` escape. An `http:` or `https:` URL also needs a host.
     pub(crate) fn read(text: &'a str) -> Option<Self> {
         let (scheme, rest) = text.split_once(':')?;
         let named = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -61,15 +62,15 @@ impl<'a> Url<'a> {
         self.scheme.eq_ignore_ascii_case(scheme)
     }
 
-    /// Whether the host is this machine, as in development.
+    /// Whether the host is this machine.
     pub(crate) fn is_loopback(&self) -> bool {
         is_loopback_host(self.host)
     }
 }
 
-/// Whether a host is this machine by its very spelling: a name that is reserved for it, or a
-/// loopback address in its usual form. An IPv6 address may have its brackets. Other spellings of
-/// numbers (`127.1`, `0x7f.1`) are no addresses to all programs.
+/// Whether a host is this machine by its spelling alone. It is so for the reserved name
+/// `localhost`, and for loopback addresses in the usual form. An IPv6 address may have its
+/// brackets. Other spellings of numbers (`127.1`, `0x7f.1`) are not addresses to all programs.
 pub(crate) fn is_loopback_host(host: &str) -> bool {
     let host = host.to_ascii_lowercase();
     let bare = host
@@ -84,7 +85,7 @@ pub(crate) fn is_loopback_host(host: &str) -> bool {
     is_name || address.is_ok_and(|it| it.is_loopback())
 }
 
-/// Letters beyond ASCII are let through, since many peers send them unencoded.
+/// Letters beyond ASCII are allowed, since many peers send them unencoded.
 fn is_allowed(c: char) -> bool {
     if c.is_ascii() {
         c.is_ascii_alphanumeric() || "-._~:/?#[]@!$&'()*+,;=%".contains(c)
@@ -113,7 +114,8 @@ fn without_port(place: &str) -> Option<&str> {
     (whole && port.is_none_or(is_port)).then_some(host)
 }
 
-/// The text with its escapes read; `None` when one is not whole, or the bytes are not UTF-8.
+/// Decodes the `%` escapes of a text. Returns `None` if one is incomplete, or the bytes are not
+/// UTF-8.
 pub(crate) fn unescaped(text: &str) -> Option<String> {
     if !has_whole_escapes(text) {
         return None;
@@ -127,11 +129,12 @@ pub(crate) fn unescaped(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Normalizes an address, so that two spellings of one address are equal texts.
+/// Normalizes a URL, so that different spellings of one URL become equal texts.
 ///
-/// Scheme and host are written in lower case, escapes with capitals, and only where they are needed;
-/// characters beyond ASCII are escaped; dot segments, an empty or usual port and an empty path
-/// behind a host are written in one way (RFC 3986, sections 6.2.2 and 6.2.3; RFC 3987, 3.1).
+/// Scheme and host become lower case. Escapes get capital digits, and remain only where they are
+/// needed; characters beyond ASCII are escaped. Dot segments are resolved, an empty or default port
+/// is removed, and an empty path after a host becomes `/` (RFC 3986, sections 6.2.2 and 6.2.3; RFC
+/// 3987, 3.1).
 pub(crate) fn normalized(uri: &str) -> String {
     let Some((scheme, rest)) = uri.split_once(':') else {
         return normalized_escapes(uri);
@@ -153,7 +156,7 @@ pub(crate) fn normalized(uri: &str) -> String {
     format!("{scheme}://{authority}{path}{query}")
 }
 
-/// Normalizes the escapes of a text alone (RFC 3986, 6.2.2.1 and 6.2.2.2).
+/// Normalizes only the escapes of a text (RFC 3986, 6.2.2.1 and 6.2.2.2).
 pub(crate) fn normalized_escapes(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -188,7 +191,7 @@ pub(crate) fn normalized_escapes(text: &str) -> String {
     out
 }
 
-/// Lower case but for escapes, user information as it is, no usual port.
+/// Normalizes an authority: the host in lower case, user info unchanged, without a default port.
 fn normalized_authority(scheme: &str, authority: &str) -> String {
     let (user, place) = match authority.rsplit_once('@') {
         Some((user, place)) => (Some(user), place),
@@ -208,7 +211,7 @@ fn normalized_authority(scheme: &str, authority: &str) -> String {
     }
 }
 
-/// Removes `.` and `..` from a path that begins with `/` (RFC 3986, section 5.2.4).
+/// Resolves `.` and `..` in a path that begins with `/` (RFC 3986, section 5.2.4).
 fn without_dot_segments(path: &str) -> String {
     if !path.starts_with('/') || !path.contains("/.") {
         return path.to_owned();

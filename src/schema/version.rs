@@ -1,4 +1,4 @@
-//! The revisions of MCP, and how a value is made fit for a peer that speaks an older one.
+//! The revisions of MCP, and the adaptation of values to peers with an older one.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,8 +9,8 @@ use crate::error::{Error, ErrorKind, Excerpt};
 
 /// A revision of the Model Context Protocol, named by its date. Later ones compare greater.
 ///
-/// On the wire it is the date as text. Fields that a peer fills hold that text, since it may name a revision that this library doesn't
-/// know; parse it where a choice depends on it.
+/// On the wire it is the date as text. Fields that a peer fills are plain text, since they may name
+/// a revision that this library doesn't know. Parse the text where the revision matters.
 ///
 /// Spec: Base Protocol, "Versioning" (every revision).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,7 +52,7 @@ impl ProtocolVersion {
     /// The newest revision that opens with `initialize`.
     pub const LATEST_LEGACY: Self = Self::V2025_11_25;
 
-    /// The date, as it stands on the wire.
+    /// Returns the date, as on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::V2024_11_05 => "2024-11-05",
@@ -73,12 +73,12 @@ impl ProtocolVersion {
         !self.is_modern()
     }
 
-    /// Whether several messages may come in one JSON array: 2025-03-26 only.
+    /// Whether one JSON array may contain several messages: 2025-03-26 only.
     pub fn has_batches(self) -> bool {
         self == Self::V2025_03_26
     }
 
-    /// Whether requests can be turned into tasks by the core protocol: 2025-11-25 only.
+    /// Whether the core protocol has tasks: 2025-11-25 only.
     pub fn has_core_tasks(self) -> bool {
         self == Self::V2025_11_25
     }
@@ -90,7 +90,7 @@ impl fmt::Display for ProtocolVersion {
     }
 }
 
-/// Reads the date.
+/// Parses the date.
 ///
 /// # Errors
 ///
@@ -122,13 +122,13 @@ impl<'de> Deserialize<'de> for ProtocolVersion {
     }
 }
 
-/// Makes a value fit for a peer that speaks a given revision.
+/// Adapts a value to a peer that speaks a given revision.
 ///
-/// What the revision doesn't know is taken out, or replaced by the nearest thing that it knows; what it requires and this library can
-/// answer for (`resultType`, `ttlMs`, `cacheScope`) is filled in. Members that no revision knows stay: objects are open in every one.
-/// For the newest revision nothing is looked at that isn't there.
+/// Members that the revision does not know are removed, or replaced by the nearest thing that it
+/// knows. Required members with a known value (`resultType`, `ttlMs`, `cacheScope`) are added.
+/// Members that no revision knows stay, since objects are open in every revision.
 pub trait FitTo {
-    /// Changes the value to what `revision` knows.
+    /// Adapts the value to `revision`.
     fn fit_to(&mut self, revision: ProtocolVersion);
 }
 
@@ -154,7 +154,7 @@ impl<T: FitTo> FitTo for Box<T> {
     }
 }
 
-/// Drops a field that came with revision `since`.
+/// Clears a field that exists only since revision `since`, for older revisions.
 pub(super) fn keep_since<T>(
     field: &mut Option<T>,
     since: ProtocolVersion,

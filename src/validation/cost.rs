@@ -1,8 +1,9 @@
-//! What a schema can cost, told from the schema alone.
+//! The cost of a schema, computed from the schema alone.
 //!
-//! Two references to the same part from each of thirty parts make a schema of a page, of which a billion parts apply to one value. What has
-//! been asked of a value is metered, but going from part to part without looking at one is not: so the number of parts that can apply to one
-//! value is bounded here, and so is how deep they are stacked. A part that applies to the very value that it already applies to has no end.
+//! If each of thirty parts has two references to the next one, a schema of one page makes a billion
+//! parts apply to one value. Accesses to a value are metered, but steps from part to part without
+//! an access are not. So the number of parts that can apply to one value is limited here, and so is
+//! their nesting. A part that applies to its own value again would never end, and is an error.
 
 use std::collections::HashMap;
 
@@ -11,16 +12,17 @@ use serde_json::{Map, Value};
 use super::engine::SchemaLimits;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
-/// How deep the parts that apply to one value may be stacked.
+/// The deepest nesting of parts that apply to one value.
 const MAX_STACKED: usize = 16;
-/// What a reference costs that leads out of the schema: to that of a dialect, since no other is resolved.
+/// The cost of a reference out of the schema. It can only lead to the schema of a dialect; others
+/// are not resolved.
 const OF_A_DIALECT: Cost = Cost {
     parts: 100,
     stacked: 4,
 };
 
-/// Refuses a schema that could cost too much, or names a dialect that is not `known`. Gives the
-/// number of its patterns.
+/// Returns an error for a schema that could cost too much, or names a dialect that is not `known`.
+/// Otherwise returns the number of its patterns.
 pub(super) fn check(
     schema: &Value,
     limits: &SchemaLimits,
@@ -52,17 +54,17 @@ pub(super) fn check(
     Ok(parts.patterns)
 }
 
-/// The parts of a schema that are schemas, and what they can be found by.
+/// The subschemas of a schema, with indexes for references.
 #[derive(Default)]
 struct Parts<'a> {
     all: Vec<&'a Value>,
-    /// Those with an address of their own, and the schema as a whole, which comes first.
+    /// The subschemas with a URI of their own, and the whole schema as the first one.
     resources: Vec<(&'a str, &'a Value)>,
-    /// Which resource a part belongs to.
+    /// The index of the resource to which a subschema belongs.
     homes: HashMap<*const Value, usize>,
     anchors: HashMap<&'a str, Vec<&'a Value>>,
     dialects: Vec<&'a str>,
-    /// How many texts are patterns.
+    /// The number of patterns.
     patterns: usize,
 }
 
@@ -104,13 +106,15 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Where a reference can lead. Nowhere means out of the schema.
+    /// Returns the possible targets of a reference. An empty list means that it leads out of the
+    /// schema.
     fn find(&self, reference: &str, from: &Value) -> Vec<&'a Value> {
         let (address, place) = reference.split_once('#').unwrap_or((reference, ""));
         let own = self.homes.get(&std::ptr::from_ref(from)).copied();
         let in_resource = |&(_, root): &(&str, &'a Value)| match place {
             "" => Some(root),
-            // What is percent-encoded is looked for in vain, and so costs as much as what leads out.
+            // Percent-encoded pointers are not found, so they cost as much as a reference out of
+            // the schema.
             _ => root.pointer(place),
         };
         if !place.is_empty() && !place.starts_with('/') {
@@ -131,7 +135,8 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// What applies to a value when a part does, the part included.
+/// The cost of a part: the number and nesting of the parts that apply to its value, itself
+/// included.
 #[derive(Clone, Copy, Debug)]
 struct Cost {
     parts: usize,
@@ -140,7 +145,7 @@ struct Cost {
 
 struct Costs<'p, 'a> {
     parts: &'p Parts<'a>,
-    /// `None` while it is being told.
+    /// `None` while the cost of the part is being computed, which detects cycles.
     known: HashMap<*const Value, Option<Cost>>,
 }
 
@@ -198,7 +203,7 @@ impl<'a> Costs<'_, 'a> {
     }
 }
 
-/// The parts right below that apply to the same value.
+/// Returns the direct subschemas that apply to the same value.
 fn same_value(members: &Map<String, Value>) -> impl Iterator<Item = &Value> {
     let several = ["allOf", "anyOf", "oneOf"]
         .into_iter()

@@ -1,4 +1,4 @@
-//! The validator that is built in: the crate `jsonschema` within bounds.
+//! The built-in validator: the crate `jsonschema`, with limits.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -13,35 +13,39 @@ use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::nesting;
 use crate::schema::JsonSchema;
 
-/// Looking for the place of an error may take so many looks at the value. Where schemas have many alternatives it can take very many.
+/// The most accesses to the value while the place of an error is searched. A schema with many
+/// alternatives can need very many.
 const LOOKS_FOR_THE_PLACE: usize = 100_000;
-/// How often a pattern with look-around or references back may try another way.
+/// The most backtracking steps of a pattern with look-around or back-references.
 const PATTERN_BACKTRACKS: usize = 10_000;
-/// How long a text may be that such a pattern is tried on: each step may read all of it.
+/// The longest text that such a pattern is matched with, in bytes: each step may read all of it.
 const BACKTRACKED_BYTES: usize = 16 << 10;
-/// How large a pattern may be when compiled, and all patterns of a schema together.
+/// The largest compiled size of one pattern, and of all patterns of a schema together, in bytes.
 const PATTERN_BYTES: usize = 1 << 20;
 const ALL_PATTERNS_BYTES: usize = 16 << 20;
-/// How little a pattern of many may have; more patterns than that allows are refused.
+/// The least size limit of a pattern, in bytes. A schema with so many patterns that each would get
+/// less is an error.
 const LEAST_PATTERN_BYTES: usize = 8 << 10;
 
-/// Upper bounds of schemas and of checks with them.
+/// Limits on schemas and on checks with them.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SchemaLimits {
-    /// How long a schema may be, in bytes. Defaults to 256 KiB.
+    /// The longest schema, in bytes. Defaults to 256 KiB.
     pub max_schema_bytes: usize,
-    /// How deep a schema, or a text that is checked, may be nested. Defaults to 64, with which a check takes up to 0.5 MiB
-    /// of the stack of its thread, or 1.5 MiB in a debug build; more takes more in proportion.
+    /// The deepest nesting of a schema or of a checked text. Defaults to 64. With that a check uses
+    /// up to 0.5 MiB of the stack of its thread, or 1.5 MiB in a debug build; greater values need
+    /// more in proportion.
     pub max_depth: usize,
-    /// How many parts of a schema may apply to one and the same value, references followed. Defaults to 5000.
+    /// The most parts of a schema that may apply to one value, including referenced ones. Defaults
+    /// to 5000.
     pub max_schemas_per_value: usize,
-    /// How long one check may take. Defaults to 1 s. The usual one takes microseconds.
+    /// The longest time of one check. Defaults to 1 s. A usual check takes microseconds.
     pub max_time: Duration,
-    /// Whether patterns may look around or refer back, which takes more than linear time. Defaults
-    /// to no: a schema with such a pattern is refused. The built-in validator of a server, whose
-    /// schemas are its author's own, takes them; each is given up after 10 000 steps, and tried on
-    /// texts of at most 16 KiB.
+    /// Whether patterns may have look-around or back-references, which need more than linear time.
+    /// Defaults to false: a schema with such a pattern is an error. The built-in validator of a
+    /// server allows them, since the server's author wrote the schemas. A match stops after 10 000
+    /// steps, and texts of more than 16 KiB are not matched.
     pub backtracking_patterns: bool,
 }
 
@@ -84,7 +88,7 @@ pub(super) fn compile(schema: &JsonSchema, limits: &SchemaLimits) -> Result<Comp
             validator: compiled,
             max_text: usize::MAX,
         },
-        // What fails for another reason fails again.
+        // Other failures occur again in this attempt.
         Err(_) if limits.backtracking_patterns => {
             let backtracking = PatternOptions::fancy_regex()
                 .backtrack_limit(PATTERN_BACKTRACKS)
@@ -103,7 +107,7 @@ pub(super) fn compile(schema: &JsonSchema, limits: &SchemaLimits) -> Result<Comp
     }))
 }
 
-/// A schema that is ready to check with, and how long texts may be that its patterns are tried on.
+/// A compiled schema, and the longest text that its patterns are matched with.
 struct Compiled {
     validator: jsonschema::Validator<Metered>,
     max_text: usize,
@@ -117,7 +121,8 @@ fn build<R>(schema: &Value, patterns: PatternOptions<R>) -> Result<jsonschema::V
             .build(schema)
             .map_err(|error| Error::new(ErrorKind::Invalid, wording::refusal(&error, schema)))
     };
-    // The schema may be a peer's: a fault of the engine must not end the thread that called.
+    // The schema may come from a peer: a panic of the validator must not unwind into the calling
+    // thread.
     catch_unwind(AssertUnwindSafe(build)).unwrap_or_else(|_| {
         let text = "the schema can't be used: the validator failed on it";
         Err(Error::new(ErrorKind::Unsupported, text))
@@ -143,7 +148,7 @@ fn check(
     check_depth("the value", json, limits)?;
     let value: Value = serde_json::from_str(json)
         .map_err(|error| Error::new(ErrorKind::Invalid, format!("not usable as JSON: {error}")))?;
-    // A time that can't be expressed is longer than anyone waits.
+    // A time that overflows `Instant` is no limit.
     let until = Instant::now().checked_add(limits.max_time);
     let until = until.into_iter().chain(deadline).min();
     let bound = until.map_or(Bound::Looks(usize::MAX), Bound::Until);

@@ -1,7 +1,8 @@
-//! JSON as the engine reads it, each look at it counted, so that a check can be stopped.
+//! JSON access for the validator that counts each access, so that a check can be stopped.
 //!
-//! The engine can't be told to stop, but all that it learns of a value it learns here: once the meter has run out every value looks like
-//! `null` and every list has ended, so that it finds nothing more to do. What it says then is not used.
+//! The validator has no way to be cancelled, but it reads values only through this interface. When
+//! the meter has run out, every value reads as `null` and every list ends, so that the validator
+//! finishes. Invariant: its result is then discarded.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -12,10 +13,11 @@ use jsonschema::JsonType;
 use jsonschema::json::{Array, Json, Node, NodeIdentity, Object};
 use serde_json::{Map, Value, map};
 
-/// So many looks are free of looking at the clock: the usual check never does.
+/// The number of accesses between two checks of the clock. A usual check needs fewer, and never
+/// reads the clock.
 const LOOKS_BETWEEN_CLOCKS: usize = 1024;
 
-/// How much a run may cost.
+/// The limit of a run.
 #[derive(Clone, Copy)]
 pub(super) enum Bound {
     Until(Instant),
@@ -26,7 +28,7 @@ pub(super) enum Bound {
 struct Meter {
     left: usize,
     until: Option<Instant>,
-    /// How long a text may be that is looked at.
+    /// The longest text that may be read, in bytes.
     max_text: usize,
     has_run_out: bool,
 }
@@ -35,8 +37,8 @@ thread_local! {
     static METER: Cell<Meter> = const { Cell::new(Meter { left: 0, until: None, max_text: 0, has_run_out: true }) };
 }
 
-/// Runs the engine within a bound, on texts of at most `max_text` bytes; `None` when that was not
-/// enough, or when the engine panicked.
+/// Runs the validator within a limit, on texts of at most `max_text` bytes. Returns `None` if the
+/// limit did not suffice, or the validator panicked.
 pub(super) fn run<T>(bound: Bound, max_text: usize, work: impl FnOnce() -> T) -> Option<T> {
     let (left, until) = match bound {
         Bound::Until(until) => (LOOKS_BETWEEN_CLOCKS, Some(until)),
@@ -49,13 +51,14 @@ pub(super) fn run<T>(bound: Bound, max_text: usize, work: impl FnOnce() -> T) ->
         max_text,
         has_run_out,
     });
-    // It reads what peers send: a fault of it must not end the thread that called.
+    // The value comes from a peer: a panic of the validator must not unwind into the calling
+    // thread.
     let result = catch_unwind(AssertUnwindSafe(work));
     let has_run_out = METER.get().has_run_out;
     result.ok().filter(|_| !has_run_out)
 }
 
-/// Counts a look at `bytes` bytes; false when the meter has run out.
+/// Counts an access to `bytes` bytes. Returns false if the meter has run out.
 fn spend(bytes: usize) -> bool {
     let mut meter = METER.get();
     if meter.has_run_out {
@@ -69,7 +72,7 @@ fn spend(bytes: usize) -> bool {
     spend_looks(1 + bytes / 1024)
 }
 
-/// Counts so many looks; false when the meter has run out.
+/// Counts this many accesses. Returns false if the meter has run out.
 fn spend_looks(cost: usize) -> bool {
     let mut meter = METER.get();
     if meter.has_run_out {
@@ -86,11 +89,11 @@ fn spend_looks(cost: usize) -> bool {
     !meter.has_run_out
 }
 
-/// The way of reading JSON that is counted.
+/// The JSON representation for the validator with counted access.
 #[derive(Debug)]
 pub(super) struct Metered;
 
-/// A value.
+/// A JSON value whose accesses are counted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Counted<'a>(pub(super) &'a Value);
 
@@ -162,7 +165,8 @@ impl<'a> Node<'a, Metered> for Counted<'a> {
     }
 
     fn to_value(&self) -> Cow<'a, Value> {
-        // What the value is, also when the meter has run out: the engine relies on its type.
+        // Always the real value: the validator relies on its type, even after the meter has run
+        // out.
         Cow::Borrowed(self.0)
     }
 
@@ -170,7 +174,8 @@ impl<'a> Node<'a, Metered> for Counted<'a> {
         Some(NodeIdentity::new(std::ptr::from_ref(self.0) as usize))
     }
 
-    /// Asked for where a result is kept, which must not be one of a meter that has run out: what the value is, not what it looks like.
+    /// Identifies the container for which the validator caches a result. Uses the real value, even
+    /// after the meter has run out.
     fn container_identity(&self) -> Option<NodeIdentity> {
         matches!(self.0, Value::Object(_) | Value::Array(_))
             .then(|| self.identity())
@@ -178,7 +183,7 @@ impl<'a> Node<'a, Metered> for Counted<'a> {
     }
 }
 
-/// The members of an object, until the meter runs out.
+/// The members of an object. The iteration ends when the meter runs out.
 #[derive(Debug)]
 pub(super) struct Members<'a>(map::Iter<'a>);
 
@@ -209,7 +214,7 @@ impl<'a> Object<'a, Metered> for &'a Map<String, Value> {
     }
 }
 
-/// The items of an array, until the meter runs out.
+/// The items of an array. The iteration ends when the meter runs out.
 #[derive(Debug)]
 pub(super) struct Items<'a>(std::slice::Iter<'a, Value>);
 
@@ -233,7 +238,8 @@ impl<'a> Array<'a, Metered> for &'a [Value] {
         Items(self.iter())
     }
 
-    /// It goes through all that is below, which isn't counted: so the clock is looked at first.
+    /// Compares all nested values without counting. So it first counts as many accesses as trigger
+    /// a check of the clock.
     fn is_unique(&self) -> bool {
         spend_looks(LOOKS_BETWEEN_CLOCKS) && Array::<jsonschema::json::SerdeJson>::is_unique(self)
     }

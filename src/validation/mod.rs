@@ -1,25 +1,31 @@
-//! Checks JSON against JSON Schemas: what tools are called with, and what they give.
+//! JSON Schema validation of tool arguments and structured results.
 //!
-//! A [`Validator`] turns a [`JsonSchema`] into a [`CompiledSchema`] once, and that checks any number of texts, from any thread. Servers
-//! compile the schemas of a tool when it is added and check arguments before the handler runs and structured results before they are sent;
-//! clients check structured results against the output schema that `tools/list` gave. Without a validator neither looks at schemas, and
-//! arguments are checked by being read as the type that the handler takes.
+//! A [`Validator`] compiles a [`JsonSchema`] once to a [`CompiledSchema`], which checks any number
+//! of texts, from any thread. A server compiles the schemas of a tool when the tool is added. It
+//! checks arguments before the handler runs, and structured results before they are sent. A client
+//! checks structured results against the output schema from `tools/list`. Without a validator
+//! neither uses the schemas. Then arguments are only checked by their deserialization into the
+//! handler's type.
 //!
-//! With the feature `validation` a validator is built in, and is what servers and clients use unless told otherwise
-//! ([`ServerBuilder::validator`](crate::server::ServerBuilder::validator), [`ClientBuilder::validator`](crate::client::ClientBuilder::validator)).
+//! With the feature `validation` there is a built-in validator, which servers and clients use by
+//! default. [`ServerBuilder::validator`](crate::server::ServerBuilder::validator) and
+//! [`ClientBuilder::validator`](crate::client::ClientBuilder::validator) change that.
 //!
-//! **Dialects** of the one that is built in: 2020-12, which is meant where a schema names none, and 2019-09, draft-07, draft-06 and draft-04
-//! (M-JSCH-B-02, L-JSCH-B-02). Another one is an error that names it. `format` says something about a text where its dialect says so: up to
-//! draft-07.
+//! **Dialects** of the built-in validator: 2020-12, which is the default for a schema that names
+//! none, and 2019-09, draft-07, draft-06 and draft-04. Another dialect is an error that names it.
+//! `format` is checked where the dialect requires it: up to draft-07.
 //!
-//! **Nothing is fetched.** A `$ref` leads to a place in the same schema, or to the schema of a dialect. Another one is an error when the schema
-//! is compiled; there is no setting that has it looked up (M-JSCH-B-08, M-JSCH-B-09).
+//! **Nothing is fetched.** A `$ref` can refer to a part of the same schema, or to the schema of a
+//! dialect. Another reference is an error when the schema is compiled. No setting changes that.
 //!
-//! **Cost** is bounded by `SchemaLimits`: a schema by size, depth and how many of its parts can apply to one value; a check by time.
-//! Patterns run in linear time. Those with look-around or references back, which can't, are refused in schemas of peers, and stop after a
-//! bounded number of steps in a server's own.
+//! **Cost** is bounded by `SchemaLimits`. A schema is bounded in size, depth and the number of its
+//! parts that can apply to one value; a check is bounded in time. Patterns run in linear time.
+//! Patterns with look-around or back-references can't. In schemas of peers they are errors; in a
+//! server's own they stop after a bounded number of steps.
 //!
-//! Spec: Base Protocol, "JSON Schema Usage" (since 2025-11-25); Server Features, Tools, "Output Schema" (since 2025-06-18).
+//! Spec: Base Protocol, "JSON Schema Usage" (since 2025-11-25); Server Features, Tools, "Output
+//! Schema" (since 2025-06-18).
+// M-JSCH-B-02, L-JSCH-B-02, M-JSCH-B-08, M-JSCH-B-09
 
 #[cfg(feature = "validation")]
 mod cost;
@@ -43,12 +49,12 @@ use crate::schema::JsonSchema;
 type Compile = dyn Fn(&JsonSchema) -> Result<CompiledSchema> + Send + Sync;
 type Check = dyn Fn(&str, Option<Instant>) -> Result<()> + Send + Sync;
 
-/// Knows what JSON Schemas mean. Cheap to clone.
+/// Compiles JSON Schemas. Cheap to clone.
 #[derive(Clone)]
 pub struct Validator(Arc<Compile>);
 
 impl Validator {
-    /// The validator that is built in, with the default limits. Needs the feature `validation`.
+    /// Returns the built-in validator with the default limits. Needs the feature `validation`.
     ///
     /// # Examples
     ///
@@ -68,18 +74,21 @@ impl Validator {
         Self::json_schema_within(SchemaLimits::default())
     }
 
-    /// The validator that is built in, with limits of one's own. Needs the feature `validation`.
+    /// Returns the built-in validator with these limits. Needs the feature `validation`.
     #[cfg(feature = "validation")]
     pub fn json_schema_within(limits: SchemaLimits) -> Self {
         Self(Arc::new(move |schema| engine::compile(schema, &limits)))
     }
 
-    /// Makes a validator of a function that compiles a schema to a function that checks a JSON text.
+    /// Makes a validator from a function that compiles a schema to a function that checks a JSON
+    /// text.
     ///
-    /// Both fail in one sentence: the first when the schema can't be used, of the kind [`Invalid`](ErrorKind::Invalid) or
-    /// [`Unsupported`](ErrorKind::Unsupported); the second, of the kind [`Invalid`](ErrorKind::Invalid), with the place in the
-    /// text and what was expected there. The peer, and a model behind it, may get to read the second sentence. Checks run on the thread that
-    /// serves or makes the call, many at once; what they cost is theirs to bound.
+    /// The error text of both is one sentence. The first fails if the schema can't be used, with
+    /// the kind [`Invalid`](ErrorKind::Invalid) or [`Unsupported`](ErrorKind::Unsupported). The
+    /// second fails with the kind [`Invalid`](ErrorKind::Invalid); its text has the place in the
+    /// JSON text and the expected value. The peer, and a model behind it, may read the second text.
+    /// Checks run on the thread that serves or makes the call, many at once. They have to bound
+    /// their own cost.
     ///
     /// # Examples
     ///
@@ -104,23 +113,23 @@ impl Validator {
         }))
     }
 
-    /// Makes a schema ready to check with.
+    /// Compiles a schema.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when it is not a schema of its dialect, or refers to something outside of itself;
-    /// [`ErrorKind::Unsupported`] when its dialect is not known;
+    /// [`ErrorKind::Invalid`] when it is not a schema of its dialect, or refers to something
+    /// outside of itself; [`ErrorKind::Unsupported`] when its dialect is unknown;
     /// [`ErrorKind::Limit`] when it exceeds a limit.
     pub fn compile(&self, schema: &JsonSchema) -> Result<CompiledSchema> {
         (self.0)(schema)
     }
 
-    /// The same for a schema of a peer, whose data must not make the caller panic.
+    /// Compiles a schema of a peer. A panic of the validator becomes an error.
     pub(crate) fn compile_of_peer(&self, schema: &JsonSchema) -> Result<CompiledSchema> {
         guarded("the schema", || self.compile(schema))
     }
 
-    /// What clients use unless told otherwise, for the schemas of servers.
+    /// Returns the default validator of clients, for the schemas of servers.
     pub(crate) fn for_schemas_of_peers() -> Option<Self> {
         #[cfg(feature = "validation")]
         return Some(Self::json_schema());
@@ -128,7 +137,7 @@ impl Validator {
         None
     }
 
-    /// What servers use unless told otherwise, for schemas of their own.
+    /// Returns the default validator of servers, for their own schemas.
     pub(crate) fn for_own_schemas() -> Option<Self> {
         #[cfg(feature = "validation")]
         return Some(Self::json_schema_within(SchemaLimits {
@@ -146,7 +155,7 @@ impl fmt::Debug for Validator {
     }
 }
 
-/// A schema that is ready to check with. Cheap to clone.
+/// A compiled schema. Cheap to clone.
 #[derive(Clone)]
 pub struct CompiledSchema(Arc<Check>);
 
@@ -159,20 +168,21 @@ impl CompiledSchema {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] with the place, as a JSON Pointer, what was expected there and what came, when the text
-    /// doesn't fit the schema; [`ErrorKind::Limit`] when that can't be told within the limits.
+    /// [`ErrorKind::Invalid`] when the text does not fit the schema: with the place as a JSON
+    /// Pointer, the expected and the received value. [`ErrorKind::Limit`] when the limits do not
+    /// suffice to decide.
     pub fn check(&self, json: &str) -> Result<()> {
         (self.0)(json, None)
     }
 
-    /// The same for a text of a peer, whose data must not make the caller panic. It ends at the
-    /// deadline, of which a validator of one's own does not know.
+    /// Checks a text of a peer. A panic of the validator becomes an error. The built-in validator
+    /// stops at the deadline; a custom one does not know it.
     pub(crate) fn check_of_peer(&self, json: &str, deadline: Option<Instant>) -> Result<()> {
         guarded("the value", || (self.0)(json, deadline))
     }
 }
 
-/// Runs a validator on what may be a peer's data: a panic of it is an error.
+/// Runs a validator on data of a peer, and turns a panic into an error.
 fn guarded<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
         let text = format!("{what} can't be checked: the validator panicked");

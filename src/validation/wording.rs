@@ -1,4 +1,4 @@
-//! What is wrong, in one sentence: the place, what was expected there, what came.
+//! Error texts: the place, the expected and the received value, in one sentence.
 
 use std::fmt::{self, Display};
 
@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::error::{Excerpt, Quote};
 
-/// So many of several names or alternatives are told.
+/// The most names or alternatives that a text lists.
 const TOLD: usize = 4;
 
-/// Why a value doesn't fit its schema.
+/// Describes why a value does not fit its schema.
 pub(super) fn violation(error: &ValidationError<'_>, value: &Value) -> String {
     let place = error.instance_path().as_str();
     let expected = expected(error.kind(), place, value.pointer(place));
@@ -22,7 +22,7 @@ pub(super) fn violation(error: &ValidationError<'_>, value: &Value) -> String {
     }
 }
 
-/// Why a schema can't be used.
+/// Describes why a schema can't be used.
 pub(super) fn refusal(error: &ValidationError<'_>, schema: &Value) -> String {
     match error.kind() {
         ValidationErrorKind::Referencing(jsonschema::ReferencingError::Unretrievable {
@@ -131,7 +131,8 @@ impl Display for Names<'_> {
     }
 }
 
-/// What the first alternatives expected, and where, seen from the place that they are alternatives for.
+/// The expectations of the first alternatives. Places are relative to the value with the
+/// alternatives.
 struct Branches<'a>(&'a [Vec<ValidationError<'static>>], &'a str);
 
 impl Display for Branches<'_> {
@@ -143,7 +144,7 @@ impl Display for Branches<'_> {
             };
             let place = error.instance_path().as_str();
             let what = match error.kind() {
-                // One level is told: the sentence stays one.
+                // Nested alternatives are not described, so that the text stays one sentence.
                 ValidationErrorKind::AnyOf { .. } | ValidationErrorKind::OneOfNotValid { .. } => {
                     "fits no alternative".to_owned()
                 }

@@ -1,7 +1,7 @@
-//! A server on this machine for one request: the answer to a login.
+//! The loopback HTTP server that receives the redirect at the end of a login.
 //!
-//! It reads request lines of a bounded number of connections at once, so that one that says nothing, as browsers open them on suspicion,
-//! keeps no other waiting.
+//! It serves a bounded number of connections at once. So an idle connection, which browsers open in
+//! advance, does not block the others.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
@@ -17,15 +17,15 @@ use crate::auth::secret::Secret;
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::sys::fd::{self, Wake};
 
-/// So many connections are looked after at once; the oldest gives way to the next.
+/// The most connections that are open at once; the next one replaces the oldest.
 const MAX_CONNECTIONS: usize = 16;
-/// So long a request may be up to the end of its head.
+/// The longest head of a request, in bytes.
 const MAX_HEAD: usize = 32 << 10;
-/// How long sending a page may take.
+/// The longest time for sending a page.
 const SENDING: Duration = Duration::from_secs(1);
-/// A wait without end is looked at so often.
+/// How long a wait without deadline blocks before it checks its state again.
 const LOOK: Duration = Duration::from_secs(3600);
-/// So long nobody is let in when the system has no descriptor for another connection.
+/// How long no connection is accepted after the system had no free descriptor.
 const PAUSE: Duration = Duration::from_millis(100);
 
 const DONE: &str = "<!doctype html><meta charset=utf-8><title>Done</title>\
@@ -39,25 +39,25 @@ const NOTHING: &str =
 const STRAY: &str = "<!doctype html><meta charset=utf-8><title>Not this login</title>\
     <p>This is not the answer to the login that is waited for.</p>";
 
-/// So often another free port is looked for that both kinds of addresses have.
+/// The most attempts to find a port that is free for IPv4 and IPv6.
 const MAX_TRIES: u32 = 16;
 
 pub(super) struct Listener {
-    /// One for each address that the host of the redirect URI stands for.
+    /// A socket for each address that the host of the redirect URI resolves to.
     sockets: Vec<TcpListener>,
     place: Place,
     port: u16,
 }
 
-/// One browser's connection, and what it sent so far.
+/// The connection of a browser, and the bytes received so far.
 struct Connection {
     stream: TcpStream,
     head: Zeroizing<Vec<u8>>,
 }
 
 impl Listener {
-    /// Listens at the port of a place, or, for 0, at the one of the last redirect URI there, or at
-    /// any.
+    /// Listens at the port of `place`. If that is 0, listens at the port of the last redirect URI,
+    /// or else at any free port.
     pub(super) fn bind(place: &Place, last: Option<&str>) -> Result<Self> {
         let port = place.port;
         let last = last.and_then(|last| place.port_of(last));
@@ -83,7 +83,7 @@ impl Listener {
         self.place.uri(self.port)
     }
 
-    /// Waits for the answer to this login.
+    /// Waits for the redirect of this login. Blocks until it comes, or `login.waiting()` is over.
     pub(super) fn wait(&self, login: &Login<'_>, page: Option<&str>) -> Result<Secret> {
         let failed = |error| Error::io("waiting for the end of the login", error);
         let wake = Arc::new(Wake::new().map_err(failed)?);
@@ -109,7 +109,7 @@ impl Listener {
             let called = called.filter(|(_, is_called)| **is_called);
             let mut at = 0;
             let mut answer = None;
-            // In order, each with what was found of it.
+            // `at` counts the connections, to find the readiness of each.
             connections.retain_mut(|connection| {
                 at += 1;
                 let goes_on = !ready[at - 1] || connection.read();
@@ -132,8 +132,8 @@ impl Listener {
                         connections.extend(Connection::new(stream));
                     }
                     Err(error) if has_passed(&error) => {}
-                    // Out of descriptors: here too the oldest gives way. Asked again at once
-                    // without that, the system would only refuse again.
+                    // No free descriptor: the oldest connection is closed to get one. Without that,
+                    // accepting again at once would fail again.
                     Err(_) if !connections.is_empty() => _ = connections.remove(0),
                     Err(_) => paused_until = Some(Instant::now() + PAUSE),
                 }
@@ -143,7 +143,7 @@ impl Listener {
         Err(Error::new(ErrorKind::Timeout, text))
     }
 
-    /// Answers a request; gives the URL if it is what is waited for.
+    /// Responds to a request. Returns the URL if it is the redirect of this login.
     fn answer(
         &self,
         connection: &mut Connection,
@@ -176,7 +176,7 @@ impl Connection {
         Some(Self { stream, head })
     }
 
-    /// Reads what is there; false when nothing more can come.
+    /// Reads the bytes that have arrived. Returns false if no more can come.
     fn read(&mut self) -> bool {
         let mut piece = Zeroizing::new([0; 4096]);
         match self.stream.read(&mut *piece) {
@@ -193,12 +193,12 @@ impl Connection {
         }
     }
 
-    /// What is asked for, once the whole head is there. Only `GET` asks for anything.
+    /// Returns the request target once the head is complete. Methods other than `GET` get `/`.
     fn target(&self) -> Option<Secret> {
         if !self.head.windows(4).any(|four| four == b"\r\n\r\n") {
             return None;
         }
-        // What the fields below hold need not even be text.
+        // The header fields need not be valid UTF-8; only the request line is decoded.
         let line = self.head.split(|byte| *byte == b'\r').next();
         let line = std::str::from_utf8(line.unwrap_or_default()).unwrap_or_default();
         let mut words = line.split(' ');
@@ -215,7 +215,7 @@ impl Connection {
              content-security-policy: default-src 'none'; style-src 'unsafe-inline'\r\n\r\n",
             page.len()
         );
-        // Somebody who does not read it misses a page: the login is none the worse.
+        // A failure to send the page does not affect the login.
         let sent = self
             .stream
             .set_nonblocking(false)
@@ -225,8 +225,9 @@ impl Connection {
     }
 }
 
-/// Listens at a port of this machine, for 0 at any that is free. For a name that is at both kinds
-/// of addresses: browsers may take either, and the port of the other must not be somebody else's.
+/// Listens at a port of this machine; 0 is any free port. For `localhost` it listens on IPv4 and
+/// IPv6 with one port, because browsers may use either, and another program must not get the
+/// redirect.
 fn sockets(port: u16, is_both: bool) -> io::Result<(Vec<TcpListener>, u16)> {
     let listen = |address: IpAddr, port| {
         let socket = TcpListener::bind((address, port))?;
@@ -248,13 +249,13 @@ fn sockets(port: u16, is_both: bool) -> io::Result<(Vec<TcpListener>, u16)> {
                     return Err(error);
                 }
             }
-            // The system has no addresses of the newer kind.
+            // The system has no IPv6.
             Err(_) => return Ok((vec![first], bound)),
         }
     }
 }
 
-/// Whether nobody could be let in because who came has gone, or for another reason of the moment.
+/// Whether accepting failed because the peer has gone, or for another transient reason.
 fn has_passed(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, WouldBlock};
     matches!(

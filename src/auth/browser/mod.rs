@@ -1,4 +1,4 @@
-//! A login in the system's browser, which ends at a small server of ours on this machine.
+//! A login in the system's browser. The redirect goes to a loopback server of this library.
 //!
 //! Spec: RFC 8252, sections 6, 7.3 and 8.3; Security Best Practices, "Opening URLs".
 
@@ -15,13 +15,14 @@ use super::login::{Login, UserAgent, Visit};
 use super::secret::Secret;
 use crate::error::Result;
 
-/// What the host does beside, or instead, with the URL to open.
+/// Shows the login to the user, in addition to the browser or instead of it.
 type ShowHook = Arc<dyn Fn(&Login<'_>) + Send + Sync>;
 
-/// Opens the system's browser, and listens on this machine for where the login leads.
+/// Opens the system's browser, and receives the redirect with a loopback server.
 ///
-/// It listens while somebody waits for the login, at a port of its own each time (the last one, where that is free and was registered), and
-/// takes one answer: the one that has the secret of this login in it. Whatever else comes is told that it is none.
+/// The server listens only while a login is in progress. Its port is new each time, or the last
+/// one, if that is free and was registered. It accepts one redirect: the one with the `state` of
+/// this login. Other requests get an error page.
 ///
 /// The redirect URI is `http://127.0.0.1:PORT/callback`. Some authorization servers take only one
 /// spelling of it: [`host`](Self::host), [`port`](Self::port) and [`path`](Self::path) choose the
@@ -35,7 +36,7 @@ pub struct Browser {
     opener: Opener,
 }
 
-/// How a browser is opened.
+/// The program that opens the URL.
 #[derive(Clone, Debug, Default)]
 enum Opener {
     #[default]
@@ -45,12 +46,13 @@ enum Opener {
 }
 
 impl Browser {
-    /// The system's browser, by `xdg-open` (`open` on macOS).
+    /// Uses the system's browser, by `xdg-open` (`open` on macOS).
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Listens at a fixed port, for clients that were registered with one. Defaults to one that is free.
+    /// Listens at a fixed port, for clients that were registered with one. Defaults to any free
+    /// port.
     pub fn port(mut self, port: u16) -> Self {
         self.place.port = port;
         self
@@ -62,7 +64,7 @@ impl Browser {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it is another one.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) for another host.
     pub fn host(mut self, host: &str) -> Result<Self> {
         self.place.set_host(host)?;
         Ok(self)
@@ -73,32 +75,33 @@ impl Browser {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it is no path of a URL.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it is not the path of a URL.
     pub fn path(mut self, path: &str) -> Result<Self> {
         self.place.set_path(path)?;
         Ok(self)
     }
 
-    /// What the person sees at the end: an HTML page, without scripts. Defaults to a sentence that says that the page can be closed.
+    /// Sets the page that the person sees at the end: HTML without scripts. Defaults to a short
+    /// text that says that the page can be closed.
     pub fn page(mut self, html: impl Into<String>) -> Self {
         self.page = Some(html.into().into());
         self
     }
 
-    /// Has `show` run before the browser is opened, so that the host can say what is going on, and where to go by hand. With it a browser
-    /// that can't be opened is no error.
+    /// Runs `show` before the browser is opened, so that the host can display the URL. With it, a
+    /// failure to open the browser is not an error.
     pub fn show(mut self, show: impl Fn(&Login<'_>) + Send + Sync + 'static) -> Self {
         self.show = Some(Arc::new(show));
         self
     }
 
-    /// Opens URLs with a program of the host's choice. It is given the URL as its one argument, and no shell reads it.
+    /// Opens URLs with another program. It gets the URL as its only argument, without a shell.
     pub fn program(mut self, program: impl Into<String>) -> Self {
         self.opener = Opener::Program(program.into().into());
         self
     }
 
-    /// Opens nothing: what [`show`](Self::show) does is all.
+    /// Opens no browser; the host opens the URL in [`show`](Self::show).
     pub fn without_opening(mut self) -> Self {
         self.opener = Opener::None;
         self
@@ -125,7 +128,7 @@ impl UserAgent for Browser {
     }
 }
 
-/// A login that is listened for.
+/// A login whose redirect the loopback server waits for.
 struct Listening {
     listener: Listener,
     redirect: String,

@@ -1,4 +1,4 @@
-//! Opening a URL in a browser: as one argument of a program, never through a shell.
+//! Opens a URL in a browser: as one argument of a program, never through a shell.
 
 use std::process::{Child, Command, Stdio};
 
@@ -10,14 +10,15 @@ const PROGRAM: &str = "open";
 #[cfg(not(target_vendor = "apple"))]
 const PROGRAM: &str = "xdg-open";
 
-/// Opens a URL as the system does.
+/// Opens a URL with the system's program.
 pub(super) fn open_system(url: &str) -> Result<()> {
     open_with(PROGRAM, url)
 }
 
 /// Opens a URL with a program.
 pub(super) fn open_with(program: &str, url: &str) -> Result<()> {
-    // URLs were checked where they were put together; what begins otherwise could be an option to the program.
+    // URLs were checked when they were built. A text that begins otherwise could be an option of
+    // the program.
     if !url.starts_with("https://") && !url.starts_with("http://") {
         let text = "only URLs of the web are opened in a browser";
         return Err(Error::new(ErrorKind::Invalid, text));
@@ -39,11 +40,11 @@ pub(super) fn open_with(program: &str, url: &str) -> Result<()> {
     reap(child)
 }
 
-/// A program that ended is not left behind. Nobody joins the thread: some openers stay for as long as their browser does, which is the
-/// user's business.
+/// Starts a thread that waits for the program, so that it does not stay a zombie. The thread is not
+/// joined: some programs run as long as the browser.
 fn reap(mut child: Child) -> Result<()> {
     let reaper = Threads::default().start("opener", Stack::Small, move || {
-        // Whether a browser came up shows in whether somebody logs in.
+        // The exit status is ignored: a login shows that a browser was opened.
         _ = child.wait();
     })?;
     drop(reaper);

@@ -1,4 +1,4 @@
-//! Where a login in the browser ends on this machine: the parts of the redirect URI.
+//! The parts of a redirect URI on this machine.
 //!
 //! Spec: RFC 8252, sections 7.3 and 8.3.
 
@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, Excerpt, Result};
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     host: &'static str,
-    /// 0: any that is free.
+    /// The port; 0 is any free port.
     pub(super) port: u16,
     path: String,
 }
@@ -44,7 +44,7 @@ impl Place {
     pub(super) fn set_path(&mut self, path: &str) -> Result<()> {
         let text = format!("http://{}{path}", HOSTS[0]);
         let is_path = path.is_empty() || path.starts_with('/');
-        // As it is spelled, so that it is what the browser asks for.
+        // The path has to be unchanged by parsing, since the browser requests it as it is spelled.
         let is_read =
             |url: Url| url.path() == path && url.query().is_none() && !text.ends_with('?');
         if is_path && Url::read("the redirect URI", &text).is_ok_and(is_read) {
@@ -58,7 +58,7 @@ impl Place {
         Err(Error::new(ErrorKind::Invalid, text))
     }
 
-    /// Whether the host is a name, which browsers may look up as either kind of address.
+    /// Whether the host is a name, which browsers may resolve to IPv4 or IPv6.
     pub(super) fn has_name(&self) -> bool {
         self.host == HOSTS[1]
     }
@@ -68,16 +68,16 @@ impl Place {
         format!("http://{}:{port}{}", self.host, self.path)
     }
 
-    /// The port of a redirect URI that has these parts otherwise.
+    /// Returns the port of a redirect URI whose other parts are equal to these.
     pub(super) fn port_of(&self, redirect: &str) -> Option<u16> {
         let rest = redirect.strip_prefix("http://")?.strip_prefix(self.host)?;
         let port = rest.strip_prefix(':')?.strip_suffix(&*self.path)?;
         port.parse().ok()
     }
 
-    /// Whether a browser that was sent to the redirect URI asks for this path.
+    /// Whether this is the path of a request to the redirect URI.
     pub(super) fn is_asked(&self, path: &str) -> bool {
-        // Browsers put a slash where there is no path.
+        // Browsers send a slash for an empty path.
         path == self.path || (self.path.is_empty() && path == "/")
     }
 }
