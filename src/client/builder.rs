@@ -510,7 +510,7 @@ impl ClientBuilder {
     /// let escape = cancel.clone();
     /// std::thread::spawn(move || escape.trigger());
     ///
-    // No server answers at the other end.
+    /// // No server answers at the other end.
     /// let (here, _there) = memory::pair();
     /// let builder = Client::builder("patient", "1.0").cancel_connecting_with(&cancel);
     /// let error = builder.connect(here).unwrap_err();

@@ -86,7 +86,8 @@ pub(super) struct Link {
     settings: ClientBuilder,
     /// How to restart the server; `None` without restarts.
     again: Option<Again>,
-    /// The era that the server proved last; `None` after a failed or unproved connect.
+    /// The era that the server proved last, at first the host's setting; `None` after a failed or
+    /// unproved connect.
     verdict: Mutex<Option<Era>>,
     address: Option<String>,
     me: Weak<Self>,

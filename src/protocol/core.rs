@@ -236,8 +236,8 @@ thread_local! {
     static CREW_OF: Cell<usize> = const { Cell::new(0) };
     /// Whether a handler of that connection runs on this thread.
     static IN_HANDLER: Cell<bool> = const { Cell::new(false) };
-    /// The core of that connection. It is only read in a handler, and cleared when the thread
-    /// leaves, so that no destructor runs at thread exit.
+    /// The core of that connection. It is set and read on pool threads only, and cleared before
+    /// they exit, so that thread exit drops nothing.
     static OWN_CORE: RefCell<Option<Arc<Core>>> = const { RefCell::new(None) };
 }
 

@@ -99,7 +99,7 @@ pub struct ConnectionBuilder {
 }
 
 impl Connection {
-    /// Starts with the settings of a side that mostly sends requests: a client.
+    /// Returns a builder with the settings of a client: a side that mostly sends requests.
     pub fn asking() -> ConnectionBuilder {
         ConnectionBuilder::new(Settings {
             inline: false,
@@ -116,7 +116,7 @@ impl Connection {
         })
     }
 
-    /// Starts with the settings of a side that mostly answers requests: a server.
+    /// Returns a builder with the settings of a server: a side that mostly answers requests.
     ///
     /// A quick handler runs on the thread that read the request. A malformed message is answered
     /// with an error. Active requests may finish when the peer's input ends.
@@ -225,11 +225,11 @@ impl ConnectionBuilder {
         self
     }
 
-    /// Limits how long active requests may continue after the peer has gone; then they are
-    /// cancelled. Defaults to 5 s when serving, 1 s when asking.
+    /// Limits how long active requests may continue when the connection ends. Defaults to 5 s for a
+    /// server, 1 s for a client.
     ///
-    /// An explicit close cancels them at once, and waits at most 1 s of this time for their
-    /// handlers.
+    /// When the peer has gone, a server cancels them after this time, and a client at once. An
+    /// explicit close cancels them at once, and waits this long for their handlers, at most 1 s.
     pub fn drain(mut self, drain: Duration) -> Self {
         self.set().drain = drain;
         self
@@ -290,8 +290,7 @@ impl ConnectionBuilder {
     ///
     /// # Errors
     ///
-    /// Those of [`Transport::open`], and [`ErrorKind::Invalid`] for a keep-alive on a transport
-    /// that cannot wait with a bound.
+    /// Those of [`Transport::open`].
     pub fn open(self, transport: impl Transport + 'static) -> Result<Connection> {
         self.open_boxed(Box::new(transport))
     }
