@@ -1,9 +1,9 @@
-//! Who asks: what the handler of a question knows beside the question.
+//! The requester of an input, which handlers get together with the input request.
 
 use crate::protocol::CancelToken;
 use crate::schema::Implementation;
 
-/// Who asks, and whether the answer is still wanted.
+/// The server that requests input, and whether the answer is still wanted.
 #[derive(Clone, Debug)]
 pub struct AskedBy {
     name: String,
@@ -16,26 +16,28 @@ impl AskedBy {
         Self { name, info, cancel }
     }
 
-    /// What to show the user as the one who asks: the title of the server, else its name, else what the connection calls it.
+    /// The server's name for display: its title, else its name, else the name of the connection.
     ///
-    /// It is what the server says of itself. A host that knows its servers by names of its own shows those.
+    /// The server chooses title and name itself. A host with its own names for its servers should
+    /// show those.
     pub fn server_name(&self) -> &str {
         let info = self.info.as_ref();
         info.map_or(&self.name, |info| info.title.as_ref().unwrap_or(&info.name))
     }
 
-    /// Who the server says it is. Since 2026-07-28 it may keep that to itself.
+    /// The server's description of itself. Since 2026-07-28 a server may omit it.
     pub fn server_info(&self) -> Option<&Implementation> {
         self.info.as_ref()
     }
 
-    /// Whether nobody wants the answer any more: the call that it is needed for was cancelled or, in the legacy era, the server took its
-    /// question back or has gone. What is shown to the user can be taken away then; the answer is not sent.
+    /// Whether the answer is no longer wanted: the call was cancelled or, in the legacy era, the
+    /// server withdrew its request or has gone. Any dialog can then be closed; the answer is not
+    /// sent.
     pub fn is_withdrawn(&self) -> bool {
         self.cancel.is_triggered()
     }
 
-    /// The token that is triggered when nobody wants the answer any more.
+    /// The token that is cancelled when the answer is no longer wanted.
     pub fn cancel_token(&self) -> &CancelToken {
         &self.cancel
     }

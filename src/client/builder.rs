@@ -1,4 +1,4 @@
-//! How a client is described.
+//! The builder of a client.
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::schema::{
 use crate::transport::{Limits, Threads, Transport};
 use crate::validation::Validator;
 
-/// Describes a client, then connects it.
+/// A builder that configures and connects a client.
 #[derive(Clone)]
 #[must_use = "a client that is not connected does nothing"]
 pub struct ClientBuilder {
@@ -58,7 +58,7 @@ pub struct ClientBuilder {
     cancel: Option<CancelToken>,
 }
 
-/// Tells in which trace a call happens.
+/// Returns the trace context of a call.
 type TraceHook = Arc<dyn Fn() -> TraceContext + Send + Sync>;
 
 impl ClientBuilder {
@@ -91,23 +91,28 @@ impl ClientBuilder {
         }
     }
 
-    /// Says who the client is: title, description, icons, home page. Replaces name and version too.
+    /// Sets the client's description: title, description, icons, website. It replaces the name and
+    /// version too.
     pub fn info(mut self, info: Implementation) -> Self {
         self.info = info;
         self
     }
 
-    /// Whether requests name the client, since 2026-07-28. Defaults to yes; the legacy era requires it.
+    /// Whether requests carry the client's name and version, since 2026-07-28. Defaults to yes; the
+    /// legacy era requires it.
     pub fn names_itself(mut self, names_itself: bool) -> Self {
         self.names_itself = names_itself;
         self
     }
 
-    /// Answers questions to the user that a form can ask (`elicitation/create`), and declares that it does.
+    /// Handles elicitation by form (`elicitation/create`), and declares the capability.
     ///
-    /// The handler decides how the form is shown, with the name of the [server that asks](AskedBy::server_name) and a way to decline; what
-    /// the form is filled in with first is [`ElicitSchema::defaults`](crate::schema::ElicitSchema::defaults). It may take its time, no
-    /// deadline runs meanwhile. It runs on the thread of the call that is asked for, or, in the legacy era, on a thread of the connection.
+    /// The handler decides how to show the form. It should show the name of the [requesting
+    /// server](AskedBy::server_name) and a way to decline.
+    /// [`ElicitSchema::defaults`](crate::schema::ElicitSchema::defaults) returns the initial values
+    /// of the form. The handler may block: the timeout of the call does not run meanwhile. In the
+    /// modern era it runs on the thread of the call that needs the answer, in the legacy era on a
+    /// thread of the connection.
     ///
     /// Spec: Client Features, "Elicitation" (since 2025-06-18).
     pub fn on_elicit(
@@ -118,12 +123,15 @@ impl ClientBuilder {
         self
     }
 
-    /// Opens pages that the server wants the user to see (`elicitation/create` with a URL), and declares that it does. Since 2025-11-25.
+    /// Handles elicitation by URL (`elicitation/create` with a URL), and declares the capability.
+    /// Since 2025-11-25.
     ///
-    /// The library opens nothing and looks nothing up. The handler has to show the whole URL, with its
-    /// [host](ElicitRequestURLParams::host) and what is [odd](ElicitRequestURLParams::doubts) about it, and to ask before it opens it, in a
-    /// browser that neither the client nor the model can look into. Accepting means that the user agreed to open it, not that what is to
-    /// be done there is done. Threads and time as for [`on_elicit`](Self::on_elicit).
+    /// The library neither opens nor resolves the URL. The handler must show the whole URL, with
+    /// its [host](ElicitRequestURLParams::host) and its [suspicious
+    /// parts](ElicitRequestURLParams::doubts), and ask the user before it opens it. The browser
+    /// must be one that neither the client nor the model can inspect. Accepting means that the user
+    /// agreed to open the URL, not that the interaction is complete. Threads and timeouts as for
+    /// [`on_elicit`](Self::on_elicit).
     ///
     /// Spec: Client Features, "Elicitation", "Safe URL Handling" (since 2025-11-25).
     pub fn on_elicit_url(
@@ -134,12 +142,14 @@ impl ClientBuilder {
         self
     }
 
-    /// Is told the `elicitation_id` of each page on which the user has done what was to be done, one at a time, on a thread of the
-    /// connection. Defaults to nobody. 2025-11-25 only: servers need not tell, and later ones don't.
+    /// Sets a handler for completed URL elicitations. It receives the `elicitation_id`, one at a
+    /// time, on a thread of the connection. Defaults to no handler.
     ///
-    /// Ids of pages that this client was not sent to, or that are done, are ignored. A page may come by
-    /// [`on_elicit_url`](Self::on_elicit_url), or by an error that
-    /// [demands](crate::schema::URLElicitationRequiredError) it; then this is the moment to call again.
+    /// 2025-11-25 only: servers need not send this notification, and later revisions do not have
+    /// it. Ids that this client never received, or that are already complete, are ignored. A URL
+    /// may arrive by [`on_elicit_url`](Self::on_elicit_url) or by an error that
+    /// [requires](crate::schema::URLElicitationRequiredError) it; in the second case this is the
+    /// time to repeat the call.
     pub fn on_elicitation_complete(
         mut self,
         handler: impl Fn(&str) + Send + Sync + 'static,
@@ -148,12 +158,14 @@ impl ClientBuilder {
         self
     }
 
-    /// Lets the server use the client's model (`sampling/createMessage`), and declares that it does. Threads and time as for
-    /// [`on_elicit`](Self::on_elicit).
+    /// Handles sampling requests (`sampling/createMessage`), and declares the capability. Threads
+    /// and timeouts as for [`on_elicit`](Self::on_elicit).
     ///
-    /// A question in which uses and results of tools don't match is refused before the handler sees it. Which model suits the server is
-    /// told by [`ModelPreferences::choose`](crate::schema::ModelPreferences::choose). An error refuses: a legacy server is told, a call of the
-    /// modern era fails with [`ErrorKind::Cancelled`] for [`RpcError::user_rejected`], else with [`ErrorKind::Unsupported`].
+    /// A request whose tool uses and tool results do not match is refused before the handler runs.
+    /// [`ModelPreferences::choose`](crate::schema::ModelPreferences::choose) selects a suitable
+    /// model. An error of the handler refuses the request. A legacy server receives the error. A
+    /// call of the modern era fails with [`ErrorKind::Cancelled`] for [`RpcError::user_rejected`],
+    /// otherwise with [`ErrorKind::Unsupported`].
     ///
     /// Deprecated by the protocol in 2026-07-28.
     ///
@@ -169,26 +181,28 @@ impl ClientBuilder {
         self
     }
 
-    /// Whether the model may use tools that the server names, and declares so. Defaults to no; needs [`on_sample`](Self::on_sample).
-    /// Since 2025-11-25.
+    /// Whether sampling requests may name tools for the model; declares the capability. Defaults to
+    /// no. Requires [`on_sample`](Self::on_sample). Since 2025-11-25.
     pub fn sampling_tools(mut self, allowed: bool) -> Self {
         self.inputs.sampling_tools = allowed;
         self
     }
 
-    /// Whether the handler of [`on_sample`](Self::on_sample) adds the context that a server wishes (`includeContext`), and declares so.
-    /// Defaults to no. Since 2025-11-25; deprecated by the protocol.
+    /// Whether the handler of [`on_sample`](Self::on_sample) adds the requested context
+    /// (`includeContext`); declares the capability. Defaults to no. Since 2025-11-25; deprecated by
+    /// the protocol.
     pub fn sampling_context(mut self, honoured: bool) -> Self {
         self.inputs.sampling_context = honoured;
         self
     }
 
-    /// Tells the server which places it may work in (`roots/list`), and declares that it does. Threads as for
-    /// [`on_elicit`](Self::on_elicit).
+    /// Handles requests for roots (`roots/list`): the files and directories that the server may
+    /// work in. Declares the capability. Threads as for [`on_elicit`](Self::on_elicit).
     ///
-    /// The handler is asked each time, so that it can say which places the user may and wants to share at the moment; when they change,
-    /// [`Client::roots_changed`] tells a legacy server. Roots that [`Root::check`] refuses are not told, and neither are the others then.
-    /// An error refuses, as for [`on_sample`](Self::on_sample).
+    /// The handler runs for each request, so that it can return the roots that the user currently
+    /// shares. After a change, [`Client::roots_changed`] notifies a legacy server. If
+    /// [`Root::check`] rejects one root, none is sent. An error of the handler refuses the request,
+    /// as for [`on_sample`](Self::on_sample).
     ///
     /// Deprecated by the protocol in 2026-07-28.
     ///
@@ -201,71 +215,84 @@ impl ClientBuilder {
         self
     }
 
-    /// What the client can do beyond what it has handlers for. Defaults to nothing; what is declared here needs its handler, see
-    /// [`on_request`](Self::on_request).
+    /// Sets capabilities beyond those of the registered handlers. Defaults to none. A capability
+    /// declared here needs its handler, see [`on_request`](Self::on_request).
     pub fn capabilities(mut self, capabilities: ClientCapabilities) -> Self {
         self.capabilities = capabilities;
         self
     }
 
-    /// Declares an extension of the protocol, with its settings, beside the [`capabilities`](Self::capabilities) that were set before. What
-    /// it adds is handled with [`on_request`](Self::on_request) and [`on_notification`](Self::on_notification), and asked for with
-    /// [`Client::request`].
+    /// Declares a protocol extension with its settings, in addition to the
+    /// [`capabilities`](Self::capabilities) set before.
     ///
-    /// A server may not know it: see [`Client::need_extension`].
+    /// Its messages are handled with [`on_request`](Self::on_request) and
+    /// [`on_notification`](Self::on_notification), and sent with [`Client::request`]. A server may
+    /// not support it: see [`Client::need_extension`].
     ///
-    /// Spec: Base Protocol, "Versioning", "Extensions" (2026-07-28; earlier servers are told too).
+    /// Spec: Base Protocol, "Versioning", "Extensions" (2026-07-28; sent to earlier servers too).
     pub fn extension(mut self, id: impl Into<String>, settings: JsonObject) -> Self {
         let extensions = self.capabilities.extensions.get_or_insert_default();
         extensions.insert(id.into(), settings.into());
         self
     }
 
-    /// Takes results that are fetched later: servers may answer a call of a tool with a task, which
-    /// [`Client::call_tool`] follows up to its result. Declares the extension `io.modelcontextprotocol/tasks`. Defaults to no.
+    /// Accepts tasks: a server may answer a tool call with a task, which [`Client::call_tool`]
+    /// polls until its result. Declares the extension `io.modelcontextprotocol/tasks`. Defaults to
+    /// no.
     ///
-    /// Since 2026-07-28. In 2025-11-25 a client decides call by call: see [`Client::call_tool_as_task`].
+    /// Since 2026-07-28. In 2025-11-25 a client decides for each call: see
+    /// [`Client::call_tool_as_task`].
     pub fn tasks(self) -> Self {
         self.extension(TASKS_EXTENSION, JsonObject::new())
     }
 
-    /// The revisions that may be spoken. Defaults to all of them; the newest that the server knows too is chosen.
+    /// Sets the allowed revisions. Defaults to all of them. The newest one that the server supports
+    /// is used.
     pub fn revisions(mut self, revisions: &[ProtocolVersion]) -> Self {
         self.revisions = revisions.to_vec();
         self
     }
 
-    /// The era that the server is known to be of, from [`Client::era`] of an earlier connection. Defaults to finding out. It saves the
-    /// probe, and is no pin: a server that proves to be of the other era, by naming its revisions or over HTTP, is spoken to in that.
+    /// Sets the known era of the server, from [`Client::era`] of an earlier connection. Defaults to
+    /// detecting it.
+    ///
+    /// It saves the probe. It is only a hint: a server that names other revisions, or refuses over
+    /// HTTP, is used in the era that it supports.
     pub fn era(mut self, era: Era) -> Self {
         self.era = Some(era);
         self
     }
 
-    /// Remembers what was found out about each server, and uses it for the next connection to the same one. Defaults to no memory.
+    /// Remembers the era of each server, and uses it for the next connection to that server.
+    /// Defaults to no memory.
     pub fn era_memory(mut self, memory: &EraMemory) -> Self {
         self.memory = Some(memory.clone());
         self
     }
 
-    /// How long a server may take to answer the probe before it is taken for a legacy one, once it has read the probe. Defaults to 5 s, and
-    /// is at most half of the time that is left for connecting. A child process that has read nothing is still starting: it has all the
-    /// time for connecting, and so has a server over HTTP. On a transport that can't tell what was read the time begins with sending.
+    /// Limits how long a server may take to answer the probe, once it has read it, before it is
+    /// treated as a legacy server. Defaults to 5 s.
     ///
-    /// An answer that comes later, while the server is initialized, still counts. An era that only silence speaks for is not
-    /// [remembered](Self::era_memory).
+    /// At most half of the remaining connect time is used. A child process that has read nothing is
+    /// still starting, and may use all of the connect time; so may an HTTP server. If the transport
+    /// cannot report what was read, the time starts when the probe is sent.
+    ///
+    /// A later answer, during initialization, still counts. An era that was concluded from silence
+    /// only is not [remembered](Self::era_memory).
     pub fn probe_timeout(mut self, timeout: Duration) -> Self {
         self.probe_timeout = timeout;
         self
     }
 
-    /// How long connecting may take in all, with all that it sends and every start of the server. Defaults to 60 s.
+    /// Limits how long connecting may take in all, including every message and every start of the
+    /// server. Defaults to 60 s.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// Handles requests of the server, which only the legacy era knows. It runs on a thread of the connection.
+    /// Sets a handler for requests of the server, which only the legacy era has. It runs on a
+    /// thread of the connection.
     pub fn on_request(
         mut self,
         method: impl Into<String>,
@@ -275,7 +302,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Handles notifications of the server that belong to no call: one at a time, in order, on a thread of the connection.
+    /// Sets a handler for notifications that belong to no call. It runs on a thread of the
+    /// connection, one at a time and in order.
     pub fn on_notification(
         mut self,
         method: impl Into<String>,
@@ -285,11 +313,13 @@ impl ClientBuilder {
         self
     }
 
-    /// Takes the log messages of the server: one at a time, in order, on a thread of the connection. One that can't be read is told to
-    /// [`on_log`](Self::on_log), which takes what this library has to say. Replaces a handler of `notifications/message`.
+    /// Sets a handler for log messages of the server. It runs on a thread of the connection, one at
+    /// a time and in order. Replaces a handler of `notifications/message`.
     ///
-    /// A server says which messages it sends: see [`Client::set_log_level`] and
-    /// [`CallOptions::log_level`](crate::protocol::CallOptions::log_level).
+    /// An unreadable log message is logged to [`on_log`](Self::on_log), which receives the records
+    /// of this library. [`Client::set_log_level`] and
+    /// [`CallOptions::log_level`](crate::protocol::CallOptions::log_level) select the messages that
+    /// the server sends.
     ///
     /// Spec: Server Features, Utilities, "Logging" (every revision; deprecated in 2026-07-28).
     pub fn on_log_message(
@@ -306,68 +336,78 @@ impl ClientBuilder {
         })
     }
 
-    /// Upper bounds of the connection.
+    /// Sets the limits of the connection.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// What the threads of the client are like, those of its transport included. Defaults to [`Threads::new`].
+    /// Sets properties of the threads of the client and its transport. Defaults to
+    /// [`Threads::new`].
     ///
-    /// Two threads may outlast closing: the one of a [cancelled](Self::cancel_connecting_with) connecting that can't be interrupted, and the
-    /// one of a login (feature `auth`) that somebody else may wait for too.
+    /// Two threads may outlast a close: the thread of a [cancelled](Self::cancel_connecting_with)
+    /// connect that cannot be interrupted, and the thread of a login (feature `auth`) that other
+    /// connections may wait for.
     pub fn threads(mut self, threads: &Threads) -> Self {
         self.threads = threads.clone();
         self
     }
 
-    /// Keeps responses in this cache, with other clients. Defaults to a cache of the client's own, within its
-    /// [`limits`](Self::limits); to keep none, set [`max_cached_responses`](Limits::max_cached_responses) to 0.
+    /// Uses this response cache, which clients can share. Defaults to a cache of the client's own,
+    /// within its [`limits`](Self::limits). To disable caching, set
+    /// [`max_cached_responses`](Limits::max_cached_responses) to 0.
     pub fn cache(mut self, cache: &ResponseCache) -> Self {
         self.cache = Some(cache.clone());
         self
     }
 
-    /// Whether what servers write beside the letter of the specification is refused. Defaults to no: what can mean one thing only is
-    /// understood, and what does not fit into a result is left out of it, told to [`on_log`](Self::on_log) and given by the methods
-    /// `misfits` of results, such as [`CallToolResult::misfits`](crate::schema::CallToolResult::misfits).
+    /// Whether to refuse messages that deviate from the exact wording of the specification.
+    /// Defaults to no.
     ///
-    /// With it such an answer is an error of the kind [`Protocol`](ErrorKind::Protocol). All that is understood is listed in
-    /// `docs/compatibility.md`.
+    /// By default an unambiguous deviation is accepted. An entry that does not fit into a result is
+    /// left out, logged to [`on_log`](Self::on_log), and returned by the `misfits` methods of
+    /// results, such as [`CallToolResult::misfits`](crate::schema::CallToolResult::misfits). In
+    /// strict mode such an answer is an error of kind [`Protocol`](ErrorKind::Protocol).
+    /// `docs/compatibility.md` lists all accepted deviations.
     pub fn strict(mut self, strict: bool) -> Self {
         self.strict = strict;
         self
     }
 
-    /// Whether calls are sent that need a capability which the server did not declare. Defaults to no: they fail at once, with
-    /// [`ErrorKind::Unsupported`].
+    /// Whether to send calls that need a capability which the server did not declare. Defaults to
+    /// no: such calls fail at once with [`ErrorKind::Unsupported`].
     ///
-    /// Some servers declare nothing, and have tools all the same. One that has not answers with an error of its own.
+    /// Some servers have tools without declaring them. A server without tools answers with an error
+    /// of its own.
     pub fn assume_capabilities(mut self, assume: bool) -> Self {
         self.assumes_capabilities = assume;
         self
     }
 
-    /// How many pages one list may have. Defaults to 10 000. Reading more fails with [`ErrorKind::Limit`].
+    /// Limits the number of pages of one list. Defaults to 10 000. Further pages fail with
+    /// [`ErrorKind::Limit`].
     pub fn max_list_pages(mut self, max_list_pages: usize) -> Self {
         self.list_bounds.max_list_pages = max_list_pages;
         self
     }
 
-    /// How many items a list that is read as a whole may have. Defaults to 100 000. More fail with [`ErrorKind::Limit`]; a list of any
-    /// length can be read page by page.
+    /// Limits the number of items of a list that is read as a whole. Defaults to 100 000. More
+    /// items fail with [`ErrorKind::Limit`]. A list of any length can be read page by page.
     pub fn max_list_items(mut self, max_list_items: usize) -> Self {
         self.list_bounds.max_list_items = max_list_items;
         self
     }
 
-    /// What checks structured results of tools against the output schemas that were listed. Defaults to [`Validator::json_schema`] with the
-    /// feature `validation`, and to none without it. `None` switches it off.
+    /// Sets the validator that checks structured tool results against the listed output schemas.
+    /// `None` disables it. Defaults to [`Validator::json_schema`] with the feature `validation`,
+    /// otherwise to `None`.
     ///
-    /// A schema is known when [`list_tools`](Client::list_tools) or [`tool_pages`](Client::tool_pages) has shown it, and until the server
-    /// tells that its tools have changed, or is lost. A call whose output schema can't be used fails before it is sent; a result that doesn't fit, or has no
-    /// structured content though a schema promises it, fails with [`ErrorKind::Protocol`] and stays with the error: see
-    /// [`Error::result`]. What a tool says of its own failure is not checked.
+    /// A schema is known after [`list_tools`](Client::list_tools) or
+    /// [`tool_pages`](Client::tool_pages) has returned it, until the server announces that its
+    /// tools have changed, or is lost. A call whose output schema is unusable fails before it is
+    /// sent. A result that does not match the schema, or lacks structured content, fails with
+    /// [`ErrorKind::Protocol`]. [`Error::result`] returns that result. Results that report a tool
+    /// error are not checked.
     ///
     /// Spec: Server Features, Tools, "Output Schema" (since 2025-06-18).
     pub fn validator(mut self, validator: impl Into<Option<Validator>>) -> Self {
@@ -375,19 +415,21 @@ impl ClientBuilder {
         self
     }
 
-    /// Takes what the library has to say to its host, a record at a time, on any thread; it should be quick. Defaults to nobody.
+    /// Sets the hook that receives the library's log records, one at a time, on any thread. It
+    /// should return quickly. Defaults to no hook.
     pub fn on_log(mut self, hook: impl Fn(&LogRecord<'_>) + Send + Sync + 'static) -> Self {
         self.log = Some(Arc::new(hook));
         self
     }
 
-    /// Starts the server again when it was lost, and negotiates anew. Defaults to not at all. Needs a transport that can be made
-    /// [again](Transport::again), such as a child process.
+    /// Restarts a lost server and negotiates again. Defaults to no restart. Requires a transport
+    /// that can be created [again](Transport::again), such as a child process.
     ///
-    /// Calls that are in flight when the server is lost fail with [`ErrorKind::Closed`], and [`Error::was_sent`] tells whether they may have
-    /// had an effect; calls that were not sent wait for the new server, within their deadline. [Subscriptions](super::Subscription) are made
-    /// anew, and told [`Event::EverythingChanged`](super::Event::EverythingChanged). What the client knows of the server, such as
-    /// [`Client::capabilities`], is what the new one says.
+    /// Calls in flight when the server is lost fail with [`ErrorKind::Closed`]. [`Error::was_sent`]
+    /// shows whether such a call may have had an effect. Calls that were not sent wait for the new
+    /// server, within their deadline. [Subscriptions](super::Subscription) are renewed and receive
+    /// [`Event::EverythingChanged`](super::Event::EverythingChanged). [`Client::capabilities`] and
+    /// similar methods then return the new server's values.
     ///
     /// Spec: Transports, stdio, "Unexpected Termination" (2026-07-28).
     pub fn restart(mut self, restart: Restart) -> Self {
@@ -395,11 +437,13 @@ impl ClientBuilder {
         self
     }
 
-    /// Takes what becomes of the connection when the client [restarts](Self::restart) its server: one at a time, in order, on the thread that
-    /// restarts, which goes on when this returns. A client that does not is told [`ConnectionEvent::GivenUp`] when the server was lost, on a
-    /// thread of the connection. The log has it too. That the client itself closes the connection is not told. Defaults to nobody.
+    /// Sets a hook for connection events. Defaults to no hook; the events are also logged.
     ///
-    /// Calls made here while the server is away do not wait for it, and fail at once.
+    /// With [`restart`](Self::restart) it runs on the restarting thread, which waits for it, one at
+    /// a time and in order. Without it, a lost server is reported as [`ConnectionEvent::GivenUp`],
+    /// on a thread of the connection. A close by the client itself is not reported.
+    ///
+    /// Calls made in the hook while the server is away do not wait for it, and fail at once.
     pub fn on_connection_event(
         mut self,
         hook: impl Fn(ConnectionEvent) + Send + Sync + 'static,
@@ -408,11 +452,13 @@ impl ClientBuilder {
         self
     }
 
-    /// Pings a server that has said nothing for a while, and closes the connection when it does not answer, or
-    /// [restarts](Self::restart) the server. Defaults to no pings: the end of a child process, or of a socket, is noticed without.
+    /// Pings a silent server. If it does not answer, the connection is closed, or the server is
+    /// [restarted](Self::restart). Defaults to no pings: the end of a child process, or of a
+    /// socket, is detected without them.
     ///
-    /// Since 2026-07-28 there is no `ping`: a modern server is sent `server/discover`, which every one knows. Needs a transport that can wait
-    /// with a bound ([`Receiver::is_patient`](crate::transport::Receiver::is_patient)).
+    /// Since 2026-07-28 there is no `ping`: a modern server gets `server/discover`, which every
+    /// server supports. Requires a transport that can wait with a bound
+    /// ([`Receiver::is_patient`](crate::transport::Receiver::is_patient)).
     ///
     /// Spec: Base Protocol, Utilities, "Ping" (up to 2025-11-25).
     pub fn keep_alive(mut self, keep_alive: KeepAlive) -> Self {
@@ -420,17 +466,21 @@ impl ClientBuilder {
         self
     }
 
-    /// From when on a handler of this client runs long, which is told to the log: see
-    /// [`ConnectionBuilder::slow_handler`](crate::protocol::ConnectionBuilder::slow_handler). Defaults to 30 s.
+    /// Sets the run time after which a handler of this client counts as slow and is logged: see
+    /// [`ConnectionBuilder::slow_handler`](crate::protocol::ConnectionBuilder::slow_handler).
+    /// Defaults to 30 s.
     pub fn slow_handler(mut self, slow_handler: Duration) -> Self {
         self.slow_handler = slow_handler;
         self
     }
 
-    /// Tells in which trace calls happen: asked for each request, on the thread that calls. What a call brings along with
-    /// [`CallOptions::trace_context`](crate::protocol::CallOptions::trace_context) goes before it. Defaults to none.
+    /// Sets a hook that returns the trace context of each request. It runs on the calling thread.
+    /// Defaults to none.
     ///
-    /// Spec: Base Protocol, "`_meta`" (2026-07-28). Servers of earlier revisions are told too.
+    /// Members set with [`CallOptions::trace_context`](crate::protocol::CallOptions::trace_context)
+    /// take precedence.
+    ///
+    /// Spec: Base Protocol, "`_meta`" (2026-07-28). It is sent to servers of earlier revisions too.
     pub fn trace_context(
         mut self,
         hook: impl Fn() -> TraceContext + Send + Sync + 'static,
@@ -439,12 +489,14 @@ impl ClientBuilder {
         self
     }
 
-    /// Gives connecting up when `token` is triggered, from any thread: [`connect`](Self::connect) fails then with
-    /// [`ErrorKind::Cancelled`], within a second or two in the worst case, whatever it waits for. Defaults to no token.
+    /// Cancels connecting when `token` is cancelled, from any thread. [`connect`](Self::connect)
+    /// then fails with [`ErrorKind::Cancelled`], in the worst case after a second or two. Defaults
+    /// to no token.
     ///
-    /// A server that was started is ended before that, except where a transport can't be interrupted, as while the name of a host is
-    /// looked up or a TCP connection made: what still comes of that is closed when it is there. Connecting has a thread of its own
-    /// meanwhile, since it may be left behind. Once the client is there the token means nothing to it.
+    /// A started server is ended before `connect` returns. An exception is a transport that cannot
+    /// be interrupted, for example during a DNS lookup or a TCP connect: its connection is closed
+    /// as soon as it is open. Connecting therefore uses a thread of its own, which may be left
+    /// behind. The token has no effect once the client is connected.
     ///
     /// # Examples
     ///
@@ -458,7 +510,7 @@ impl ClientBuilder {
     /// let escape = cancel.clone();
     /// std::thread::spawn(move || escape.trigger());
     ///
-    /// // Nobody answers at the other end.
+    /// // No server answers at the other end.
     /// let (here, _there) = memory::pair();
     /// let builder = Client::builder("patient", "1.0").cancel_connecting_with(&cancel);
     /// let error = builder.connect(here).unwrap_err();
@@ -469,21 +521,30 @@ impl ClientBuilder {
         self
     }
 
-    /// Connects: opens the transport, finds out the era, agrees on a revision.
+    /// Connects: opens the transport, detects the era, and negotiates a revision.
     ///
-    /// Blocks until that is done, at most for [`connect_timeout`](Self::connect_timeout). A child process that dies of the probe, hangs after
-    /// it, or refuses `initialize` behind it, is started once more, and `initialize` is the first message then; over HTTP a server that
-    /// refuses `initialize` behind a probe is asked once more by fresh connections. The error tells of each start.
+    /// Blocks until that is done, at most for [`connect_timeout`](Self::connect_timeout). A child
+    /// process is started once more if it exits after the probe, hangs after it, or refuses
+    /// `initialize` after it. `initialize` is the first message then. An HTTP server that refuses
+    /// `initialize` after a probe gets it once more on new connections. The error describes each
+    /// start.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Spawn`] when the child can't be started; [`ErrorKind::Closed`] when the server left, with its last words;
-    /// [`ErrorKind::Timeout`] when it said nothing; [`ErrorKind::Unsupported`] when there is no common revision;
-    /// [`ErrorKind::Peer`] or [`ErrorKind::Protocol`] when it refuses, or answers what is no answer; over HTTP [`ErrorKind::Io`] when it
-    /// can't be reached, [`ErrorKind::Auth`] when it wants other credentials, [`ErrorKind::Http`] for another status; [`ErrorKind::Invalid`] when settings
-    /// contradict each other, there is no revision to speak, or an [extension](Self::extension) has no valid id;
-    /// [`ErrorKind::Cancelled`] when [its token](Self::cancel_connecting_with) was triggered. The server is ended then, and
-    /// not [restarted](Self::restart): only one that was there is.
+    /// - [`ErrorKind::Spawn`]: the child process cannot be started.
+    /// - [`ErrorKind::Closed`]: the server has gone; the error quotes its last output.
+    /// - [`ErrorKind::Timeout`]: the server did not answer.
+    /// - [`ErrorKind::Unsupported`]: there is no common revision.
+    /// - [`ErrorKind::Peer`] or [`ErrorKind::Protocol`]: the server refuses, or its answer is
+    ///   invalid.
+    /// - [`ErrorKind::Io`], [`ErrorKind::Auth`] or [`ErrorKind::Http`] over HTTP: the server cannot
+    ///   be reached, requires other credentials, or answered with another status.
+    /// - [`ErrorKind::Invalid`]: settings contradict each other, no revision is allowed, or the id
+    ///   of an [extension](Self::extension) is invalid.
+    /// - [`ErrorKind::Cancelled`]: [its token](Self::cancel_connecting_with) was cancelled.
+    ///
+    /// On an error the server is ended and not [restarted](Self::restart): only a server that was
+    /// once connected is restarted.
     pub fn connect(mut self, transport: impl Transport + 'static) -> Result<Client> {
         if self.revisions.is_empty() {
             return Err(Error::new(

@@ -1,22 +1,23 @@
-//! Responses that need not be asked for again: lists and resources, for as long as the server says with `ttlMs`.
+//! The response cache: lists and resources, for the lifetime that the server gives with `ttlMs`.
 //!
 //! ```text
-//!  look up ──▶ found and fresh ──▶ given, nothing is sent
-//!         ╰──▶ missing ──▶ fetch noted ──▶ request ──▶ response ──▶ kept, if the fetch is still noted
-//!                                   ╰── a change is told meanwhile: struck out
+//!  look up ──▶ found and fresh ──▶ returned, nothing is sent
+//!         ╰──▶ missing ──▶ fetch noted ──▶ request ──▶ response ──▶ kept, if still noted
+//!                                   ╰── a change is reported meanwhile: removed
 //! ```
 //!
-//! **Key.** A response belongs to a server, a request (method and params, a page's cursor too) and, unless it is public, to one principal,
-//! as the server lets it in at the time.
-//! A server is the same when it is reached at the same address, speaks the same revision and says the same of itself: what was kept of one
-//! is not given for its successor.
+//! **Key.** A response belongs to a server and a request: the method and params, including a page's
+//! cursor. A private response also belongs to one principal, under its current authorization. A
+//! server is the same if its address, its revision and its description are the same. Responses of
+//! one server are not used for its successor.
 //!
-//! **Invariant:** a fetch is noted from before its request is sent until its response is kept or given up. Whatever a change drops, it
-//! strikes out, under the same lock, among the fetches too. Changes are looked at where they are read, before what came behind them. So no
-//! response that was made before a change is kept after the change was told.
+//! **Invariant:** a fetch is noted before its request is sent, and until its response is kept or
+//! given up. A change removes the affected entries *and* fetches under one lock. Changes are
+//! processed on the reading thread, before any later message. So a response that was created before
+//! a change is never kept after the change was reported.
 //!
-//! **Locks:** the store's before a client's `place`, so that nothing is noted for a server that was lost. Nothing is sent and no user code
-//! runs under either.
+//! **Lock order:** the store's lock before a client's `place`, so that nothing is noted for a
+//! server that was lost. Nothing is sent and no user code runs under either lock.
 //!
 //! Spec: Server Features, Utilities, "Caching" (2026-07-28).
 
@@ -39,15 +40,18 @@ use crate::sync::Mutex;
 use crate::transport::Limits;
 use crate::transport::carrier::Carrier;
 
-/// Keeps the responses that servers let be kept, for one client or for several.
+/// A cache of responses, for one client or for several; thread-safe.
 ///
-/// Every client has one of its own. To share one, give it to several with [`ClientBuilder::cache`](super::ClientBuilder::cache): what a
-/// server calls public is then given to all clients that reach the same server, at the same address; what is private only to those with
-/// the same [principal](Self::for_principal) and the same capabilities. Clones share what is kept. Child processes are the same server when
-/// their command lines and directories are: those that other environment variables make another server get a cache of their own.
+/// Every client has its own cache by default. To share one, pass it to several clients with
+/// [`ClientBuilder::cache`](super::ClientBuilder::cache). A public response is then used by all
+/// clients of one server at one address. A private response is used only by clients with the same
+/// [principal](Self::for_principal) and capabilities. Clones share their content. Child processes
+/// count as one server if their command lines and directories are equal. If environment variables
+/// make them different servers, give each its own cache.
 ///
-/// A response is dropped when its time is over, when the server tells of a change, when the connection to the server is lost, and, the
-/// longest unused first, above [`max_cached_responses`](Limits::max_cached_responses) or [`max_cached_bytes`](Limits::max_cached_bytes).
+/// A response is removed when its lifetime is over, when the server reports a change, and when the
+/// connection to the server is lost. Above [`max_cached_responses`](Limits::max_cached_responses)
+/// or [`max_cached_bytes`](Limits::max_cached_bytes) the least recently used response is removed.
 ///
 /// Spec: Server Features, Utilities, "Caching" (2026-07-28).
 ///
@@ -68,7 +72,7 @@ pub struct ResponseCache {
 }
 
 impl ResponseCache {
-    /// Keeps nothing yet, and never more than these limits allow.
+    /// Creates an empty cache with these limits.
     pub fn new(limits: &Limits) -> Self {
         Self {
             store: Arc::new(Mutex::new(Store::new(limits))),
@@ -76,10 +80,11 @@ impl ResponseCache {
         }
     }
 
-    /// The same cache on behalf of a user. Clients of one principal share what is private, those of different ones never do. Without a
-    /// principal each client has its private responses for itself.
+    /// Returns a handle to this cache for a user. Clients of one principal share private responses;
+    /// clients of different principals never do. Without a principal, private responses stay with
+    /// their client.
     ///
-    /// Any name will do that tells users apart. Of a token use a digest, not the token itself.
+    /// Any name that identifies the user is suitable. Instead of a token, use a digest of it.
     pub fn for_principal(&self, principal: impl Into<String>) -> Self {
         Self {
             store: Arc::clone(&self.store),
@@ -87,7 +92,7 @@ impl ResponseCache {
         }
     }
 
-    /// Drops everything, of all servers and principals.
+    /// Removes all responses, of all servers and principals.
     pub fn clear(&self) {
         self.store.lock().drop_all(None, None);
     }
@@ -104,28 +109,28 @@ impl fmt::Debug for ResponseCache {
     }
 }
 
-/// The cache as one client sees it.
+/// The cache of one client.
 pub(super) struct ClientCache {
     cache: ResponseCache,
-    /// Tells the client from all others that share the cache.
+    /// The number of the client among those that share the cache.
     number: u64,
-    /// Known while there is a connection. Without it nothing is found and nothing kept.
+    /// The current server and principal; `None` without a connection, when the cache is unused.
     place: Mutex<Option<Place>>,
     hits: AtomicU64,
     misses: AtomicU64,
 }
 
-/// Who answers, and on whose behalf it was asked.
+/// The server that answers, and the principal of the requests.
 #[derive(Clone)]
 struct Place {
     server: Arc<str>,
     realm: Arc<str>,
-    /// Who knows as whom requests are let in, where that can change.
+    /// The transport, if the authorization can change.
     carrier: Option<Arc<dyn Carrier>>,
 }
 
 impl Place {
-    /// Whom private responses are for.
+    /// The principal of private responses.
     fn realm(&self) -> Arc<str> {
         let carrier = self.carrier.as_ref();
         match carrier.map_or(0, |carrier| carrier.authorization()) {
@@ -135,11 +140,11 @@ impl Place {
     }
 }
 
-/// What was found for a request.
+/// The result of a lookup.
 pub(super) enum Looked {
-    /// The result, as JSON text.
+    /// The cached result, as JSON text.
     Found(Arc<str>),
-    /// It has to be asked for.
+    /// The request has to be sent.
     Missing(Fetch),
 }
 
@@ -155,7 +160,7 @@ impl ClientCache {
         }
     }
 
-    /// Looks at the notifications that tell of changes, where they are read.
+    /// Adds handlers for change notifications, which run on the reading thread.
     pub(super) fn listen_in(
         self: &Arc<Self>,
         handlers: Handlers,
@@ -182,7 +187,7 @@ impl ClientCache {
         handlers.quick_notification(
             method::NOTIFICATIONS_RESOURCES_UPDATED,
             move |_, notification| {
-                // One that names no resource says nothing.
+                // A notification without a resource has no effect.
                 if let Ok(params) =
                     tree::read::<ResourceUpdatedNotificationParams>(notification.params())
                 {
@@ -192,7 +197,7 @@ impl ClientCache {
         )
     }
 
-    /// Says who answers from now on, and what all requests carry.
+    /// Sets the server of the connection, and the `_meta` of its requests.
     pub(super) fn settle(
         &self,
         address: Option<&str>,
@@ -203,10 +208,10 @@ impl ClientCache {
         let who = serde_json::to_string(&server.info).unwrap_or_default();
         let server = match address {
             Some(address) => format!("at {address}\n{}\n{who}", server.revision),
-            // Nobody else can reach the same one.
+            // No other client can reach this server.
             None => format!("of {}", self.number),
         };
-        // What a server gives may depend on what the client can do, but then it is private.
+        // Results may depend on the client's capabilities, but then they are private.
         let realm = match &self.cache.principal {
             Some(principal) => format!("as {principal}\n{}", envelope.capabilities()),
             None => format!("of {}", self.number),
@@ -218,12 +223,13 @@ impl ClientCache {
         });
     }
 
-    /// Everything may have changed: drops all responses of the server, also those that are on their way.
+    /// Removes all responses of the server, including those in flight, because everything may have
+    /// changed.
     pub(super) fn empty(&self) {
         self.changed(None);
     }
 
-    /// The server is lost, and with it what it said. Nothing is kept until it is known who answers next.
+    /// Removes the responses of a lost server. The cache is unused until the next server is known.
     pub(super) fn lose(&self) {
         let mut store = self.cache.store.lock();
         if let Some(place) = self.place.lock().take() {
@@ -231,7 +237,7 @@ impl ClientCache {
         }
     }
 
-    /// Drops what is kept about this, as if the server had told of a change.
+    /// Removes the responses about a topic, as if the server had reported a change.
     pub(super) fn forget(&self, topic: &Topic) {
         self.changed(Some(topic));
     }
@@ -243,10 +249,10 @@ impl ClientCache {
         }
     }
 
-    /// Looks for the response to a request, or notes that it is fetched.
+    /// Looks up the response to a request, or notes a fetch for it.
     pub(super) fn look_up(&self, request: String, topic: Topic, bypass: bool) -> Looked {
         let store = Arc::clone(&self.cache.store);
-        // Who lets requests in is code of the host's, maybe: it is asked before anything is locked.
+        // The authorizer may be host code, so it runs before any lock is taken.
         let before = self.place.lock().clone();
         let realm = before.as_ref().map(Place::realm);
         let mut open = store.lock();
@@ -279,7 +285,7 @@ impl ClientCache {
         })
     }
 
-    /// Adds the cache's numbers to those of the connection.
+    /// Adds the counters of the cache to those of the connection.
     pub(super) fn count_in(&self, stats: &mut Stats) {
         stats.cache_hits = self.hits.load(Ordering::Relaxed);
         stats.cache_misses = self.misses.load(Ordering::Relaxed);
@@ -288,7 +294,8 @@ impl ClientCache {
     }
 }
 
-/// What tells a request from others: its method, its params, and those members of its `_meta` that may make a difference.
+/// The cache key of a request: its method, its params, and the members of `_meta` that may change
+/// the result.
 pub(super) fn request_text(method: &str, params: &str, own_meta: &JsonObject) -> String {
     let indifferent = [
         meta_key::LOG_LEVEL,
@@ -306,20 +313,20 @@ pub(super) fn request_text(method: &str, params: &str, own_meta: &JsonObject) ->
     text
 }
 
-/// A request on its way, whose response may be kept. Dropped, it is given up.
+/// A pending request whose response may be cached. Dropping it gives the fetch up.
 pub(super) struct Fetch {
     store: Arc<Mutex<Store>>,
-    /// Its number, and the key under which a private response is kept.
+    /// The number of the fetch, and the key for a private response.
     noted: Option<(u64, Key)>,
 }
 
 impl Fetch {
-    /// The response is for nobody else, but newer than one that is kept.
+    /// Removes an older response without caching this one, which is for this call only.
     pub(super) fn replace_by_nothing(self) {
         self.keep("{}");
     }
 
-    /// Keeps the response if the server lets that be, and told of no change meanwhile.
+    /// Caches the response if the server allows it and has reported no change meanwhile.
     pub(super) fn keep(mut self, response: &str) {
         let Some((number, key)) = self.noted.take() else {
             return;
@@ -331,11 +338,11 @@ impl Fetch {
     }
 }
 
-/// The response to a request that may have been kept.
+/// A response that may be from the cache.
 pub(super) enum Fetched {
-    /// It was.
+    /// From the cache.
     Kept(Arc<str>),
-    /// It has just come, and may be kept from now on.
+    /// New, and may be cached.
     New(RawResult, Option<Fetch>),
 }
 
@@ -347,14 +354,14 @@ impl Fetched {
         }
     }
 
-    /// Keeps what has just come, as far as it may be.
+    /// Caches a new response, if it is allowed.
     pub(super) fn keep(self) {
         if let Self::New(result, Some(fetch)) = self {
             fetch.keep(&result);
         }
     }
 
-    /// The same, and gives it.
+    /// Caches a new response, if it is allowed, and returns the text.
     pub(super) fn into_raw(self) -> RawResult {
         match self {
             Self::Kept(text) => RawResult::alone(&*text),

@@ -23,7 +23,7 @@ use crate::schema::{
     SetLevelRequestParams, Tool, method,
 };
 
-/// The params of a call of a tool, written in one go.
+/// The params of a tool call, serialized in one pass.
 #[derive(Serialize)]
 struct ToolParams<'a, A> {
     name: &'a str,
@@ -31,7 +31,7 @@ struct ToolParams<'a, A> {
     arguments: Option<&'a A>,
 }
 
-/// Where the arguments begin in such params.
+/// Returns the offset of the arguments in such params.
 fn arguments_in(params: &str) -> usize {
     let mut at = r#"{"name":""#.len();
     loop {
@@ -44,13 +44,13 @@ fn arguments_in(params: &str) -> usize {
     at + r#"","arguments":"#.len()
 }
 
-/// The params of a call of a tool as JSON text.
+/// Serializes the params of a tool call as JSON text.
 pub(crate) fn tool_params(name: &str, arguments: &impl Serialize) -> Result<String> {
     let written = ToolParams {
         name,
         arguments: Some(arguments),
     };
-    // Room for most of them, so that they seldom grow.
+    // Large enough for most params, so that the buffer seldom grows.
     let mut text = Vec::with_capacity(512);
     serde_json::to_writer(&mut text, &written).map_err(|error| {
         let text = format!("arguments is not JSON: {error}");
@@ -77,22 +77,24 @@ impl Client {
         Self(std::sync::Arc::new(Inner { link }))
     }
 
-    /// Lists the tools, all pages of them.
+    /// Lists all tools, over all pages.
     ///
-    /// Blocks for each page at most as long as a call does by default. Pages that the server let be kept, and that are still fresh, are not
-    /// asked for again: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`]. An entry that is not what the
-    /// specification says is left out, and told to the log: see [`Misfit`](crate::schema::Misfit).
+    /// Blocks for each page at most as long as a call with default options. Fresh pages are taken
+    /// from the cache: see [`ResponseCache`](super::ResponseCache) and
+    /// [`CallOptions::bypass_cache`]. An entry that violates the specification is left out and
+    /// logged: see [`Misfit`](crate::schema::Misfit).
     ///
     /// # Errors
     ///
-    /// As [`call_tool`](Self::call_tool), [`ErrorKind::Unsupported`] without the capability `tools`; [`ErrorKind::Protocol`] when a cursor
-    /// comes again; [`ErrorKind::Limit`] above [`max_list_pages`](super::ClientBuilder::max_list_pages) or
+    /// As [`call_tool`](Self::call_tool); [`ErrorKind::Unsupported`] without the capability
+    /// `tools`; [`ErrorKind::Protocol`] when a cursor repeats; [`ErrorKind::Limit`] above
+    /// [`max_list_pages`](super::ClientBuilder::max_list_pages) or
     /// [`max_list_items`](super::ClientBuilder::max_list_items).
     pub fn list_tools(&self) -> Result<Vec<Tool>> {
         self.list_tools_with(CallOptions::new())
     }
 
-    /// The same with options of one's own, which hold for each page.
+    /// Lists all tools with these options, which apply to each page.
     ///
     /// # Errors
     ///
@@ -101,33 +103,40 @@ impl Client {
         self.tool_pages(options).into_all()
     }
 
-    /// The pages of the list of tools, each asked for when it is come to.
+    /// Returns an iterator over the pages of the tool list. Each page is requested when it is
+    /// needed.
     pub fn tool_pages<'a>(&self, options: CallOptions<'a>) -> Pages<'a, ListToolsResult> {
         Pages::new(self.clone(), options)
     }
 
     /// Calls a tool and waits for its result.
     ///
-    /// Blocks the calling thread until the result arrives, 60 s pass without a sign of life, or the connection closes. That the tool ran
-    /// and failed is no error: see [`CallToolResult::is_error`].
+    /// Blocks the calling thread until the result arrives, 60 s pass without an answer or progress,
+    /// or the connection closes. A tool that ran and failed is not an error: see
+    /// [`CallToolResult::is_error`].
     ///
     /// Spec: Server Features, Tools, "Calling Tools" (every revision).
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Unsupported`] when the server has no tools (nothing is sent), [`ErrorKind::Peer`] when it refuses,
-    /// [`ErrorKind::Timeout`] (the server is told), [`ErrorKind::Closed`] when it has gone, [`ErrorKind::Protocol`] when its answer is no
-    /// result of a tool, [`ErrorKind::Invalid`] when the arguments are written neither as a JSON object nor as nothing. With a
-    /// [`validator`](super::ClientBuilder::validator) also when the result, or the output schema itself, is not what it has to be.
+    /// - [`ErrorKind::Unsupported`]: the server has no tools; nothing is sent.
+    /// - [`ErrorKind::Peer`]: the server refuses the call.
+    /// - [`ErrorKind::Timeout`]: no answer in time; the server is notified.
+    /// - [`ErrorKind::Closed`]: the server has gone.
+    /// - [`ErrorKind::Protocol`]: the answer is not a tool result. With a
+    ///   [`validator`](super::ClientBuilder::validator) also: the result or the output schema is
+    ///   invalid.
+    /// - [`ErrorKind::Invalid`]: the arguments serialize to neither a JSON object nor `null`.
     pub fn call_tool(&self, name: &str, arguments: &impl Serialize) -> Result<CallToolResult> {
         self.call_tool_with(name, arguments, CallOptions::new())
     }
 
-    /// The same with a timeout, progress or a cancel token of one's own.
+    /// Calls a tool with options such as a timeout, progress or a cancel token.
     ///
     /// # Errors
     ///
-    /// As [`call_tool`](Self::call_tool); [`ErrorKind::Cancelled`] when its token was triggered (the server is told).
+    /// As [`call_tool`](Self::call_tool); [`ErrorKind::Cancelled`] when the token was cancelled
+    /// (the server is notified).
     pub fn call_tool_with(
         &self,
         name: &str,
@@ -141,11 +150,13 @@ impl Client {
         self.read_tool_result(name, promised, &result)
     }
 
-    /// The same, but gives the result as raw JSON: for whoever passes it on, so that nothing is read only to be written again.
+    /// Calls a tool and returns its result as raw JSON. For relays, which need not parse the
+    /// result.
     ///
-    /// What the server asks is answered, tasks are followed up, and a server is restarted as ever. The result is read here only if it has to
-    /// be [checked](super::ClientBuilder::validator): otherwise whether it is one of a tool at all, and whether the tool failed, is for the
-    /// caller to find out.
+    /// Input requests are answered, tasks are polled, and a server is restarted as usual. The
+    /// result is parsed only if it has to be [validated](super::ClientBuilder::validator).
+    /// Otherwise the caller has to check whether it is a tool result at all, and whether the tool
+    /// failed.
     ///
     /// # Errors
     ///
@@ -177,7 +188,7 @@ impl Client {
         self.call_tool_written(name, tool_params(name, arguments), options)
     }
 
-    /// The same with params that [`tool_params`] has written.
+    /// Calls a tool with params that [`tool_params`] has serialized, and returns raw JSON.
     pub(crate) fn call_tool_written(
         &self,
         name: &str,
@@ -192,7 +203,8 @@ impl Client {
         Ok(result)
     }
 
-    /// What results of a tool are checked with, made ready before it is called; and what else was known then.
+    /// Prepares the validation of a tool's result before the call, and records the state of the
+    /// known tools.
     pub(super) fn promise_of(&self, name: &str, options: &CallOptions<'_>) -> Result<Promised> {
         let link = &self.0.link;
         let age = link.outputs.age();
@@ -210,16 +222,17 @@ impl Client {
         })
     }
 
-    /// Reads what a tool gave, and holds it against what was promised.
+    /// Parses a tool's result, and validates it against the output schema.
     pub(super) fn read_tool_result(
         &self,
         name: &str,
         promised: Promised,
         text: &str,
     ) -> Result<CallToolResult> {
-        // Results are large: one stays where it is.
+        // Results are large, so the value is checked in place.
         let mut read = self.decode(method::TOOLS_CALL, text);
-        // A server that was started meanwhile has promised nothing, and one whose tools have changed promised something else.
+        // A restarted server has no known schemas, and a server whose tools have changed has
+        // others.
         let is_valid = self.0.link.outputs.age() == promised.age;
         let schema = promised.schema.as_ref().filter(|_| is_valid);
         if let Ok(result) = &mut read
@@ -240,7 +253,8 @@ impl Client {
         read
     }
 
-    /// The same for what nobody here wants to have read: it is only if something was promised.
+    /// Validates a tool's result that is returned as raw JSON. It is parsed only if there is a
+    /// schema, or in strict mode.
     pub(super) fn check_tool_result(
         &self,
         name: &str,
@@ -253,7 +267,7 @@ impl Client {
         Ok(())
     }
 
-    /// Fails when the server has no tools.
+    /// Fails if the server has no tools.
     pub(super) fn need_tools(&self) -> Result<()> {
         self.need(
             self.capabilities().tools.is_some(),
@@ -262,22 +276,24 @@ impl Client {
         )
     }
 
-    /// Lists the resources, all pages of them.
+    /// Lists all resources, over all pages.
     ///
-    /// Blocks for each page at most as long as a call does by default. Pages that the server let be kept, and that are still fresh, are not
-    /// asked for again: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`]. An entry that is not what the
-    /// specification says is left out, and told to the log: see [`Misfit`](crate::schema::Misfit).
+    /// Blocks for each page at most as long as a call with default options. Fresh pages are taken
+    /// from the cache: see [`ResponseCache`](super::ResponseCache) and
+    /// [`CallOptions::bypass_cache`]. An entry that violates the specification is left out and
+    /// logged: see [`Misfit`](crate::schema::Misfit).
     ///
     /// # Errors
     ///
-    /// As [`call_tool`](Self::call_tool), [`ErrorKind::Unsupported`] without the capability `resources`; [`ErrorKind::Protocol`] when a cursor
-    /// comes again; [`ErrorKind::Limit`] above [`max_list_pages`](super::ClientBuilder::max_list_pages) or
+    /// As [`call_tool`](Self::call_tool); [`ErrorKind::Unsupported`] without the capability
+    /// `resources`; [`ErrorKind::Protocol`] when a cursor repeats; [`ErrorKind::Limit`] above
+    /// [`max_list_pages`](super::ClientBuilder::max_list_pages) or
     /// [`max_list_items`](super::ClientBuilder::max_list_items).
     pub fn list_resources(&self) -> Result<Vec<Resource>> {
         self.list_resources_with(CallOptions::new())
     }
 
-    /// The same with options of one's own, which hold for each page.
+    /// Lists all resources with these options, which apply to each page.
     ///
     /// # Errors
     ///
@@ -286,27 +302,30 @@ impl Client {
         self.resource_pages(options).into_all()
     }
 
-    /// The pages of the list of resources, each asked for when it is come to.
+    /// Returns an iterator over the pages of the resource list. Each page is requested when it is
+    /// needed.
     pub fn resource_pages<'a>(&self, options: CallOptions<'a>) -> Pages<'a, ListResourcesResult> {
         Pages::new(self.clone(), options)
     }
 
-    /// Lists the resource templates, all pages of them.
+    /// Lists all resource templates, over all pages.
     ///
-    /// Blocks for each page at most as long as a call does by default. Pages that the server let be kept, and that are still fresh, are not
-    /// asked for again: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`]. An entry that is not what the
-    /// specification says is left out, and told to the log: see [`Misfit`](crate::schema::Misfit).
+    /// Blocks for each page at most as long as a call with default options. Fresh pages are taken
+    /// from the cache: see [`ResponseCache`](super::ResponseCache) and
+    /// [`CallOptions::bypass_cache`]. An entry that violates the specification is left out and
+    /// logged: see [`Misfit`](crate::schema::Misfit).
     ///
     /// # Errors
     ///
-    /// As [`call_tool`](Self::call_tool), [`ErrorKind::Unsupported`] without the capability `resources`; [`ErrorKind::Protocol`] when a cursor
-    /// comes again; [`ErrorKind::Limit`] above [`max_list_pages`](super::ClientBuilder::max_list_pages) or
+    /// As [`call_tool`](Self::call_tool); [`ErrorKind::Unsupported`] without the capability
+    /// `resources`; [`ErrorKind::Protocol`] when a cursor repeats; [`ErrorKind::Limit`] above
+    /// [`max_list_pages`](super::ClientBuilder::max_list_pages) or
     /// [`max_list_items`](super::ClientBuilder::max_list_items).
     pub fn list_resource_templates(&self) -> Result<Vec<ResourceTemplate>> {
         self.list_resource_templates_with(CallOptions::new())
     }
 
-    /// The same with options of one's own, which hold for each page.
+    /// Lists all resource templates with these options, which apply to each page.
     ///
     /// # Errors
     ///
@@ -318,7 +337,8 @@ impl Client {
         self.resource_template_pages(options).into_all()
     }
 
-    /// The pages of the list of resource templates, each asked for when it is come to.
+    /// Returns an iterator over the pages of the list of resource templates. Each page is requested
+    /// when it is needed.
     pub fn resource_template_pages<'a>(
         &self,
         options: CallOptions<'a>,
@@ -328,19 +348,20 @@ impl Client {
 
     /// Reads a resource.
     ///
-    /// Blocks as [`call_tool`](Self::call_tool) does. Asks the server unless it let an earlier response be kept that is still fresh: see
+    /// Blocks as [`call_tool`](Self::call_tool) does. A fresh response is taken from the cache: see
     /// [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`].
     ///
     /// Spec: Server Features, Resources, "Reading Resources" (every revision).
     ///
     /// # Errors
     ///
-    /// As [`call_tool`](Self::call_tool). [`Error::is_not_found`] tells that there is no such resource, in each revision's way.
+    /// As [`call_tool`](Self::call_tool). [`Error::is_not_found`] shows that the resource does not
+    /// exist, for every revision.
     pub fn read_resource(&self, uri: &str) -> Result<ReadResourceResult> {
         self.read_resource_with(uri, CallOptions::new())
     }
 
-    /// The same with options of one's own.
+    /// Reads a resource with these options.
     ///
     /// # Errors
     ///
@@ -354,7 +375,7 @@ impl Client {
         self.decode_and_keep(method::RESOURCES_READ, answer)
     }
 
-    /// The same, but gives the result as raw JSON, which is not read here.
+    /// Reads a resource, and returns the result as unparsed JSON.
     ///
     /// # Errors
     ///
@@ -376,22 +397,24 @@ impl Client {
         self.fetch(method::RESOURCES_READ, topic, &params, options)
     }
 
-    /// Lists the prompts, all pages of them.
+    /// Lists all prompts, over all pages.
     ///
-    /// Blocks for each page at most as long as a call does by default. Pages that the server let be kept, and that are still fresh, are not
-    /// asked for again: see [`ResponseCache`](super::ResponseCache) and [`CallOptions::bypass_cache`]. An entry that is not what the
-    /// specification says is left out, and told to the log: see [`Misfit`](crate::schema::Misfit).
+    /// Blocks for each page at most as long as a call with default options. Fresh pages are taken
+    /// from the cache: see [`ResponseCache`](super::ResponseCache) and
+    /// [`CallOptions::bypass_cache`]. An entry that violates the specification is left out and
+    /// logged: see [`Misfit`](crate::schema::Misfit).
     ///
     /// # Errors
     ///
-    /// As [`call_tool`](Self::call_tool), [`ErrorKind::Unsupported`] without the capability `prompts`; [`ErrorKind::Protocol`] when a cursor
-    /// comes again; [`ErrorKind::Limit`] above [`max_list_pages`](super::ClientBuilder::max_list_pages) or
+    /// As [`call_tool`](Self::call_tool); [`ErrorKind::Unsupported`] without the capability
+    /// `prompts`; [`ErrorKind::Protocol`] when a cursor repeats; [`ErrorKind::Limit`] above
+    /// [`max_list_pages`](super::ClientBuilder::max_list_pages) or
     /// [`max_list_items`](super::ClientBuilder::max_list_items).
     pub fn list_prompts(&self) -> Result<Vec<Prompt>> {
         self.list_prompts_with(CallOptions::new())
     }
 
-    /// The same with options of one's own, which hold for each page.
+    /// Lists all prompts with these options, which apply to each page.
     ///
     /// # Errors
     ///
@@ -400,12 +423,13 @@ impl Client {
         self.prompt_pages(options).into_all()
     }
 
-    /// The pages of the list of prompts, each asked for when it is come to.
+    /// Returns an iterator over the pages of the prompt list. Each page is requested when it is
+    /// needed.
     pub fn prompt_pages<'a>(&self, options: CallOptions<'a>) -> Pages<'a, ListPromptsResult> {
         Pages::new(self.clone(), options)
     }
 
-    /// Gets a prompt, with the values of its arguments.
+    /// Gets a prompt with these argument values.
     ///
     /// Blocks as [`call_tool`](Self::call_tool) does.
     ///
@@ -418,7 +442,7 @@ impl Client {
         self.get_prompt_with(name, arguments, CallOptions::new())
     }
 
-    /// The same with options of one's own.
+    /// Gets a prompt with these options.
     ///
     /// # Errors
     ///
@@ -433,7 +457,7 @@ impl Client {
         self.decode(method::PROMPTS_GET, &result)
     }
 
-    /// The same, but gives the result as raw JSON, which is not read here.
+    /// Gets a prompt, and returns the result as unparsed JSON.
     ///
     /// # Errors
     ///
@@ -459,12 +483,13 @@ impl Client {
         Ok(result)
     }
 
-    /// Asks how an argument of a prompt or of a resource template can be completed.
+    /// Requests completions for an argument of a prompt or of a resource template.
     ///
-    /// Blocks as [`call_tool`](Self::call_tool) does. What is sent while a user types is better sent when the typing pauses, and kept:
-    /// the library asks each time.
+    /// Blocks as [`call_tool`](Self::call_tool) does. Every call sends a request: while a user
+    /// types, wait for a pause and keep the results.
     ///
-    /// Spec: Server Features, Utilities, "Completion" (every revision; the capability since 2025-03-26).
+    /// Spec: Server Features, Utilities, "Completion" (every revision; the capability since
+    /// 2025-03-26).
     ///
     /// # Errors
     ///
@@ -485,7 +510,7 @@ impl Client {
         self.complete_with(params, CallOptions::new())
     }
 
-    /// The same with options of one's own.
+    /// Requests completions with these options.
     ///
     /// # Errors
     ///
@@ -499,7 +524,7 @@ impl Client {
         self.decode(method::COMPLETION_COMPLETE, &result)
     }
 
-    /// The same, but gives the result as raw JSON, which is not read here.
+    /// Requests completions, and returns the result as unparsed JSON.
     ///
     /// # Errors
     ///
@@ -509,7 +534,7 @@ impl Client {
         mut params: CompleteRequestParams,
         options: CallOptions<'_>,
     ) -> Result<RawResult> {
-        // The first revision has completion and no word for it.
+        // Revision 2024-11-05 has completion, but no capability for it.
         let may_try = self.revision() == ProtocolVersion::V2024_11_05;
         self.need(
             may_try || self.capabilities().completions.is_some(),
@@ -522,8 +547,8 @@ impl Client {
         Ok(result)
     }
 
-    /// Sets the least severe level of log messages that the server sends. Only the legacy era knows this; since 2026-07-28 each call asks
-    /// for itself, with [`CallOptions::log_level`].
+    /// Sets the minimum level of log messages that the server sends. Legacy era only; since
+    /// 2026-07-28 each call sets its own level with [`CallOptions::log_level`].
     ///
     /// Spec: Server Features, Utilities, "Logging" (up to 2025-11-25).
     ///
@@ -534,7 +559,7 @@ impl Client {
         self.set_log_level_with(level, CallOptions::new())
     }
 
-    /// The same with options of one's own.
+    /// Sets the log level with these options.
     ///
     /// # Errors
     ///
@@ -560,23 +585,24 @@ impl Client {
         Ok(())
     }
 
-    /// Asks whether the server is there. Only the legacy era knows this; a modern server is asked with `server/discover`.
+    /// Checks that the server responds, with `ping` in the legacy era and `server/discover` in the
+    /// modern era.
     ///
     /// # Errors
     ///
-    /// As other calls.
+    /// As [`call_tool`](Self::call_tool), except for the capability.
     pub fn ping(&self, options: CallOptions<'_>) -> Result<()> {
         let method = ping_method(self.revision());
         self.call::<EmptyResult>(method, &(), options).map(drop)
     }
 
-    /// Sends a request of any method, with what every request carries, and gives its result as raw JSON.
+    /// Sends a request of any method, with the usual `_meta`, and returns its result as raw JSON.
     ///
-    /// `params` has to be written as an object, or as nothing.
+    /// `params` must serialize to an object or to `null`.
     ///
     /// # Errors
     ///
-    /// As [`call_tool`](Self::call_tool), but for capabilities: those are the caller's business.
+    /// As [`call_tool`](Self::call_tool), except that capabilities are not checked.
     pub fn request(
         &self,
         method: &str,
@@ -589,14 +615,16 @@ impl Client {
         })
     }
 
-    /// Tells the server that the [roots](super::ClientBuilder::on_list_roots) are others now. Since 2026-07-28 there is nothing to tell, and
-    /// nothing is sent: a server asks anew for each call that needs them.
+    /// Notifies the server that the [roots](super::ClientBuilder::on_list_roots) have changed. In
+    /// the modern era nothing is sent, because a server requests the roots for each call that needs
+    /// them.
     ///
     /// Spec: Client Features, "Roots", "Root List Changes" (up to 2025-11-25).
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Unsupported`] when the client has no roots; as [`notify`](Self::notify).
+    /// [`ErrorKind::Unsupported`] when the client has no roots; otherwise as
+    /// [`notify`](Self::notify).
     pub fn roots_changed(&self) -> Result<()> {
         if !self.0.link.settings().inputs.has_roots() {
             let text = "the client did not declare roots (on_list_roots)";
@@ -615,8 +643,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Closed`] when the server has gone, [`ErrorKind::Timeout`] when it does not read; [`ErrorKind::Unsupported`] for a modern
-    /// server over HTTP, which takes requests only.
+    /// [`ErrorKind::Closed`] when the server has gone, [`ErrorKind::Timeout`] when it does not
+    /// read, [`ErrorKind::Unsupported`] for a modern server over HTTP, which accepts only requests.
     pub fn notify(&self, method: &str, params: &impl Serialize) -> Result<()> {
         let generation = self.0.link.generation();
         if generation.is_stateless() {
@@ -634,7 +662,7 @@ impl Client {
         Err(refusal)
     }
 
-    /// A call whose result is decoded as that of its method, never by its shape.
+    /// Makes a call, and decodes its result as that of its method, never by its shape.
     pub(super) fn call<R: DeserializeOwned>(
         &self,
         method: &str,
@@ -655,7 +683,7 @@ impl Client {
         Ok(answer.result)
     }
 
-    /// The same for a call whose result may be kept, and may have been.
+    /// Makes a call whose result may be cached, and returns a cached one if it is fresh.
     pub(super) fn call_or_recall<R: DeserializeOwned>(
         &self,
         method: &str,
@@ -667,7 +695,7 @@ impl Client {
         self.decode_and_keep(method, answer)
     }
 
-    /// What can't be read is not kept.
+    /// Decodes a result, and caches it unless it is unreadable.
     fn decode_and_keep<R: DeserializeOwned>(&self, method: &str, answer: Fetched) -> Result<R> {
         let result = self.decode(method, answer.as_str())?;
         answer.keep();
@@ -683,7 +711,7 @@ impl Client {
     ) -> Result<Fetched> {
         let params = params_text(method, params)?;
         let request = cache::request_text(method, &params, options.own_meta());
-        // What a server said before it left is no answer.
+        // Responses of a server that has gone are not used.
         let link = &self.0.link;
         let bypass = options.bypasses_cache() || link.generation().peer.is_closed();
         let fetch = match link.cache.look_up(request, topic, bypass) {
@@ -691,7 +719,7 @@ impl Client {
             Looked::Missing(fetch) => fetch,
         };
         let answer = self.call_in_rounds(method, params, &mut options)?;
-        // What a person answered is no part of the key.
+        // The answer depends on a user's input, which is not part of the cache key.
         if answer.asked {
             fetch.replace_by_nothing();
             return Ok(Fetched::New(answer.result, None));
@@ -722,7 +750,7 @@ impl Client {
         Ok(read)
     }
 
-    /// Reads what nobody here wants to have read, where it is refused if it differs from the letter of the specification.
+    /// Parses a raw result in strict mode only, to refuse deviations from the specification.
     fn check_strictly<R: DeserializeOwned>(&self, method: &str, text: &str) -> Result<()> {
         if self.0.link.settings().strict {
             self.decode::<R>(method, text)?;
@@ -730,12 +758,13 @@ impl Client {
         Ok(())
     }
 
-    /// Fails when the server did not declare an extension of the protocol, without sending anything. Look at
-    /// [`ServerCapabilities::extension`](crate::schema::ServerCapabilities::extension) where it can be done without.
+    /// Fails if the server did not declare a protocol extension; nothing is sent. For an optional
+    /// extension check
+    /// [`ServerCapabilities::extension`](crate::schema::ServerCapabilities::extension) instead.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Unsupported`], with the id.
+    /// [`ErrorKind::Unsupported`], with the id of the extension.
     pub fn need_extension(&self, id: &str) -> Result<()> {
         if self.capabilities().extension(id).is_some() {
             return Ok(());
@@ -748,7 +777,8 @@ impl Client {
         Err(Error::new(ErrorKind::Unsupported, text))
     }
 
-    /// Fails at once when the server did not advertise what a method needs, unless that is assumed.
+    /// Fails if the server did not declare the capability of a method, unless capabilities are
+    /// assumed.
     pub(super) fn need(&self, has: bool, capability: &str, method: &str) -> Result<()> {
         if has || self.0.link.settings().assumes_capabilities {
             return Ok(());

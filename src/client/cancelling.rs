@@ -1,10 +1,12 @@
-//! Connecting that can be given up from another thread.
+//! Connecting with a cancel token.
 //!
-//! What waits for the server during an opening heeds the token by itself. Some waits can't: a transport that is being opened, the lookup of
-//! a name, the making of a TCP connection. So the opening has a thread of its own, which is left behind when it stays in one of these.
+//! Most waits during connecting check the token themselves. Some cannot: opening a transport, a DNS
+//! lookup, a TCP connect. Therefore connecting has a thread of its own, which is left behind if
+//! such a wait blocks it.
 //!
-//! **Threads.** `mcplink-connect`, for one opening. It ends with it, at the latest when the wait that can't be interrupted does, and closes
-//! what nobody wants any more. Joined unless it was left behind.
+//! **Threads.** `mcplink-connect`, for one connect operation. It ends with the operation, at the
+//! latest when the uninterruptible wait ends, and closes a connection that is no longer wanted. It
+//! is joined unless it was left behind.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc;
@@ -16,16 +18,18 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::CancelToken;
 use crate::transport::{Stack, Transport};
 
-/// How long a cancelled opening may take to end the server before it is left behind: a child is reaped in a fraction of it.
+/// How long a cancelled connect may take to end the server before its thread is left behind.
+/// Reaping a child takes a fraction of it.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 enum News {
     Cancelled,
-    /// What came of the opening, or its panic. A client that nobody takes closes when it is dropped.
+    /// The result of connecting, or its panic. If no thread receives it, the client is dropped and
+    /// closes.
     Done(std::thread::Result<Result<Client>>),
 }
 
-/// Connects, until the token is triggered.
+/// Connects, until the token is cancelled.
 pub(super) fn connect(
     settings: ClientBuilder,
     transport: Box<dyn Transport>,
@@ -38,18 +42,18 @@ pub(super) fn connect(
     let (teller, heeded) = (sender.clone(), token.clone());
     let threads = settings.threads.clone();
     let thread = threads.start("connect", Stack::Large, move || {
-        // A transport may be the host's: its panic is the caller's.
+        // The transport may be the host's. Its panic is passed on to the caller.
         let opened = catch_unwind(AssertUnwindSafe(|| {
             Link::open(settings, transport, Some(heeded)).map(Client::new)
         }));
-        // It fails when this thread was left behind.
+        // This fails when this thread was left behind.
         _ = teller.send(News::Done(opened));
     })?;
     let _told = token.on_trigger(move || _ = sender.send(News::Cancelled));
     let done = match news.recv() {
         Ok(News::Done(done)) => done,
         Ok(News::Cancelled) => match news.recv_timeout(PATIENCE) {
-            // It came about just now, but is not wanted any more.
+            // Connecting has just succeeded, but the client is no longer wanted.
             Ok(News::Done(Ok(done))) => Ok(done.and_then(|unwanted| {
                 unwanted.0.link.close_at_once();
                 Err(cancelled())
@@ -59,7 +63,7 @@ pub(super) fn connect(
         },
         Err(mpsc::RecvError) => return Err(cancelled()),
     };
-    // It has said its last word, and its panic was caught.
+    // The thread has sent its result, and its panic was caught.
     _ = thread.join();
     done.unwrap_or_else(|panic| resume_unwind(panic))
         .map_err(|error| {

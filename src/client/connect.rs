@@ -1,4 +1,4 @@
-//! Opening a conversation: which era, which revision.
+//! Connecting: detects the era and negotiates the revision.
 //!
 //! ```text
 //!            a discovery result, however late
@@ -12,10 +12,10 @@
 //!   ╰ known to be legacy, or only legacy revisions allowed ──▶ initialize
 //! ```
 //!
-//! All of it shares one budget, `connect_timeout`. On a stream a server that has read nothing is waited for to the end of it. Over HTTP silence
-//! is no reason to open afresh.
+//! Everything shares one time limit, `connect_timeout`. On a stream, a server that has read nothing
+//! may use all of it. Over HTTP, silence is no reason to open a new connection.
 //!
-//! **Invariant:** an era that is remembered was proved by what a server did: silence proves nothing.
+//! **Invariant:** a remembered era was proved by an action of the server. Silence proves nothing.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -40,41 +40,42 @@ use crate::schema::{
 use crate::transport::Transport;
 use crate::transport::carrier::Manner;
 
-/// A conversation that has come about.
+/// A connection that is ready for calls.
 pub(super) struct Opened {
     pub(super) connection: Connection,
     pub(super) number: u64,
     pub(super) envelope: Envelope,
     pub(super) inputs: InputHandlers,
     pub(super) server: ServerDescription,
-    /// How to open another session, with a server that keeps one.
+    /// How to open a new session, on a server with sessions.
     pub(super) reopening: Option<Reopening>,
-    /// Whether the server proved its era, so that it can be remembered.
+    /// Whether the server proved its era, so that it may be remembered.
     pub(super) is_proved: bool,
 }
 
-/// How long connecting waits for the stream by which a legacy server tells what belongs to no call, so that nothing is missed.
+/// How long connecting waits for a legacy server's stream for messages outside of calls, so that
+/// none is missed.
 const HEARING: Duration = Duration::from_secs(2);
 
-/// The opening of one conversation.
+/// The state of one connect operation.
 pub(super) struct Opening<'a> {
     link: &'a Arc<Link>,
     settings: &'a ClientBuilder,
-    /// The handlers of questions, which know who asks on this connection.
+    /// The input handlers, which know the server of this connection.
     inputs: InputHandlers,
     deadline: Option<Instant>,
-    /// To start the server once more with.
+    /// The transport for starting the server once more.
     spare: Option<Box<dyn Transport>>,
     known: Option<Era>,
-    /// Given up when this is triggered.
+    /// Cancels the connect operation.
     cancel: Option<CancelToken>,
     /// The number of the connection that was opened last.
     number: u64,
-    /// How long people were asked meanwhile: connecting has that much longer.
+    /// The time that users took for a login or other interaction. It extends the deadline.
     people_took: Cell<Duration>,
-    /// What failed before what fails last: the probe, and the server that was started first.
+    /// Errors before the last one: of the probe, and of the server that was started first.
     earlier: Vec<Error>,
-    /// Nothing that the server did proves the era that it is taken for.
+    /// Whether the era was concluded without proof.
     is_guessed: bool,
 }
 
@@ -111,7 +112,7 @@ impl<'a> Opening<'a> {
                 .is_err_and(|error| self.is_contrary(error, &connection))
                 && let Some(revision) = self.newest(Era::Modern)
             {
-                // What was remembered of the server no longer holds.
+                // The remembered era no longer holds.
                 return self.find_out(connection, revision);
             }
             return self.after_initialize(connection, done);
@@ -119,14 +120,14 @@ impl<'a> Opening<'a> {
         self.find_out(connection, revision)
     }
 
-    /// Whether a server that was known to be of the legacy era may be of the modern one by now. Only asked over HTTP, where it can be
-    /// probed after that.
+    /// Whether a server that was known as legacy may be modern by now. Only for HTTP, where a probe
+    /// is still possible.
     fn is_contrary(&self, error: &Error, connection: &Connection) -> bool {
         let refused = error.rpc().is_some() || era::is_a_refusal(error);
         refused && self.known == Some(Era::Legacy) && is_over_http(&connection.peer())
     }
 
-    /// Probes, and initializes what is not modern.
+    /// Probes the server, and initializes it if it is not modern.
     fn find_out(&mut self, connection: Connection, revision: ProtocolVersion) -> Result<Opened> {
         if is_over_http(&connection.peer()) {
             return self.find_out_over_http(connection, revision);
@@ -139,7 +140,7 @@ impl<'a> Opening<'a> {
             Verdict::AskAgain(_) => unreachable!("a probe asks again by itself"),
             Verdict::Hopeless(error) => return Err(self.explain(error, &connection)),
             Verdict::Left(error) if self.newest(Era::Legacy).is_some() => {
-                // One that has not read the probe did not leave because of it.
+                // A server that has not read the probe did not exit because of it.
                 let unread = connection.peer().core().has_unread() == Some(true);
                 return match unread || !error.was_sent() {
                     true => Err(self.explain(error, &connection)),
@@ -156,7 +157,8 @@ impl<'a> Opening<'a> {
         self.initialize_on(handshake, connection, is_silent)
     }
 
-    /// Over HTTP the era is told by an answer only, so there is nothing to wait for beside it.
+    /// Detects the era over HTTP. Only an answer decides there, so no wait is needed after the
+    /// probe.
     fn find_out_over_http(
         &mut self,
         connection: Connection,
@@ -173,7 +175,7 @@ impl<'a> Opening<'a> {
         if self.newest(Era::Legacy).is_none() {
             return Err(self.legacy_is_not_allowed(error, &connection));
         }
-        // What stands between may have answered, and it may be another server tomorrow.
+        // A proxy may have answered, and the server behind it may be modern.
         self.is_guessed = error.http_status().is_some_and(|status| status >= 500);
         self.earlier.push(error);
         match self.initialize(&connection, self.left()) {
@@ -192,8 +194,8 @@ impl<'a> Opening<'a> {
         )
     }
 
-    /// Probes, and once more if the server wants to be asked in a modern revision that it names: maybe the same one, which it refused for no
-    /// good reason.
+    /// Sends the probe. Sends it once more in a modern revision that the server names. That may be
+    /// the revision that it refused first.
     fn probe_on(&self, handshake: &mut Handshake, revision: ProtocolVersion) -> Verdict {
         match self.discover_on(handshake, revision) {
             Verdict::AskAgain(named) => match self.discover_on(handshake, named) {
@@ -227,7 +229,7 @@ impl<'a> Opening<'a> {
         )
     }
 
-    /// How long the answer to a probe is waited for before the server is taken for a legacy one.
+    /// How long to wait for the answer to a probe before the server is treated as legacy.
     fn probe_patience(&self, left: Duration) -> Duration {
         let most = match self.newest(Era::Legacy) {
             Some(_) => left / 2,
@@ -236,7 +238,8 @@ impl<'a> Opening<'a> {
         most.min(self.settings.probe_timeout)
     }
 
-    /// Initializes a server that took the probe badly, or not at all. An answer to the probe still counts.
+    /// Sends `initialize` to a server that refused the probe or did not answer it. An answer to the
+    /// probe still counts.
     fn initialize_on(
         &mut self,
         mut handshake: Handshake,
@@ -262,7 +265,7 @@ impl<'a> Opening<'a> {
                     return self.after_leaving(connection, error);
                 }
                 Ok(Some(Answer::Initialize(Err(error)))) if is_silent => {
-                    // It was too slow to answer the probe, and may be about to.
+                    // The server was too slow to answer the probe, and may be about to.
                     until = Instant::now().checked_add(self.probe_patience(self.left()));
                     refused = Some(error);
                     continue;
@@ -294,7 +297,7 @@ impl<'a> Opening<'a> {
                 Verdict::Left(error) => return self.after_leaving(connection, error),
                 Verdict::Legacy(error) | Verdict::Hopeless(error) | Verdict::Silent(error) => {
                     self.is_guessed = false;
-                    // Better than that there was none.
+                    // This error explains more than the missing answer, so it replaces that one.
                     self.earlier.pop();
                     self.earlier.push(error);
                 }
@@ -305,8 +308,8 @@ impl<'a> Opening<'a> {
         }
     }
 
-    /// Until when an answer to `initialize` is waited for: the probe may have been too much for the server, and then a fresh one needs its
-    /// time too.
+    /// The deadline for the answer to `initialize`. It leaves time for a fresh server, because the
+    /// probe may have confused this one.
     fn begin_patience(&self) -> Option<Instant> {
         let left = self.left();
         let most = match self.spare {
@@ -316,13 +319,13 @@ impl<'a> Opening<'a> {
         Instant::now().checked_add(most)
     }
 
-    /// The server has read the probe, and left some time after that: it did so because of it.
+    /// Handles a server that has read the probe and exited later: the probe is taken as the cause.
     fn after_leaving(&mut self, connection: Connection, error: Error) -> Result<Opened> {
         self.is_guessed = false;
         self.open_afresh(connection, error)
     }
 
-    /// `initialize` was refused behind a probe.
+    /// Handles a refused `initialize` after a probe.
     fn after_refusal(&mut self, connection: Connection, error: Error) -> Result<Opened> {
         if era::may_be_due_to_the_probe(&error) {
             self.is_guessed = false;
@@ -331,18 +334,19 @@ impl<'a> Opening<'a> {
         self.after_initialize(connection, Err(error))
     }
 
-    /// The probe was too much for the server: a fresh one is opened with `initialize` first, once.
+    /// Starts the server once more, with `initialize` as the first message, because the probe may
+    /// have confused it.
     fn open_afresh(&mut self, connection: Connection, error: Error) -> Result<Opened> {
         let Some(spare) = self.spare.take() else {
             return Err(self.explain(error, &connection));
         };
         connection.close_at_once();
-        // Ending the first one may have taken what was left of the time.
+        // Ending the first server may have used up the remaining time.
         if self.left().is_zero() || self.is_cancelled() {
             return Err(self.explain(error, &connection));
         }
         self.earlier.push(add_words(error, &connection.peer()));
-        // The next connection counts anew how long people are asked.
+        // The new connection counts the users' time from zero.
         let people_took = self.people_took.take();
         self.deadline = self.deadline.and_then(|at| at.checked_add(people_took));
         let connection = self
@@ -355,7 +359,7 @@ impl<'a> Opening<'a> {
     fn legacy_is_not_allowed(&mut self, error: Error, connection: &Connection) -> Error {
         let text =
             "it does not speak the modern era, and no legacy revision is allowed (revisions)";
-        // Silence and leaving prove nothing of what it speaks.
+        // Silence and exiting prove nothing about the revisions of the server.
         let error = match error.kind() {
             ErrorKind::Timeout | ErrorKind::Closed | ErrorKind::Io => error,
             _ => error.with_kind(ErrorKind::Unsupported).context(text),
@@ -363,7 +367,7 @@ impl<'a> Opening<'a> {
         self.explain(error, connection)
     }
 
-    /// A server that was taken for a legacy one may prove to be modern after all.
+    /// Finishes initialization. A server that was treated as legacy may prove to be modern.
     fn after_initialize(
         &mut self,
         connection: Connection,
@@ -393,7 +397,7 @@ impl<'a> Opening<'a> {
                 .handlers
                 .clone()
                 .owned_request(method::PING, true, |_, responder| {
-                    // It fails when the server has gone, and then nobody waits for it.
+                    // This fails when the server has gone, and then nothing waits for the answer.
                     drop(responder.respond(&EmptyResult::default()));
                 });
         let mut connection = Connection::asking()
@@ -411,7 +415,7 @@ impl<'a> Opening<'a> {
         Ok(connection)
     }
 
-    /// Asks with `server/discover`, and once more if the server wants to be asked in a modern revision that it names.
+    /// Sends `server/discover`. Sends it once more in a modern revision that the server names.
     fn probe(&self, connection: &Connection, revision: ProtocolVersion) -> Verdict {
         let peer = connection.peer();
         if !is_over_http(&peer) {
@@ -426,13 +430,14 @@ impl<'a> Opening<'a> {
         }
     }
 
-    /// Over HTTP. Silence decides nothing there: the probe has all the time.
+    /// Sends the probe over HTTP. Silence decides nothing there, so the probe may use all of the
+    /// time.
     fn discover(&self, peer: &Peer, revision: ProtocolVersion) -> Verdict {
         let envelope = match self.envelope(revision) {
             Ok(envelope) => envelope,
             Err(error) => return Verdict::Hopeless(error),
         };
-        // A server that does not know the probe may not know how to cancel it either.
+        // A server that does not support the probe may not support its cancellation either.
         let mut options = CallOptions::new().timeout(self.left()).without_cancelling();
         if let Some(token) = &self.cancel {
             options = options.cancel_with(token);
@@ -486,7 +491,7 @@ impl<'a> Opening<'a> {
         let done = initialize(&connection.peer(), &params, patience, cancel);
         self.note_people(&connection.peer());
         match done {
-            // So answers a server of the first transport over HTTP, too.
+            // A server of the older HTTP+SSE transport answers like this too.
             Err(error) if is_unknown_here(&error) => {
                 let core = Arc::clone(connection.peer().core());
                 let left = self.left().min(patience);
@@ -538,7 +543,7 @@ impl<'a> Opening<'a> {
             capabilities: result.capabilities,
             instructions: result.instructions,
         };
-        // From the notification on the server may ask.
+        // From this notification on, the server may send requests.
         self.know(&server);
         let peer = connection.peer();
         finish_opening(&peer, revision, self.left(), HEARING, self.cancel.as_ref())
@@ -555,13 +560,13 @@ impl<'a> Opening<'a> {
         })
     }
 
-    /// Lets the handlers of questions know who asks.
+    /// Gives the input handlers the server's description.
     fn know(&self, server: &ServerDescription) {
         let known = Known {
             revision: server.revision,
             info: server.info.clone(),
         };
-        // It is set once: nothing is opened after a success.
+        // Set only once: after success no other connection is opened.
         _ = self.inputs.server.set(known);
     }
 
@@ -579,7 +584,8 @@ impl<'a> Opening<'a> {
         self.cancel.as_ref().is_some_and(CancelToken::is_triggered)
     }
 
-    /// The time that people took, to log in for example, is not that of connecting.
+    /// Records the time that users took, for example for a login. It does not count as connect
+    /// time.
     fn note_people(&self, peer: &Peer) {
         if let Some(carrier) = peer.core().carrier() {
             self.people_took.set(carrier.people_took());
@@ -592,7 +598,7 @@ impl<'a> Opening<'a> {
         })
     }
 
-    /// Ends the server, and says all that is known of why connecting failed.
+    /// Ends the server, and adds everything that is known about the failure to the error.
     fn explain(&mut self, error: Error, connection: &Connection) -> Error {
         let peer = connection.peer();
         let error = self.with_earlier(add_words(error, &peer));
@@ -600,7 +606,8 @@ impl<'a> Opening<'a> {
         error.context(format_args!("connecting to '{}' failed", peer.name()))
     }
 
-    /// Says what failed before, the latest first. A discovery that can't be read explains more than that what came behind it was refused.
+    /// Adds the earlier errors, the latest first. An unreadable discovery result goes first,
+    /// because it explains the later refusal.
     fn with_earlier(&mut self, error: Error) -> Error {
         let mut earlier = std::mem::take(&mut self.earlier);
         let misread = earlier
@@ -623,7 +630,7 @@ impl<'a> Opening<'a> {
     }
 }
 
-/// Adds what the server said outside of the protocol.
+/// Adds the server's output outside of the protocol to the error.
 fn add_words(mut error: Error, peer: &Peer) -> Error {
     if let Some(line) = peer.core().first_noise() {
         error = error.remark(format_args!(
@@ -640,7 +647,7 @@ fn is_over_http(peer: &Peer) -> bool {
     peer.core().carrier().is_some()
 }
 
-/// Whether an error says that the server has left.
+/// Whether an error shows that the server has gone.
 fn has_gone(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Closed | ErrorKind::Io)
 }
@@ -672,8 +679,8 @@ fn read_initialized(peer: &Peer, answer: &RawResult) -> Result<InitializeResult>
     })
 }
 
-/// The revision is agreed on: says so within `left`, and hears what belongs to no call from now on, for which it waits for `hearing` at
-/// most.
+/// Completes initialization within `left`: notifies the server, and starts to receive messages
+/// outside of calls. Waits at most `hearing` for their stream.
 pub(super) fn finish_opening(
     peer: &Peer,
     revision: ProtocolVersion,
@@ -694,7 +701,7 @@ pub(super) fn finish_opening(
         deadline,
     );
     match said {
-        // It was told; what it made of that is its own business.
+        // The server received it and refused it; the connection remains usable.
         Err(error) if error.http_status().is_some() => {
             core.log_as("client", LogLevel::Warning, || {
                 format!("notifications/initialized was refused: {error}")
@@ -710,7 +717,7 @@ pub(super) fn finish_opening(
     Ok(())
 }
 
-/// Whether a server that has no idea of this transport may answer so.
+/// Whether a server without this transport may answer with such an error.
 fn is_unknown_here(error: &Error) -> bool {
     error.kind() == ErrorKind::Http && matches!(error.http_status(), Some(400 | 404 | 405))
 }

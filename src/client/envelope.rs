@@ -1,6 +1,7 @@
 //! The `_meta` of every request.
 //!
-//! It is the same for all requests of a connection but for the progress token, so it is written once and copied.
+//! It is the same for all requests of a connection except for the progress token. So it is
+//! serialized once and copied.
 
 use std::collections::BTreeMap;
 
@@ -14,22 +15,22 @@ use crate::schema::{
     RequestMetaObject, TASKS_EXTENSION, meta_key,
 };
 
-/// What stands around the members of the envelope and those of the params, and what ends a line.
+/// The number of bytes around the members of `_meta` and the params, including the end of the line.
 const AROUND_MEMBERS: usize = r#"{"_meta":{"progressToken":}},}"#.len() + 20 + 1;
 
-/// What every request of one connection carries.
+/// The `_meta` members of all requests of one connection.
 #[derive(Clone, Debug)]
 pub(super) struct Envelope {
-    /// Members of `_meta` behind the progress token, each with a comma in front.
+    /// The members of `_meta` after the progress token, each preceded by a comma.
     members: String,
-    /// What the client can do, as JSON.
+    /// The client's capabilities as JSON.
     capabilities: String,
-    /// The client declared that calls may become tasks.
+    /// Whether the client declared that calls may become tasks.
     takes_tasks: bool,
 }
 
 impl Envelope {
-    /// Of the legacy era: only the progress token.
+    /// Creates the `_meta` of the legacy era: only the progress token.
     pub(super) fn legacy() -> Self {
         Self {
             members: String::new(),
@@ -38,7 +39,7 @@ impl Envelope {
         }
     }
 
-    /// Of the modern era: who asks in which revision, and what it can do.
+    /// Creates the `_meta` of the modern era: revision, capabilities and client info.
     pub(super) fn modern(
         revision: ProtocolVersion,
         capabilities: &ClientCapabilities,
@@ -59,18 +60,20 @@ impl Envelope {
         })
     }
 
-    /// Whether servers of the modern era may answer calls with tasks.
+    /// Whether modern servers may answer calls with tasks.
     pub(super) fn takes_tasks(&self) -> bool {
         self.takes_tasks
     }
 
-    /// What the client can do, as all requests tell.
+    /// The client's capabilities as all requests carry them, as JSON.
     pub(super) fn capabilities(&self) -> &str {
         &self.capabilities
     }
 
-    /// Writes params with the `_meta` of a request. `own` are members for this request alone; the params may have a `_meta` of their own
-    /// too, whose members stay. Those of the envelope win over both.
+    /// Writes params with the `_meta` of a request. `own` are members for this request only.
+    ///
+    /// The params may contain a `_meta`, whose other members are kept. The members of the
+    /// connection win over both.
     pub(super) fn write(
         &self,
         id: i64,
@@ -102,7 +105,7 @@ impl Envelope {
     }
 }
 
-/// Goes on with what the params' own `_meta` has, and then with the params.
+/// Writes the remaining members of the params' own `_meta`, and then the params.
 fn merge(params: &str, own: &JsonObject, text: &mut Vec<u8>) -> serde_json::Result<()> {
     let mut params: Members<'_> = serde_json::from_str(params)?;
     let meta = match params.remove("_meta") {
@@ -122,10 +125,10 @@ fn merge(params: &str, own: &JsonObject, text: &mut Vec<u8>) -> serde_json::Resu
     Ok(())
 }
 
-/// An object whose values stay as they were written.
+/// An object whose values keep their original text.
 type Members<'a> = BTreeMap<String, &'a RawValue>;
 
-/// Whether the library writes this key of `_meta` itself.
+/// Whether the library sets this key of `_meta` itself.
 fn is_ours(key: &str) -> bool {
     [
         meta_key::PROGRESS_TOKEN,
@@ -147,7 +150,7 @@ fn write_member(
     serde_json::to_writer(&mut *text, value)
 }
 
-/// Params once more, with the answers to what the server asked and the state that it wants back.
+/// Adds the input responses and the request state of the server to params, for a retry.
 pub(super) fn with_answers(
     params: &str,
     responses: Option<&InputResponses>,
@@ -170,7 +173,7 @@ pub(super) fn with_answers(
     )
 }
 
-/// An object with the members of another one behind its own.
+/// Appends the members of an object to another object.
 pub(super) fn with_members(params: &str, added: &impl Serialize) -> serde_json::Result<String> {
     let added = serde_json::to_string(added)?;
     let own = params.trim_ascii();
@@ -183,7 +186,7 @@ pub(super) fn with_members(params: &str, added: &impl Serialize) -> serde_json::
     Ok(format!("{own}{comma}{added}"))
 }
 
-/// Whether the name stands anywhere.
+/// Whether the text contains `_meta"`.
 fn names_meta(params: &str) -> bool {
     let mut rest = params.as_bytes();
     while let Some(at) = find(b'_', rest) {
@@ -195,7 +198,7 @@ fn names_meta(params: &str) -> bool {
     false
 }
 
-/// Whether an object has a member `_meta` of its own; the text search spares most requests the parsing.
+/// Whether an object has a member `_meta`. The text search avoids parsing most requests.
 fn has_meta(params: &str) -> bool {
     #[derive(serde::Deserialize)]
     struct Head<'a> {
@@ -206,7 +209,7 @@ fn has_meta(params: &str) -> bool {
         && serde_json::from_str::<Head<'_>>(params).is_ok_and(|head| head.meta.is_some())
 }
 
-/// Params as JSON text: an object.
+/// Serializes params as JSON text. They must be an object.
 pub(super) fn params_text(method: &str, params: &impl Serialize) -> Result<String> {
     let text = serde_json::to_string(params).map_err(|error| {
         Error::new(
@@ -277,7 +280,7 @@ mod tests {
             value,
             json!({"a": 1, "_meta": {"x.example/y": true, "progressToken": 7}})
         );
-        // A string that only looks like it is none.
+        // A string that only looks like the member is not one.
         assert_eq!(
             written(&Envelope::legacy(), r#"{"a":"\"_meta\""}"#),
             r#"{"_meta":{"progressToken":7},"a":"\"_meta\""}"#

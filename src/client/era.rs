@@ -1,7 +1,9 @@
-//! Which era a server is of, judged by what it answers.
+//! The detection of a server's era from its answers.
 //!
-//! Only positive evidence means modern: a discovery result, or an error that only the modern era knows. Silence, any other error, garbage or
-//! an answer that is no discovery result mean legacy.
+//! Only positive evidence means modern: a discovery result, or an error that only the modern era
+//! has. On a stream, any other error and an invalid answer mean legacy. Silence is treated as
+//! legacy too, but is not remembered. Over HTTP, silence and answers about the client itself (such
+//! as 401) are errors.
 //!
 //! Spec: Base Protocol, "Versioning"; Transports, stdio, "Backward Compatibility" (2026-07-28).
 
@@ -16,13 +18,13 @@ use crate::schema::tree;
 use crate::schema::{DiscoverResult, ProtocolVersion};
 use crate::sync::Mutex;
 
-/// One of the two ways to open a conversation.
+/// The era of a revision: one of the two ways to open a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Era {
     /// Up to 2025-11-25: `initialize` opens the connection.
     Legacy,
-    /// Since 2026-07-28: every request carries what it needs.
+    /// Since 2026-07-28: every request is self-contained.
     Modern,
 }
 
@@ -37,19 +39,21 @@ impl Era {
     }
 }
 
-/// Remembers the era of servers by their address, such as a command line or the origin of a URL, so that later connections need not find out.
+/// A memory for the era of servers by address, such as a command line or a URL origin. It saves
+/// later connections the detection. Thread-safe.
 ///
-/// Clones share the memory. It lives as long as its last clone; a host that wants to keep it longer stores [`entries`](Self::entries).
+/// Clones share the memory. It lives as long as its last clone. To keep it longer, a host stores
+/// [`entries`](Self::entries).
 #[derive(Clone, Default)]
 pub struct EraMemory(Arc<Mutex<HashMap<String, Era>>>);
 
 impl EraMemory {
-    /// Remembers nothing yet.
+    /// Creates an empty memory.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What is remembered of an address.
+    /// The remembered era of an address.
     pub fn recall(&self, address: &str) -> Option<Era> {
         self.0.lock().get(address).copied()
     }
@@ -64,7 +68,7 @@ impl EraMemory {
         self.0.lock().remove(address);
     }
 
-    /// All that is remembered.
+    /// All remembered addresses and eras.
     pub fn entries(&self) -> Vec<(String, Era)> {
         self.0
             .lock()
@@ -80,7 +84,9 @@ impl fmt::Debug for EraMemory {
     }
 }
 
-/// The part of an address that a verdict on the era holds for: of a URL the origin, whatever the path (M-VER-C-09).
+/// The part of an address that has one era: the origin of a URL, whatever its path; otherwise the
+/// whole address.
+// M-VER-C-09
 pub(super) fn holder(address: &str) -> &str {
     let is_url = address.starts_with("http://") || address.starts_with("https://");
     let Some((scheme, rest)) = address.split_once("://").filter(|_| is_url) else {
@@ -90,25 +96,26 @@ pub(super) fn holder(address: &str) -> &str {
     &address[..scheme.len() + "://".len() + host]
 }
 
-/// What to do after a probe with `server/discover`.
+/// The next step after a probe with `server/discover`.
 #[derive(Debug)]
 pub(super) enum Verdict {
-    /// The server is modern and speaks this revision.
+    /// The server is modern and supports this revision.
     Modern(ProtocolVersion, Box<DiscoverResult>),
-    /// It is modern and wants to be asked in this revision.
+    /// The server is modern; the probe has to be repeated in this revision.
     AskAgain(ProtocolVersion),
-    /// It has to be initialized; if that is not allowed, this is why.
+    /// The server has to be initialized. The error applies if that is not allowed.
     Legacy(Error),
-    /// It left: a fresh one has to be initialized.
+    /// The server has exited: a fresh one has to be initialized.
     Left(Error),
-    /// It read the probe and did not answer in time: it is initialized for want of a better idea.
+    /// The server read the probe and did not answer in time. It is initialized, for lack of
+    /// evidence.
     Silent(Error),
-    /// There is no way.
+    /// No connection is possible.
     Hopeless(Error),
 }
 
-/// Judges the answer to a probe. `ours` are the revisions that the client may speak. Over HTTP, silence and what stands between client and
-/// server say nothing of the era.
+/// Judges the answer to a probe. `ours` are the revisions that the client allows. Over HTTP,
+/// silence and answers of proxies do not show the era.
 pub(super) fn judge(
     answer: Result<&str, Error>,
     ours: &[ProtocolVersion],
@@ -143,12 +150,13 @@ pub(super) fn judge(
     }
 }
 
-/// Whether an HTTP answer is one to what was asked.
+/// Whether an HTTP answer refuses this request in particular.
 pub(super) fn is_a_refusal(error: &Error) -> bool {
     error.http_status().is_some() && !is_about_the_client(error)
 }
 
-/// Whether an HTTP answer is one to the client, whatever it asks: it has to show who it is, or came too often or at a bad time.
+/// Whether an HTTP answer concerns the client and not this request: it must authenticate, sends too
+/// often, or should come later.
 fn is_about_the_client(error: &Error) -> bool {
     match error.http_status() {
         Some(403) => error.http_challenge().is_some(),
@@ -156,9 +164,11 @@ fn is_about_the_client(error: &Error) -> bool {
     }
 }
 
-/// Whether `initialize` was refused in a way that the probe before it may be to blame for, such as "already initialized".
+/// Whether `initialize` may have been refused because of the probe before it, such as with "already
+/// initialized".
 pub(super) fn may_be_due_to_the_probe(error: &Error) -> bool {
-    // Of the rest some say who may come in, others that there is no such endpoint, or that a gateway does not reach it.
+    // Of the excluded statuses some concern authorization, some a missing endpoint, and some a
+    // gateway.
     let says_so = |status| !matches!(status, 401 | 403..=405 | 407 | 429 | 502..=504);
     match (error.rpc(), error.http_status()) {
         (Some(rpc), _) => rpc.code != ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,
@@ -205,7 +215,7 @@ fn judge_refusal(rpc: &RpcError, error: Error, ours: &[ProtocolVersion]) -> Verd
     }
 }
 
-/// The revisions that a refusal of ours names.
+/// The supported revisions that a refusal names.
 pub(super) fn supported_by(rpc: &RpcError) -> Option<Vec<String>> {
     #[derive(Deserialize)]
     struct Data {
@@ -217,7 +227,7 @@ pub(super) fn supported_by(rpc: &RpcError) -> Option<Vec<String>> {
         .map(|data| data.supported)
 }
 
-/// The newest revision of an era that both sides know.
+/// The newest common revision of an era.
 pub(super) fn newest_common(
     theirs: &[ProtocolVersion],
     ours: &[ProtocolVersion],

@@ -1,9 +1,11 @@
-//! The requests that open a conversation on a stream: in flight side by side, and timed by when the server has read them.
+//! The opening requests on a stream. They are in flight at the same time, and their timeouts start
+//! when the server has read them.
 //!
-//! A server that needs long to start reads nothing for that time, so its silence says nothing. Where the transport can tell, the time that
-//! a probe may take begins when the server has read it.
+//! A server that starts slowly reads nothing for a while, so its silence proves nothing. If the
+//! transport can tell, the time for a probe begins when the server has read it.
 //!
-//! **Threads.** None. Answers are handed over by the thread that reads the connection; the thread that opens waits for them.
+//! **Threads.** No threads of its own. The thread that reads the connection passes the answers to
+//! the connecting thread, which waits for them.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
@@ -15,7 +17,8 @@ use crate::protocol::{CancelToken, OnTrigger, Peer, StartedCall};
 use crate::schema::{InitializeRequestParams, JsonObject, method};
 use crate::transport::carrier::Manner;
 
-/// How often a transport is asked whether the server has read what was sent: nothing tells by itself.
+/// How often to poll whether the server has read the sent messages, because transports do not
+/// signal it.
 const POLL: Duration = Duration::from_millis(20);
 
 /// The outcome of a request.
@@ -30,18 +33,18 @@ enum Event {
     Cancelled,
 }
 
-/// An opening on one connection.
+/// The handshake on one connection.
 pub(super) struct Handshake {
     peer: Peer,
-    /// When opening has to be done, and the time that it was given in all.
+    /// The deadline of the connect operation, and its whole time limit.
     deadline: Option<Instant>,
     in_all: Duration,
     sender: Sender<Event>,
     events: Receiver<Event>,
     calls: Vec<StartedCall>,
-    /// An answer that came while another one was waited for.
+    /// An answer that arrived while another one was awaited.
     kept: Option<Answer>,
-    /// The request that was sent last, and when.
+    /// The last sent request, and when it was sent.
     last: (&'static str, Instant),
     cancel: Option<CancelToken>,
     _waker: Option<OnTrigger>,
@@ -100,7 +103,7 @@ impl Handshake {
             return Err(cancelled().sent(false));
         }
         let sender = self.sender.clone();
-        // It fails when the opening has what it needs.
+        // This fails when the handshake is already finished.
         let on_end = move |outcome| _ = sender.send(Event::Answer(answer(outcome)));
         let call = self
             .peer
@@ -110,12 +113,12 @@ impl Handshake {
         Ok(())
     }
 
-    /// Waits for the answer to a probe. The time begins when the server has read it, and is told by `patience` from the time that is left
-    /// then; `None` when it is over.
+    /// Waits for the answer to a probe; `None` on timeout. `patience` computes the timeout from the
+    /// remaining time, once the server has read the probe.
     ///
     /// # Errors
     ///
-    /// `Timeout` when the server has read nothing by the end of the opening's time, `Cancelled`.
+    /// `Timeout` when the server has read nothing until the connect deadline, `Cancelled`.
     pub(super) fn probe_answer(
         &mut self,
         patience: impl Fn(Duration) -> Duration,
@@ -124,7 +127,7 @@ impl Handshake {
         let answer = loop {
             match self.answer_once_read(&patience)? {
                 Some(Answer::Probe(answer)) => break Some(answer),
-                // It was sent before the probe was sent once more.
+                // A late answer to `initialize`, which was sent before the probe was repeated.
                 Some(other) => self.kept = Some(other),
                 None => break None,
             }
@@ -150,7 +153,8 @@ impl Handshake {
         self.next_until(now.checked_add(patience(left)))
     }
 
-    /// Waits for an answer until a point in time, but not past the end of the opening's time. `None` when there was none.
+    /// Waits for an answer until `until`, and at most until the connect deadline. `None` on
+    /// timeout.
     ///
     /// # Errors
     ///
@@ -176,12 +180,12 @@ impl Handshake {
         match event {
             Ok(Event::Answer(answer)) => Ok(Some(answer)),
             Ok(Event::Cancelled) => Err(cancelled()),
-            // The handshake itself holds a sender: the channel never disconnects.
+            // The handshake itself holds a sender, so the channel never disconnects.
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Ok(None),
         }
     }
 
-    /// No answer came to the request that was sent last.
+    /// The error for a last request without an answer.
     pub(super) fn silence(&self) -> Error {
         let (method, sent) = self.last;
         self.late(format_args!("no answer to {method} from"), sent)
@@ -208,8 +212,8 @@ fn cancelled() -> Error {
     Error::new(ErrorKind::Cancelled, "connecting was cancelled").sent(true)
 }
 
-/// What is still to come is nobody's business any more. The server is not told: it may not know the request, and `initialize` must not be
-/// cancelled.
+/// Discards pending requests without notifying the server. It may not know the requests, and
+/// `initialize` must not be cancelled.
 impl Drop for Handshake {
     fn drop(&mut self) {
         for call in self.calls.drain(..) {

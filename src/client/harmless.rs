@@ -1,6 +1,8 @@
-//! What can be sent twice: requests that only read, and tools that say so of themselves.
+//! Retry safety: which requests are idempotent. These are requests that only read, and tools that
+//! declare it.
 //!
-//! Spec: Server Features, Tools, "Tool Annotations" (since 2025-03-26): hints, which only a host can decide to trust.
+//! Spec: Server Features, Tools, "Tool Annotations" (since 2025-03-26). The annotations are hints,
+//! and only the host can decide to trust them.
 
 use std::collections::HashMap;
 
@@ -10,7 +12,7 @@ use super::Client;
 use crate::schema::{Tool, method};
 use crate::sync::Mutex;
 
-/// Requests that read, or set what they set once more.
+/// Requests that only read, or that set a value again.
 const READING: [&str; 10] = [
     method::PING,
     method::SERVER_DISCOVER,
@@ -24,7 +26,7 @@ const READING: [&str; 10] = [
     method::LOGGING_SET_LEVEL,
 ];
 
-/// Whether doing a request twice does no harm, as far as the server of the connection with this number has said.
+/// Whether a request is idempotent, according to the server of the connection with this number.
 pub(super) fn is_harmless(client: &Client, number: u64, method: &str, params: &str) -> bool {
     #[derive(Deserialize)]
     struct Call {
@@ -36,12 +38,12 @@ pub(super) fn is_harmless(client: &Client, number: u64, method: &str, params: &s
                 .is_ok_and(|call| client.0.link.harmless_tools.contains(&call.name, number)))
 }
 
-/// The tools that say that calling them twice does no harm, as far as they were listed, and on which connection.
+/// The tools that were listed as idempotent, and the number of the connection on which they were.
 #[derive(Debug, Default)]
 pub(super) struct HarmlessTools(Mutex<HashMap<String, u64>>);
 
 impl HarmlessTools {
-    /// Takes note of what a page of the list says; at most `max` tools are kept.
+    /// Records a page of the tool list. At most `max` tools are kept.
     pub(super) fn note(&self, tools: &[Tool], max: usize, number: u64) {
         let mut known = self.0.lock();
         for tool in tools {
@@ -53,7 +55,7 @@ impl HarmlessTools {
         }
     }
 
-    /// The list is another one.
+    /// Forgets all tools, because the list has changed.
     pub(super) fn forget(&self) {
         self.0.lock().clear();
     }
@@ -100,7 +102,7 @@ mod tests {
                 .filter(|name| harmless(name))
                 .eq(&["reads", "sets"])
         );
-        // It changed its mind.
+        // The tool changed its annotations.
         tools.note(&[tool("reads", "{}")], 100, 1);
         assert!(!tools.contains("reads", 1));
         tools.note(&[tool("more", r#"{"readOnlyHint":true}"#)], 1, 1);

@@ -1,7 +1,9 @@
-//! What a server asks of its client, answered by handlers that are registered once and serve both eras.
+//! Input requests: what a server asks of its client. The handlers are registered once and serve
+//! both eras.
 //!
-//! In the legacy era the server sends requests of its own; since 2026-07-28 it answers a call with what it needs, and the call is sent again
-//! with the answers. Either way the same handler gets the same question.
+//! In the legacy era the server sends its own requests. Since 2026-07-28 it answers a call with its
+//! input requests, and the client repeats the call with the answers. In both cases one handler gets
+//! the input request.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -30,17 +32,17 @@ type SampleFn = dyn Fn(&CreateMessageRequestParams, &AskedBy) -> Result<CreateMe
     + Sync;
 type RootsFn = dyn Fn(&AskedBy) -> Result<Vec<Root>, RpcError> + Send + Sync;
 
-/// What is known of the server when it asks.
+/// The server's description for the input handlers.
 #[derive(Debug)]
 pub(super) struct Known {
     pub(super) revision: ProtocolVersion,
     pub(super) info: Option<Implementation>,
 }
 
-/// What a server asks, by a key of its choice.
+/// Input requests by the server's keys.
 pub(super) type Questions = BTreeMap<String, Question>;
 
-/// One question, as it came: it is read by who answers such.
+/// An unparsed input request. Its handler parses the params.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Question {
     method: String,
@@ -53,13 +55,15 @@ impl Question {
     }
 }
 
-/// Reads the params of a question, and gives what answers it. It comes with the handler for such questions: a program without one is linked
-/// without what reads and checks them.
+/// Parses the params of an input request, and returns a function that answers it.
+///
+/// It is registered together with the handler. So a program without such a handler is linked
+/// without this parser.
 type Read = fn(&str) -> serde_json::Result<Box<Answering>>;
 
 type Answering = dyn FnOnce(&InputHandlers, &Asking<'_>) -> Result<InputResponse, RpcError>;
 
-/// The handlers that a client has.
+/// The input handlers of a client.
 #[derive(Clone, Default)]
 pub(super) struct InputHandlers {
     form: Option<Arc<FormFn>>,
@@ -68,18 +72,18 @@ pub(super) struct InputHandlers {
     pub(super) sampling_tools: bool,
     pub(super) sampling_context: bool,
     roots: Option<Arc<RootsFn>>,
-    /// With the methods for which there are handlers.
+    /// The parsers of the methods that have handlers.
     kinds: Vec<(&'static str, Read)>,
     pub(super) pages: OpenPages,
     /// Set when the connection is open.
     pub(super) server: Arc<OnceLock<Known>>,
 }
 
-/// Who asks.
+/// The requester of an input.
 struct Asking<'a> {
     peer: &'a Peer,
     by: AskedBy,
-    /// What the answer has to fit: in the legacy era it is a result of its own.
+    /// The revision of the answer in the legacy era, where it is a result of its own.
     revision: Option<ProtocolVersion>,
 }
 
@@ -123,7 +127,7 @@ impl InputHandlers {
         self.roots.is_some()
     }
 
-    /// The same handlers for another connection, whose server is not known yet.
+    /// The handlers for another connection, whose server is not known yet.
     pub(super) fn for_one_server(&self) -> Self {
         Self {
             server: Arc::default(),
@@ -131,7 +135,7 @@ impl InputHandlers {
         }
     }
 
-    /// Declares what there are handlers for, beside what was declared by hand.
+    /// Declares the capabilities of the handlers, in addition to the declared ones.
     pub(super) fn declare(&self, capabilities: &mut ClientCapabilities) {
         let mut modes = Vec::new();
         modes.extend(self.form.is_some().then_some(ElicitationMode::Form));
@@ -158,7 +162,7 @@ impl InputHandlers {
         }
     }
 
-    /// Serves the requests by which a legacy server asks.
+    /// Serves the input requests of a legacy server.
     pub(super) fn serve(&self, handlers: Handlers) -> Handlers {
         let handlers = self.pages.listen_in(handlers);
         self.kinds
@@ -180,7 +184,7 @@ impl InputHandlers {
                         Ok(result) => responder.respond(&result),
                         Err(error) => responder.refuse(&error),
                     };
-                    // It fails when the server has gone, and then nobody waits for it.
+                    // This fails when the server has gone, and then nothing waits for the answer.
                     drop(sent);
                 })
             })
@@ -196,7 +200,8 @@ impl InputHandlers {
         }
     }
 
-    /// Answers all that a modern server needs for a call, or none of it: it is never told why. All is read before anybody is asked.
+    /// Answers every input request or none. On failure the call is dropped without notifying the
+    /// server. All requests are parsed before any handler runs.
     pub(super) fn fulfil(
         &self,
         questions: &[(&String, &Question)],
@@ -249,7 +254,7 @@ impl InputHandlers {
         match (params, &self.form, &self.url) {
             (ElicitRequestParams::Form(params), Some(form), _) => {
                 let mut result = form(params, &asking.by);
-                // What a user typed and then took back is nobody's business (M-ELIC-C-04).
+                // Input that the user discarded must not be sent (M-ELIC-C-04).
                 if !result.is_accepted() {
                     result.content = None;
                 } else if ElicitSchema::of(&params.requested_schema).is_ok() {

@@ -1,22 +1,27 @@
-//! The connection that a client has at the moment, and how it comes to the next one.
+//! The supervisor of a client's connection: holds the current connection, and restarts a lost
+//! server.
 //!
 //! ```text
-//!           the connection ends              its time has come, and it succeeds
-//!   up ─────────────────────────▶ down ──────────────────────────────────────────▶ up
-//!    │                             │  ╲ it fails: down, for longer ──▶ …
-//!    │ close                       │ close, or no attempt is left
-//!    ╰───────────────▶ over ◀──────╯
+//!            the connection ends              its time has come, and it succeeds
+//!    up ─────────────────────────▶ down ──────────────────────────────────────────▶ up
+//!     │                             │  ╲ it fails: down, for longer ──▶ …
+//!     │ close                       │ close, or no attempt is left
+//!     ╰───────────────▶ over ◀──────╯
 //! ```
 //!
-//! A client that does not restart its server goes from up to over only; what ended its connection is told by the connection itself.
+//! Without restarts, only a close leads from up to over. The connection itself then knows the
+//! reason of its end.
 //!
-//! **Generations.** Each connection has a number. A connection is closed before the next one is opened, and what still comes of an old
-//! one, such as the outcome of a request that a late callback brings, is told from the new one by its number and ignored.
+//! **Generations.** Each connection has a number. A connection is closed before the next one is
+//! opened. Late events of an old connection, such as the outcome of a request, carry its number,
+//! and are ignored.
 //!
-//! **Threads.** One, `mcplink-restart`, from the loss of a server to its return or the end; it waits, opens the next connection, and
-//! subscribes anew. Closing ends its wait, and joins it unless it is in a callback of the host that does not return.
+//! **Threads.** One thread, `mcplink-restart`, runs from the loss of a server until its return or
+//! the end. It waits, opens the next connection and renews the subscriptions. A close ends its wait
+//! and joins it, unless it is in a callback of the host that does not return.
 //!
-//! **Locks:** the state's before those of the attempts, the cache and the output schemas; none is held while a connection is opened or closed or user code runs.
+//! **Lock order:** the state's lock before those of the attempts, the cache and the output schemas.
+//! No lock is held while a connection is opened or closed, or while user code runs.
 
 mod restarting;
 
@@ -51,18 +56,20 @@ use crate::schema::{
 use crate::sync::{Condvar, Mutex};
 use crate::transport::{Stack, Transport};
 
-/// So many different descriptions of itself a server may give in the life of a client: those given out stay valid, so all are kept.
+/// The most different descriptions that a server may give during the life of a client. All are
+/// kept, because references to them stay valid.
 const MAX_DESCRIPTIONS: usize = 64;
 
-/// Takes what became of the connection.
+/// A hook for connection events.
 pub(super) type EventHook = Arc<dyn Fn(ConnectionEvent) + Send + Sync>;
 
 thread_local! {
-    /// The link that this thread restarts the server of.
+    /// The supervisor whose server this thread restarts, as its address. Such a thread must not
+    /// wait for itself.
     static RESTARTS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// One connection, as calls need it.
+/// One connection, with the data that calls need.
 pub(super) struct Generation {
     pub(super) number: u64,
     pub(super) peer: Peer,
@@ -70,16 +77,17 @@ pub(super) struct Generation {
     pub(super) inputs: InputHandlers,
     pub(super) revision: ProtocolVersion,
     pub(super) mirrors: Mirrors,
-    /// How to open another session, with a server that keeps one.
+    /// How to open a new session, on a server with sessions.
     pub(super) reopening: Option<Reopening>,
 }
 
-/// The connections of a client, one after the other.
+/// The supervisor: the series of a client's connections.
 pub(super) struct Link {
     settings: ClientBuilder,
-    /// What the server is started again with.
+    /// How to restart the server; `None` without restarts.
     again: Option<Again>,
-    /// Of the server, as found out last; none when that led nowhere.
+    /// The era that the server proved last, at first the host's setting; `None` after a failed or
+    /// unproved connect.
     verdict: Mutex<Option<Era>>,
     address: Option<String>,
     me: Weak<Self>,
@@ -89,12 +97,15 @@ pub(super) struct Link {
     pub(super) outputs: Outputs,
     pub(super) cache: Arc<ClientCache>,
     pub(super) told_misfits: misfits::Told,
-    /// What the host set last.
+    /// The log level that the host set last.
     pub(super) log_level: Mutex<Option<LoggingLevel>>,
     /// The number of the newest connection.
     numbers: AtomicUsize,
+    // The phase, the current connection and the restarting thread change together under this lock.
+    // A waiter checks the phase under it, and a change that it waits for is made under it and
+    // notifies `changed` afterwards; so no wakeup is lost.
     state: Mutex<State>,
-    /// The phase is another one, or the thread that restarts has ended.
+    /// Signals another phase, or the end of the restarting thread.
     changed: Condvar,
 }
 
@@ -106,28 +117,30 @@ struct Again {
 
 struct State {
     phase: Phase,
-    /// The current one, or the last one.
+    /// The current connection, or the last one.
     generation: Option<Arc<Generation>>,
     connection: Option<Connection>,
     since: Instant,
-    /// Of a client that does not restart its server: the host was told that it was lost.
+    /// Whether the loss was reported to the host. Used only without restarts.
     end_told: bool,
-    /// What is being opened.
+    /// The connection that is being opened.
     opening: Option<Connection>,
+    // Set when the thread is started, and cleared under the lock in which the thread sees that it
+    // has nothing to do. So each loss has exactly one thread.
     restarting: bool,
     restarter: Option<JoinHandle<()>>,
 }
 
 enum Phase {
     Up,
-    /// For this reason; there will be another attempt.
+    /// The server was lost for this reason; another attempt will follow.
     Down(Error),
-    /// For this reason, which calls are told unless their connection has a better one.
+    /// The end, with its reason. Calls fail with it unless their connection has a more precise one.
     Over(Error),
 }
 
 impl Link {
-    /// Opens the first connection, unless `cancel` is triggered before.
+    /// Opens the first connection, unless `cancel` is cancelled first.
     pub(super) fn open(
         mut settings: ClientBuilder,
         transport: Box<dyn Transport>,
@@ -190,7 +203,7 @@ impl Link {
         self.descriptions.current()
     }
 
-    /// The connection that there is, or was last.
+    /// The current connection, or the last one.
     pub(super) fn generation(&self) -> Arc<Generation> {
         let state = self.state.lock();
         Arc::clone(state.last())
@@ -203,7 +216,7 @@ impl Link {
         Some((self, generation))
     }
 
-    /// Whether calls fail from now on.
+    /// Whether all further calls fail.
     pub(super) fn is_over(&self) -> bool {
         self.ends_calls(&self.state.lock())
     }
@@ -216,16 +229,16 @@ impl Link {
         }
     }
 
-    /// Whether calls that a lost server may have begun are sent again when they do no harm.
+    /// Whether idempotent calls that a lost server may have started are retried.
     pub(super) fn resends(&self) -> bool {
         self.again.as_ref().is_some_and(|again| again.resends)
     }
 
-    /// The members of `_meta` that a call brings along, as far as a revision knows them.
+    /// The `_meta` members of a call that the revision supports.
     ///
     /// # Errors
     ///
-    /// `Invalid` when its trace context is none.
+    /// `Invalid` when the trace context is malformed.
     pub(super) fn own_meta(
         &self,
         revision: ProtocolVersion,
@@ -244,8 +257,8 @@ impl Link {
         Ok(meta)
     }
 
-    /// Takes note of what tools promise of their results, and, if that is of use, of which can be called twice. `age` is that of the
-    /// [outputs](Outputs::age) before they were listed.
+    /// Records the output schemas of tools and, if calls are retried, which tools are idempotent.
+    /// `age` is that of the [outputs](Outputs::age) before the tools were listed.
     pub(super) fn note_tools(&self, tools: &[Tool], age: u64) {
         if !self.outputs.learn(tools, age) {
             let peer = &self.generation().peer;
@@ -263,16 +276,16 @@ impl Link {
         }
     }
 
-    /// The connection to send a request on: waits for it while the server is being restarted.
+    /// Returns the connection for a request. Blocks while the server is being restarted.
     pub(super) fn ready(&self, options: &CallOptions<'_>) -> Result<Arc<Generation>> {
         let (_, cancel) = options.patience();
         self.await_newer(None, options.shorter_bound(), cancel)
     }
 
-    /// Sends a request, and again on the next connection if it was not sent on this one; if it may have been, only when that does no harm
-    /// and the host has agreed to it.
+    /// Sends a request, and retries it on the next connection if it was not sent on this one. If it
+    /// may have been sent, it is retried only if it is idempotent and the host allows it.
     ///
-    /// Time spent waiting for a server counts.
+    /// The time spent waiting for a server counts against the call's limits.
     pub(super) fn send<T>(
         &self,
         options: &mut CallOptions<'_>,
@@ -316,14 +329,14 @@ impl Link {
         }
     }
 
-    /// Whether a call failed since its server was lost, and there may be another one.
+    /// Whether a call failed because its server was lost, and a new connection may follow.
     fn is_loss(&self, error: &Error, generation: &Generation) -> bool {
         self.again.is_some()
             && matches!(error.kind(), ErrorKind::Closed | ErrorKind::Io)
             && generation.peer.is_closed()
     }
 
-    /// Waits until there is a connection, newer than one that is known to have ended.
+    /// Blocks until there is a connection that is newer than `than`.
     fn await_newer(
         &self,
         than: Option<u64>,
@@ -350,7 +363,7 @@ impl Link {
                 Phase::Up => None,
                 Phase::Down(error) => Some(error),
             };
-            // Whoever restarts the server would wait for itself.
+            // The restarting thread would wait for itself.
             if RESTARTS.get() == self.place() {
                 let error = why.cloned().unwrap_or_else(|| gone(state.last()));
                 return Err(error.sent(false));
@@ -376,7 +389,7 @@ impl Link {
         }
     }
 
-    /// Waits for `span`; not to its end when the token is triggered or all is over.
+    /// Waits for `span`, or until the token is cancelled or all further calls fail.
     pub(super) fn pause(&self, span: Duration, cancel: &CancelToken) {
         let deadline = Instant::now().checked_add(span);
         let _nudge = self.nudge_on(cancel);
@@ -389,12 +402,13 @@ impl Link {
         }
     }
 
-    /// Has who waits here look up when a token is triggered.
+    /// Wakes the waiters when a token is cancelled.
     fn nudge_on(&self, token: &CancelToken) -> OnTrigger {
         let me = self.me.clone();
         token.on_trigger(move || {
             if let Some(link) = me.upgrade() {
-                // With the lock, so that it does not fall between the look and the wait.
+                // The lock is taken so that the wakeup cannot fall between a waiter's check and its
+                // wait.
                 let _state = link.state.lock();
                 link.changed.notify_all();
             }
@@ -405,12 +419,12 @@ impl Link {
         std::ptr::from_ref(self) as usize
     }
 
-    /// The number of the next connection.
+    /// Returns the number of the next connection.
     pub(super) fn next_number(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed) as u64 + 1
     }
 
-    /// Keeps hold of a connection that is being opened, so that closing ends it.
+    /// Registers a connection that is being opened, so that a close ends it.
     pub(super) fn adopt(&self, connection: &Connection) -> Result<()> {
         let mut state = self.state.lock();
         if let Phase::Over(error) = &state.phase {
@@ -441,7 +455,8 @@ impl Link {
         *self.verdict.lock() = era;
         match (memory, era) {
             (Some((memory, address)), Some(era)) => memory.remember(address, era),
-            // What was remembered may be why: the next connection finds out anew.
+            // The remembered era may be the cause of the failure, so the next connect detects it
+            // again.
             (Some((memory, address)), None) if opened.is_err() => memory.forget(address),
             _ => {}
         }
@@ -496,14 +511,15 @@ impl Link {
             ping_method(revision),
             Arc::new(move |id, text| pinging.write(id, "{}", &JsonObject::new(), text)),
         );
-        // It may have ended before anybody knew that it was the current one.
+        // Order: publish, then check. The connection may have ended before it was the current one,
+        // and then its `lost` was ignored.
         if peer.is_closed() {
             self.lost(number);
         }
         Ok(())
     }
 
-    /// A connection has ended. Runs where that was found out, and does not block.
+    /// Handles the end of a connection. Runs on the thread that detected it, and does not block.
     pub(super) fn lost(self: &Arc<Self>, number: u64) {
         let mut state = self.state.lock();
         let is_current = state
@@ -513,7 +529,8 @@ impl Link {
         if !is_current || !matches!(state.phase, Phase::Up) {
             return;
         }
-        // What it said does not hold for the next one. Only what its tools said of repeating them decides about the calls it leaves open.
+        // The lost server's data does not apply to the next one. Only the idempotency of its tools
+        // is kept, for the calls that it left open.
         self.cache.lose();
         self.outputs.forget();
         let Some(again) = &self.again else {
@@ -554,10 +571,11 @@ impl Link {
         self.changed.notify_all();
     }
 
-    /// Adds to the handlers of a connection what tells of its changes and of its end.
+    /// Adds handlers that follow the connection's changes and its end.
     pub(super) fn follow(self: &Arc<Self>, handlers: Handlers, number: u64) -> Handlers {
         let me = self.me.clone();
-        // Where it is read: who is told of the change may list the tools at once.
+        // This runs on the reading thread, before the host's handler, which may list the tools at
+        // once.
         let handlers = self.cache.listen_in(handlers, move || {
             if let Some(link) = me.upgrade() {
                 link.harmless_tools.forget();
@@ -587,8 +605,8 @@ impl Link {
         })
     }
 
-    /// Changes of the server may not have been told: what was kept of it does not hold, and
-    /// subscriptions tell the host so.
+    /// Handles notifications that may have been missed: clears the data kept about the server, and
+    /// informs subscriptions.
     pub(super) fn missed_changes(&self, peer: &Peer, number: u64) {
         self.cache.empty();
         self.harmless_tools.forget();
@@ -596,7 +614,8 @@ impl Link {
         self.subscriptions.everything_changed(peer, number);
     }
 
-    /// Tells the host. Only the thread that restarts does so, or, where there is none, that of the connection's notifications.
+    /// Reports an event to the host. Called only by the restarting thread or, without restarts, by
+    /// the connection's notification thread.
     fn tell(&self, event: ConnectionEvent) {
         let settings = &self.settings;
         let level = match &event {
@@ -606,17 +625,17 @@ impl Link {
         };
         tell(settings.log.as_ref(), level, "client", || event.to_string());
         if let Some(hook) = &settings.on_connection_event {
-            // A panic of the host's must not end the restarting.
+            // A panic of the host's hook must not end the restarting thread.
             _ = catch_unwind(AssertUnwindSafe(|| hook(event)));
         }
     }
 
-    /// Ends it for good: idempotent, and bounded in time.
+    /// Closes for good; idempotent and bounded in time.
     pub(super) fn close(&self) {
         self.close_with(Connection::close);
     }
 
-    /// The same in a hurry, for one that nobody has got.
+    /// Closes fast, for a connection that no client uses yet.
     pub(super) fn close_at_once(&self) {
         self.close_with(Connection::close_at_once);
     }
@@ -660,7 +679,7 @@ impl fmt::Debug for Link {
     }
 }
 
-/// What asks whether the server is there.
+/// The method that checks whether the server responds.
 pub(super) fn ping_method(revision: ProtocolVersion) -> &'static str {
     if revision.is_modern() {
         method::SERVER_DISCOVER
@@ -669,7 +688,7 @@ pub(super) fn ping_method(revision: ProtocolVersion) -> &'static str {
     }
 }
 
-/// Why a connection has no use any more.
+/// The reason why a connection is unusable.
 fn gone(generation: &Generation) -> Error {
     let ended = generation.peer.core().ended();
     ended.unwrap_or_else(|| {
@@ -678,7 +697,9 @@ fn gone(generation: &Generation) -> Error {
     })
 }
 
-/// What the server said of itself, each time that it was another thing than before.
+/// The different descriptions that the server has given.
+// `current` is stored with `Release` after its entry was set, and loaded with `Acquire`. Entries
+// never change, so references to them stay valid.
 struct Descriptions {
     all: Box<[OnceLock<ServerDescription>]>,
     current: AtomicUsize,
@@ -698,7 +719,7 @@ impl Descriptions {
             .expect("a client is made when its server has described itself")
     }
 
-    /// Called by one thread at a time.
+    /// Sets the current description. Called by one thread at a time.
     fn set(&self, description: ServerDescription) -> Result<()> {
         for (index, place) in self.all.iter().enumerate() {
             if *place.get_or_init(|| description.clone()) == description {

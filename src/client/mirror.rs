@@ -1,6 +1,7 @@
-//! What header fields repeat of a request, for a modern server that is reached over HTTP.
+//! Header fields that repeat parts of a request, for a modern server over HTTP.
 //!
-//! Spec: Transports, Streamable HTTP, "Standard Request Headers" and "Custom Headers from Tool Parameters" (2026-07-28).
+//! Spec: Transports, Streamable HTTP, "Standard Request Headers" and "Custom Headers from Tool
+//! Parameters" (2026-07-28).
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -18,15 +19,15 @@ use crate::sync::Mutex;
 use crate::transport::carrier::{Field, Manner};
 use crate::transport::http::field::{self, Mirror, Mirrored, PARAM_PREFIX};
 
-/// So many tools are remembered; a server with more begins anew.
+/// The limit of remembered tools. Above it all are forgotten, and remembering starts again.
 const MAX_TOOLS: usize = 100_000;
 
-/// The parameters of a server's tools that header fields repeat, as far as the tools were listed.
+/// The tool parameters that header fields repeat, for the listed tools.
 #[derive(Debug, Default)]
 pub(super) struct Mirrors(Mutex<HashMap<String, Vec<Mirrored>>>);
 
 impl Mirrors {
-    /// Remembers a tool. What is wrong with it, if it can't be used over HTTP.
+    /// Remembers a tool. Fails with the reason if it cannot be used over HTTP.
     fn learn(&self, tool: &Tool) -> Result<(), String> {
         let mirrored = Mirrored::in_schema(tool.input_schema.as_str());
         let mut tools = self.0.lock();
@@ -49,7 +50,7 @@ impl Mirrors {
         }
     }
 
-    /// Adds the fields of a tool's parameters that have values.
+    /// Adds header fields for the parameters of a tool that have values.
     fn write(&self, tool: &str, arguments: Option<&str>, fields: &mut Vec<Field>) -> Result<()> {
         let tools = self.0.lock();
         let (Some(mirrored), Some(arguments)) = (tools.get(tool), arguments) else {
@@ -76,12 +77,12 @@ impl Mirrors {
     }
 }
 
-/// Any text as the value of a field.
+/// Encodes any text as a header field value.
 fn owned(text: &str) -> Cow<'static, str> {
     Cow::Owned(field::encode(text).into_owned())
 }
 
-/// The fields that every request of the modern era has.
+/// The header fields of every modern request.
 pub(super) fn standard(revision: ProtocolVersion, method: &str) -> Vec<Field> {
     let method = match method {
         method::TOOLS_CALL => Cow::Borrowed(method::TOOLS_CALL),
@@ -97,7 +98,7 @@ pub(super) fn standard(revision: ProtocolVersion, method: &str) -> Vec<Field> {
 }
 
 impl Generation {
-    /// What a transport with header fields needs to know of a request.
+    /// The session mode and header fields of a request.
     pub(super) fn manner(&self, method: &str, params: &str) -> Result<Manner> {
         if !self.is_stateless() {
             return Ok(Manner::InSession);
@@ -121,7 +122,7 @@ impl Generation {
             method::TASKS_CANCEL,
         ];
         if is_tool || is_named.contains(&method) {
-            // They were just written as JSON.
+            // The params were just serialized as JSON.
             let read = read_beside::<Named<'_>, 1>(Members::of(params), ["arguments"]);
             let (named, [arguments]) = read.map_err(|error| {
                 let text =
@@ -143,7 +144,8 @@ impl Generation {
         Ok(Manner::Stateless(fields))
     }
 
-    /// Leaves out the tools that can't be used over HTTP, and remembers how the others are called.
+    /// Removes the tools that cannot be used over HTTP, and remembers the header fields of the
+    /// others.
     pub(super) fn review(&self, tools: &mut Vec<Tool>) {
         if !self.is_stateless() {
             return;
@@ -163,14 +165,16 @@ impl Generation {
         });
     }
 
-    /// Whether each request stands alone, with header fields that say what it is: to a modern server over HTTP.
+    /// Whether each request stands alone, described by header fields: true for a modern server over
+    /// HTTP.
     pub(super) fn is_stateless(&self) -> bool {
         self.revision.is_modern() && self.peer.core().carrier().is_some()
     }
 }
 
 impl Client {
-    /// Whether a call was refused because its header fields don't fit the tool as it is now, and the tools were listed again since.
+    /// Handles a call that was refused because its header fields do not match the tool any more:
+    /// lists the tools again. Returns whether the call can be repeated.
     pub(super) fn has_learned(
         &self,
         generation: &Generation,
@@ -184,7 +188,7 @@ impl Client {
         if !mismatch || method != method::TOOLS_CALL || !generation.is_stateless() {
             return false;
         }
-        // What is kept of the list is what no longer holds.
+        // The cached list is outdated.
         self.0
             .link
             .cache

@@ -1,4 +1,5 @@
-//! What of a server's results was left out since it does not fit: told to the log, each kind of it once.
+//! Misfits: entries of a server's results that were left out because they are invalid. Each kind is
+//! logged once.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
@@ -9,12 +10,12 @@ use crate::protocol::{LogLevel, Peer};
 use crate::schema::{Misfit, tree};
 use crate::sync::Mutex;
 
-/// So many are told to the log of one result, the others counted.
+/// The number of misfits of one result that are logged. The others are counted.
 const MAX_LINES: usize = 8;
-/// So many kinds are told apart. Further ones are not told to the log.
+/// The number of different kinds that are logged.
 const MAX_KINDS: usize = 1024;
 
-/// The misfits that the log was told of, as hashes of what they are.
+/// The kinds of misfits that were logged, as hashes.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     kinds: Mutex<HashSet<u64>>,
@@ -22,7 +23,7 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// Tells the log of those that it was not told of before.
+    /// Logs the misfits of new kinds.
     pub(super) fn tell(&self, peer: &Peer, server: &str, method: &str, misfits: &[Misfit]) {
         if misfits.is_empty() {
             return;
@@ -43,14 +44,14 @@ impl Told {
     }
 }
 
-/// A path without the places in lists: those may be others the next time.
+/// A path without list indexes, which may differ next time.
 fn kind_of(path: &str) -> Vec<&str> {
     path.split('/')
         .filter(|step| !step.bytes().all(|byte| byte.is_ascii_digit()))
         .collect()
 }
 
-/// Tells the log what was left out of a result.
+/// Logs the misfits of a result.
 pub(super) fn log(peer: &Peer, server: &str, method: &str, misfits: &[Misfit]) {
     if misfits.is_empty() {
         return;
@@ -72,7 +73,7 @@ pub(super) fn log(peer: &Peer, server: &str, method: &str, misfits: &[Misfit]) {
     });
 }
 
-/// Reads a result by which a conversation is opened.
+/// Reads the result of an opening request.
 pub(super) fn read<R: DeserializeOwned>(
     peer: &Peer,
     method: &str,

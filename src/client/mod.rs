@@ -1,10 +1,12 @@
 //! A client: connects to a server of any revision, and calls it.
 //!
-//! [`connect`](Client::connect) finds out which era the server is of, agrees on a revision, and remembers what the server can do; a call
-//! that the server did not advertise fails at once, with an error that names the missing capability, and nothing is sent.
+//! [`connect`](Client::connect) detects the era of the server, negotiates a revision, and remembers
+//! the server's capabilities. A call that needs a capability which the server did not declare fails
+//! at once. Its error names the missing capability, and nothing is sent.
 //!
-//! **Threads.** Calls block the thread that makes them, and may be made from any number of threads at once. The connection has a thread of
-//! its own that reads when no caller does; others are started for what the server asks.
+//! **Threads.** A call blocks the thread that makes it. Any number of threads may make calls at
+//! once. The connection has a thread of its own that reads when no caller does. Other threads are
+//! started for the server's requests and notifications.
 
 mod asked_by;
 mod builder;
@@ -49,9 +51,9 @@ use crate::protocol::{Activity, Stats};
 use crate::schema::{Implementation, ProtocolVersion, ServerCapabilities};
 use crate::transport::Transport;
 
-/// A connected client.
+/// A connected client; thread-safe.
 ///
-/// Clones share the connection; dropping the last one closes it.
+/// Clones are handles to the same connection. Dropping the last one closes it.
 ///
 /// # Examples
 ///
@@ -84,7 +86,7 @@ impl Drop for Inner {
     }
 }
 
-/// What the server said of itself when the connection was opened.
+/// The server's description of itself when the connection was opened.
 #[derive(Clone, Debug, PartialEq)]
 struct ServerDescription {
     revision: ProtocolVersion,
@@ -94,59 +96,64 @@ struct ServerDescription {
 }
 
 impl Client {
-    /// Starts to describe a client with a name, for programs, and a version.
+    /// Creates a builder for a client with this name (for programs) and version.
     pub fn builder(name: impl Into<String>, version: impl Into<String>) -> ClientBuilder {
         ClientBuilder::new(Implementation::new(name, version))
     }
 
-    /// Connects with the defaults, under the name of this library.
+    /// Connects with default settings, under the name of this library.
     ///
     /// # Errors
     ///
-    /// As [`ClientBuilder::connect`].
+    /// Those of [`ClientBuilder::connect`].
     pub fn connect(transport: impl Transport + 'static) -> Result<Self> {
         Self::builder(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION")).connect(transport)
     }
 
-    /// The revision that both sides speak.
+    /// The negotiated revision.
     pub fn revision(&self) -> ProtocolVersion {
         self.description().revision
     }
 
-    /// The era of the server: to be remembered and given to [`ClientBuilder::era`] next time.
+    /// The era of the server. Store it and pass it to [`ClientBuilder::era`] next time.
     pub fn era(&self) -> Era {
         Era::of(self.revision())
     }
 
-    /// Who the server says it is: for showing and logging. Since 2026-07-28 a server may keep it to itself.
+    /// The server's name and version, for display and logging. Since 2026-07-28 a server may omit
+    /// it.
     pub fn server_info(&self) -> Option<&Implementation> {
         self.description().info.as_ref()
     }
 
-    /// What the server can do.
+    /// The capabilities of the server.
     pub fn capabilities(&self) -> &ServerCapabilities {
         &self.description().capabilities
     }
 
-    /// How to use the server, for a model.
+    /// The server's instructions for a model.
     pub fn instructions(&self) -> Option<&str> {
         self.description().instructions.as_deref()
     }
 
-    /// What happened on the connection so far, counted; after a [restart](ClientBuilder::restart) on the new one.
+    /// Returns the counters of the connection. After a [restart](ClientBuilder::restart) they are
+    /// those of the new connection.
     pub fn stats(&self) -> Stats {
         let mut stats = self.0.link.generation().peer.stats();
         self.0.link.cache.count_in(&mut stats);
         stats
     }
 
-    /// Drops the responses of this server that are kept, and keeps none of those that are on their way: all will be asked for again.
+    /// Removes all cached responses of this server. Responses that are in flight are not cached
+    /// either.
     pub fn clear_cache(&self) {
         self.0.link.cache.empty();
     }
 
-    /// Who waits for whom at the moment: calls that wait, on what and for how long, what of the server's is in hand, who writes. Print it when
-    /// something hangs. It may be called from any thread at any time, and after the end.
+    /// Returns a snapshot of calls, active requests of the server, and the writing thread. Print it
+    /// to diagnose a hang.
+    ///
+    /// It may be called from any thread at any time, even after the client was closed.
     ///
     /// # Examples
     ///
@@ -160,13 +167,15 @@ impl Client {
         self.0.link.generation().peer.activity()
     }
 
-    /// Whether the server has gone or the connection was closed. While a server is being [restarted](ClientBuilder::restart) it is not so.
+    /// Whether the server has gone or the connection was closed. It is false while a server is
+    /// being [restarted](ClientBuilder::restart).
     pub fn is_closed(&self) -> bool {
         self.0.link.is_over()
     }
 
-    /// Closes the connection, and ends the server if it is a child process. Idempotent and bounded in time: see
-    /// [`Connection::close`](crate::protocol::Connection::close). A restart that waits is not waited for.
+    /// Closes the connection, and ends the server if it is a child process. Idempotent and bounded
+    /// in time: see [`Connection::close`](crate::protocol::Connection::close). A pending restart is
+    /// cancelled.
     pub fn close(&self) {
         self.0.link.close();
     }
@@ -175,7 +184,7 @@ impl Client {
         self.0.link.description()
     }
 
-    /// What the server is called in messages.
+    /// The name of the server in messages.
     fn server_name(&self) -> String {
         match self.server_info() {
             Some(info) if !info.name.is_empty() => info.name.clone(),

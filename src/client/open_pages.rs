@@ -1,6 +1,8 @@
-//! Pages that the user was sent to, until the server tells that what is done there is done. 2025-11-25 only.
+//! Open URL elicitations, until the server reports that their interaction is complete. 2025-11-25
+//! only.
 //!
-//! Spec: Client Features, "Elicitation", "Completion Notifications for URL Mode Elicitation" (2025-11-25).
+//! Spec: Client Features, "Elicitation", "Completion Notifications for URL Mode Elicitation"
+//! (2025-11-25).
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,20 +13,22 @@ use crate::schema::tree;
 use crate::schema::{ElicitationCompleteNotificationParams, method};
 use crate::sync::Mutex;
 
-/// Of more pages the oldest is forgotten.
+/// The limit of open elicitations. The oldest one is forgotten above it.
 const MAX_PAGES: usize = 1024;
 
 type CompleteFn = dyn Fn(&str) + Send + Sync;
 
+/// The open URL elicitations of a client.
 #[derive(Clone, Default)]
 pub(super) struct OpenPages {
     pub(super) on_complete: Option<Arc<CompleteFn>>,
-    /// The ids of the pages, the oldest first.
+    /// The ids of the elicitations, oldest first.
     open: Arc<Mutex<VecDeque<String>>>,
 }
 
 impl OpenPages {
-    /// The same listener for a client of its own: pages of another one are none of its.
+    /// Creates a tracker with the same callback for another client. Each client tracks only its own
+    /// elicitations.
     pub(super) fn for_one_client(&self) -> Self {
         Self {
             on_complete: self.on_complete.clone(),
@@ -32,7 +36,7 @@ impl OpenPages {
         }
     }
 
-    /// A page is shown.
+    /// Records an open elicitation.
     pub(super) fn add(&self, id: &str) {
         if self.on_complete.is_none() {
             return;
@@ -47,14 +51,14 @@ impl OpenPages {
         open.push_back(id.to_owned());
     }
 
-    /// A page is done, or was not visited. Returns whether it was there.
+    /// Removes an elicitation that is complete or was not accepted. Returns whether it was open.
     pub(super) fn remove(&self, id: &str) -> bool {
         let mut open = self.open.lock();
         let place = open.iter().position(|other| other == id);
         place.is_some_and(|place| open.remove(place).is_some())
     }
 
-    /// Takes what servers tell of pages. Ids that are not those of an open page are ignored.
+    /// Handles completion notifications. Ids of elicitations that are not open are ignored.
     pub(super) fn listen_in(&self, handlers: Handlers) -> Handlers {
         let Some(on_complete) = self.on_complete.clone() else {
             return handlers;

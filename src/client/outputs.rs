@@ -1,7 +1,8 @@
-//! What the tools of a server promise of their results, remembered from `tools/list`, and results held against it.
+//! The output schemas of a server's tools, remembered from `tools/list`, and the validation of
+//! results.
 //!
-//! A schema is compiled when its tool is called for the first time. What a server says of a change makes all of them unknown, and so does
-//! its loss, until the tools are listed again.
+//! A schema is compiled when its tool is called for the first time. All schemas become unknown when
+//! the server reports a change or is lost, until the tools are listed again.
 //!
 //! Spec: Server Features, Tools, "Output Schema" (since 2025-06-18).
 
@@ -17,21 +18,21 @@ use crate::schema::{CallToolResult, JsonSchema, ProtocolVersion, TaskSupport, To
 use crate::sync::Mutex;
 use crate::validation::{CompiledSchema, Validator};
 
-/// Names and schemas of more bytes than this are not remembered.
+/// The limit of remembered names and schemas, in bytes.
 const MAX_BYTES: usize = 16 << 20;
 
-/// What a tool promised of its results.
+/// The validation of one call's result.
 pub(super) struct Promised {
     pub(super) schema: Option<CompiledSchema>,
-    /// That of what was known of the tools.
+    /// The generation of the known tools when the call began.
     pub(super) age: u64,
-    /// When the call began, and how long it may take.
+    /// When the call began, and its timeout.
     pub(super) began: Instant,
     pub(super) timeout: Option<Duration>,
 }
 
 impl Promised {
-    /// Until when a result that has come may be checked: the end of the call, or as long again if
+    /// The deadline for validating a result: the end of the call, or one more timeout from now if
     /// the call was extended.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let timeout = self.timeout?;
@@ -48,19 +49,22 @@ impl Promised {
 #[derive(Debug)]
 pub(super) struct Outputs {
     validator: Option<Validator>,
-    /// Schemas are taken by the letter.
+    /// Whether schemas are used exactly as written.
     strict: bool,
-    /// What is known. Not held while a schema is compiled.
+    /// The known tools.
+    // Not held while a schema is compiled, since that takes long. So the schema may have been
+    // replaced meanwhile: the compiled one is stored only if its source is still the known one.
     known: Mutex<Known>,
 }
 
 #[derive(Debug, Default)]
 struct Known {
     schemas: HashMap<String, Promise>,
-    /// Tools that can be called as tasks only.
+    /// The tools that can only be called as tasks.
     tasks: HashSet<String>,
     bytes: usize,
-    /// Grows with each change that the server tells, and when it is lost.
+    /// The generation of the known tools: increases with each reported change, and when the server
+    /// is lost.
     age: u64,
 }
 
@@ -79,7 +83,7 @@ impl Outputs {
         }
     }
 
-    /// The list of tools may be another one from now on.
+    /// Forgets all tools, because the list may have changed.
     pub(super) fn forget(&self) {
         let mut known = self.known.lock();
         let age = known.age + 1;
@@ -94,12 +98,13 @@ impl Outputs {
         drop(old);
     }
 
-    /// How old the knowledge is, to be told before tools are listed.
+    /// The generation of the known tools. Read it before listing tools.
     pub(super) fn age(&self) -> u64 {
         self.known.lock().age
     }
 
-    /// Remembers tools, unless they have changed since `age`. Returns whether there was room for all of them.
+    /// Remembers tools, unless the generation has changed since `age`. Returns whether there was
+    /// room for all of them.
     pub(super) fn learn(&self, tools: &[Tool], age: u64) -> bool {
         let mut known = self.known.lock();
         if known.age != age {
@@ -109,17 +114,17 @@ impl Outputs {
         if self.validator.is_none() {
             return true;
         }
-        // Behind one that found no room there may be others that do.
+        // A smaller schema may fit after one that does not.
         let left_out = tools.iter().filter(|tool| !known.learn(tool)).count();
         left_out == 0
     }
 
-    /// Whether a tool is known to be one that can be called as a task only.
+    /// Whether a tool is known to require a task.
     pub(super) fn needs_task(&self, name: &str) -> bool {
         self.known.lock().tasks.contains(name)
     }
 
-    /// What results of a tool are checked with; `None` when nothing is known of them.
+    /// The compiled schema of a tool; `None` if it is unknown.
     fn promise(&self, name: &str) -> Option<Result<CompiledSchema>> {
         let validator = self.validator.as_ref()?;
         let promise = self.known.lock().schemas.get(name)?.clone();
@@ -142,17 +147,17 @@ impl Outputs {
         Some(compiled)
     }
 
-    /// Makes ready what results of a tool are checked with, before it is called.
+    /// Prepares the validation of a tool's results, before the call.
     pub(super) fn check_of(&self, name: &str) -> Result<Option<CompiledSchema>> {
         let compiled = self.promise(name).transpose();
         compiled.map_err(|error| blaming_the_server(error).remark(SWITCH))
     }
 }
 
-/// What a host does that has to live with a server as it is.
+/// The remedy for a host that has to use such a server.
 const SWITCH: &str = "ClientBuilder::validator can switch the check off";
 
-/// What is wrong is not what the caller gave.
+/// Converts the error, because the server caused it and not the caller.
 fn blaming_the_server(error: Error) -> Error {
     match error.kind() {
         ErrorKind::Invalid => error.with_kind(ErrorKind::Protocol),
@@ -161,7 +166,8 @@ fn blaming_the_server(error: Error) -> Error {
 }
 
 impl Known {
-    /// Remembers that a tool can be called as a task only. One for which there is no room is refused by the server.
+    /// Remembers that a tool requires a task. Above the limit it is not remembered, and the server
+    /// refuses a plain call of it.
     fn learn_task(&mut self, tool: &Tool) {
         let execution = tool.execution.as_ref();
         let support = execution.and_then(|execution| execution.task_support.as_ref());
@@ -201,7 +207,8 @@ impl Known {
     }
 }
 
-/// An empty array stands for an empty object where only an object can be meant: servers that are written in PHP can't tell them apart.
+/// Replaces an empty array by an empty object where only an object is valid: servers written in PHP
+/// cannot distinguish the two.
 pub(super) fn settle_empty(
     promised: Option<&CompiledSchema>,
     revision: ProtocolVersion,
@@ -224,7 +231,7 @@ pub(super) fn settle_empty(
     }
 }
 
-/// Holds a result against what was promised.
+/// Validates a result against a schema.
 pub(super) fn check(
     promised: &CompiledSchema,
     result: &CallToolResult,
@@ -262,7 +269,7 @@ mod tests {
         assert!(!outputs.learn(&[tool("b", 10 << 20), tool("c", 1)], 0));
         assert!(outputs.promise("b").is_none());
         assert!(outputs.promise("a").is_some() && outputs.promise("c").is_some());
-        // What is said of a tool again takes the place of what was said before.
+        // A later description of a tool replaces the earlier one.
         for _ in 0..10 {
             assert!(outputs.learn(&[tool("a", 9 << 20)], 0));
             assert!(outputs.learn(&[tool("a", 10 << 20)], 0));

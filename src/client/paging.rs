@@ -1,8 +1,9 @@
-//! Lists that come in pages.
+//! Paginated lists.
 //!
-//! A page may have any number of items, none too. A cursor is opaque and goes back as it came, an empty one too; a page without one is
-//! the last. A cursor that came before means that the list has no end. One that the server no longer knows means that the pages so far
-//! are of another list: none of them is kept, and a list that is read as a whole is begun again, once.
+//! A page may have any number of items, including zero. A cursor is opaque and returned unchanged,
+//! even if it is empty. A page without a cursor is the last one. A repeated cursor means that the
+//! list has no end. If the server no longer knows a cursor, the list has changed: no page is kept,
+//! and a list that is read as a whole is read once more from the start.
 //!
 //! Spec: Server Features, Utilities, "Pagination" (every revision).
 
@@ -22,7 +23,7 @@ use crate::schema::{
     PaginatedRequestParams, Prompt, Resource, ResourceTemplate, ServerCapabilities, Tool, method,
 };
 
-/// How long a list may be.
+/// The limits of a list.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ListBounds {
     pub(super) max_list_pages: usize,
@@ -38,12 +39,12 @@ impl Default for ListBounds {
     }
 }
 
-/// The result of a method that lists: [`ListToolsResult`] and its like. The set of these types is closed.
+/// The result of a list method, such as [`ListToolsResult`]. This trait is sealed.
 pub trait ListPage: sealed::Sealed + DeserializeOwned + Clone {
-    /// What is listed.
+    /// The type of the listed items.
     type Item;
 
-    /// The method that lists it.
+    /// The list method.
     const METHOD: &'static str;
 
     /// Takes the items out of the page.
@@ -54,25 +55,25 @@ mod sealed {
     use super::{Misfit, ServerCapabilities, Tool};
 
     pub trait Sealed {
-        /// What the server has to advertise.
+        /// The required server capability.
         const CAPABILITY: &'static str;
 
         fn is_advertised(capabilities: &ServerCapabilities) -> bool;
 
         fn next_cursor(&self) -> Option<&str>;
 
-        /// What of it was left out.
+        /// The entries that were left out of the page.
         fn misfits(&self) -> &[Misfit];
 
-        /// Whether the same is listed.
+        /// Whether both pages have equal items.
         fn lists_as(&self, other: &Self) -> bool;
 
-        /// What it says of tools.
+        /// The tools on the page.
         fn tools(&self) -> &[Tool] {
             &[]
         }
 
-        /// What has to be done with a page before it is shown.
+        /// Processes a page before it is returned.
         fn review(&mut self, client: &super::Client) {
             _ = client;
         }
@@ -135,20 +136,21 @@ list_page!(
 );
 list_page!(ListPromptsResult, prompts: Prompt, method::PROMPTS_LIST, prompts);
 
-/// The pages of a list, each asked for when the iterator comes to it, unless it is kept and still fresh. It ends with the last page, or
-/// after the first error.
+/// An iterator over the pages of a list. Each page is requested when it is needed, unless a fresh
+/// one is cached. It ends after the last page or the first error.
 ///
-/// Each step blocks as a call does. An empty text is a cursor as any other, but when the server gives it once more, or refuses it, the list
-/// has ended. When the server refuses a cursor of its own ([`ErrorCode::INVALID_PARAMS`]) the list has changed in
-/// between: no page of it is kept then, and reading starts with new `Pages`.
+/// Each step blocks as a call does. An empty cursor is used like any other. But if the server
+/// repeats or refuses an empty cursor, the list has ended. If the server refuses another cursor of
+/// its own ([`ErrorCode::INVALID_PARAMS`]), the list has changed. Its pages are then removed from
+/// the cache, and reading restarts with new `Pages`.
 #[must_use = "nothing is asked for before the first page is taken"]
 pub struct Pages<'a, P> {
     client: Client,
     options: CallOptions<'a>,
     course: Course,
-    /// The server no longer knows the cursor that it gave.
+    /// Whether the server no longer knows its own cursor.
     is_lost: bool,
-    /// The page before, if its cursor is an empty text.
+    /// The previous page, if its cursor is empty.
     before: Option<P>,
 }
 
@@ -164,7 +166,7 @@ impl<'a, P: ListPage> Pages<'a, P> {
         }
     }
 
-    /// Goes through the items of all pages.
+    /// Iterates over the items of all pages.
     pub fn items(self) -> Items<'a, P> {
         Items {
             pages: self,
@@ -172,12 +174,12 @@ impl<'a, P: ListPage> Pages<'a, P> {
         }
     }
 
-    /// Reads the list to its end.
+    /// Reads the whole list.
     pub(super) fn into_all(self) -> Result<Vec<P::Item>> {
         self.into_all_and_misfits().map(|(all, _)| all)
     }
 
-    /// The same, with what of its pages was left out.
+    /// Reads the whole list, and returns the entries that were left out too.
     pub(crate) fn into_all_and_misfits(mut self) -> Result<(Vec<P::Item>, Vec<Misfit>)> {
         match self.read_all() {
             Err(_) if self.is_lost => {
@@ -208,7 +210,8 @@ impl<'a, P: ListPage> Pages<'a, P> {
         Ok((all, misfits))
     }
 
-    /// The page at a cursor; nothing when an empty one, which some servers give with each page, led nowhere.
+    /// Requests the page at a cursor. `None` ends the list: an empty cursor, which some servers
+    /// send with each page, gave no new page.
     fn ask(&mut self, cursor: Option<String>) -> Result<Option<P>> {
         let client = &self.client;
         client.need(
@@ -241,7 +244,7 @@ impl<'a, P: ListPage> Pages<'a, P> {
         link.note_tools(page.tools(), age);
         let before = self.before.take();
         if is_empty && page.next_cursor() == Some("") {
-            // A server that takes no notice of it gives the first page for ever.
+            // A server that ignores an empty cursor returns the first page forever.
             let is_same = before.is_some_and(|before| page.lists_as(&before));
             return Ok((!is_same).then_some(page));
         }
@@ -291,7 +294,7 @@ impl<P> fmt::Debug for Pages<'_, P> {
     }
 }
 
-/// The items of a list, page after page: see [`Pages::items`].
+/// An iterator over the items of all pages: see [`Pages::items`].
 #[must_use = "nothing is asked for before the first item is taken"]
 pub struct Items<'a, P: ListPage> {
     pages: Pages<'a, P>,
@@ -324,13 +327,13 @@ impl<P: ListPage> fmt::Debug for Items<'_, P> {
     }
 }
 
-/// Where the reading of a list is.
+/// The state of reading a list.
 #[derive(Debug)]
 struct Course {
     next: Next,
     pages: usize,
     max_pages: usize,
-    /// The cursors that came, hashed: a server may make them as long as it likes.
+    /// Hashes of the received cursors, because a server may send cursors of any length.
     seen: HashSet<u64>,
     hasher: RandomState,
 }
@@ -353,7 +356,7 @@ impl Course {
         }
     }
 
-    /// The cursor to ask with, or nothing when the list has ended.
+    /// The cursor of the next request; `None` when the list has ended.
     fn ask(&mut self) -> Option<Option<String>> {
         match std::mem::replace(&mut self.next, Next::End) {
             Next::First => Some(None),
@@ -362,7 +365,7 @@ impl Course {
         }
     }
 
-    /// A page came.
+    /// Records a received page.
     fn answered(&mut self, cursor: Option<&str>) -> Result<(), (ErrorKind, String)> {
         self.pages += 1;
         let Some(cursor) = cursor else { return Ok(()) };
@@ -387,7 +390,7 @@ impl Course {
 mod tests {
     use super::*;
 
-    /// Walks through pages with these cursors; gives the cursors asked with, and how it ended.
+    /// Reads pages with these cursors. Returns the requested cursors, and the error at the end.
     fn walk(cursors: &[Option<&str>], max: usize) -> (Vec<Option<String>>, Option<ErrorKind>) {
         let mut course = Course::new(max);
         let mut asked = Vec::new();

@@ -1,14 +1,15 @@
-//! When and how often a server that was lost is started again.
+//! The restart policy of a lost server: back-off and number of attempts.
 
 use std::time::Duration;
 
 use crate::error::Error;
 
-/// Has a client start its server again when it was lost: a child process that crashed, for example. See
+/// The restart policy for a lost server, such as a crashed child process. See
 /// [`ClientBuilder::restart`](super::ClientBuilder::restart).
 ///
-/// The first restart comes after [`first_delay`](Self::first_delay), each further one after twice the time, less up to half of it at
-/// random, so that many clients of one server do not come all at once.
+/// The delays use exponential back-off with jitter. The first delay is
+/// [`first_delay`](Self::first_delay), and each further one is twice as long. A random part of up
+/// to half is subtracted from each, so that the clients of one server do not return all at once.
 ///
 /// # Examples
 ///
@@ -50,41 +51,45 @@ impl Default for Restart {
 }
 
 impl Restart {
-    /// The defaults.
+    /// Creates the default policy.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How long to wait before the first attempt. Defaults to 250 ms.
+    /// Sets the delay before the first attempt. Defaults to 250 ms.
     pub fn first_delay(mut self, delay: Duration) -> Self {
         self.first_delay = delay;
         self
     }
 
-    /// How long to wait at most before an attempt. Defaults to 30 s.
+    /// Limits the delay before an attempt. Defaults to 30 s.
     pub fn max_delay(mut self, delay: Duration) -> Self {
         self.max_delay = delay;
         self
     }
 
-    /// How often to try in a row before the server is given up. Defaults to 10; 0 gives it up at once. A server that came back and was
-    /// lost again before [`reset_after`](Self::reset_after) goes on in the same row.
+    /// Limits the number of consecutive attempts; then the server is given up. Defaults to 10; 0
+    /// gives it up at once.
+    ///
+    /// If a restarted server is lost before [`reset_after`](Self::reset_after), its next attempts
+    /// count in the same series.
     pub fn max_attempts(mut self, attempts: u32) -> Self {
         self.max_attempts = attempts;
         self
     }
 
-    /// How long a server has to stay for its losses before to be forgotten: delays and attempts start anew then. Defaults to 60 s.
+    /// Sets the uptime after which the attempt counter and back-off are reset. Defaults to 60 s.
     pub fn reset_after(mut self, uptime: Duration) -> Self {
         self.reset_after = uptime;
         self
     }
 
-    /// Whether calls that the lost server may have begun are sent to the new one by themselves, when doing them twice does no harm: reading
-    /// and listing, and tools that say of themselves that they only read or are idempotent ([`ToolAnnotations`]), as far as this client has
-    /// listed them. Defaults to no: what a server says of its tools has to be trusted for it.
+    /// Whether to retry idempotent calls automatically on the new server, although the lost server
+    /// may have started them. Defaults to no, because it requires trust in the server's own claims.
     ///
-    /// Calls that were not sent at all wait for the new server either way, within their deadline.
+    /// It applies to reading and listing, and to tools that declare themselves read-only or
+    /// idempotent ([`ToolAnnotations`]) in a list that this client has read. Calls that were not
+    /// sent wait for the new server in any case, within their deadline.
     ///
     /// [`ToolAnnotations`]: crate::schema::ToolAnnotations
     pub fn resend_harmless_calls(mut self, resends: bool) -> Self {
@@ -97,30 +102,34 @@ impl Restart {
     }
 }
 
-/// What became of the connection of a client: see [`on_connection_event`](super::ClientBuilder::on_connection_event). Its text tells it to people.
+/// An event of a client's connection: see
+/// [`on_connection_event`](super::ClientBuilder::on_connection_event). Its `Display` text is for
+/// users.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ConnectionEvent {
-    /// The server was lost, or could not be started again, and will be started in a while. Calls that were in flight have failed.
+    /// The server was lost, or a restart failed. It will be restarted after a delay. Calls in
+    /// flight have failed.
     #[non_exhaustive]
     Lost {
-        /// What ended the connection, or why it could not be made.
+        /// The error that ended the connection or the attempt.
         error: Error,
-        /// The attempt that comes next, in a row that began with 1.
+        /// The number of the next attempt, from 1.
         attempt: u32,
-        /// How long until then.
+        /// The delay before this attempt.
         delay: Duration,
     },
-    /// The server is there again. It may be another version, and knows nothing of what was before: assume that everything changed.
+    /// The server is connected again. It may be another version and has no earlier state, so assume
+    /// that everything has changed.
     #[non_exhaustive]
     Restored {
-        /// The attempt that brought it back.
+        /// The number of the successful attempt.
         attempt: u32,
     },
-    /// The server is not started again. Calls fail from now on.
+    /// The server is not restarted any more. Further calls fail.
     #[non_exhaustive]
     GivenUp {
-        /// What ended the last connection, or why it could not be made.
+        /// The error that ended the last connection or attempt.
         error: Error,
     },
 }
@@ -149,7 +158,7 @@ impl std::fmt::Display for ConnectionEvent {
     }
 }
 
-/// Counts the attempts. The clock and chance are arguments.
+/// The attempt counter. Time and random numbers are arguments.
 #[derive(Debug)]
 pub(super) struct Attempts {
     settings: Restart,
@@ -161,14 +170,14 @@ impl Attempts {
         Self { settings, made: 0 }
     }
 
-    /// The server was there for so long.
+    /// Records the uptime of the server.
     pub(super) fn was_up(&mut self, uptime: Duration) {
         if uptime >= self.settings.reset_after {
             self.made = 0;
         }
     }
 
-    /// The number of the next attempt, and when it is due; `None` when there is none.
+    /// Returns the number of the next attempt and its delay; `None` if no attempt is left.
     pub(super) fn next(&mut self, random: u64) -> Option<(u32, Duration)> {
         if self.made >= self.settings.max_attempts {
             return None;
@@ -177,7 +186,7 @@ impl Attempts {
         let doublings = (self.made - 1).min(31);
         let delay = self.settings.first_delay.saturating_mul(1 << doublings);
         let delay = delay.min(self.settings.max_delay);
-        // 0 to 255 of 512 parts.
+        // The jitter is 0 to 255 parts of 512.
         let less = (delay / 512).saturating_mul(u32::from(random as u8));
         Some((self.made, delay - less))
     }
@@ -210,7 +219,7 @@ mod tests {
                 attempts.next(0),
                 Some((number, Duration::from_millis(millis)))
             );
-            // Short uptimes change nothing.
+            // Short uptimes do not reset the counter.
             attempts.was_up(Duration::from_secs(59));
         }
         assert_eq!(attempts.next(0), None);

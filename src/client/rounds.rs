@@ -1,4 +1,4 @@
-//! A call with all its rounds: sent again, with answers, for as long as the server asks.
+//! Multi round-trip requests: a call is sent again, with answers, while the server requests input.
 //!
 //! Spec: Base Protocol, Patterns, "Multi Round-Trip Requests" (2026-07-28).
 
@@ -20,21 +20,21 @@ use crate::schema::{ResultType, demanded_pages, method};
 use crate::transport::carrier::Carrier;
 use crate::transport::clock::about_now;
 
-/// After so many rounds of questions a server gets no more answers.
+/// The number of rounds after which a server gets no more answers.
 const MAX_ROUNDS: u32 = 10;
-/// How long to wait before giving back a state that nothing was asked with: the first time, and at most.
+/// The pause before a request state is returned without answers: at first, and the maximum.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(250));
 
-/// What came of a call.
+/// The answer to a call.
 pub(super) struct Answer {
     pub(super) result: RawResult,
-    /// Of the legacy era none says so.
+    /// Whether the result is a task. Always false in the legacy era.
     pub(super) is_task: bool,
-    /// Whether the server asked for something first.
+    /// Whether the server requested input first.
     pub(super) asked: bool,
 }
 
-/// What one round came to.
+/// The outcome of one round.
 enum Round {
     /// The result is complete, or a task.
     Over {
@@ -43,7 +43,7 @@ enum Round {
     Asked(Asked),
 }
 
-/// What a server needs first: of an [`InputRequiredResult`](crate::schema::InputRequiredResult) what is to be answered.
+/// The used part of an [`InputRequiredResult`](crate::schema::InputRequiredResult).
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Asked {
@@ -52,7 +52,7 @@ struct Asked {
     request_state: Option<String>,
 }
 
-/// The time that a request has taken, without what people took to log in meanwhile.
+/// Measures the time of a request, without the time that users took for a login.
 struct Clock<'a> {
     carrier: Option<&'a Arc<dyn Carrier>>,
     started: Instant,
@@ -69,7 +69,7 @@ impl<'a> Clock<'a> {
         }
     }
 
-    /// The same options, with the time that is left.
+    /// The options with the remaining time.
     fn rest_of<'o>(&self, options: &'o mut CallOptions<'_>) -> CallOptions<'o> {
         let people_took = self
             .carrier
@@ -81,8 +81,9 @@ impl<'a> Clock<'a> {
 }
 
 impl Client {
-    /// Sends a request, with what every request carries: once, and once more when the server refused it unseen, for a reason that is dealt
-    /// with; again otherwise only as [`Link::send`](super::link::Link::send) says.
+    /// Sends a request with the usual `_meta`. Sends it once more if the server refused it
+    /// unprocessed, and the reason was resolved. Other retries follow
+    /// [`Link::send`](super::link::Link::send).
     pub(super) fn request_text(
         &self,
         method: &str,
@@ -109,8 +110,7 @@ impl Client {
             .inspect_err(|error| self.note_demanded_pages(error))
     }
 
-    /// Whether a request that was refused unseen is to be sent once more, since the reason is no
-    /// longer there.
+    /// Whether to repeat a request that was refused unprocessed, because the reason was resolved.
     fn is_dealt_with(
         &self,
         generation: &Generation,
@@ -140,7 +140,8 @@ impl Client {
         )
     }
 
-    /// A server that demands pages will tell when they are done.
+    /// Records the URL elicitations that an error requires, because the server will report their
+    /// completion.
     fn note_demanded_pages(&self, error: &Error) {
         let demanded = error.rpc().and_then(demanded_pages);
         for id in demanded.into_iter().flatten() {
@@ -148,7 +149,8 @@ impl Client {
         }
     }
 
-    /// Sends a request until its result is complete. Each round has its own timeout, and none runs while a person answers.
+    /// Sends a request until its result is complete. Each round has its own timeout, which does not
+    /// run while a user answers.
     pub(super) fn call_in_rounds(
         &self,
         method: &str,
@@ -197,7 +199,8 @@ impl Client {
                 );
                 Error::new(ErrorKind::Invalid, text).sent(true)
             })?;
-            // Whatever became of this round, those before it may have had an effect; and what it answers only the server that asked knows.
+            // An earlier round may have had an effect, whatever happened to this one. A retry on
+            // another server is not possible, because only the requesting server knows the state.
             let spent = started.elapsed().saturating_sub(people_took);
             result = self
                 .request_text(
@@ -224,7 +227,7 @@ impl Client {
         }
     }
 
-    /// Whether the server needs something first.
+    /// Determines whether the server requests input first.
     fn judge_round(&self, generation: &Generation, method: &str, result: &str) -> Result<Round> {
         let over = |is_task| Ok(Round::Over { is_task });
         if generation.revision.is_legacy() {
@@ -267,13 +270,14 @@ impl Client {
         }
     }
 
-    /// What was going on, for errors.
+    /// Describes the call, for errors.
     fn during(&self, method: &str) -> String {
         format!("{method} of '{}'", self.server_name())
     }
 }
 
-/// Whether a server may ask during a call of this method (M-MRTR-S-02).
+/// Whether a server may request input during a call of this method.
+// M-MRTR-S-02
 fn may_ask(method: &str) -> bool {
     [
         method::TOOLS_CALL,

@@ -1,9 +1,9 @@
-//! A session that a legacy server keeps for its client, and what to do when the server has lost it.
+//! Session recovery: what a client does when a legacy server has lost its session.
 //!
-//! A server that knows a session no more says 404, or refuses a request without naming it, and has
-//! done nothing. After 404 the client opens another session at once, after another refusal when a
-//! `ping` is refused alike; then it sends the request again. One caller does this for all that
-//! wait.
+//! A server that does not know a session answers with 404, or refuses a request without naming it,
+//! and has done nothing. After a 404 the client opens a new session at once. After another refusal
+//! it first sends a `ping`, and opens a new session if that is refused too. Then it sends the
+//! request again. One caller does this for all waiting callers.
 //!
 //! ```text
 //!  refused ─┬─ 404 ───────────────────────────────▶ initialize ──▶ once more
@@ -24,7 +24,7 @@ use crate::protocol::{CallOptions, CancelToken, LogLevel};
 use crate::schema::{InitializeRequestParams, JsonObject, SetLevelRequestParams, method};
 use crate::sync::{Condvar, Mutex};
 
-/// How a session is opened anew.
+/// How to open a new session.
 #[derive(Debug)]
 pub(super) struct Reopening {
     pub(super) params: InitializeRequestParams,
@@ -32,22 +32,24 @@ pub(super) struct Reopening {
     turn: Arc<Turn>,
 }
 
-/// The right to look after the session: one caller has it at a time.
+/// The right to recover the session. One caller has it at a time.
 #[derive(Debug, Default)]
 struct Turn {
+    // Protects the right, not the session. It is not held during requests. Waiters check the
+    // session's number and `is_taken` under it.
     state: Mutex<TurnState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct TurnState {
-    /// A caller is at it.
+    /// Whether a caller has the right.
     is_taken: bool,
-    /// When the session was asked last that proved to be known.
+    /// The time of the last check that found the session known.
     was_good: Option<Instant>,
 }
 
-/// What the refusal of a request says of its session.
+/// How certainly the refusal of a request shows that its session is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Loss {
     Certain,
@@ -68,12 +70,12 @@ impl Loss {
     }
 }
 
-/// What a session proved to be when it was asked.
+/// The result of a session check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Proof {
     Known,
     Lost,
-    /// There was no answer, or one that says nothing of it.
+    /// There was no answer, or one that does not show it.
     Neither,
 }
 
@@ -88,26 +90,26 @@ impl Reopening {
 }
 
 impl Turn {
-    /// Has who waits here look up.
+    /// Wakes the waiters.
     fn wake(&self) {
-        // With the lock, so that it does not fall between the look and the wait.
+        // The lock is taken so that the wakeup cannot fall between a waiter's check and its wait.
         let _state = self.state.lock();
         self.changed.notify_all();
     }
 }
 
 impl Generation {
-    /// The session that the next request will be sent in.
+    /// The session of the next request.
     pub(super) fn session(&self) -> Option<u64> {
         self.peer.core().carrier()?.session()
     }
 
-    /// Whether a request that was refused is to be sent once more, since its session was lost and
-    /// there is another one by now. Opens that, unless it was done already.
+    /// Whether to send a refused request once more, because its session was lost and there is a new
+    /// one. Opens the new session, unless another caller has done so.
     ///
     /// # Errors
     ///
-    /// When another session could not be opened.
+    /// When a new session could not be opened.
     pub(super) fn has_recovered(
         &self,
         session: Option<u64>,
@@ -121,8 +123,8 @@ impl Generation {
         }
     }
 
-    /// The stream beside calls was refused: looks whether the session is known, and opens another
-    /// one if not. Nobody waits for that.
+    /// Checks the session after its stream for messages outside of calls was refused, and opens a
+    /// new one if it is lost.
     pub(super) fn look_after_session(&self, refusal: &Error, link: &Link) {
         if Loss::of(refusal).is_none() {
             return;
@@ -165,7 +167,7 @@ impl Generation {
             if self.session() != session {
                 return Ok(true);
             }
-            // Somebody asked after this refusal.
+            // Another caller has checked the session after this refusal.
             if loss == Loss::Possible && state.was_good.is_some_and(|at| at >= refused) {
                 return Ok(false);
             }
@@ -204,7 +206,7 @@ impl Generation {
             })
     }
 
-    /// Asks whether the server knows the session.
+    /// Checks whether the server knows the session.
     fn prove(&self, patience: Duration, cancel: Option<&CancelToken>) -> Proof {
         let mut options = CallOptions::new().timeout(patience).max_timeout(patience);
         if let Some(token) = cancel {
@@ -218,7 +220,7 @@ impl Generation {
         match answer {
             Ok(_) => Proof::Known,
             Err(error) if Loss::of(&error).is_some() => Proof::Lost,
-            // It has read the request, whatever it makes of it.
+            // The server has read the request, so it knows the session.
             Err(error) if error.rpc().is_some() && !error.is_vague() => Proof::Known,
             Err(_) => Proof::Neither,
         }
@@ -255,7 +257,7 @@ impl Generation {
     }
 }
 
-/// Lets the others go on, however it went.
+/// A guard that releases the right and wakes the waiters when it is dropped.
 struct Taken<'a>(&'a Turn);
 
 impl Drop for Taken<'_> {

@@ -1,14 +1,15 @@
-//! What changes on the server, told in one way in both eras.
+//! Subscriptions to changes on the server, with one interface for both eras.
 //!
 //! ```text
 //!           modern                                          legacy
 //!  open     subscriptions/listen, until it is acknowledged  resources/subscribe for each resource
-//!  events   those that carry the id of that request         list_changed and updated, sorted out here
+//!  events   those that carry the id of that request         list_changed and updated, filtered
 //!  end      its result, or notifications/cancelled          –
 //!  drop     notifications/cancelled                         resources/unsubscribe
 //! ```
 //!
-//! Spec: Base Protocol, Patterns, "Subscriptions" (2026-07-28); Server Features, Resources, "Subscriptions" (up to 2025-11-25).
+//! Spec: Base Protocol, Patterns, "Subscriptions" (2026-07-28); Server Features, Resources,
+//! "Subscriptions" (up to 2025-11-25).
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,44 +21,47 @@ use crate::error::Result;
 use crate::protocol::CallOptions;
 use crate::schema::{SubscriptionFilter, TaskStatus};
 
-/// Something that a [`Subscription`] is about has happened.
+/// An event of a [`Subscription`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// The list of tools is another one.
+    /// The list of tools has changed.
     ToolsChanged,
-    /// The list of prompts is another one.
+    /// The list of prompts has changed.
     PromptsChanged,
-    /// The list of resources is another one.
+    /// The list of resources has changed.
     ResourcesChanged,
-    /// What this resource holds is something else. It may be a part of the resource that was asked for.
+    /// The content of this resource has changed. It may be part of a resource in the filter.
     ResourceUpdated(String),
-    /// How far a task is. Told with each step, by most servers also when the subscription begins; all of it, so nothing is left to ask for.
+    /// The state of a task has changed. Sent for each change, and by most servers also at the start
+    /// of the subscription. It contains the complete state.
     #[non_exhaustive]
     TaskChanged {
-        /// Its id, for [`Client::task`].
+        /// The task id, for [`Client::task`].
         id: String,
-        /// How far it is.
+        /// The status of the task.
         status: TaskStatus,
-        /// A [`DetailedTask`](crate::schema::DetailedTask) in JSON: what it needs to go on, its result or its error, whatever there is.
+        /// The task as JSON, a [`DetailedTask`](crate::schema::DetailedTask): its input requests,
+        /// result or error, if any.
         json: String,
     },
-    /// The connection was lost, and is there again: changes may have been missed, so assume that
-    /// everything changed. The subscription was made anew, and tells on. A client that
-    /// [restarts](super::ClientBuilder::restart) its server tells this. So does one over HTTP in
-    /// the legacy era, when it had to open another session, and when the stream of changes could
-    /// not be had for a while.
+    /// Changes may have been missed, so assume that everything has changed. The subscription was
+    /// renewed and continues.
+    ///
+    /// Sent after the connection was lost and restored by a
+    /// [restart](super::ClientBuilder::restart). In the legacy era over HTTP it is also sent after
+    /// a new session was opened, and when the stream of changes was interrupted.
     EverythingChanged,
-    /// Nothing more will be told. The last event.
+    /// The last event: the subscription has ended.
     #[non_exhaustive]
     Ended {
-        /// Whether the server ended the subscription in order. If not, the connection was lost or closed, or the server failed: changes may
-        /// have been missed.
+        /// Whether the server ended the subscription normally. If not, the connection was lost or
+        /// closed, or the server failed; changes may have been missed.
         clean: bool,
     },
 }
 
-/// Changes on the server are told as long as this is kept; dropping it ends that.
+/// A subscription to changes on the server. Dropping it ends the subscription.
 ///
 /// It does not keep the connection open.
 #[must_use = "dropping it ends the subscription"]
@@ -67,13 +71,13 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// Which changes are told: what was asked for, less what the server can't. Compare it with what was asked for. It may be another after
-    /// each [`Event::EverythingChanged`].
+    /// The changes that the server reports: the requested filter without the parts that the server
+    /// does not support. It may change after each [`Event::EverythingChanged`].
     pub fn granted(&self) -> SubscriptionFilter {
         self.told.granted()
     }
 
-    /// Whether nothing more will be told.
+    /// Whether the subscription has ended.
     pub fn has_ended(&self) -> bool {
         self.told.has_ended()
     }
@@ -95,24 +99,31 @@ impl fmt::Debug for Subscription {
 }
 
 impl Client {
-    /// Has changes on the server told to `on_event`, until the handle is dropped or [`Event::Ended`] comes.
+    /// Subscribes to changes on the server. `on_event` is called until the handle is dropped or
+    /// [`Event::Ended`] was reported.
     ///
-    /// Blocks until the server has agreed, at most 60 s. It agrees to what it can: see [`Subscription::granted`]. `on_event` runs on a thread
-    /// of the connection, one event at a time, in order, maybe before this returns; it may call the server, and drop the handle. One that
-    /// still runs when its connection is closed holds up nothing of the next one.
+    /// Blocks until the server has agreed, at most 60 s. The server may agree to a part of the
+    /// filter: see [`Subscription::granted`]. `on_event` runs on a thread of the connection, one
+    /// event at a time and in order, possibly before this function returns. It may call the server
+    /// and drop the handle. A callback that still runs when its connection is closed does not delay
+    /// the next connection.
     ///
-    /// A client that [restarts](super::ClientBuilder::restart) its server subscribes anew when the connection was lost, says
-    /// [`Event::EverythingChanged`], and goes on; [`Subscription::granted`] tells what the new server agreed to.
+    /// After a [restart](super::ClientBuilder::restart) of the server the subscription is renewed,
+    /// [`Event::EverythingChanged`] is reported, and [`Subscription::granted`] returns the new
+    /// agreement.
     ///
-    /// In the legacy era changes of lists are told by servers on their own accord; this sorts them out, and subscribes to resources. Tasks are
-    /// told in the modern era only, to clients that take [tasks](super::ClientBuilder::tasks).
+    /// In the legacy era a server reports list changes without a subscription; they are filtered
+    /// here. Resources are subscribed one by one. Task events exist only in the modern era, for
+    /// clients that accept [tasks](super::ClientBuilder::tasks).
     ///
-    /// Spec: Base Protocol, Patterns, "Subscriptions" (2026-07-28); Server Features, Resources, "Subscriptions" (up to 2025-11-25).
+    /// Spec: Base Protocol, Patterns, "Subscriptions" (2026-07-28); Server Features, Resources,
+    /// "Subscriptions" (up to 2025-11-25).
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Peer`](crate::ErrorKind::Peer) when the server refuses, [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) (the server is
-    /// told), [`ErrorKind::Closed`](crate::ErrorKind::Closed) when it has gone.
+    /// [`ErrorKind::Peer`](crate::ErrorKind::Peer) when the server refuses,
+    /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) (the server is notified),
+    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) when it has gone.
     ///
     /// # Examples
     ///
@@ -124,7 +135,7 @@ impl Client {
     /// let filter = SubscriptionFilter::default().tools_list_changed(true);
     /// let subscription = client.subscribe(filter, |event| match event {
     ///     Event::ToolsChanged => println!("there are other tools now"),
-    ///     Event::Ended { clean: false, .. } => println!("connect again, and look what has changed"),
+    ///     Event::Ended { clean: false, .. } => println!("connect again and check the changes"),
     ///     _ => {}
     /// })?;
     /// # Ok(())
@@ -138,12 +149,13 @@ impl Client {
         self.subscribe_with(filter, CallOptions::new(), on_event)
     }
 
-    /// The same with a timeout for the opening, a cancel token for it, or members of `_meta`.
+    /// Subscribes with options: a timeout or a cancel token for opening the subscription, or
+    /// members of `_meta`.
     ///
     /// # Errors
     ///
-    /// As [`subscribe`](Self::subscribe); [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) when the token was triggered before
-    /// the server agreed.
+    /// As [`subscribe`](Self::subscribe); [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled)
+    /// when the token was cancelled before the server agreed.
     pub fn subscribe_with(
         &self,
         filter: SubscriptionFilter,
@@ -168,7 +180,7 @@ impl Client {
         let Err(refusal) = self.open_subscription(&refused, &generation, &wait) else {
             return Ok(refused);
         };
-        // What was asked for is taken back before another session is opened.
+        // The refused subscription is withdrawn before a new session is opened.
         drop(refused);
         if !generation.has_recovered(session, &refusal, &options, &self.0.link)? {
             return Err(refusal);

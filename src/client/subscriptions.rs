@@ -1,18 +1,21 @@
-//! All subscriptions of a client: how they are opened, whom an event reaches, and how they outlive a connection.
+//! All subscriptions of a client: how they are opened, which subscribers get an event, and how they
+//! survive a lost connection.
 //!
 //! ```text
-//!            agreed            the connection is lost             there is another one       agreed
-//!  opening ─────────▶ open ───────────────────────────▶ waiting ──────────────────▶ opening ─────────▶ open: everything changed
-//!     ╲                 ╲ ended by the server,             ╲ no other one comes         ╲ refused
-//!      ╲ refused         ╲ or lost for good                 ╲                            ╲
-//!       ╰──▶ over         ╰──▶ ending ──▶ over               ╰──▶ over                    ╰──▶ over
+//!            agreed            the connection is lost             there is another one
+//!  opening ─────────▶ open ───────────────────────────▶ waiting ──────────────────▶ opening again,
+//!     ╲                 ╲ ended by the server,             ╲ no other one comes      then open:
+//!      ╲ refused         ╲ or lost for good                 ╲                        everything
+//!       ╰──▶ over         ╰──▶ ending ──▶ over               ╰──▶ over               changed
 //! ```
 //!
-//! Answers and the acknowledgement are looked at where they are read, so that a subscription can be opened from any callback. Events and
-//! the end go through the connection's ordered notification thread. What comes of another connection than the one that a subscription was
-//! opened on last is ignored.
+//! Answers and the acknowledgement are processed on the reading thread, so that a subscription can
+//! be opened from any callback. Events and the end go through the connection's ordered notification
+//! thread. Messages of any other connection than the one on which a subscription was last opened
+//! are ignored.
 //!
-//! **Locks:** `uris` before the table, the table before a subscription's state; none is held while user code runs.
+//! **Lock order:** `uris` before the table, the table before a subscription's state. No lock is
+//! held while user code runs.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -40,16 +43,21 @@ use crate::transport::carrier::Manner;
 
 /// All subscriptions of a client.
 pub(super) struct Subscriptions {
+    // Held for lookups and changes of the list only. Subscribers are copied out, and called after
+    // it is released.
     table: Mutex<Vec<Entry>>,
-    /// How many subscriptions each resource has on the connection with this number, in the legacy era. Held while a request about it is
-    /// sent, so that they leave in order.
+    /// The number of subscriptions of each resource, on the connection with this number, in the
+    /// legacy era.
+    // Held while a request about a resource is sent. So the requests leave in the order in which
+    // the counts changed. Otherwise a late unsubscribe could end a newer subscription.
     uris: Mutex<(u64, HashMap<String, usize>)>,
-    /// Whether a lost connection is followed by another one.
+    /// Whether a lost connection will be followed by another one.
     lasting: AtomicBool,
 }
 
 struct Entry {
-    /// The number of the connection, and the id of the request that it was opened with there; 0 in the legacy era.
+    /// The number of the connection, and the id of the request that opened the subscription there;
+    /// 0 in the legacy era.
     opened: (u64, i64),
     told: Arc<Told>,
 }
@@ -63,7 +71,7 @@ impl Subscriptions {
         }
     }
 
-    /// Adds what subscriptions need to the handlers of a connection.
+    /// Adds the handlers of subscriptions to those of a connection.
     pub(super) fn listen_in(self: &Arc<Self>, handlers: Handlers, number: u64) -> Handlers {
         let this = Arc::clone(self);
         let handlers = handlers.quick_notification(
@@ -86,7 +94,8 @@ impl Subscriptions {
         })
     }
 
-    /// Asks the server for what a subscription is about. Whether it agrees is to be [waited](Told::wait) for.
+    /// Requests a subscription from the server. The caller has to [wait](Told::wait) for the
+    /// server's agreement.
     pub(super) fn open(
         self: &Arc<Self>,
         told: &Arc<Told>,
@@ -110,7 +119,7 @@ impl Subscriptions {
             self.subscribe(told, generation, uris)
         };
         if told.has_ended() {
-            // It was dropped meanwhile.
+            // The subscription was dropped meanwhile.
             self.remove(told);
         }
         opened
@@ -126,7 +135,7 @@ impl Subscriptions {
             method::SUBSCRIPTIONS_LISTEN,
             manner,
             |id, text| {
-                // The acknowledgement may come before the sending returns.
+                // Added before sending: the acknowledgement may arrive before the send returns.
                 self.add((number, id), told);
                 generation.envelope.write(id, &params, &told.meta, text)
             },
@@ -183,7 +192,7 @@ impl Subscriptions {
         Ok(())
     }
 
-    /// A connection has ended. Runs where that was found out.
+    /// Handles the end of a connection. Runs where the end was detected.
     pub(super) fn connection_ended(self: &Arc<Self>, peer: &Peer, number: u64) {
         let table = self.table.lock();
         let concerned = table.iter().filter(|entry| entry.opened.0 == number);
@@ -196,7 +205,8 @@ impl Subscriptions {
         }
     }
 
-    /// Opens all that wait for a connection on this one, and tells that everything changed. Blocks until the server has answered.
+    /// Renews all waiting subscriptions on this connection, and reports that everything changed.
+    /// Blocks until the server has answered.
     pub(super) fn restore(
         self: &Arc<Self>,
         generation: &Generation,
@@ -216,7 +226,8 @@ impl Subscriptions {
         for (told, opened) in opened {
             let server = generation.peer.name();
             match opened.and_then(|()| told.wait(&wait, &server)) {
-                // After the server has agreed: what changes from now on is told.
+                // Reported after the server has agreed: later changes are then reported, so that no
+                // change is missed in between.
                 Ok(()) => {
                     let told = Arc::clone(&told);
                     generation
@@ -232,12 +243,12 @@ impl Subscriptions {
         }
     }
 
-    /// No connection follows a lost one any more.
+    /// Records that no connection follows a lost one any more.
     pub(super) fn stop_lasting(&self) {
         self.lasting.store(false, Ordering::SeqCst);
     }
 
-    /// Ends those that wait for a connection that does not come, on this thread.
+    /// Ends the subscriptions that wait for a new connection, on this thread.
     pub(super) fn end_waiting(&self) {
         for told in self.waiting() {
             self.end_one(&told);
@@ -267,17 +278,18 @@ impl Subscriptions {
         }
     }
 
-    /// It comes to nothing: the server is told if it is there, and the host.
+    /// Ends a subscription that failed: notifies the server, if it is connected, and the host.
     fn end_one(&self, told: &Arc<Told>) {
         if self.drop_one(told) {
-            // Its panic is its own affair: the others have to be told too.
+            // A panic of this callback must not prevent the others from running.
             _ = catch_unwind(AssertUnwindSafe(|| {
                 (told.on_event)(Event::Ended { clean: false });
             }));
         }
     }
 
-    /// Nobody wants to be told any more. Returns whether somebody did.
+    /// Ends a subscription, because its handle was dropped or it failed. Returns whether it was
+    /// still wanted.
     pub(super) fn drop_one(&self, told: &Arc<Told>) -> bool {
         let mut state = told.state.lock();
         let was_wanted = std::mem::replace(&mut state.phase, Phase::Over) != Phase::Over;
@@ -304,7 +316,7 @@ impl Subscriptions {
             .retain(|entry| !Arc::ptr_eq(told, &entry.told));
     }
 
-    /// Runs on the reading thread.
+    /// Handles an acknowledgement. Runs on the reading thread.
     fn acknowledged(&self, notification: &Notification, number: u64) {
         let params: SubscriptionsAcknowledgedNotificationParams =
             match tree::read(notification.params()) {
@@ -366,7 +378,8 @@ impl Subscriptions {
         }
     }
 
-    /// The server has forgotten what it was asked to tell on this connection: asks again.
+    /// Subscribes to all resources again, because the server has opened a new session on this
+    /// connection.
     pub(super) fn subscribe_again(&self, peer: &Peer, number: u64) {
         let counts = self.uris.lock();
         for uri in counts.1.keys().filter(|_| counts.0 == number) {
@@ -377,14 +390,14 @@ impl Subscriptions {
                 |_, text| serde_json::to_writer(text, &params),
                 drop,
             );
-            // If it can't be sent, the server has gone.
+            // If it cannot be sent, the server has gone.
             if let Ok(call) = call {
                 call.forget();
             }
         }
     }
 
-    /// What happened on a connection of the legacy era may have been missed: tells so.
+    /// Reports to the legacy subscriptions of a connection that events may have been missed.
     pub(super) fn everything_changed(&self, peer: &Peer, number: u64) {
         let table = self.table.lock();
         let concerned = table.iter().filter(|entry| {
@@ -397,12 +410,12 @@ impl Subscriptions {
         }
     }
 
-    /// Ends subscriptions to resources that nobody else has on a connection.
+    /// Unsubscribes from resources that no other subscription of the connection uses.
     fn unsubscribe(&self, peer: &Peer, number: u64, uris: &[String]) {
         let mut counts = self.uris.lock();
         for uri in uris {
             if counts.0 != number {
-                // That connection has gone, and what it knew.
+                // The connection has gone, and its subscriptions with it.
                 return;
             }
             if let Some(count) = counts.1.get_mut(uri) {
@@ -419,7 +432,7 @@ impl Subscriptions {
                 |_, text| serde_json::to_writer(text, &params),
                 drop,
             );
-            // If it can't be sent, the server has gone.
+            // If it cannot be sent, the server has gone.
             if let Ok(call) = call {
                 call.forget();
             }
@@ -431,35 +444,37 @@ fn id_of(meta: Option<&NotificationMetaObject>) -> Option<i64> {
     meta?.subscription_id.as_ref()?.as_i64()
 }
 
-/// What a subscription calls.
+/// The event callback of a subscription.
 pub(super) type OnEvent = Arc<dyn Fn(Event) + Send + Sync>;
 
-/// Who is told of changes.
+/// The state of a subscriber: its filter, its callback and its phase.
 pub(super) struct Told {
     filter: SubscriptionFilter,
-    /// What its request brings along.
+    /// The `_meta` members of its request.
     meta: JsonObject,
     on_event: OnEvent,
+    // Every change of the phase or the fault that `wait` waits for is made under this lock and
+    // notifies `changed`. So no wakeup is lost. The lock is not held while the callback runs.
     state: Mutex<State>,
     changed: Condvar,
 }
 
 struct State {
     phase: Phase,
-    /// How many answers are still to come before it is open.
+    /// The number of answers that are needed before the subscription is open.
     awaited: usize,
     granted: SubscriptionFilter,
     fault: Option<Error>,
     opened: Option<OpenedOn>,
 }
 
-/// The connection that it was opened on.
+/// The connection on which a subscription was opened.
 struct OpenedOn {
     peer: Peer,
     number: u64,
-    /// The request that is kept open, or those that opened it.
+    /// The request that stays open, or the requests that opened it.
     calls: Vec<StartedCall>,
-    /// The resources to be unsubscribed, in the legacy era.
+    /// The resources to unsubscribe, in the legacy era.
     uris: Vec<String>,
 }
 
@@ -475,14 +490,14 @@ impl State {
 enum Phase {
     Opening,
     Open,
-    /// For the next connection.
+    /// Waiting for the next connection.
     Waiting,
-    /// The end is still to be told, behind the events that came before.
+    /// The end will be reported after the events that came before.
     Ending,
     Over,
 }
 
-/// How long the opening may take.
+/// The limits of opening a subscription.
 pub(super) struct Wait {
     started: Instant,
     timeout: Option<Duration>,
@@ -528,7 +543,7 @@ impl Told {
         self.state.lock().phase == Phase::Over
     }
 
-    /// It is being opened on a connection, unless it was dropped.
+    /// Starts to open the subscription on a connection. Returns `false` if it was dropped.
     fn begin(&self, generation: &Generation, granted: SubscriptionFilter, awaited: usize) -> bool {
         let mut state = self.state.lock();
         if state.phase == Phase::Over {
@@ -551,7 +566,8 @@ impl Told {
         true
     }
 
-    /// Keeps a request that opens it; cancels it, and says so, when it was dropped meanwhile.
+    /// Keeps a request that opens the subscription. If the subscription was dropped meanwhile,
+    /// cancels the request and returns `false`.
     fn keep(&self, call: StartedCall, uri: Option<&str>) -> bool {
         let mut state = self.state.lock();
         if let Some(opened) = &mut state.opened {
@@ -564,8 +580,8 @@ impl Told {
         false
     }
 
-    /// Whether an event is one that was asked for. `listens` says that a request is kept open for it, whose id all its events carry, and
-    /// `named` that this one does.
+    /// Whether the subscription covers an event. `listens` is true if it has an open request, whose
+    /// id all its events carry. `named` is true if this event carries it.
     fn concerns(&self, event: &Event, listens: bool, named: bool) -> bool {
         let filter = &self.filter;
         let uris = filter.resource_subscriptions.as_deref();
@@ -573,7 +589,7 @@ impl Told {
             Event::ToolsChanged => filter.tools_list_changed == Some(true),
             Event::PromptsChanged => filter.prompts_list_changed == Some(true),
             Event::ResourcesChanged => filter.resources_list_changed == Some(true),
-            // Which resource is part of which one only the server knows.
+            // Only the server knows which resource is part of which other one.
             Event::ResourceUpdated(_) if listens => uris.is_some_and(|uris| !uris.is_empty()),
             Event::ResourceUpdated(uri) => {
                 uris.is_some_and(|uris| uris.iter().any(|whole| is_part(uri, whole)))
@@ -593,7 +609,7 @@ impl Told {
         }
     }
 
-    /// The server agreed, or not. Runs where it was read.
+    /// Handles the agreement or refusal of the server. Runs on the reading thread.
     fn agree(&self, number: u64, granted: Option<SubscriptionFilter>, fault: Option<Error>) {
         let mut state = self.state.lock();
         if !state.is_on(number) {
@@ -612,7 +628,7 @@ impl Told {
         self.changed.notify_all();
     }
 
-    /// Nothing more comes of a connection. Runs where that was found out.
+    /// Handles the end of the open request or of the connection. Runs where the end was detected.
     fn end(
         self: &Arc<Self>,
         all: &Arc<Subscriptions>,
@@ -626,7 +642,8 @@ impl Told {
         }
         match state.phase {
             Phase::Opening => {
-                // Ended in order or taken back: either way it has not agreed, which it has to before.
+                // The server must agree before it ends the request, whether it ended it normally or
+                // withdrew it.
                 let fault = match outcome {
                     Err(error) if error.kind() != ErrorKind::Cancelled => error,
                     _ => {
@@ -643,7 +660,7 @@ impl Told {
                 self.changed.notify_all();
             }
             Phase::Open => {
-                // On stdio a server may take its request back instead of answering it.
+                // On stdio a server may withdraw its request instead of answering it.
                 let clean = match &outcome {
                     Ok(()) => true,
                     Err(error) => error.kind() == ErrorKind::Cancelled,
@@ -655,7 +672,8 @@ impl Told {
                 }
                 state.phase = Phase::Ending;
                 drop(state);
-                // Events that came before are still to be told: it is in the table until then.
+                // Earlier events are still queued, so the subscription stays in the table until
+                // they were reported.
                 let (told, all) = (Arc::clone(self), Arc::clone(all));
                 peer.run_in_order(move || {
                     if all.drop_one(&told) {
@@ -667,12 +685,12 @@ impl Told {
         }
     }
 
-    /// Waits until the server has agreed.
+    /// Blocks until the server has agreed.
     pub(super) fn wait(self: &Arc<Self>, wait: &Wait, server: &str) -> Result<()> {
         let told = Arc::clone(self);
         let _nudge = wait.cancel.as_ref().map(|token| {
             token.on_trigger(move || {
-                // With the lock, so that it does not fall between the look and the wait.
+                // The lock is taken so that the wakeup cannot fall between the check and the wait.
                 let _state = told.state.lock();
                 told.changed.notify_all();
             })
@@ -703,7 +721,7 @@ impl Told {
     }
 }
 
-/// The part of a filter that a server of the legacy era can fulfil.
+/// The part of a filter that a legacy server supports.
 fn possible(filter: &SubscriptionFilter, capabilities: &ServerCapabilities) -> SubscriptionFilter {
     let tools = capabilities.tools.as_ref();
     let prompts = capabilities.prompts.as_ref();
@@ -734,12 +752,12 @@ fn possible(filter: &SubscriptionFilter, capabilities: &ServerCapabilities) -> S
     }
 }
 
-/// Whether a resource is another one, or lies below it, however the two are spelled.
+/// Whether a resource equals another one or lies below it. Both URIs are normalized.
 pub(super) fn is_part(uri: &str, whole: &str) -> bool {
     is_part_exactly(uri, whole) || is_part_exactly(&normalized(uri), &normalized(whole))
 }
 
-/// The same of two addresses that are spelled in one way.
+/// Whether a resource equals another one or lies below it, for URIs in the same spelling.
 pub(super) fn is_part_exactly(uri: &str, whole: &str) -> bool {
     uri.strip_prefix(whole).is_some_and(|rest| {
         rest.is_empty() || whole.ends_with('/') || rest.starts_with(['/', '#', '?'])

@@ -1,8 +1,9 @@
-//! Calls whose results are fetched later.
+//! Tasks: calls whose results are fetched later.
 //!
-//! In 2025-11-25 the client asks for it, with each call; since then the server decides, for clients that declare the extension
-//! `io.modelcontextprotocol/tasks`. A [`TaskHandle`] hides the difference: it polls, has questions answered by the client's handlers, and
-//! fetches the result.
+//! In 2025-11-25 the client requests a task with each call. Since then the server decides, for
+//! clients that declare the extension `io.modelcontextprotocol/tasks`. A [`TaskHandle`] hides the
+//! difference: it polls, has input requests answered by the client's handlers, and fetches the
+//! result.
 //!
 //! Spec: Base Protocol, Utilities, "Tasks" (2025-11-25); Extensions, "Tasks" (2026-07-28).
 
@@ -27,14 +28,15 @@ use crate::schema::{
 };
 use crate::transport::clock::about_now;
 
-/// How long to wait between two looks at a task when the server does not say, and the shortest and longest wait that it may ask for.
+/// The poll interval: the default if the server gives none, and the minimum and maximum that a
+/// server may request.
 const POLL: (Duration, Duration, Duration) = (
     Duration::from_millis(500),
     Duration::from_millis(10),
     Duration::from_secs(60),
 );
 
-/// What became of a call that may be run as a task.
+/// The answer to a tool call that may run as a task.
 #[derive(Debug)]
 #[expect(
     clippy::exhaustive_enums,
@@ -43,50 +45,52 @@ const POLL: (Duration, Duration, Duration) = (
 pub enum ToolAnswer {
     /// The server has answered at once.
     Result(Box<CallToolResult>),
-    /// The call goes on as a task.
+    /// The call continues as a task.
     Task(TaskHandle),
 }
 
-/// What a call of a tool asks for, as far as the client decides that.
+/// How a tool is called, as far as the client decides it.
 #[derive(Clone, Copy, PartialEq)]
 enum Call {
     Plain,
-    /// In the way of 2025-11-25.
+    /// As a task of revision 2025-11-25.
     AsTask,
 }
 
-/// The same, with the result as it came.
+/// The answer to a tool call, with the unparsed result.
 enum Called {
     Result(RawResult),
     Task(TaskHandle),
 }
 
-/// A task of a server: a call that goes on behind its answer.
+/// A handle to a task of a server: a call that continues after its first answer.
 ///
-/// Dropping it does nothing to the task. Whoever keeps the [id](Self::id) can go on later, in another process too, with
-/// [`Client::task`], for as long as the server keeps the task. One that was cancelled may be gone at once (L-TASK-B-20).
+/// Dropping the handle does not affect the task. With its [id](Self::id) another client, even in
+/// another process, can continue with [`Client::task`], as long as the server keeps the task. A
+/// cancelled task may be removed at once.
+// L-TASK-B-20
 #[derive(Clone, Debug)]
 pub struct TaskHandle {
     client: Client,
     id: String,
-    /// The tool that was called, when that is known.
+    /// The called tool, if known.
     tool: Option<String>,
-    /// When it came to be known.
+    /// When the task was created or looked up.
     since: Instant,
     poll: Option<Duration>,
 }
 
-/// What was seen of a task.
+/// The observed state of a task.
 struct Seen {
     status: TaskStatus,
     message: Option<String>,
     poll: Option<Duration>,
     ttl: Option<Duration>,
-    /// What the modern era tells with it.
+    /// The details that modern servers add.
     detailed: Option<Box<Detailed>>,
 }
 
-/// Of a [`DetailedTask`](crate::schema::DetailedTask) what matters here, with the questions as they came.
+/// The used part of a [`DetailedTask`](crate::schema::DetailedTask), with unparsed input requests.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Detailed {
@@ -128,17 +132,17 @@ impl From<Detailed> for Seen {
 }
 
 impl Client {
-    /// Calls a tool as a task, where the server can do that: its result is fetched later. `ttl` is for how long the server is asked to keep
-    /// the task; since 2026-07-28 that is for the server to say.
+    /// Calls a tool as a task, so that the result is fetched later. `ttl` is how long the server
+    /// should keep the task; since 2026-07-28 the server decides that.
     ///
-    /// Since 2026-07-28 the server decides whether the call becomes a task, and the client has to have declared that it takes tasks, with
-    /// [`ClientBuilder::tasks`](super::ClientBuilder::tasks). In 2025-11-25 the tools are listed first, since only some may be called
-    /// like this.
+    /// Since 2026-07-28 the server also decides whether the call becomes a task. The client must
+    /// have declared [`ClientBuilder::tasks`](super::ClientBuilder::tasks). In 2025-11-25 the tools
+    /// are listed first, because only some support tasks.
     ///
     /// # Errors
     ///
-    /// As [`call_tool`](Self::call_tool); [`ErrorKind::Unsupported`] when server or tool can't be called like this, in which case nothing
-    /// is called.
+    /// As [`call_tool`](Self::call_tool); [`ErrorKind::Unsupported`] when the server or the tool
+    /// does not support tasks, in which case the tool is not called.
     pub fn call_tool_as_task(
         &self,
         name: &str,
@@ -174,7 +178,7 @@ impl Client {
         )
     }
 
-    /// A task of the server by its id, for one that was started earlier. Nothing is sent.
+    /// Returns a handle to an earlier task by its id. Nothing is sent.
     pub fn task(&self, id: impl Into<String>) -> TaskHandle {
         TaskHandle {
             client: self.clone(),
@@ -185,7 +189,7 @@ impl Client {
         }
     }
 
-    /// Whether a tool of a server of 2025-11-25 may be called as a task.
+    /// Whether a tool of a 2025-11-25 server may be called as a task.
     fn task_support(&self, name: &str) -> Result<bool> {
         Ok(self.runs_tasks()
             && self
@@ -193,7 +197,7 @@ impl Client {
                 .is_some_and(|support| support != TaskSupport::Forbidden))
     }
 
-    /// Whether the server takes calls as tasks in the way of 2025-11-25.
+    /// Whether the server supports task calls of revision 2025-11-25.
     fn runs_tasks(&self) -> bool {
         let tasks = self.capabilities().tasks.as_ref();
         self.revision().has_core_tasks()
@@ -208,7 +212,8 @@ impl Client {
         Ok(tool.and_then(|tool| tool.execution?.task_support))
     }
 
-    /// Sends a call of a tool. What the server made of it is told by what the client asked for, or by the result's type.
+    /// Sends a tool call. The client's request (2025-11-25) or the result type (later) shows
+    /// whether the answer is a task.
     fn call_tool_once(
         &self,
         name: &str,
@@ -233,7 +238,7 @@ impl Client {
         Ok(Called::Task(task))
     }
 
-    /// Calls a tool and waits for its result, as a task if that is what it takes.
+    /// Calls a tool and waits for its result, as a task if the tool requires it.
     pub(super) fn call_tool_to_its_end(
         &self,
         name: &str,
@@ -249,7 +254,7 @@ impl Client {
         match self.call_tool_once(name, params, kind, &mut options)? {
             Called::Result(result) => Ok(result),
             Called::Task(task) => task.wait_since(started, options).inspect_err(|error| {
-                // Nobody knows of the task but this call.
+                // No other code has the id of this task.
                 if matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Cancelled) {
                     task.cancel_unheard();
                 }
@@ -258,7 +263,7 @@ impl Client {
     }
 }
 
-/// The params of a call that asks for a task.
+/// Adds the request for a task to the params of a call.
 fn with_task(params: &str, task: TaskMetadata) -> Result<String> {
     #[derive(Serialize)]
     struct Added {
@@ -277,12 +282,12 @@ fn task_metadata(ttl: Option<Duration>) -> TaskMetadata {
 }
 
 impl TaskHandle {
-    /// The id, to be kept for later.
+    /// The id of the task. Keep it for [`Client::task`].
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Asks how far the task is.
+    /// Requests the status of the task.
     ///
     /// # Errors
     ///
@@ -291,17 +296,19 @@ impl TaskHandle {
         Ok(self.look(&mut CallOptions::new())?.status)
     }
 
-    /// Cancels the task: the server stops when it can. Since 2026-07-28 that is acknowledged whether or not the task is over.
+    /// Cancels the task: the server stops it when it can. Since 2026-07-28 the server acknowledges
+    /// this even if the task has ended.
     ///
     /// # Errors
     ///
-    /// As [`status`](Self::status); in 2025-11-25 also [`ErrorKind::Peer`] when the task is over.
+    /// As [`status`](Self::status); in 2025-11-25 also [`ErrorKind::Peer`] when the task has ended.
     pub fn cancel(&self) -> Result<()> {
         self.request::<EmptyResult>(method::TASKS_CANCEL, &mut CallOptions::new())
             .map(drop)
     }
 
-    /// The same without waiting for what the server says to it: there is somebody who has no time left.
+    /// Cancels the task without waiting for the server's answer, because the caller has no time
+    /// left.
     fn cancel_unheard(&self) {
         let generation = self.client.0.link.generation();
         let sent = params_text(method::TASKS_CANCEL, &TaskRequestParams::new(&self.id))
@@ -318,7 +325,7 @@ impl TaskHandle {
                     drop,
                 )
             });
-        // If it can't be sent, the server has gone.
+        // If it cannot be sent, the server has gone.
         if let Ok(call) = sent {
             call.forget();
         }
@@ -333,16 +340,18 @@ impl TaskHandle {
         self.wait_with(CallOptions::new())
     }
 
-    /// Waits for the result: looks at the task as often as the server wants, and has what it asks answered by the client's handlers, on
-    /// this thread since 2026-07-28.
+    /// Waits for the result. Polls the task at the server's interval. The client's handlers answer
+    /// input requests, since 2026-07-28 on this thread.
     ///
-    /// [`CallOptions::timeout`] is for each single request, [`CallOptions::max_timeout`] for waiting in all; whichever ends the waiting, or a token,
-    /// leaves the task as it is: wait again, or [cancel](Self::cancel) it.
+    /// [`CallOptions::timeout`] applies to each request, and [`CallOptions::max_timeout`] to the
+    /// whole wait. If a timeout or a token ends the wait, the task continues: wait again, or
+    /// [cancel](Self::cancel) it.
     ///
     /// # Errors
     ///
-    /// As [`Client::call_tool`]; [`ErrorKind::Peer`] when the task failed or the server does not know it, [`ErrorKind::Cancelled`] when it
-    /// was cancelled, or the token was triggered, [`ErrorKind::Timeout`] when the time that it is kept for, or the options give, is over.
+    /// As [`Client::call_tool`]; [`ErrorKind::Peer`] when the task failed or the server does not
+    /// know it; [`ErrorKind::Cancelled`] when the task or the token was cancelled;
+    /// [`ErrorKind::Timeout`] when the server's `ttl` or the time of the options is over.
     pub fn wait_with(&self, options: CallOptions<'_>) -> Result<CallToolResult> {
         let Some(tool) = &self.tool else {
             let result = self.wait_unchecked(options)?;
@@ -353,7 +362,7 @@ impl TaskHandle {
         self.client.read_tool_result(tool, promised, &result)
     }
 
-    /// The same, but gives the result as raw JSON: see [`Client::call_tool_raw`].
+    /// Waits for the result, and returns it as raw JSON: see [`Client::call_tool_raw`].
     ///
     /// # Errors
     ///
@@ -372,12 +381,12 @@ impl TaskHandle {
         self.wait_since(Instant::now(), options)
     }
 
-    /// The same for who has waited since then.
+    /// Waits for the result, with a time limit that began at `started`.
     fn wait_since(&self, started: Instant, mut options: CallOptions<'_>) -> Result<RawResult> {
         let in_all = options.in_all();
         let mut answered = HashSet::new();
         let mut poll = self.poll;
-        // How far a task is that was taken up again nobody knows.
+        // The state of a resumed task is unknown, so it is polled at once.
         let mut pauses = self.poll.is_some();
         loop {
             let cancel = options.cancel_token();
@@ -414,7 +423,7 @@ impl TaskHandle {
         }
     }
 
-    /// Fails when there is nothing left to wait for.
+    /// Fails when the server's `ttl` of the task is over.
     fn check_time(&self, seen: &Seen) -> Result<()> {
         if let Some(ttl) = seen.ttl.filter(|ttl| self.since.elapsed() > *ttl) {
             let named = self.named();
@@ -438,7 +447,8 @@ impl TaskHandle {
         }
     }
 
-    /// Answers what a task asks. In 2025-11-25 the questions come while the result is waited for, which may come then too.
+    /// Answers the input requests of a task. In 2025-11-25 they arrive during the request for the
+    /// result, which may also return the result.
     fn give_input(
         &self,
         seen: &Seen,
@@ -449,12 +459,12 @@ impl TaskHandle {
         let Some(task) = &seen.detailed else {
             return match self.request_raw(method::TASKS_RESULT, options) {
                 Ok(result) => Ok(Some(result)),
-                // Polling says more.
+                // Polling reveals more than the timeout.
                 Err(error) if error.kind() == ErrorKind::Timeout => Ok(None),
                 Err(error) => Err(error),
             };
         };
-        // What is answered already may be listed until the server has taken the answer.
+        // Answered requests may be listed until the server has processed the answers.
         let asked = task.input_requests.iter().flatten();
         let asked: Vec<_> = asked.filter(|(key, _)| !answered.contains(*key)).collect();
         if asked.is_empty() {
@@ -530,7 +540,7 @@ impl TaskHandle {
     }
 }
 
-/// How long to wait before the next look: no longer than there is time.
+/// The time until the next poll, limited by the remaining time.
 fn interval(asked: Option<Duration>, in_all: Option<Duration>, started: Instant) -> Duration {
     let (usual, shortest, longest) = POLL;
     let interval = asked.unwrap_or(usual).clamp(shortest, longest);

@@ -1,4 +1,4 @@
-//! Who waits for whom.
+//! Introspection: which thread waits for what.
 
 use std::fmt;
 use std::thread::Thread;
@@ -7,32 +7,37 @@ use std::time::Duration;
 use crate::error::{Excerpt, Span};
 use crate::jsonrpc::RequestId;
 
-/// What a connection is busy with at one moment: who waits for whom, and for how long. Its text is for people who look for what hangs.
+/// A snapshot of a connection's activity: pending calls, active requests, and how long each has
+/// taken. Its text helps to find a hang.
 ///
-/// See [`Client::activity`](crate::client::Client::activity), [`Connection::activity`](super::Connection::activity) and
-/// [`Peer::activity`](super::Peer::activity), which may be called from any thread at any time.
+/// See [`Client::activity`](crate::client::Client::activity),
+/// [`Connection::activity`](super::Connection::activity) and
+/// [`Peer::activity`](super::Peer::activity). They may be called from any thread at any time.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Activity {
-    /// What the peer is called.
+    /// The name of the peer.
     pub peer: String,
     /// Whether the connection has ended.
     pub has_ended: bool,
-    /// Requests of ours without an outcome, the oldest first: calls, questions to a client of the legacy era, open subscriptions.
+    /// Requests of ours without an outcome, oldest first: calls, requests to a client of the legacy
+    /// era, open subscriptions.
     pub calls: Vec<PendingCall>,
-    /// Requests of the peer without an answer, and handlers that run, the oldest first. Streams of change notifications are not among them.
+    /// Requests of the peer without an answer, and running handlers, oldest first. Subscription
+    /// streams are not included.
     pub requests: Vec<OpenRequest>,
-    /// The thread that writes to the peer at the moment.
+    /// The thread that is writing to the peer.
     pub writing: Option<Running>,
-    /// Threads that wait until the peer has read enough for them to go on, since so many bytes are queued.
+    /// The number of threads that wait for room in the outgoing queue, because the peer reads too
+    /// slowly.
     pub waiting_to_write: usize,
-    /// Bytes that wait to be written.
+    /// The number of bytes that wait to be written.
     pub queued_bytes: usize,
-    /// Handlers that wait for a thread.
+    /// The number of handlers that wait for a thread.
     pub waiting_handlers: usize,
-    /// Callbacks that wait for the one thread that runs them in order.
+    /// The number of callbacks that wait for the thread that runs them in order.
     pub waiting_callbacks: usize,
-    /// Threads of the connection.
+    /// The number of threads of the connection.
     pub threads: usize,
 }
 
@@ -42,39 +47,40 @@ pub struct Activity {
 pub struct PendingCall {
     /// The id of the request.
     pub id: i64,
-    /// What was asked.
+    /// The method of the request.
     pub method: String,
-    /// How long ago.
+    /// The time since it was sent.
     pub age: Duration,
-    /// The thread that waits; none when the outcome goes to a callback.
+    /// The waiting thread; `None` if the outcome goes to a callback.
     pub thread: Option<String>,
 }
 
-/// A request of the peer that is in hand, or the handler of a notification.
+/// An active request of the peer, or the handler of a notification.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct OpenRequest {
-    /// The id of the request; none for a notification.
+    /// The id of the request; `None` for a notification.
     pub id: Option<RequestId>,
-    /// What is asked.
+    /// The method of the message.
     pub method: String,
-    /// How long ago it came.
+    /// The time since it arrived.
     pub age: Duration,
-    /// Its handler, if one runs. If none does it waits for a thread, for an answer of the peer, or for whoever keeps the right to answer.
+    /// The running handler. `None` while the request waits for a thread, for an answer of the peer,
+    /// or for the owner of its [`Responder`](super::Responder).
     pub running: Option<Running>,
 }
 
-/// A thread at work.
+/// A thread that runs a handler or writes.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Running {
-    /// For how long.
+    /// How long it has been running.
     pub span: Duration,
-    /// The name of the thread, and its number.
+    /// The name and number of the thread.
     pub thread: String,
 }
 
-/// What a thread is called.
+/// Returns the display name of a thread.
 pub(super) fn thread_name(thread: &Thread) -> String {
     format!("{} {:?}", thread.name().unwrap_or("unnamed"), thread.id())
 }

@@ -1,10 +1,12 @@
-//! Where the callers of a connection wait, and how several are woken at once.
+//! The wait set: where the callers of a connection block, and how several are woken at once.
 //!
-//! A wake by itself is a question to the system, and the thread that it wakes often takes the place of the one that asked: with many callers that
-//! is two changes of threads for each answer. Whoever reads for many rings once for all whose answers it has read.
+//! Each wakeup is a system call, and the woken thread often preempts the waker. With many callers
+//! that costs two context switches for each answer. A thread that reads for many callers therefore
+//! wakes all of them with one call.
 //!
-//! **Invariant:** who waits has looked at its count ([`Bell::count`]) before it made known that it waits, and whoever rings for a place has seen
-//! that, and changes the count first. So the wait does not begin, or it is ended.
+//! **Invariant:** a waiter reads the counter ([`Bell::count`]) *before* it publishes that it is
+//! waiting. A waker that sees the flag increments the counter before it wakes. So either the
+//! waiter's futex call returns at once, or it is woken; no wakeup is lost.
 
 use std::time::Instant;
 
@@ -13,13 +15,14 @@ pub(crate) use self::futex::Bell;
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(loom))))]
 pub(crate) use self::portable::Bell;
 
-/// How many places there are. Who shares one is woken together, and looks whether it was meant.
+/// The number of places in a wait set. Waiters that share a place are woken together; each checks
+/// whether the wakeup was for it.
 #[cfg(not(loom))]
 pub(crate) const PLACES: usize = 128;
 #[cfg(loom)]
 pub(crate) const PLACES: usize = 2;
 
-/// Places that are to be rung for.
+/// A wake mask: the set of places to wake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Places(u128);
 
@@ -42,9 +45,12 @@ mod futex {
 
     const PLACES_OF_A_WORD: usize = u32::BITS as usize;
 
-    /// See the [module](super).
+    /// The wait set, on Linux futexes with a wake mask. See the [module](super).
     #[derive(Debug, Default)]
     pub(crate) struct Bell {
+        // One counter and futex word for 32 places. Order: `fetch_add` first, then the futex call,
+        // so
+        // that a waiter that has not entered the kernel yet sees a changed word and does not sleep.
         counts: [AtomicU32; PLACES / PLACES_OF_A_WORD],
     }
 
@@ -53,19 +59,22 @@ mod futex {
             &self.counts[place % PLACES / PLACES_OF_A_WORD]
         }
 
-        /// How often was rung.
+        /// Returns the wakeup counter of a place.
         pub(crate) fn count(&self, place: usize) -> u32 {
             self.word(place).load(Ordering::SeqCst)
         }
 
-        /// Waits until it is rung for this place, unless it was since the count, or until `deadline`. Returns false when that has passed. It may
-        /// return early.
+        /// Blocks until this place is woken or `deadline` passes. Returns at once if it was woken
+        /// after `count` was read.
+        ///
+        /// Returns false if the deadline has passed. Spurious returns are possible, since 32 places
+        /// share a counter.
         pub(crate) fn wait(&self, place: usize, count: u32, deadline: Option<Instant>) -> bool {
             let bit = 1 << (place % PLACES_OF_A_WORD);
             futex::wait(self.word(place), count, bit, deadline)
         }
 
-        /// Wakes who waits at these places.
+        /// Increments the counters and wakes the waiters at these places.
         pub(crate) fn ring(&self, Places(places): Places) {
             for (number, count) in self.counts.iter().enumerate() {
                 let bits = (places >> (number * PLACES_OF_A_WORD)) as u32;
@@ -86,7 +95,8 @@ mod portable {
     use super::{Instant, PLACES, Places};
     use crate::sync::{Condvar, Mutex};
 
-    /// See the [module](super): one condition for each place.
+    /// The portable wait set: a counter and a condition variable for each place. See the
+    /// [module](super).
     #[derive(Debug)]
     pub(crate) struct Bell(Vec<(Mutex<u32>, Condvar)>);
 
@@ -132,7 +142,7 @@ mod tests {
 
     use super::*;
 
-    /// Each implementation wakes those who are meant, whatever their places.
+    /// Each implementation wakes exactly the intended waiters, at any place.
     macro_rules! check {
         ($bell:ty) => {
             let bell = <$bell>::default();

@@ -1,4 +1,4 @@
-//! A request of ours, from the caller's side: how long it waits, and how it reads while it waits.
+//! Calls: how long the caller of a request waits, and how it reads while it waits.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -21,10 +21,10 @@ use crate::transport::SessionMessage;
 use crate::transport::carrier::{Carried, Carrier, Look, Manner, Ticket};
 use crate::transport::clock::about_now;
 
-/// How long a caller reads for everybody before it leaves that to a thread of the connection.
+/// How long a caller reads for all callers before it leaves reading to a thread of the connection.
 const STINT: Duration = Duration::from_millis(10);
 
-/// How one call waits. The default waits 60 s for a sign of life and 10 min in all.
+/// The options of one call. The defaults wait 60 s for an answer or progress, and 10 min in all.
 #[must_use]
 pub struct CallOptions<'a> {
     timeout: Option<Duration>,
@@ -53,78 +53,92 @@ impl Default for CallOptions<'_> {
 }
 
 impl<'a> CallOptions<'a> {
-    /// The defaults.
+    /// Creates the default options.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How long to wait for the answer, or for progress, which starts the time anew. It does not run while a handler of a
-    /// [`Client`](crate::client::Client) answers a question of the server. Defaults to 60 s.
+    /// Limits how long to wait for the answer, or for progress, which restarts the time. Defaults
+    /// to 60 s; then the call fails with `Timeout`.
+    ///
+    /// The time does not run while a handler of a [`Client`](crate::client::Client) answers an
+    /// input request of the server.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// How long to wait in all, however much progress there is, with all that belongs to the call: rounds, a task, the wait for a server that is
-    /// started again. Like `timeout` it does not run while a handler answers a question of the server. Defaults to 10 min.
+    /// Limits how long to wait in all, whatever the progress. Defaults to 10 min; then the call
+    /// fails with `Timeout`.
+    ///
+    /// It covers everything that belongs to the call: multi round-trip requests, a task, the wait
+    /// for a server that is restarted. The time does not run while a handler answers an input
+    /// request of the server.
     pub fn max_timeout(mut self, max_timeout: Duration) -> Self {
         self.max_timeout = Some(max_timeout);
         self
     }
 
-    /// Waits without end. The call still returns when it is cancelled or the connection closes.
+    /// Waits without a timeout. The call still returns when it is cancelled or the connection
+    /// closes.
     pub fn no_timeout(mut self) -> Self {
         (self.timeout, self.max_timeout) = (None, None);
         self
     }
 
-    /// Ends the call when the token is triggered.
+    /// Ends the call when the token is cancelled.
     pub fn cancel_with(mut self, token: &CancelToken) -> Self {
         self.cancel = Some(token.clone());
         self
     }
 
-    /// Runs `callback` for each progress message: on the calling thread, in the order of the wire, before the call returns.
+    /// Runs `callback` for each progress message: on the calling thread, in the order of arrival,
+    /// before the call returns.
     pub fn on_progress(mut self, callback: impl FnMut(Progress) + 'a) -> Self {
         self.on_progress = Some(Box::new(callback));
         self
     }
 
-    /// How long the call may take if nothing extends it.
+    /// The timeout of the call if nothing extends it.
     pub(crate) fn timeout_of_call(&self) -> Option<Duration> {
         self.timeout
     }
 
-    /// Waits for `span`, or until the call is cancelled; returns whether it is.
+    /// Waits for `span`, or until the call is cancelled. Returns whether it is cancelled.
     pub(crate) fn pause(&self, span: Duration) -> bool {
         self.cancel_token().wait(span)
     }
 
-    /// The token that ends the call; one that nobody triggers when none was given.
+    /// The token that cancels the call, or a new one if none was set.
     pub(crate) fn cancel_token(&self) -> CancelToken {
         self.cancel.clone().unwrap_or_default()
     }
 
-    /// Sends a member of `_meta` along, for example a trace context. Members that the library writes itself can't be replaced: the
-    /// progress token, and since 2026-07-28 revision, capabilities and name of the client.
+    /// Adds a member to `_meta`, for example a trace context. The library's own members cannot be
+    /// replaced: the progress token, and since 2026-07-28 the protocol version, client capabilities
+    /// and client info.
     ///
-    /// A [`Client`](crate::client::Client) does so; [`Peer::request`](super::Peer::request) sends its params as they are.
+    /// Only a [`Client`](crate::client::Client) uses this; [`Peer::request`](super::Peer::request)
+    /// sends its params unchanged.
     pub fn meta(mut self, key: impl Into<String>, value: impl Into<serde_json::Value>) -> Self {
         self.meta.insert(key.into(), value.into());
         self
     }
 
-    /// Asks for log messages of this level and more severe ones while the call runs. Defaults to none. Since 2026-07-28: a server of an
-    /// earlier revision is not sent it, see [`Client::set_log_level`](crate::client::Client::set_log_level).
+    /// Requests log messages of at least this level while the call runs. Defaults to no log
+    /// messages.
+    ///
+    /// Servers of revisions before 2026-07-28 do not receive it: see
+    /// [`Client::set_log_level`](crate::client::Client::set_log_level).
     ///
     /// Spec: Server Features, Utilities, "Logging" (2026-07-28; deprecated there).
     pub fn log_level(self, level: LoggingLevel) -> Self {
         self.meta(meta_key::LOG_LEVEL, level.as_str())
     }
 
-    /// Tells the peer in which trace the call happens. What is not in it stays as it was.
+    /// Sends a trace context with the call. Members that it lacks keep their values.
     ///
-    /// Spec: Base Protocol, "`_meta`" (2026-07-28). Peers of earlier revisions are told too.
+    /// Spec: Base Protocol, "`_meta`" (2026-07-28). It is sent to peers of earlier revisions too.
     pub fn trace_context(mut self, trace: &TraceContext) -> Self {
         for (key, value) in trace.members() {
             self.meta.insert(key.to_owned(), value.into());
@@ -132,41 +146,43 @@ impl<'a> CallOptions<'a> {
         self
     }
 
-    /// Asks the server even if a response is kept that is still fresh; the new one takes its place. For a list it holds for every page, so
-    /// that all of them are of one time. Defaults to asking only when nothing is kept.
+    /// Sends the request even if a fresh response is cached; the new response replaces it. Defaults
+    /// to using the cache.
     ///
-    /// Only a [`Client`](crate::client::Client) keeps responses: see [`ResponseCache`](crate::client::ResponseCache).
+    /// For a list this applies to every page, so that all pages are of one time. Only a
+    /// [`Client`](crate::client::Client) has a cache: see
+    /// [`ResponseCache`](crate::client::ResponseCache).
     pub fn bypass_cache(mut self) -> Self {
         self.bypass_cache = true;
         self
     }
 
-    /// Whether a kept response won't do.
+    /// Whether the cache is bypassed.
     pub(crate) fn bypasses_cache(&self) -> bool {
         self.bypass_cache
     }
 
-    /// What was set with [`meta`](Self::meta).
+    /// The members set with [`meta`](Self::meta).
     pub(crate) fn own_meta(&self) -> &JsonObject {
         &self.meta
     }
 
-    /// How long to wait for an answer, and what ends the wait early.
+    /// The timeout of the call, and the token that cancels it.
     pub(crate) fn patience(&self) -> (Option<Duration>, Option<CancelToken>) {
         (self.timeout, self.cancel.clone())
     }
 
-    /// The bound that is hit first without a sign of life.
+    /// The shorter of the two bounds: the call ends then if no progress arrives.
     pub(crate) fn shorter_bound(&self) -> Option<Duration> {
         self.timeout.into_iter().chain(self.max_timeout).min()
     }
 
-    /// How long to wait in all.
+    /// The bound of the whole call.
     pub(crate) fn in_all(&self) -> Option<Duration> {
         self.max_timeout
     }
 
-    /// The same options for one of several calls.
+    /// The options for one of several calls.
     pub(crate) fn for_one(&mut self) -> CallOptions<'_> {
         CallOptions {
             timeout: self.timeout,
@@ -183,7 +199,8 @@ impl<'a> CallOptions<'a> {
         }
     }
 
-    /// The same options for a call that goes on: it has waited for something else, and was begun a while ago.
+    /// The options for a call that continues: `waited` counts against the timeout, `elapsed`
+    /// against the bound of the whole call.
     pub(crate) fn after(&mut self, waited: Duration, elapsed: Duration) -> CallOptions<'_> {
         let mut options = self.for_one();
         options.timeout = options.timeout.map(|span| span.saturating_sub(waited));
@@ -191,12 +208,12 @@ impl<'a> CallOptions<'a> {
         options
     }
 
-    /// What a transport with header fields needs to know of the next request with these options.
+    /// Sets the header fields of the next request, for a transport that has them.
     pub(crate) fn set_manner(&mut self, manner: Manner) {
         self.manner = manner;
     }
 
-    /// Never tells the peer that nobody waits any more: for `initialize`, which must not be cancelled.
+    /// Never sends a cancellation: for `initialize`, which must not be cancelled.
     pub(crate) fn without_cancelling(mut self) -> Self {
         self.may_cancel = false;
         self
@@ -215,22 +232,22 @@ impl fmt::Debug for CallOptions<'_> {
     }
 }
 
-/// A call in flight. Dropped before it is done, it is given up, and the peer told.
+/// A call in flight. Dropping it before it is done gives the call up and notifies the peer.
 struct Call<'c> {
     core: &'c Arc<Core>,
     method: &'c str,
     waiter: Waiter,
-    /// When it began, for the first look at whether its time has passed.
+    /// The start of the call, used as "now" by the first timeout check.
     began: Option<Instant>,
     deadline: Deadline,
-    /// Before it began.
+    /// The time that users had spent on the peer's input requests when the call began.
     people_took: Duration,
     may_cancel: bool,
-    /// Why the caller stops waiting, for the peer.
+    /// The reason for the cancellation, sent to the peer.
     reason: Cow<'static, str>,
 }
 
-/// Sends a request and waits for its answer.
+/// Sends a request and blocks until its answer arrives.
 pub(super) fn request(
     core: &Arc<Core>,
     method: &str,
@@ -333,7 +350,7 @@ impl Call<'_> {
         })
     }
 
-    /// The request never left: there is nobody to tell.
+    /// Gives up a request that was never sent, without notifying the peer.
     fn forget(&mut self) {
         self.may_cancel = false;
         self.core.engine().calls.give_up(self.waiter.id);
@@ -347,7 +364,7 @@ impl Call<'_> {
             .map(|token| token.on_trigger(move || _ = slot.nudge()));
         let mut may_lead = self.core.reading == Reading::Shared;
         loop {
-            // A nudge that is left over would end each turn of reading before it began.
+            // A leftover wakeup would end each read turn before it began.
             self.waiter.slot.look_up();
             let mut found = self.waiter.take();
             if let Some(Found::Outcome(outcome)) = found {
@@ -364,10 +381,11 @@ impl Call<'_> {
                 if let Some(callback) = &mut options.on_progress {
                     callback(progress);
                     now = about_now();
-                    // While it ran nobody waited; what came meanwhile is still to be looked at.
+                    // The callback's run time does not count as waiting. Messages may have arrived
+                    // meanwhile.
                     self.deadline.extend(now);
                 }
-                // Progress that never ends must not keep the caller from looking.
+                // Endless progress must not keep the caller from checking its deadline and token.
                 if let Some(error) = self.cancelled(options) {
                     return Err(error);
                 }
@@ -416,7 +434,7 @@ impl Call<'_> {
         }
     }
 
-    /// Why the caller waits no longer, if it is so.
+    /// The error that ends the call, if it is cancelled or past its deadline.
     fn over(&mut self, now: Instant, options: &CallOptions<'_>) -> Option<Error> {
         self.cancelled(options).or_else(|| self.late(now, options))
     }
@@ -446,7 +464,7 @@ impl Call<'_> {
         Some(Error::new(ErrorKind::Cancelled, text).sent(true))
     }
 
-    /// Sends the request by a way of its own, and takes in what comes for it, on this thread.
+    /// Sends the request by an exchange of its own, and processes its messages on this thread.
     fn carry(
         &mut self,
         carrier: &Arc<dyn Carrier>,
@@ -468,7 +486,7 @@ impl Call<'_> {
         let _place = self.core.leave_worker();
         let (core, waiter, on_progress) = (self.core, &mut self.waiter, &mut options.on_progress);
         let mut seen = None;
-        // Takes what is there, up to the outcome.
+        // Takes the available items, up to the outcome.
         let mut take = |waiter: &mut Waiter| {
             while let Some(found) = waiter.take() {
                 match found {
@@ -499,7 +517,7 @@ impl Call<'_> {
                 None => ControlFlow::Continue(()),
             }
         });
-        // It may have come by another way, as the end of the connection does.
+        // The outcome may have arrived by another way, such as the end of the connection.
         let outcome = outcome.or_else(|| take(waiter));
         self.deadline = *patience.deadline.lock();
         match (outcome, carried) {
@@ -513,7 +531,7 @@ impl Call<'_> {
         }
     }
 
-    /// What the end of an exchange without an outcome means to the caller.
+    /// Converts the error of an exchange without an outcome into the caller's error.
     fn not_carried(&mut self, error: Error, options: &CallOptions<'_>) -> Error {
         if !error.was_sent() {
             self.forget();
@@ -543,7 +561,7 @@ impl Call<'_> {
         .sent(true)
     }
 
-    /// How long the call took, and the setting that bounds it.
+    /// Describes how long the call took, and the setting that limits it.
     fn time(&self, bound: Bound, options: &CallOptions<'_>) -> String {
         let (setting, span) = match bound {
             Bound::Timeout => ("timeout", options.timeout),
@@ -557,12 +575,13 @@ impl Call<'_> {
     }
 }
 
-/// Until when a call waits, as the thread sees it that watches over calls.
+/// The deadline of a call, shared with the thread that checks deadlines.
 struct Patience {
     core: Arc<Core>,
+    // Guards the caller's extensions and the checks of the deadline thread. Held only for a moment.
     deadline: Mutex<Deadline>,
     people_took: Duration,
-    /// A callback of the caller's runs: nobody waits.
+    /// Whether the caller's callback runs, so that its time does not count as waiting.
     is_busy: AtomicBool,
 }
 
@@ -597,7 +616,7 @@ impl Drop for Call<'_> {
     }
 }
 
-/// What an outcome means to who is owed it.
+/// Converts an outcome into the caller's result.
 fn judge(core: &Core, method: &str, outcome: Outcome) -> Result<RawResult> {
     match outcome {
         Outcome::Response(response) => response
@@ -617,27 +636,28 @@ fn judge(core: &Core, method: &str, outcome: Outcome) -> Result<RawResult> {
     }
 }
 
-/// A request that was sent without a caller who waits.
+/// A request without a waiting caller.
 pub(crate) struct StartedCall {
     core: Arc<Core>,
     id: i64,
-    /// Ends its exchange, if it has a way of its own.
+    /// Ends its exchange, on a transport with exchanges.
     ticket: Option<Arc<Ticket>>,
 }
 
 impl StartedCall {
-    /// Cancelling ends its exchange too.
+    /// Sets the handle by which a cancellation also ends the exchange.
     pub(super) fn carried_by(mut self, ticket: Option<Arc<Ticket>>) -> Self {
         self.ticket = ticket;
         self
     }
 
-    /// Whatever the outcome is, nobody wants to know: the callback is dropped, and the peer not told.
+    /// Discards the outcome: drops the callback without notifying the peer.
     pub(crate) fn forget(self) {
         self.core.engine().calls.give_up(self.id);
     }
 
-    /// Nobody wants the answer any more: the peer is told, and the callback is dropped. Does nothing once the outcome is there.
+    /// Cancels the request: notifies the peer and drops the callback. Does nothing if the outcome
+    /// has arrived.
     pub(crate) fn cancel(&self, reason: &str) {
         if self.core.engine().calls.give_up(self.id) {
             if let Some(ticket) = &self.ticket {
@@ -648,18 +668,20 @@ impl StartedCall {
     }
 }
 
-/// Where a callback gets its outcome.
+/// Where a callback runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Turn {
-    /// On the connection's thread for notifications, in order with these.
+    /// On the connection's thread for notifications, in order with them.
     InOrder,
-    /// Where it is found, before what is read next: for ours, which never block and run no user code.
+    /// Where the outcome is found, before the next message is read. For internal callbacks, which
+    /// never block and run no user code.
     Quick,
 }
 
-/// Sends a request whose outcome goes to a callback: once.
+/// Sends a request whose outcome goes to a callback, exactly once.
 ///
-/// Nothing but the peer, [`StartedCall::cancel`] and the end of the connection ends it: who starts it sees to that.
+/// It has no timeout: only the peer, [`StartedCall::cancel`] and the end of the connection end it.
+/// The caller is responsible for a deadline.
 pub(super) fn start_request(
     core: &Arc<Core>,
     method: &'static str,

@@ -1,4 +1,4 @@
-//! One flag that says "nobody wants this any more", seen from many threads.
+//! The cancel token: a thread-safe flag for "this work is no longer wanted".
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -6,16 +6,20 @@ use std::time::{Duration, Instant};
 
 use crate::sync::{Condvar, Mutex};
 
-/// Tells that work is no longer wanted.
+/// A token that cancels work; thread-safe.
 ///
-/// Given to calls ([`CallOptions::cancel_with`](super::CallOptions::cancel_with)), it ends them from any thread, "the user pressed
-/// Escape"; one token may serve many calls. Got from a [`Responder`](super::Responder), it says that the peer cancelled its request.
-/// Clones share one flag; once triggered it stays so.
+/// Passed to calls ([`CallOptions::cancel_with`](super::CallOptions::cancel_with)), it ends them
+/// from any thread, for example when the user presses Escape. One token may serve many calls. The
+/// token of a [`Responder`](super::Responder) shows that the peer cancelled its request. Clones
+/// share one flag. A cancelled token stays cancelled.
 #[derive(Clone, Default)]
 pub struct CancelToken(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
+    // Guards the flag together with the callbacks: a callback is either registered before the flag
+    // is set, and returned by `fire`, or it runs in `on_trigger`. So each runs once and none is
+    // missed. Callbacks run and are dropped outside of the lock.
     state: Mutex<State>,
     triggered: Condvar,
 }
@@ -24,9 +28,9 @@ struct Shared {
 struct State {
     triggered: bool,
     reason: Option<Box<str>>,
-    /// That of the last one; they begin with 1.
+    /// The key of the last callback. Keys start at 1.
     last_key: u64,
-    /// Mostly there is one: it needs no list.
+    /// The first callback. Most tokens have only one and need no list.
     first: Option<Callback>,
     first_key: u64,
     #[expect(
@@ -36,7 +40,7 @@ struct State {
     others: Option<Box<Vec<(u64, Callback)>>>,
 }
 
-/// What runs once when a token is triggered.
+/// A callback that runs once when a token is cancelled.
 pub(crate) type Callback = Box<dyn FnOnce() + Send>;
 
 impl State {
@@ -62,32 +66,35 @@ impl State {
 }
 
 impl CancelToken {
-    /// Makes a token that is not triggered.
+    /// Creates a token that is not cancelled.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Triggers the token, once and for all, and runs what was registered with [`on_trigger`](Self::on_trigger) on this thread.
+    /// Cancels the token; idempotent. Runs the callbacks of [`on_trigger`](Self::on_trigger) on
+    /// this thread.
     pub fn trigger(&self) {
         call_all(self.fire(None));
     }
 
-    /// The same, with the reason: servers are told it, where a call was cancelled that had been sent.
+    /// Cancels the token with a reason. The reason is sent to the server if a sent call is
+    /// cancelled by it.
     pub fn trigger_because(&self, reason: impl Into<String>) {
         call_all(self.fire(Some(reason.into())));
     }
 
-    /// Whether it was triggered. Cheap: poll it.
+    /// Whether the token is cancelled. Cheap enough for polling.
     pub fn is_triggered(&self) -> bool {
         self.0.state.lock().triggered
     }
 
-    /// Why, if the one who triggered it said so.
+    /// The reason of the cancellation, if one was given.
     pub fn reason(&self) -> Option<String> {
         self.0.state.lock().reason.as_deref().map(str::to_owned)
     }
 
-    /// Waits until the token is triggered or `timeout` has passed; returns whether it is triggered.
+    /// Blocks until the token is cancelled or `timeout` has passed. Returns whether it is
+    /// cancelled.
     pub fn wait(&self, timeout: Duration) -> bool {
         let deadline = Instant::now().checked_add(timeout);
         let mut state = self.0.state.lock();
@@ -97,10 +104,12 @@ impl CancelToken {
         state.triggered
     }
 
-    /// Runs `callback` once when the token is triggered: at once, on this thread, if it is already. Otherwise it runs on the thread that
-    /// triggers; when the peer cancels a request, that is the connection's thread for notifications.
+    /// Registers a callback that runs once when the token is cancelled. If it is already, the
+    /// callback runs at once on this thread.
     ///
-    /// Dropping the guard before that forgets the callback.
+    /// Otherwise it runs on the cancelling thread. When the peer cancels a request, that is the
+    /// connection's thread for notifications. Dropping the guard unregisters the callback, but does
+    /// not wait for one that is already running.
     pub fn on_trigger(&self, callback: impl FnOnce() + Send + 'static) -> OnTrigger {
         let mut state = self.0.state.lock();
         let key = if state.triggered {
@@ -116,7 +125,8 @@ impl CancelToken {
         }
     }
 
-    /// Sets the flag and wakes waiters; the callbacks are handed to the caller, who knows on which thread they may run.
+    /// Sets the flag and wakes waiters. Returns the callbacks, because the caller knows on which
+    /// thread they may run.
     pub(crate) fn fire(&self, reason: Option<String>) -> Vec<Callback> {
         let mut state = self.0.state.lock();
         if state.triggered {
@@ -133,7 +143,7 @@ impl CancelToken {
     }
 }
 
-/// Calls each of them, also behind one that panics; the first panic goes on.
+/// Runs all callbacks, even after one panics. The first panic is passed on.
 fn call_all(callbacks: Vec<Callback>) {
     let mut panicked = None;
     for callback in callbacks {
@@ -154,12 +164,12 @@ impl fmt::Debug for CancelToken {
     }
 }
 
-/// Keeps a callback of [`CancelToken::on_trigger`] registered.
+/// A guard that keeps a callback of [`CancelToken::on_trigger`] registered.
 #[derive(Debug)]
 #[must_use = "dropping it forgets the callback"]
 pub struct OnTrigger {
     token: CancelToken,
-    /// 0 if it has run at once.
+    /// The key of the callback; 0 if it has already run.
     key: u64,
 }
 
@@ -187,7 +197,7 @@ mod tests {
         };
         let (first, second, third) = (add(1), add(2), add(100));
         drop(first);
-        // It takes the place of the first, and is forgotten neither with it nor with the second.
+        // It gets the slot of the first, and is removed neither with it nor with the second.
         let fourth = add(10_000);
         drop(second);
         token.trigger();

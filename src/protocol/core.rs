@@ -1,4 +1,5 @@
-//! What the threads of a connection share: reading, routing, sending, and the end.
+//! The core of a connection: the state that its threads share for reading, routing, sending and
+//! closing.
 
 mod carrying;
 mod ending;
@@ -37,67 +38,79 @@ use crate::transport::{Control, Limits, Receiver, Sender, Started, Threads};
 const CANCELLED: &str = "notifications/cancelled";
 const PROGRESS: &str = "notifications/progress";
 
-/// How long a peer that no longer takes anything may still be read.
+/// How long a peer that no longer accepts messages may still be read.
 const FAREWELL: Duration = Duration::from_millis(300);
 
-/// How long a thread tries to write before another one goes on for it.
+/// How long a thread writes before another one continues for it.
 const WRITE_TURN: Duration = Duration::from_secs(5);
 
-/// How long a caller writes before it leaves the rest to a thread of the connection, so that it can be cancelled meanwhile.
+/// How long a caller writes before it leaves the rest to a thread of the connection, so that it can
+/// be cancelled meanwhile.
 const CALL_TURN: Duration = Duration::from_millis(20);
 
+/// The shared state of a connection.
 pub(crate) struct Core {
-    /// Made when it is first needed: a session over HTTP whose client only listens does without.
+    /// The parts that most connections need. Created on first use: an HTTP session whose client
+    /// only listens does without.
     engine: OnceLock<Box<Engine>>,
-    /// Until then.
+    /// The sender until the engine is created, which takes it.
     sender: Mutex<Option<Box<dyn Sender>>>,
     pub(super) exchanges: Exchanges,
     pub(super) held_back: HeldBack,
-    /// How many requests are in hand.
+    /// The number of active requests.
+    // `admitted`, `answering` and `detached` are read together without a lock, by `has_room`. It
+    // reads `admitted` last: see there for the order.
     pub(super) admitted: AtomicUsize,
-    /// How many of those are being answered at the moment: a peer that has read the answer may send its next request before this one is
-    /// counted out, and finds room.
+    /// The number of active requests whose answer is being queued. A peer that has read the answer
+    /// may send its next request before this one is counted out; it finds room.
     pub(super) answering: AtomicUsize,
-    /// How many of those in hand go on behind their answer, as tasks do. Their number is bounded
-    /// elsewhere: they take no place from other requests.
+    /// The number of active requests that continue after their answer, as tasks do. Another limit
+    /// bounds them, so they take no room from other requests.
     pub(super) detached: AtomicUsize,
-    /// What each client has of `max_requests`, where many use the connection; made with the first
-    /// of their requests. No other lock is taken inside.
+    /// The part of `max_requests` that each client uses, where clients share the connection.
+    /// Created with their first request.
+    // No other lock is taken while this one is held.
     shares: OnceLock<Box<Mutex<Shares<()>>>>,
     pulse: Option<Box<Pulse>>,
     pub(super) reading: Reading,
     pub(super) settings: Arc<Settings>,
     trouble: Option<TroubleHook>,
     pub(super) handlers: Arc<Handlers>,
-    /// What the side that handles the requests knows of this connection.
+    /// The data set with [`ConnectionBuilder::local`](super::ConnectionBuilder::local).
     local: Option<Arc<dyn Any + Send + Sync>>,
-    /// Where each request has a way of its own. Nobody reads then.
+    /// The exchange transport, such as HTTP, where each request has its own exchange. No thread
+    /// reads for the connection then.
     carrier: Option<Arc<dyn Carrier>>,
     control: Arc<dyn Control>,
-    /// Whether batches are part of the revision spoken.
+    /// Whether batches are part of the negotiated revision.
     batches: AtomicBool,
     /// Whether requests of the peer are answered: a client of the modern era answers none.
     answers: AtomicBool,
-    /// The first line that was no message.
+    /// The first line of the peer that was not a message.
     noise: OnceLock<Box<str>>,
-    /// Set before `life` says so, for those who end a request.
+    /// Whether a thread may wait for the end of the active requests.
+    // Set before `life.ended`, and before any waiter reads the count of active requests. See
+    // `request_ended`.
     ending: AtomicBool,
+    // Signalled by `life_changed`. Not held while a thread waits for something else, or user code
+    // runs.
     life: Mutex<Life>,
     life_changed: Condvar,
 }
 
-/// Who reads what the peer sends.
+/// How the peer's messages reach the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reading {
-    /// The crew, and callers while they wait.
+    /// Threads of the pool read, and callers while they wait.
     Shared,
-    /// The crew alone, since the receiver can't wait with a bound; or nobody, where each request has a way of its own.
+    /// Only threads of the pool read, because the receiver cannot wait with a bound. On an exchange
+    /// transport no thread reads.
     Alone,
-    /// Nobody: what came is fed to the connection.
+    /// No thread reads: messages are passed in with `feed`.
     Fed,
 }
 
-/// What a request takes of its client's share of the connection, until it is dropped.
+/// A request's part of its client's share of the connection. It is given back on drop.
 pub(super) struct Share {
     core: Arc<Core>,
     client: Client,
@@ -109,7 +122,7 @@ impl Drop for Share {
     }
 }
 
-/// What works for a connection.
+/// The parts of a connection that are created on first use.
 pub(super) struct Engine {
     pub(super) crew: Crew<Box<dyn Receiver>>,
     pub(super) calls: Calls,
@@ -117,41 +130,42 @@ pub(super) struct Engine {
     pub(super) outbox: Outbox,
     counters: Counters,
     people: Mutex<People>,
-    /// Set for good when the first person is asked: until then no call has to look at `people`.
+    /// Whether a user was ever asked; never cleared. Until then no call needs the lock of `people`.
     people_are_asked: AtomicBool,
     threads: Started,
 }
 
-/// What makes a connection a client's or a server's. All connections of a server share it.
+/// The settings that distinguish clients and servers. All connections of a server share them.
 #[derive(Clone)]
 pub(crate) struct Settings {
-    /// Handlers run on the thread that read the request as long as they are quick.
+    /// Quick handlers run on the thread that read the request.
     pub(crate) inline: bool,
-    /// Messages that are none are answered, and requests in hand finish when the peer's input ends.
+    /// Malformed messages are answered, and active requests finish when the peer's input ends.
     pub(crate) serving: bool,
-    /// How long handlers get at the end.
+    /// How long handlers may continue at the end.
     pub(crate) drain: Duration,
-    /// How long a peer may not read before the connection is given up.
+    /// How long the peer may leave messages unread before the connection is closed.
     pub(crate) write_timeout: Duration,
-    /// Requests of ours reach the peer at any time.
+    /// Requests of this side can reach the peer at any time.
     pub(crate) asks: bool,
-    /// From when on a handler runs long.
+    /// The run time from which a handler is slow.
     pub(crate) slow_handler: Duration,
     pub(crate) keep_alive: Option<KeepAlive>,
-    /// Messages that differ from the letter of the specification are refused.
+    /// Messages that deviate from the exact wording of the specification are refused.
     pub(crate) strict: bool,
     pub(crate) log: Option<LogHook>,
     pub(crate) threads: Threads,
     pub(crate) limits: Limits,
 }
 
+/// The life cycle of a connection.
 #[derive(Debug, Default)]
 struct Life {
-    /// Why nothing is read any more.
+    /// Why reading has ended.
     ended: Option<Error>,
     closing: bool,
     closed: bool,
-    /// Who closes.
+    /// The thread that closes.
     closer: Option<ThreadId>,
     closed_by_own_thread: bool,
 }
@@ -160,23 +174,23 @@ struct Life {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     InOrder,
-    /// No conversation came about.
+    /// No session was established, so the peer gets only a moment.
     AtOnce,
 }
 
-/// Questions of the peer that are before a person.
+/// The input requests of the peer that users are answering.
 #[derive(Debug, Default)]
 struct People {
     asked: usize,
     /// When the last one was answered.
     answered: Option<Instant>,
-    /// Since when there is one.
+    /// Since when at least one is open.
     since: Option<Instant>,
-    /// How long there was one before that, in all.
+    /// The total time in which at least one was open, before `since`.
     took: Duration,
 }
 
-/// A question of the peer is before a person.
+/// A guard that exists while a user answers an input request of the peer.
 pub(crate) struct PersonAsked(Arc<Core>);
 
 impl Drop for PersonAsked {
@@ -193,35 +207,37 @@ impl Drop for PersonAsked {
     }
 }
 
-/// How a caller's turn of reading ended.
+/// The result of a caller's read turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stint {
-    /// Something came for the caller.
+    /// An item arrived for the caller.
     Found,
-    /// Nothing came for a while: the crew reads on.
+    /// Nothing arrived for a while, so the worker pool continues to read.
     Quiet,
     /// The connection has ended.
     Ended,
 }
 
-/// What the current thread is doing for the connection whose core has this address.
+/// The role of the current thread for a connection, which is identified by the address of its core.
 #[derive(Clone, Copy, PartialEq)]
 enum Standing {
+    /// The thread is not working for the connection.
     Elsewhere,
-    /// Reading: it may wait for nothing and leaves writing for later.
+    /// Reading: the thread must not block, and leaves writing for later.
     Reading(usize),
-    /// Running a handler where it was read, with the receiver parked under this number: what it sends is written when it has returned,
-    /// or by the thread that takes the receiver meanwhile.
+    /// Running a handler inline, with the receiver parked under this number. Its messages are
+    /// written when it returns, or earlier by the thread that takes the receiver.
     Inline(usize, u64),
 }
 
 thread_local! {
     static STANDING: Cell<Standing> = const { Cell::new(Standing::Elsewhere) };
-    /// The connection to which this thread belongs, by the address of its core.
+    /// The connection whose pool this thread belongs to, as the address of its core.
     static CREW_OF: Cell<usize> = const { Cell::new(0) };
     /// Whether a handler of that connection runs on this thread.
     static IN_HANDLER: Cell<bool> = const { Cell::new(false) };
-    /// The core itself. Only looked at in a handler: other threads, which may be ending, have nothing to drop.
+    /// The core of that connection. It is set and read on pool threads only, and cleared before
+    /// they exit, so that thread exit drops nothing.
     static OWN_CORE: RefCell<Option<Arc<Core>>> = const { RefCell::new(None) };
 }
 
@@ -301,7 +317,7 @@ impl Core {
         })
     }
 
-    /// What each client has of the requests that may be in hand.
+    /// The shares of the clients in the active requests.
     fn shares(&self) -> &Mutex<Shares<()>> {
         self.shares.get_or_init(|| {
             let max = self.settings.limits.max_requests;
@@ -309,8 +325,8 @@ impl Core {
         })
     }
 
-    /// Counts a request of one of many clients of the connection. `None` when the client has its
-    /// share already.
+    /// Counts a request of one of several clients of the connection. `None` when the client has
+    /// used up its share.
     pub(super) fn take_share(self: &Arc<Self>, client: Client) -> Option<Share> {
         let mut shares = self.shares().lock();
         if shares.admit(&client, 1) != Admission::Granted {
@@ -322,7 +338,7 @@ impl Core {
         Some(Share { core, client })
     }
 
-    /// What was given to [`ConnectionBuilder::local`](super::ConnectionBuilder::local).
+    /// Returns the data set with [`ConnectionBuilder::local`](super::ConnectionBuilder::local).
     pub(crate) fn local<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
         Arc::clone(self.local.as_ref()?).downcast().ok()
     }
@@ -339,12 +355,12 @@ impl Core {
         self.log_as("protocol", level, text);
     }
 
-    /// Whether messages that differ from the letter of the specification are refused.
+    /// Whether messages that deviate from the exact wording of the specification are refused.
     pub(crate) fn is_strict(&self) -> bool {
         self.settings.strict
     }
 
-    /// Says something for a layer above.
+    /// Logs a record for a layer above.
     pub(crate) fn log_as(
         &self,
         target: &'static str,
@@ -354,7 +370,7 @@ impl Core {
         tell(self.settings.log.as_ref(), level, target, text);
     }
 
-    /// Tells who wants to know trouble by its kind; the log is told apart.
+    /// Reports a server event by its kind. The caller logs it separately.
     pub(crate) fn trouble(
         &self,
         kind: ServerEventKind,
@@ -379,7 +395,8 @@ impl Core {
         self.answers.store(answers, Ordering::Release);
     }
 
-    /// Until the guard is dropped a person answers a question of the peer. It does not say for which call it asks: no call times out.
+    /// Records that a user answers an input request of the peer, until the guard is dropped. No
+    /// call times out meanwhile, because the request does not name its call.
     pub(crate) fn person_asked(self: &Arc<Self>) -> PersonAsked {
         self.engine().people_are_asked.store(true, Ordering::SeqCst);
         let mut people = self.engine().people.lock();
@@ -389,7 +406,7 @@ impl Core {
         PersonAsked(Arc::clone(self))
     }
 
-    /// When a person was last busy with a question of the peer.
+    /// When a user was last busy with an input request of the peer.
     pub(super) fn person_seen(&self, now: Instant) -> Option<Instant> {
         let people = self.engine().people.lock();
         if people.asked > 0 {
@@ -399,7 +416,7 @@ impl Core {
         }
     }
 
-    /// How long people have been busy with questions of the peer so far.
+    /// The total time that users have spent on input requests of the peer.
     pub(super) fn people_took(&self, now: Instant) -> Duration {
         if !self.engine().people_are_asked.load(Ordering::Relaxed) {
             return Duration::ZERO;
@@ -411,19 +428,19 @@ impl Core {
         people.took + lately.unwrap_or_default()
     }
 
-    /// The first line that was no message, for the error when connecting fails.
+    /// The first line that was not a message, for the error when connecting fails.
     pub(crate) fn first_noise(&self) -> Option<&str> {
         self.noise.get().map(|line| &**line)
     }
 
-    /// What the peer said outside of the protocol of late.
+    /// The peer's latest output outside of the protocol, such as on its standard error.
     pub(crate) fn last_words(&self) -> Option<String> {
         self.control.last_words()
     }
 
-    /// Whether the peer has yet to read something that was sent to it, where the transport can tell.
+    /// Whether the peer has yet to read a message that was sent to it, if the transport can tell.
     pub(crate) fn has_unread(&self) -> Option<bool> {
-        // First: what is written in between is then seen by the transport.
+        // Checked first: a message written in between is then seen by the transport.
         let has_written_all = self.has_written_all();
         let unread = self.control.has_unread()?;
         Some(unread || !has_written_all)
@@ -446,7 +463,7 @@ impl Core {
         }
     }
 
-    /// Whether nothing was ever queued, or all of it is written.
+    /// Whether everything that was queued has been written.
     fn has_written_all(&self) -> bool {
         let engine = self.engine.get();
         engine.is_none_or(|engine| engine.outbox.is_empty())

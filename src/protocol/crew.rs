@@ -1,25 +1,31 @@
-//! The threads of a connection, and the one role that they share: reading.
+//! The worker pool of a connection (leader/follower), and the one role that its threads share:
+//! reading.
 //!
-//! Whoever holds the receiver reads. Before it runs user code, or writes, the holder *parks* the receiver; when it comes back it takes
-//! the receiver again and reads on, so that a quick handler costs no change of threads. If the holder does not come back within a tick,
-//! the *watchdog*, one idle thread of the crew, takes the parked receiver and reads on in its place.
+//! The thread that owns the receiver reads. Before it runs user code, or writes, it *parks* the
+//! receiver. When it returns it takes the receiver back and continues, so that a quick handler
+//! costs no context switch. If it does not return within a tick, the *watchdog*, one idle thread of
+//! the pool, takes the parked receiver and reads in its place.
 //!
 //! ```text
-//!             park                    taken again by the same thread: it was quick
+//!             park                    taken back by the same thread: it was quick
 //!   held ───────────▶ parked ───────▶ held
-//!                        │  ╲──────▶ held by a caller that waits for an answer, and reads meanwhile
+//!                        │  ╲──────▶ held by a caller that reads while it waits for its answer
 //!                        ╰─ a tick ─▶ held by the watchdog
 //! ```
 //!
-//! A client's calling thread that waits for its answer takes the parked receiver too and reads for everybody; when its answer has come it
-//! parks the receiver, and another waiting caller or the watchdog goes on. When many callers wait, a thread of the crew reads for all of them:
-//! the role would change hands for every answer.
+//! A client's calling thread also takes the parked receiver while it waits for its answer, and then
+//! reads for all callers. When its answer has arrived it parks the receiver, and another waiting
+//! caller or the watchdog continues. When many callers wait, a thread of the pool reads for all of
+//! them: otherwise the role would change hands for every answer.
 //!
-//! **Invariant:** the receiver is in the state or owned by one thread; while it is parked there is a watchdog that ticks, or a thread on
-//! its way to become one. A thread that takes work looks whether more is left, and calls another one.
+//! **Invariant:** the receiver is either in the state or owned by one thread. While it is parked, a
+//! watchdog ticks, or a thread has been started that will become one. So input is never left
+//! unread. A thread that takes work checks whether more is left and wakes or starts another thread
+//! for it. So no work waits while a thread could run it.
 //!
-//! **Threads** are started on demand, when work comes that no idle thread can take; idle ones leave after a while. The watchdog ticks
-//! only while the receiver changes hands, so an idle connection costs no time.
+//! **Threads** are started on demand, when there is work that no idle thread can take. Idle threads
+//! exit after a while. The watchdog ticks only while the receiver changes hands, so an idle
+//! connection costs no CPU time.
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,51 +36,56 @@ use super::responder::Responder;
 use crate::jsonrpc::Request;
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
-/// How long user code may run where it was read before another thread reads on: between one and two ticks.
+/// The watchdog's tick. A handler may run on the reading thread for one to two ticks before another
+/// thread takes over reading.
 const TICK: Duration = Duration::from_micros(450);
-/// So many ticks without a change the watchdog goes on ticking while a handler runs, before it sleeps: the next call need not wake it.
+/// The number of ticks without a change after which the watchdog sleeps, even while a handler runs.
+/// Until then the next call need not wake it.
 const ALERT: u32 = 1000;
-/// How long an idle thread stays.
+/// How long an idle thread stays before it exits.
 const IDLE: Duration = Duration::from_secs(5);
-/// When so many callers wait, a thread of the crew reads for all of them, until fewer than [`FEW`] do.
+/// The number of waiting callers from which a thread of the pool reads for all of them, until fewer
+/// than [`FEW`] wait.
 const CROWD: usize = 4;
 const FEW: usize = 2;
-/// After so many handlers in a row that outlasted their tick, the next ones go to other threads at once.
+/// The number of consecutive handlers slower than a tick after which the next ones run on other
+/// threads at once.
 const SLOW_STREAK: u32 = 2;
 
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
-/// A handler that is to run.
+/// A handler to run.
 pub(crate) struct Work {
     pub(crate) run: Run,
-    /// Under which it is seen among what is in hand, if it is.
+    /// Its key in the table of active requests, if it has an entry.
     pub(crate) key: Option<u64>,
 }
 
-/// What runs.
+/// What a handler's run consists of.
 pub(crate) enum Run {
-    /// The handler of a request.
+    /// Calls the handler of a request.
     Serve(Place, Request, Responder),
     Job(Job),
 }
 
-/// What a thread of the crew does next.
+/// The next task of a pool thread.
 pub(crate) enum Duty<R> {
-    /// A handler; to be ended with [`Crew::work_done`].
+    /// Run a handler, then call [`Crew::work_done`].
     Run(Work),
-    /// A notification or callback, one at a time and in order; to be ended with [`Crew::serial_done`].
+    /// Run a notification handler or callback, then call [`Crew::serial_done`]. These run one at a
+    /// time and in order.
     Serial(Job),
-    /// A job of ours, which needs no worker's place.
+    /// Run an internal job, which needs no worker permit.
     Own(Job),
-    /// Write what is queued.
+    /// Write the queued messages.
     Flush,
-    /// Read.
+    /// Take the reading role.
     Lead(R),
-    /// The thread is no longer needed.
+    /// Exit: the thread is no longer needed.
     Leave,
 }
 
-/// Whether the caller has to start a thread, which is counted already.
+/// Whether the caller has to start a thread. The thread is already counted.
 #[must_use = "a thread that is counted has to be started"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hands {
@@ -82,51 +93,56 @@ pub(crate) enum Hands {
     StartOne,
 }
 
-/// The threads of one connection. `R` is the receiver.
+/// The worker pool of a connection. `R` is the receiver.
 pub(crate) struct Crew<R> {
+    // Not held while user code runs, nor while a thread reads or writes. Order: this lock, then a
+    // slot's. A change that creates work calls `call_hands` or wakes the watchdog under this lock,
+    // unless the changing thread calls `next_duty` next. So no work is left without a thread.
     state: Mutex<State<R>>,
-    /// For idle threads: there is work.
+    /// Signals idle threads that there is work.
     work: Condvar,
-    /// For the watchdog: there is work, or the receiver was parked while it slept.
+    /// Signals the watchdog that there is work, or that the receiver was parked while it slept.
     watch: Condvar,
-    /// A thread has left, or a handler has ended.
+    /// Signals waiters that a thread has exited or a handler has returned.
     quieter: Condvar,
     max_workers: usize,
 }
 
 struct State<R> {
+    // `None` while a thread reads, and after the end.
     receiver: Option<R>,
-    /// Counts how often the receiver was parked: tells one parking from the next.
+    /// The number of times the receiver was parked; distinguishes one parking from the next.
     parks: u64,
-    /// The parked receiver is to be taken at once.
+    /// Whether a pool thread should take the parked receiver at once.
     hand_over: bool,
-    /// Callers that wait in their slot and could read instead.
+    /// Callers that wait in their slot and could take the reading role.
     standby: BTreeMap<i64, Arc<Slot>>,
     queued: VecDeque<Work>,
     serial: VecDeque<Serial>,
     serial_busy: bool,
     own: VecDeque<Job>,
     flush: bool,
-    /// Handlers that run and do not wait for the peer.
+    /// Handlers that run and do not wait for the peer. Each holds a worker permit.
     running: usize,
-    /// Handlers that run or wait.
+    /// Handlers that run or wait for the peer.
     handlers: usize,
     slow_streak: u32,
     threads: usize,
-    /// A thread was called that has not come yet. It looks what there is to do when it comes: one at a time is enough.
+    /// Whether a started thread has not arrived yet. It picks its task on arrival, so one at a time
+    /// is enough.
     starting: bool,
     idle: usize,
     watchdog: Watchdog,
-    /// Nobody reads any more.
+    /// Nothing is read any more.
     over: bool,
-    /// Nothing is run any more either.
+    /// No work is run any more, except callbacks that are owed.
     stopped: bool,
 }
 
-/// A callback that runs in order with others of its kind.
+/// A callback that runs in order with the other serial ones.
 struct Serial {
     job: Job,
-    /// It is owed to somebody, and runs even if the connection has ended meanwhile.
+    /// Whether it must run even if the connection ends first.
     owed: bool,
 }
 
@@ -134,7 +150,7 @@ struct Serial {
 enum Watchdog {
     Absent,
     Ticking,
-    /// Sleeps without end.
+    /// Sleeps without a timeout.
     Asleep,
 }
 
@@ -169,8 +185,10 @@ impl<R> Crew<R> {
         }
     }
 
-    /// Waits for something to do. For threads of the crew; ends when there is something, the thread idled too long, or all is over.
-    /// `has_come` tells that the thread was called and comes for the first time.
+    /// Blocks until a pool thread has a task, and returns it. Returns [`Duty::Leave`] when the
+    /// thread was idle too long or the connection has ended.
+    ///
+    /// `has_come` is true on the first call of a newly started thread.
     pub(crate) fn next_duty(&self, has_come: bool) -> (Duty<R>, Hands) {
         let mut state = self.state.lock();
         state.starting &= !has_come;
@@ -199,7 +217,8 @@ impl<R> Crew<R> {
         }
     }
 
-    /// Returns when there is work, or a receiver was parked for a whole tick.
+    /// Runs the watchdog: returns when there is work, or when the receiver was parked for a whole
+    /// tick.
     fn keep_watch<'a>(&'a self, mut state: MutexGuard<'a, State<R>>) -> MutexGuard<'a, State<R>> {
         let mut calm = 0;
         while !state.has_work(self.max_workers) && !state.over {
@@ -228,7 +247,8 @@ impl<R> Crew<R> {
         state
     }
 
-    /// Makes sure that somebody comes for what is there.
+    /// Ensures that a thread will take the pending work: wakes an idle thread or the watchdog, or
+    /// requests a new one.
     fn call_hands(&self, state: &mut State<R>) -> Hands {
         let unwatched = state.receiver.is_some() && state.watchdog == Watchdog::Absent;
         if !unwatched && !state.has_work(self.max_workers) {
@@ -246,13 +266,14 @@ impl<R> Crew<R> {
         Hands::Enough
     }
 
-    /// Gives the receiver up for a while, or for good: whoever comes next may take it.
+    /// Parks the receiver, for a while or for good. The next reader may take it.
     pub(crate) fn park(&self, receiver: R) -> Hands {
         let mut receiver = Some(receiver);
         self.park_locked(&mut self.state.lock(), &mut receiver)
     }
 
-    /// Leaves the receiver where it is when nobody reads any more: it is dropped outside of the lock.
+    /// Parks the receiver under the lock. After the end it leaves it in place, so that the caller
+    /// drops it outside of the lock.
     fn park_locked(&self, state: &mut State<R>, receiver: &mut Option<R>) -> Hands {
         if state.over {
             return Hands::Enough;
@@ -268,7 +289,8 @@ impl<R> Crew<R> {
         Hands::Enough
     }
 
-    /// Parks the receiver for good: a waiting caller goes on if there is one, the crew after a tick; at once when many callers wait.
+    /// Releases the reading role: wakes one waiting caller to take over, or leaves it to the
+    /// watchdog after a tick. With many waiting callers a pool thread takes over at once.
     pub(crate) fn pass_on(&self, receiver: R) -> Hands {
         let mut state = self.state.lock();
         if state.standby.len() >= CROWD {
@@ -277,6 +299,8 @@ impl<R> Crew<R> {
         }
         let mut receiver = Some(receiver);
         let hands = self.park_locked(&mut state, &mut receiver);
+        // A caller that is not blocked yet finds the flag when it blocks. The loop continues until
+        // a blocked caller was woken.
         while let Some((_, slot)) = state.standby.pop_first() {
             if slot.nudge() {
                 break;
@@ -285,7 +309,7 @@ impl<R> Crew<R> {
         hands
     }
 
-    /// Parks the receiver for a thread of the crew to take at once.
+    /// Parks the receiver for a pool thread to take at once.
     pub(crate) fn hand_over(&self, receiver: R) -> Hands {
         let mut state = self.state.lock();
         if state.over {
@@ -302,7 +326,9 @@ impl<R> Crew<R> {
         self.state.lock().take()
     }
 
-    /// Takes the receiver if it is parked; if not, remembers the caller as one who could.
+    /// Takes the receiver if it is parked; otherwise registers the caller as a possible reader.
+    // Both happen under one lock: a reader that releases the role later sees the registration and
+    // wakes this caller.
     pub(crate) fn take_or_stand_by(&self, id: i64, slot: &Arc<Slot>) -> Option<R> {
         let mut state = self.state.lock();
         let receiver = state.take();
@@ -314,17 +340,18 @@ impl<R> Crew<R> {
         receiver
     }
 
-    /// Whether more than a few callers wait, so that a thread of the crew had better go on reading for them.
+    /// Whether so many callers wait that a pool thread should keep reading for them.
     pub(crate) fn is_crowded(&self) -> bool {
         self.state.lock().standby.len() >= FEW
     }
 
-    /// The caller no longer waits.
+    /// Unregisters a caller that no longer waits.
     pub(crate) fn stand_down(&self, id: i64) {
         self.state.lock().standby.remove(&id);
     }
 
-    /// Parks the receiver to run a handler on this thread, or gives it back when the handler had better run elsewhere.
+    /// Parks the receiver to run a handler on this thread. Returns the receiver instead if the
+    /// handler should run on another thread.
     pub(crate) fn begin_inline(&self, receiver: R) -> Result<(u64, Hands), R> {
         let mut state = self.state.lock();
         if state.running >= self.max_workers
@@ -340,13 +367,14 @@ impl<R> Crew<R> {
         Ok((state.parks, hands))
     }
 
-    /// Whether the receiver is still parked since `park`: nobody reads.
+    /// Whether the receiver is still parked since `park`, so that no thread reads.
     pub(crate) fn is_parked(&self, park: u64) -> bool {
         let state = self.state.lock();
         state.receiver.is_some() && state.parks == park
     }
 
-    /// The handler is done: takes the receiver back, unless somebody reads. A handler that waited for its place has it now.
+    /// Ends an inline handler: takes the receiver back unless another thread reads. Its worker
+    /// permit goes to a waiting handler.
     pub(crate) fn end_inline(&self, park: u64) -> (Option<R>, Hands) {
         let mut state = self.state.lock();
         state.running -= 1;
@@ -369,7 +397,7 @@ impl<R> Crew<R> {
         self.call_hands(&mut state)
     }
 
-    /// Queues a job of ours, which waits for no handler and is no handler.
+    /// Queues an internal job. It needs no worker permit and does not wait for handlers.
     pub(crate) fn push_own(&self, job: Job) -> Hands {
         let mut state = self.state.lock();
         if state.stopped {
@@ -379,7 +407,7 @@ impl<R> Crew<R> {
         self.call_hands(&mut state)
     }
 
-    /// A handler that was queued has ended.
+    /// Records that a queued handler has returned.
     pub(crate) fn work_done(&self, took: Duration) {
         let mut state = self.state.lock();
         state.running -= 1;
@@ -390,7 +418,8 @@ impl<R> Crew<R> {
         self.quieter.notify_all();
     }
 
-    /// Queues a callback that runs in order with others of its kind. Refused when so many wait already.
+    /// Queues a serial callback. Returns it if `max` of them are already queued, or the pool has
+    /// stopped.
     pub(crate) fn push_serial(&self, job: Job, max: usize) -> Result<Hands, Job> {
         let mut state = self.state.lock();
         if state.serial.len() >= max || state.stopped {
@@ -400,7 +429,7 @@ impl<R> Crew<R> {
         Ok(self.call_hands(&mut state))
     }
 
-    /// The same for one that has to run, however many wait. Given back when nothing is run any more.
+    /// Queues a serial callback that must run, without a limit. Returns it if the pool has stopped.
     pub(crate) fn push_owed(&self, job: Job) -> Result<Hands, Job> {
         let mut state = self.state.lock();
         if state.stopped {
@@ -415,26 +444,27 @@ impl<R> Crew<R> {
         self.quieter.notify_all();
     }
 
-    /// Has a thread of the crew write what is queued.
+    /// Requests that a pool thread writes the queued messages.
     pub(crate) fn want_flush(&self) -> Hands {
         let mut state = self.state.lock();
         state.flush = true;
         self.call_hands(&mut state)
     }
 
-    /// A handler starts to wait for an answer of the peer: its place is free for another one.
+    /// Releases the worker permit of a handler that starts to wait for an answer of the peer.
     pub(crate) fn blocked(&self) -> Hands {
         let mut state = self.state.lock();
         state.running -= 1;
         self.call_hands(&mut state)
     }
 
-    /// The handler goes on.
+    /// Takes the worker permit back when the handler continues. It may exceed `max_workers` for a
+    /// while.
     pub(crate) fn unblocked(&self) {
         self.state.lock().running += 1;
     }
 
-    /// Nobody reads any more; a parked receiver is dropped.
+    /// Ends reading: drops a parked receiver and wakes all threads.
     pub(crate) fn end_reading(&self) {
         let mut state = self.state.lock();
         state.over = true;
@@ -447,8 +477,11 @@ impl<R> Crew<R> {
         self.quieter.notify_all();
     }
 
-    /// Forgets what is queued, but for callbacks that are owed: they run when the one before them returns, or are given back when there is
-    /// no thread for that. Threads leave when they have ended what they do.
+    /// Stops the pool: discards queued work, except callbacks that are owed. Threads exit when
+    /// their current task has ended.
+    ///
+    /// Owed callbacks run after the current one returns. They are returned if no thread is left to
+    /// run them.
     pub(crate) fn stop(&self) -> Vec<Job> {
         let mut state = self.state.lock();
         (state.over, state.stopped, state.flush) = (true, true, false);
@@ -473,7 +506,8 @@ impl<R> Crew<R> {
         owed.into_iter().map(|serial| serial.job).collect()
     }
 
-    /// Waits until no more than `own` handlers and callbacks run and none is queued, or until the deadline. Returns whether it is so.
+    /// Blocks until at most `own` handlers and callbacks run and none is queued, or until the
+    /// deadline. Returns whether that is so.
     pub(crate) fn wait_for_handlers(&self, own: usize, deadline: Instant) -> bool {
         self.wait_for(deadline, |state| {
             state.handlers + usize::from(state.serial_busy) <= own
@@ -482,7 +516,8 @@ impl<R> Crew<R> {
         })
     }
 
-    /// Waits until no more than `own` threads are left, or until the deadline. Returns whether it is so.
+    /// Blocks until at most `own` threads are left, or until the deadline. Returns whether that is
+    /// so.
     pub(crate) fn wait_for_threads(&self, own: usize, deadline: Instant) -> bool {
         self.wait_for(deadline, |state| state.threads <= own)
     }
@@ -498,19 +533,19 @@ impl<R> Crew<R> {
         true
     }
 
-    /// A thread has left.
+    /// Records that a thread has exited.
     pub(crate) fn thread_left(&self) {
         self.state.lock().threads -= 1;
         self.quieter.notify_all();
     }
 
-    /// A thread that was called could not be started.
+    /// Records that a counted thread could not be started.
     pub(crate) fn thread_failed(&self) {
         self.state.lock().starting = false;
         self.thread_left();
     }
 
-    /// How many handlers and callbacks wait for a thread.
+    /// The numbers of handlers and of callbacks that wait for a thread.
     pub(crate) fn waiting(&self) -> (usize, usize) {
         let state = self.state.lock();
         (state.queued.len(), state.serial.len())
@@ -581,7 +616,7 @@ mod tests {
         }
     }
 
-    /// Left over, such a nudge would end the caller's next turn of reading before it began, again and again.
+    /// A leftover wakeup would end the caller's next read turn before it began, again and again.
     #[test]
     fn a_caller_that_reads_is_not_asked_to() {
         let (crew, slot) = (Crew::<u32>::new(4), slot());
@@ -595,7 +630,8 @@ mod tests {
         assert_eq!(slot.look(), There::Nothing);
     }
 
-    /// One caller asks another one to go on; of many, none is asked, and a thread of the crew goes on at once.
+    /// With few callers one caller passes the role to another one. With many callers a pool thread
+    /// takes over at once.
     #[test]
     fn a_thread_of_the_crew_reads_for_many_callers() {
         let crew = Crew::<u32>::new(4);
@@ -628,7 +664,8 @@ mod tests {
         ));
     }
 
-    /// The thread that read it parks the receiver, the one that ran meanwhile takes it, and a handler waits for the place left.
+    /// One thread parks the receiver it read with. The thread that ran a handler meanwhile takes
+    /// it, and a queued handler gets the free worker permit.
     #[test]
     fn a_place_that_is_left_is_offered_to_who_waits_for_it() {
         let crew = Crew::<u32>::new(1);
@@ -653,7 +690,8 @@ mod loom_tests {
         Arc::new(Slot::new(&Arc::default(), 0))
     }
 
-    /// The leader runs a handler inline while the watchdog comes by: one of them reads on, never both, never none.
+    /// The reader runs a handler inline while the watchdog arrives: exactly one of them holds the
+    /// receiver.
     #[test]
     fn loom_the_receiver_has_one_holder() {
         loom::model(|| {
@@ -678,7 +716,7 @@ mod loom_tests {
         });
     }
 
-    /// A caller that stands by while the reading caller leaves is nudged, or finds the receiver.
+    /// A caller registers while the reading caller leaves: it is woken, or it finds the receiver.
     #[test]
     fn loom_a_waiting_caller_is_not_forgotten() {
         loom::model(|| {
@@ -691,8 +729,9 @@ mod loom_tests {
             let mut receiver = crew.take_or_stand_by(1, &slot);
             while receiver.is_none() {
                 if slot.look() == There::Nothing {
-                    // Without the nudge this wait, and so the model, would never end: but a thread that is not yet waiting is
-                    // covered by the watchdog's tick, which has no model here.
+                    // Without the wakeup this wait, and so the model, would never end. A caller
+                    // that is not yet blocked is covered by the watchdog's tick, which this model
+                    // does not have.
                     loom::thread::yield_now();
                 }
                 receiver = crew.take();
@@ -702,7 +741,8 @@ mod loom_tests {
         });
     }
 
-    /// Closing while the receiver is parked and taken: it is dropped once, and nobody holds it after the end.
+    /// The pool closes while the receiver is parked and taken: it is dropped once, and no thread
+    /// holds it afterwards.
     #[test]
     fn loom_the_end_takes_the_receiver() {
         loom::model(|| {

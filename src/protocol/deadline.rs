@@ -1,20 +1,21 @@
-//! When a call stops waiting: a timeout that progress starts anew, under a cap that it can't move.
+//! The deadline of a call: a timeout that progress restarts, and a cap that progress does not
+//! extend.
 
 use std::time::{Duration, Instant};
 
-/// The two bounds of a wait. The clock is an argument.
+/// The two bounds of a wait. The current time is always an argument.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deadline {
     started: Instant,
     timeout: Option<Duration>,
     cap: Option<Duration>,
-    /// The last sign of life.
+    /// When the peer last gave a sign of life.
     seen: Instant,
-    /// Time that does not count.
+    /// Time that does not count towards the cap.
     held: Duration,
 }
 
-/// Which bound was hit.
+/// The bound that was hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bound {
     Timeout,
@@ -32,17 +33,17 @@ impl Deadline {
         }
     }
 
-    /// So much time in all does not count for the cap.
+    /// Sets the total time that does not count towards the cap.
     pub(crate) fn hold(&mut self, held: Duration) {
         self.held = held;
     }
 
-    /// A sign of life starts the timeout anew.
+    /// Restarts the timeout because of a sign of life.
     pub(crate) fn extend(&mut self, seen: Instant) {
         self.seen = self.seen.max(seen);
     }
 
-    /// When the wait ends; `None` for never. A bound past the end of time is none.
+    /// When the wait ends; `None` for never. A bound too large for an `Instant` is ignored.
     pub(crate) fn at(&self) -> Option<Instant> {
         let timeout = self
             .timeout

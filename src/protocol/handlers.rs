@@ -1,4 +1,4 @@
-//! What a side does with what its peer sends: one handler a method.
+//! The handlers for the peer's messages: one for each method.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -16,15 +16,17 @@ type NotificationFn = dyn Fn(&Peer, &Notification) + Send + Sync;
 type FarewellFn = dyn Fn(&Peer) + Send + Sync;
 type UnheardFn = dyn Fn(&Error) + Send + Sync;
 
-/// Handlers by method. A request for any other method is answered *method not found*, any other notification is dropped.
+/// Handlers by method. A request with any other method is answered with "method not found". Any
+/// other notification is dropped.
 ///
-/// [`request`](Self::request) and [`notification`](Self::notification) take user code, which may block: it runs on threads that the
-/// connection starts on demand, requests side by side, notifications one at a time and in order.
+/// [`request`](Self::request) and [`notification`](Self::notification) take user code, which may
+/// block. It runs on threads that the connection starts on demand: requests in parallel,
+/// notifications one at a time and in order.
 #[derive(Clone, Default)]
 pub struct Handlers {
     requests: Table<RequestHandler>,
     notifications: Table<Arc<NotificationFn>>,
-    /// Ours, which never block: run on the reading thread, before the others.
+    /// Internal handlers that never block. They run on the reading thread, before the others.
     quick_notifications: FxHashMap<String, Arc<NotificationFn>>,
     farewell: Option<Arc<FarewellFn>>,
     heard_again: Option<Arc<FarewellFn>>,
@@ -34,19 +36,21 @@ pub struct Handlers {
 #[derive(Clone)]
 pub(crate) struct RequestHandler {
     pub(crate) call: Arc<RequestFn>,
-    /// It is ours and never blocks, so that it runs on the reading thread.
+    /// Whether the handler is internal and never blocks, so that it runs on the reading thread.
     pub(crate) quick: bool,
 }
 
-/// Handlers of one kind. Each has its place for good, by which whoever has to name a method or find its handler again keeps it.
+/// Handlers of one kind. Each keeps its index, by which other code finds its method name and
+/// handler again.
 #[derive(Clone)]
 struct Table<H> {
     rows: Vec<(Box<str>, H)>,
-    // The names are the host's own, so that a quick hash will do: what a peer asks for is only looked up.
+    // The keys are the host's own names, so a fast hash is safe: a method of the peer is only
+    // looked up.
     places: FxHashMap<Box<str>, usize>,
 }
 
-/// The place of a method's handler, among those of requests or those of notifications.
+/// The index of a method's handler, among those of requests or of notifications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place(usize);
 
@@ -58,7 +62,7 @@ impl<H> Default for Table<H> {
 }
 
 impl<H> Table<H> {
-    /// Sets the handler of a method.
+    /// Sets the handler of a method, replacing a previous one.
     fn set(&mut self, method: &str, handler: H) {
         match self.places.get(method) {
             Some(place) => self.rows[*place].1 = handler,
@@ -80,12 +84,12 @@ impl<H> Table<H> {
 }
 
 impl Handlers {
-    /// No handlers yet.
+    /// Creates an empty set of handlers.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Handles requests of a method. A handler that was there before is replaced.
+    /// Sets the handler of a request method, replacing a previous one.
     pub fn request(
         self,
         method: impl Into<String>,
@@ -96,8 +100,8 @@ impl Handlers {
         })
     }
 
-    /// The same with a handler that may keep the request. A quick one runs on the reading thread, so that it answers while every worker is
-    /// busy.
+    /// Sets the handler of a request method that takes ownership of the request. A `quick` one runs
+    /// on the reading thread, so that it answers while every worker is busy.
     pub(crate) fn owned_request(
         mut self,
         method: &str,
@@ -109,7 +113,7 @@ impl Handlers {
         self
     }
 
-    /// Handles notifications of a method. A handler that was there before is replaced.
+    /// Sets the handler of a notification method, replacing a previous one.
     pub fn notification(
         mut self,
         method: impl Into<String>,
@@ -119,14 +123,15 @@ impl Handlers {
         self
     }
 
-    /// Runs when the peer has gone and when the connection is closed, each time before what is left is written. It never blocks.
+    /// Sets a hook that runs when the peer has gone and when the connection is closed, each time
+    /// before the last messages are written. It must not block.
     pub(crate) fn farewell(mut self, farewell: impl Fn(&Peer) + Send + Sync + 'static) -> Self {
         self.farewell = Some(Arc::new(farewell));
         self
     }
 
-    /// Runs when what belongs to no request can't be heard any more, for this reason, on a thread
-    /// that has nothing else to do meanwhile.
+    /// Sets a hook that runs when the stream for messages outside of requests has failed, with the
+    /// error. It runs on a pool thread that does nothing else meanwhile.
     pub(crate) fn unheard(mut self, hook: impl Fn(&Error) + Send + Sync + 'static) -> Self {
         self.unheard = Some(Arc::new(hook));
         self
@@ -138,8 +143,8 @@ impl Handlers {
         }
     }
 
-    /// Runs when what belongs to no request can be heard again, and some of it may have been
-    /// missed. It never blocks.
+    /// Sets a hook that runs when the stream for messages outside of requests is restored. Messages
+    /// may have been missed. It must not block.
     pub(crate) fn heard_again(mut self, hook: impl Fn(&Peer) + Send + Sync + 'static) -> Self {
         self.heard_again = Some(Arc::new(hook));
         self
@@ -157,7 +162,8 @@ impl Handlers {
         }
     }
 
-    /// Looks at notifications of a method on the reading thread, before they are handed to the handler.
+    /// Sets a handler that sees notifications of a method on the reading thread, before the other
+    /// handler.
     pub(crate) fn quick_notification(
         mut self,
         method: impl Into<String>,
@@ -168,7 +174,8 @@ impl Handlers {
         self
     }
 
-    /// Handles notifications of a method after the handler that is there already, even if that one panics.
+    /// Adds a second handler for a notification method. It runs after the first one, even if that
+    /// one panics.
     pub(crate) fn notification_too(
         self,
         method: &str,
@@ -178,7 +185,8 @@ impl Handlers {
         let first = first.map(|(_, handler)| Arc::clone(handler));
         self.notification(method, move |peer, notification| {
             let first = first.as_ref();
-            // A panic of the first one, which may be the host's, is the first one's affair.
+            // The first handler may be the host's. Its panic is passed on after the second handler
+            // has run.
             let done = catch_unwind(AssertUnwindSafe(|| {
                 if let Some(first) = first {
                     first(peer, notification);
@@ -203,17 +211,17 @@ impl Handlers {
         self.notifications.find(method)
     }
 
-    /// Runs the handler of requests that stands there.
+    /// Runs the request handler with this index.
     pub(crate) fn serve(&self, place: Place, request: Request, responder: Responder) {
         (self.requests.rows[place.0].1.call)(request, responder);
     }
 
-    /// The name of a method whose requests are handled.
+    /// The method name of a request handler.
     pub(crate) fn name_of_request(&self, place: Place) -> &str {
         &self.requests.rows[place.0].0
     }
 
-    /// The same for notifications.
+    /// The method name of a notification handler.
     pub(crate) fn name_of_notification(&self, place: Place) -> &str {
         &self.notifications.rows[place.0].0
     }

@@ -1,14 +1,14 @@
-//! Requests that are held back while the peer reads too little of what it is answered.
+//! Deferred requests: requests that are queued while the peer reads its answers too slowly.
 //!
-//! As many requests are in flight as may be, and their answers find no room in the outbox: the peer
-//! reads late. That is no overload, so what it sends next is not refused but kept here, and served
-//! when requests in flight have ended. Everything else that comes is looked at as ever, so that a
-//! cancellation is seen. Once so much is kept that it would fill the outbox again, the reading
-//! thread takes no more input until there is less.
+//! They are queued when `max_requests` requests are active and their answers find no room in the
+//! outbox, because the peer reads late. That is not an overload, so new requests are not refused.
+//! They are served when active requests have ended. Other messages are still processed, so that a
+//! cancellation is seen. When the deferred requests would fill the outbox again, the reading thread
+//! takes no more input until there are fewer.
 //!
-//! **Invariant:** a thread that keeps a request looks afterwards whether there is room for one in
-//! flight; a thread that has ended one looks afterwards whether any is kept. One of the two sees
-//! the other, so no request stays here while there is room.
+//! **Invariant:** a thread that defers a request checks *afterwards* whether another one may become
+//! active. A thread that ends a request checks *afterwards* whether any is deferred. One of the two
+//! sees the other, so no request stays deferred while there is room.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -17,26 +17,30 @@ use std::time::Instant;
 use crate::jsonrpc::{Request, RequestId};
 use crate::sync::{AtomicUsize, Condvar, Mutex};
 
+/// The queue of deferred requests.
 #[derive(Debug, Default)]
 pub(super) struct HeldBack {
     state: Mutex<State>,
-    /// How many are kept, or were taken out and are not in flight yet. Each request that ends asks
-    /// for it.
+    /// The number of requests that are queued, or were taken out and are not active yet. Every
+    /// request that ends reads it.
+    // Incremented under the lock. All accesses are `SeqCst`, as the module's invariant needs a
+    // total order with the counters of active requests.
     count: AtomicUsize,
-    /// There are fewer.
+    /// Signals that fewer bytes are queued.
     fewer: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
     queue: VecDeque<Request>,
-    /// Of the texts of all.
+    /// The bytes of all queued requests.
     bytes: usize,
     closed: bool,
 }
 
 impl HeldBack {
-    /// Keeps a request, unless more than `max` bytes of them would be kept.
+    /// Queues a request. Returns it if more than `max` bytes would be queued; one request of any
+    /// size is accepted.
     pub(super) fn push(&self, request: Request, max: usize) -> Result<(), Request> {
         let mut state = self.state.lock();
         let bytes = state.bytes.saturating_add(request.text_len());
@@ -53,8 +57,8 @@ impl HeldBack {
         self.count.load(Ordering::SeqCst) == 0
     }
 
-    /// Takes out the request that has waited for longest. It counts as kept until
-    /// [`taken`](Self::taken) says that it is in flight: at no time is it neither.
+    /// Takes out the oldest request. It counts as deferred until [`taken`](Self::taken) is called,
+    /// so that it is never counted nowhere.
     pub(super) fn pop(&self) -> Option<Request> {
         let mut state = self.state.lock();
         let request = state.queue.pop_front()?;
@@ -62,12 +66,12 @@ impl HeldBack {
         Some(request)
     }
 
-    /// A request that was taken out is in flight, or was answered.
+    /// Records that a request that was taken out is active or answered.
     pub(super) fn taken(&self) {
         self.count.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Takes out a request that the peer cancels. Returns whether it was here.
+    /// Removes a request that the peer cancels. Returns whether it was here.
     pub(super) fn cancel(&self, id: &RequestId) -> bool {
         if self.is_empty() {
             return false;
@@ -88,12 +92,12 @@ impl HeldBack {
         self.fewer.notify_all();
     }
 
-    /// Whether `max` bytes are kept, or more: then no more input is taken.
+    /// Whether at least `max` bytes are queued, so that no more input is taken.
     pub(super) fn is_full(&self, max: usize) -> bool {
         !self.is_empty() && self.state.lock().bytes >= max
     }
 
-    /// Waits until fewer than `max` bytes are kept, or until the deadline.
+    /// Blocks until fewer than `max` bytes are queued, or until the deadline.
     pub(super) fn wait_until_less(&self, max: usize, deadline: Instant) {
         let mut state = self.state.lock();
         while state.bytes >= max && !state.closed && Instant::now() < deadline {
@@ -101,7 +105,7 @@ impl HeldBack {
         }
     }
 
-    /// The connection ends: nobody waits for answers to what is kept.
+    /// Discards the queue because the connection ends, and refuses new requests.
     pub(super) fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;

@@ -1,7 +1,8 @@
-//! What is in hand: requests of the peer that have no answer yet, and handlers that run.
+//! The table of active requests: requests of the peer without an answer, and running handlers.
 //!
-//! It decides nothing; it is there to be shown ([`Activity`](super::Activity)), and to notice handlers that run for long. Whoever reads
-//! looks after them now and then, so that no thread is needed for it; who ends late says so too.
+//! Bookkeeping only: it lists active requests for [`Activity`](super::Activity) and finds slow
+//! handlers. The reading thread checks it periodically, so no timer thread is needed. A slow
+//! handler is also reported when it returns.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,18 +14,21 @@ use super::handlers::{self, Handlers};
 use crate::jsonrpc::RequestId;
 use crate::sync::Mutex;
 
-/// Nobody waits longer than this for a look.
+/// The longest time until the next check.
 const FAR: Duration = Duration::from_secs(3600);
 
-/// So many places are kept when nothing is in hand any more.
+/// The number of entries up to which an empty table keeps its memory.
 const KEPT: usize = 64;
 
+/// The table of active requests of a connection.
 #[derive(Debug)]
 pub(crate) struct InHand {
     state: Mutex<State>,
-    /// How many items there are, to be looked at without the lock.
+    /// The number of items.
+    // Stored under the lock with `Release`, so that `is_empty` needs no lock. A stale value only
+    // delays a check.
     count: AtomicUsize,
-    /// From when on a handler runs long.
+    /// The run time from which a handler is slow.
     long: Duration,
     handlers: Arc<Handlers>,
 }
@@ -32,17 +36,17 @@ pub(crate) struct InHand {
 #[derive(Debug)]
 struct State {
     last_turn: u32,
-    /// Each has its place for as long as it is there: none is looked for, however many there are.
+    /// The slots of the table. An item keeps its slot, so that a key finds it without a search.
     places: Vec<Place>,
-    /// Places that are free. The last one that became so is taken first.
+    /// Free slots. The last freed one is reused first.
     free: Vec<u32>,
-    /// When to look for handlers that run long.
+    /// The time of the next check for slow handlers.
     look_at: Instant,
 }
 
 #[derive(Debug, Default)]
 struct Place {
-    /// Tells an item from those that had the place before.
+    /// The generation of the slot; distinguishes an item from earlier ones in this slot.
     turn: u32,
     item: Option<Item>,
 }
@@ -51,12 +55,12 @@ struct Place {
 struct Item {
     what: What,
     since: Instant,
-    /// Its answer, or its handler, is still to come.
+    /// Whether its answer or its handler is still pending.
     open: bool,
     run: Option<Run>,
 }
 
-/// What is in hand, by the place of its handler.
+/// An active item, with the index of its handler.
 #[derive(Debug)]
 pub(crate) enum What {
     Request(handlers::Place, RequestId),
@@ -67,11 +71,11 @@ pub(crate) enum What {
 struct Run {
     since: Instant,
     thread: Thread,
-    /// That it runs long was told.
+    /// Whether its slow run was logged.
     told: bool,
 }
 
-/// A handler that runs long.
+/// A slow handler.
 pub(crate) struct Late {
     pub(crate) what: String,
     pub(crate) took: Duration,
@@ -93,12 +97,12 @@ impl InHand {
         }
     }
 
-    /// Something comes in. The key is to be given to [`leave`](Self::leave).
+    /// Adds an item. Its key must be passed to [`leave`](Self::leave).
     pub(crate) fn enter(&self, what: What, now: Instant) -> u64 {
         self.enter_as(what, now, None)
     }
 
-    /// The same for what runs on this thread from now on, unless it has to [`wait`](Self::wait).
+    /// Adds an item whose handler runs on this thread, unless [`wait`](Self::wait) follows.
     pub(crate) fn enter_running(&self, what: What, now: Instant) -> u64 {
         self.enter_as(what, now, Some(Run::here(now)))
     }
@@ -129,23 +133,23 @@ impl InHand {
         key
     }
 
-    /// It has its answer, or needs none.
+    /// Records that the item was answered, or needs no answer.
     pub(crate) fn leave(&self, key: u64) {
         self.change(key, |item| item.open = false);
     }
 
-    /// Its handler does not run here, but waits for another thread.
+    /// Records that the item's handler waits for another thread.
     pub(crate) fn wait(&self, key: u64) {
         self.change(key, |item| item.run = None);
     }
 
-    /// Its handler begins to run on this thread.
+    /// Records that the item's handler begins to run on this thread.
     pub(crate) fn begin_run(&self, key: u64, now: Instant) {
         let run = Run::here(now);
         self.change(key, |item| item.run = Some(run));
     }
 
-    /// Its handler has returned; gives it if that took long.
+    /// Records that the item's handler has returned. Returns it if it was slow.
     pub(crate) fn end_run(&self, key: u64, now: Instant) -> Option<Late> {
         let mut late = None;
         self.change(key, |item| {
@@ -186,7 +190,8 @@ impl InHand {
         self.count.load(Ordering::Acquire) == 0
     }
 
-    /// Handlers that have begun to run long since the last look, and when to look again; `None` when nothing is in hand.
+    /// Returns the handlers that became slow since the last check, and the time until the next one.
+    /// `None` if the table is empty.
     pub(crate) fn look(&self, now: Instant) -> Option<(Vec<Late>, Duration)> {
         if self.is_empty() {
             return None;
@@ -214,7 +219,7 @@ impl InHand {
                 next = next.min(self.long - took);
             }
         }
-        // A setting of nothing at all must not keep the reader busy.
+        // A `slow_handler` setting of zero must not keep the reading thread busy.
         next = next.clamp(Duration::from_millis(1), FAR);
         state.look_at = now + next;
         Some((late, next))
@@ -305,7 +310,7 @@ mod tests {
             let late: Vec<String> = late.into_iter().map(|late| late.what).collect();
             (late, next.as_secs())
         };
-        // It waits for its turn, which is not running.
+        // The request waits for a thread, and does not count as running.
         assert_eq!(look(10), (vec![], 30));
         assert_eq!(look(50), (vec![], 30));
         in_hand.begin_run(waiting, after(60));

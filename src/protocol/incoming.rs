@@ -1,4 +1,4 @@
-//! Requests of the peer that we are serving.
+//! Active requests: requests of the peer that we are serving.
 //!
 //! ```text
 //!            accept                 answer (result, error, dropped, panic)
@@ -7,11 +7,13 @@
 //!                        ╰─── the connection ends ─▶ closed
 //! ```
 //!
-//! **Invariant:** an exchange is in the table exactly while it is *open*. The step out of *open* happens once, under the exchange's own
-//! lock; the answer is queued only by the one who made the step to *answered*, and anything else for the exchange is queued only under
-//! that lock while it is *open*. So there is one response, none after a cancel, and no progress after either.
+//! **Invariant:** an exchange is in the table exactly while it is *open*. The step out of *open*
+//! happens once, under the exchange's own lock. Only the thread that made the step to *answered*
+//! queues the answer. Any other message of the exchange is queued under that lock while it is
+//! *open*. So there is one response, no response after a cancel, and no progress after either.
 //!
-//! **Locks:** an exchange's, then the outbox's. The table's is never held together with another.
+//! **Lock order:** an exchange's lock, then the outbox's. The table's lock is never held together
+//! with another.
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::sync::{Arc, OnceLock, Weak};
@@ -22,28 +24,32 @@ use crate::error::{Error, ErrorKind, Result, RpcError};
 use crate::jsonrpc::{self, RequestId};
 use crate::sync::Mutex;
 
-/// One request of the peer and everything that is answered to it.
+/// A request of the peer together with all messages that answer it.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     pub(crate) id: RequestId,
-    /// Made for the first who looks: most requests end before anybody does.
+    /// Created on first use: most requests end before anything looks at it.
     cancel: OnceLock<CancelToken>,
     pub(crate) origin: Origin,
-    /// Its key in the table when that is not the id.
+    /// The key in the table if that is not the id.
     number: Option<NonZeroU64>,
+    // Guards the step out of *open*. Messages of the exchange are queued while it is held, so that
+    // none is queued after the step. Nothing waits for room under it: a cancel must not wait for a
+    // peer that does not read.
     state: Mutex<State>,
 }
 
 #[derive(Debug)]
 struct State {
     phase: Phase,
-    /// Wants to know that nobody waits for the answer any more.
+    /// Is notified when the peer no longer waits for the answer.
     watcher: Option<Weak<dyn Watcher>>,
 }
 
-/// Waits for the end of a request that stays open for long: it costs less than a cancel token.
+/// Observes the end of a long-lived request. It costs less than a cancel token.
 pub(crate) trait Watcher: Send + Sync {
-    /// The peer has cancelled the request, or the connection is closed. Runs in order with notifications.
+    /// Called when the peer has cancelled the request or the connection is closed. Runs in order
+    /// with notifications.
     fn cancelled(&self);
 }
 
@@ -56,7 +62,7 @@ enum Phase {
 }
 
 impl Phase {
-    /// Why nothing can be sent any more.
+    /// The error for sending in this phase, if sending is not allowed.
     fn refuse(self) -> Result<()> {
         match self {
             Self::Open => Ok(()),
@@ -87,7 +93,8 @@ impl Exchange {
         }
     }
 
-    /// Has somebody told when nobody waits for the answer any more. `false` when it is so already, or the request was answered.
+    /// Registers a watcher for the cancellation of the request. Returns `false` if the exchange is
+    /// no longer open.
     pub(crate) fn watch(&self, watcher: Weak<dyn Watcher>) -> bool {
         let mut state = self.state.lock();
         let is_open = state.phase == Phase::Open;
@@ -97,17 +104,18 @@ impl Exchange {
         is_open
     }
 
-    /// What is triggered when nobody waits for the answer any more.
+    /// The token that is cancelled when the peer no longer waits for the answer.
     pub(crate) fn cancel(&self) -> &CancelToken {
         self.cancel.get_or_init(CancelToken::new)
     }
 
-    /// Makes the step to *answered*: the caller alone may now queue the response.
+    /// Makes the step to *answered*. Only a caller that gets `Ok` may queue the response.
     pub(crate) fn begin_answer(&self) -> Result<()> {
         self.step(Phase::Answered).map(drop)
     }
 
-    /// Runs `queue` while the exchange is open, so that what it queues stands before the response and before the cancellation.
+    /// Runs `queue` under the lock if the exchange is open. So its message precedes the response
+    /// and a cancellation.
     pub(crate) fn while_open(&self, queue: impl FnOnce() -> Result<()>) -> Result<()> {
         let state = self.state.lock();
         state.phase.refuse()?;
@@ -118,7 +126,7 @@ impl Exchange {
         self.state.lock().phase == Phase::Open
     }
 
-    /// The connection ends: the request is answered with an error, if it has a way of its own.
+    /// Answers the request with an error because the connection ends, if it has a response sink.
     fn cut_off(&self, error: &RpcError) {
         let Some(outlet) = &self.origin.outlet else {
             return;
@@ -129,7 +137,8 @@ impl Exchange {
         }
     }
 
-    /// Nothing more is sent for the request. The response to a batch is for its other members too: it ends when the last one has.
+    /// Closes the response sink, because nothing more is sent for the request. The sink of a batch
+    /// serves its other members too, and ends with the last one.
     fn close_outlet(&self) {
         if let Origin {
             batch: None,
@@ -141,7 +150,7 @@ impl Exchange {
         }
     }
 
-    /// Gives who wants to know when it is not for the answer.
+    /// Leaves *open*. Returns the watcher, which the answer ignores.
     fn step(&self, to: Phase) -> Result<Option<Weak<dyn Watcher>>> {
         let mut state = self.state.lock();
         state.phase.refuse()?;
@@ -149,7 +158,8 @@ impl Exchange {
         Ok(state.watcher.take())
     }
 
-    /// Nobody waits for the answer any more, which handlers see from now on. Gives what is to be run then.
+    /// Cancels the token, so that handlers see that the peer no longer waits. Returns the callbacks
+    /// to run.
     fn fire(&self, watcher: Option<Weak<dyn Watcher>>, reason: Option<String>) -> Vec<Callback> {
         self.close_outlet();
         let mut callbacks = self.cancel().fire(reason);
@@ -164,24 +174,26 @@ impl Exchange {
     }
 }
 
-/// All requests in hand.
+/// The table of active requests.
 #[derive(Debug, Default)]
 pub(crate) struct Exchanges(Mutex<Table>);
 
 #[derive(Debug, Default)]
+// Only table lookups happen under this lock; exchanges are cancelled after it is released.
 struct Table {
-    /// One of those that are open. Most requests are alone, or answered before the next one is looked at: they need no tree.
+    /// One of the open exchanges. Most requests are alone, or are answered before the next one
+    /// arrives, and need no tree.
     one: Option<Arc<Exchange>>,
-    /// The others.
+    /// The other open exchanges.
     open: BTreeMap<RequestId, Arc<Exchange>>,
-    /// Those whose ids are not unique here.
+    /// Exchanges whose ids are not unique on this connection.
     apart: BTreeMap<u64, Arc<Exchange>>,
     next: u64,
     closed: bool,
 }
 
 impl Table {
-    /// Takes an exchange out, unless another one has its place.
+    /// Removes an exchange, unless another one has taken its entry.
     fn remove(&mut self, exchange: &Arc<Exchange>) {
         let is_it = |held: &mut Arc<Exchange>| Arc::ptr_eq(held, exchange);
         if self.one.take_if(is_it).is_some() {
@@ -194,24 +206,24 @@ impl Table {
         {
             self.open.remove(&exchange.id);
         }
-        // An empty tree keeps a node.
+        // A `BTreeMap` keeps a node when it becomes empty; a new one has no allocation.
         if self.open.is_empty() {
             self.open = BTreeMap::new();
         }
     }
 }
 
-/// Why a request is not entered.
+/// The reason why a request is not registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// Its id is in use.
+    /// An active request uses the id.
     InUse,
-    /// The connection closes: nobody waits for an answer.
+    /// The connection is closed, so no peer waits for an answer.
     Closed,
 }
 
 impl Exchanges {
-    /// Enters a request.
+    /// Registers a request.
     pub(crate) fn open(&self, id: &RequestId, origin: &Origin) -> Result<Arc<Exchange>, Refusal> {
         let mut table = self.0.lock();
         if table.closed {
@@ -239,12 +251,13 @@ impl Exchanges {
         Ok(exchange)
     }
 
-    /// Forgets a request, before its response goes out: from then on the peer may use the id again.
+    /// Removes a request before its response is sent. From then on the peer may reuse the id.
     pub(crate) fn forget(&self, exchange: &Arc<Exchange>) {
         self.0.lock().remove(exchange);
     }
 
-    /// The peer cancels a request. Gives its exchange, and what its owner wants to have run; `None` if there is nothing to cancel.
+    /// Cancels a request for the peer. Returns its exchange and the callbacks to run, or `None` if
+    /// it is not active.
     pub(crate) fn cancel(
         &self,
         id: &RequestId,
@@ -260,16 +273,18 @@ impl Exchanges {
         Some((exchange, callbacks))
     }
 
-    /// The one who waits for a request has gone. Gives what its owner wants to have run, or `None` if it was over already.
+    /// Cancels a request whose client has disconnected. Returns the callbacks to run, or `None` if
+    /// it had already ended.
     pub(crate) fn abandon(&self, exchange: &Arc<Exchange>, reason: &str) -> Option<Vec<Callback>> {
         self.0.lock().remove(exchange);
         let watcher = exchange.step(Phase::Cancelled).ok()?;
         Some(exchange.fire(watcher, Some(reason.to_owned())))
     }
 
-    /// The connection ends: every request is closed, answered with this error where it has a way of
-    /// its own, and its handler told. No other one is entered. Gives what the handlers want to have
-    /// run. Never waits.
+    /// Closes every request when the connection ends, and refuses new ones. Never blocks.
+    ///
+    /// A request with a response sink is answered with this error. Returns the handlers' callbacks
+    /// to run.
     pub(crate) fn close(&self, error: &RpcError) -> Vec<Callback> {
         let mut table = self.0.lock();
         table.closed = true;
@@ -286,7 +301,7 @@ impl Exchanges {
     }
 }
 
-/// Collects the responses of a batch, which go out together.
+/// Collects the responses of a batch, which are sent together.
 ///
 /// Spec: Base Protocol, "Batching" (2025-03-26 only).
 #[derive(Debug)]
@@ -300,7 +315,7 @@ struct BatchState {
 }
 
 impl Batch {
-    /// A batch with as many members as will each be ended with [`end_one`](Self::end_one).
+    /// Creates a batch of `open` members. Each is ended with [`end_one`](Self::end_one).
     pub(crate) fn new(open: usize) -> Self {
         Self(Mutex::new(BatchState {
             open,
@@ -308,7 +323,8 @@ impl Batch {
         }))
     }
 
-    /// One member has its response, or will get none. Gives the array of all responses after the last one, if there is any.
+    /// Ends one member, with or without a response. After the last one it returns the array of all
+    /// responses, if there are any.
     pub(crate) fn end_one(&self, response: Option<Vec<u8>>) -> Option<Vec<u8>> {
         let mut state = self.0.lock();
         state.responses.extend(response);
@@ -367,7 +383,7 @@ mod tests {
                 exchanges.forget(&opened[ended]);
                 let again = open(&ids[ended]).expect("free again");
                 assert!(!Arc::ptr_eq(&again, &opened[ended]));
-                // Who ends late does not end the one that has the id now.
+                // A request that ends late does not end the one that has reused its id.
                 exchanges.forget(&opened[ended]);
             }
             for id in &ids {

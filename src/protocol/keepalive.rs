@@ -1,7 +1,8 @@
-//! Pings of a peer that says nothing.
+//! Keep-alive: pings of a silent peer.
 //!
-//! Whoever reads notices the silence, so that no thread is needed for it: reading waits no longer than until a ping is due. Anything that
-//! comes is a sign of life, not only the answer.
+//! The reading thread notices the silence, so no timer thread is needed: it waits for input no
+//! longer than until the next ping is due. Any message is a sign of life, not only the answer to
+//! the ping.
 //!
 //! Spec: Base Protocol, Utilities, "Ping" (up to 2025-11-25).
 
@@ -12,10 +13,10 @@ use super::call::StartedCall;
 use crate::error::Span;
 use crate::sync::Mutex;
 
-/// Pings a peer that has said nothing for a while, and gives it up when it does not answer.
+/// Pings a silent peer, and closes the connection when it does not answer.
 ///
-/// Each unanswered ping is told to the log. A peer that works on something long and does nothing else meanwhile can't answer: choose times
-/// that fit what is called, and the way to the peer.
+/// Each unanswered ping is logged. A peer that does nothing else during a long operation cannot
+/// answer: choose times that suit the calls and the network.
 ///
 /// # Examples
 ///
@@ -25,7 +26,8 @@ use crate::sync::Mutex;
 /// use mcplink::client::Client;
 /// use mcplink::protocol::KeepAlive;
 ///
-/// let client = Client::builder("host", "1.0").keep_alive(KeepAlive::every(Duration::from_secs(60)));
+/// let client =
+///     Client::builder("host", "1.0").keep_alive(KeepAlive::every(Duration::from_secs(60)));
 /// ```
 #[derive(Clone, Copy, Debug)]
 #[must_use]
@@ -36,7 +38,7 @@ pub struct KeepAlive {
 }
 
 impl KeepAlive {
-    /// Pings after so much silence. Seconds are often, minutes are usual.
+    /// Sends a ping after this much silence. Typical values are minutes.
     pub fn every(interval: Duration) -> Self {
         Self {
             interval,
@@ -45,14 +47,17 @@ impl KeepAlive {
         }
     }
 
-    /// How long the peer may take to answer a ping, or to say anything else. Defaults to 30 s.
+    /// Limits how long the peer may take to answer a ping, or to send any message. Defaults to 30
+    /// s; then the ping has failed.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// After how many unanswered pings in a row, each sent when the time of the one before was over, the connection is closed. Defaults to
-    /// 3; 0 is taken for 1.
+    /// The number of consecutive failed pings after which the connection is closed. Defaults to 3;
+    /// 0 means 1.
+    ///
+    /// The next ping is sent when the previous one has failed.
     pub fn max_failures(mut self, failures: u32) -> Self {
         self.max_failures = failures.max(1);
         self
@@ -74,17 +79,17 @@ impl std::fmt::Display for KeepAlive {
     }
 }
 
-/// Writes the params of a ping.
+/// Serializes the params of a ping.
 pub(crate) type PingParams = Arc<dyn Fn(i64, &mut Vec<u8>) -> serde_json::Result<()> + Send + Sync>;
 
-/// The pings of one connection.
+/// The keep-alive state of one connection.
 pub(crate) struct Pulse {
     pub(crate) settings: KeepAlive,
     state: Mutex<State>,
 }
 
 struct State {
-    /// What is sent; nothing before the conversation is open.
+    /// The method and params of a ping; `None` before the connection is initialized.
     ping: Option<(&'static str, PingParams)>,
     seen: Instant,
     pinged: Option<Instant>,
@@ -92,16 +97,16 @@ struct State {
     failures: u32,
 }
 
-/// What is to be done.
+/// The next keep-alive action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Beat {
-    /// Nothing for so long.
+    /// Nothing is due for this long.
     Wait(Duration),
-    /// A ping is to be sent.
+    /// Send a ping.
     Ping,
-    /// So many pings in a row had no answer.
+    /// This many consecutive pings have failed.
     Failed(u32),
-    /// And that were too many.
+    /// This many pings have failed, which reaches the limit.
     Dead(u32),
 }
 
@@ -120,12 +125,12 @@ impl Pulse {
         }
     }
 
-    /// The conversation is open: the peer can be pinged with a request of this method.
+    /// Starts pinging with requests of this method, once the connection is initialized.
     pub(crate) fn start(&self, method: &'static str, params: PingParams) {
         self.state.lock().ping = Some((method, params));
     }
 
-    /// A sign of life.
+    /// Records a sign of life.
     pub(crate) fn seen(&self, now: Instant) {
         let mut state = self.state.lock();
         state.seen = now;
@@ -168,7 +173,7 @@ impl Pulse {
         }
     }
 
-    /// Sends a ping with `send`; one that was not answered is no longer waited for.
+    /// Sends a ping with `send`, and stops waiting for an unanswered previous one.
     pub(crate) fn ping(&self, send: impl FnOnce(&'static str, &PingParams) -> Option<StartedCall>) {
         let mut state = self.state.lock();
         let (old, ping) = (state.call.take(), state.ping.clone());
@@ -196,7 +201,7 @@ mod tests {
             .timeout(SECOND * 10)
             .max_failures(2);
         let pulse = Pulse::new(settings, start);
-        // Not before the conversation is open.
+        // No ping before the connection is initialized.
         assert_eq!(pulse.beat(after(100)), Beat::Wait(SECOND * 60));
         pulse.start("ping", Arc::new(|_, _| Ok(())));
         pulse.seen(after(100));
@@ -207,7 +212,7 @@ mod tests {
         assert_eq!(pulse.beat(after(212)), Beat::Wait(SECOND * 8));
         assert_eq!(pulse.beat(after(220)), Beat::Failed(1));
         assert_eq!(pulse.beat(after(220)), Beat::Ping);
-        // Anything that comes will do.
+        // Any message counts as a sign of life.
         pulse.seen(after(225));
         assert_eq!(pulse.beat(after(230)), Beat::Wait(SECOND * 55));
         assert_eq!(pulse.beat(after(285)), Beat::Ping);

@@ -1,19 +1,20 @@
-//! What the library has to say to its host.
+//! The library's log records for its host.
 //!
-//! Not to be mixed up with log messages of the protocol, which servers send to clients.
+//! They are unrelated to the protocol's log messages, which servers send to clients.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// Takes what the library has to say to its host, a record at a time, on any thread.
+/// A hook that receives the library's log records, one at a time, on any thread.
 ///
-/// It should be quick: whoever has something to say waits for it, and that may be the thread that reads. A panic in it is caught.
+/// It should return quickly: the logging thread waits for it, and that may be the reading thread. A
+/// panic in it is caught.
 pub type LogHook = Arc<dyn Fn(&LogRecord<'_>) + Send + Sync>;
 
-/// Something that the library has to say to its host. Written with `{}` it is its text.
+/// A log record of the library. Its `Display` output is its text.
 ///
-/// Neither tokens nor values of header fields ever stand in one.
+/// It never contains tokens or values of header fields.
 ///
 /// # Examples
 ///
@@ -33,12 +34,12 @@ pub type LogHook = Arc<dyn Fn(&LogRecord<'_>) + Send + Sync>;
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct LogRecord<'a> {
-    /// How much it matters.
+    /// The severity.
     pub level: LogLevel,
-    /// Which part of the library says it: `protocol` (conversations), `transport`, `server`, `client`, or `http` (servers over HTTP). There
-    /// may be more parts later.
+    /// The part of the library that logs: `protocol` (connections), `transport`, `server`,
+    /// `client`, or `http` (HTTP servers). More may be added later.
     pub target: &'a str,
-    /// What there is to say: one line, unless a text of the peer's or of a handler's has more.
+    /// The text: one line, unless it quotes a multi-line text of the peer or a handler.
     pub text: &'a str,
 }
 
@@ -48,17 +49,18 @@ impl fmt::Display for LogRecord<'_> {
     }
 }
 
-/// How much a [`LogRecord`] matters. What matters more is greater.
+/// The severity of a [`LogRecord`]. Higher severities compare greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum LogLevel {
-    /// What goes on as it should: a request was cancelled.
+    /// Normal operation: a request was cancelled.
     Debug,
-    /// What does not happen often: a server that was lost is back.
+    /// A rare but normal event: a lost server was restarted.
     Info,
-    /// Something odd that was dealt with: a peer sent what is no message, a handler runs for long.
+    /// An unexpected event that was handled: a peer sent a malformed message, a handler is slow.
     Warning,
-    /// Something failed, and only the host can mend it: a handler failed or panicked, a result is not what was promised.
+    /// A failure that only the host can fix: a handler failed or panicked, a result breaks its
+    /// schema.
     Error,
 }
 
@@ -73,7 +75,7 @@ impl fmt::Display for LogLevel {
     }
 }
 
-/// Says something, if anybody wants to hear it.
+/// Logs a record, if a hook is set.
 pub(crate) fn tell(
     hook: Option<&LogHook>,
     level: LogLevel,
@@ -81,7 +83,8 @@ pub(crate) fn tell(
     text: impl FnOnce() -> String,
 ) {
     if let Some(hook) = hook {
-        // A panic of the host's must not end reading, nor the process when it comes while another one unwinds.
+        // A panic of the host's hook must not end reading. During another unwind it would abort the
+        // process.
         _ = catch_unwind(AssertUnwindSafe(|| {
             let text = text();
             hook(&LogRecord {

@@ -1,14 +1,23 @@
-//! One live conversation, the same for both sides.
+//! The protocol engine: one connection to one peer, used by clients and servers alike.
 //!
-//! A [`Connection`] takes a transport over and keeps the promises that the protocol needs below every method: each request sent has one
-//! outcome, each request received one response, no call hangs, reading never waits.
+//! A [`Connection`] takes over a transport and keeps the promises that hold for every method. Each
+//! sent request has exactly one outcome. Each received request gets exactly one response. No call
+//! hangs, and the reading thread waits for nothing but input.
 //!
-//! **Threads.** See `crew`: threads are started when the first message has to be read or handled, and end with the connection.
+//! **Threads.** See `crew`, the worker pool. Its threads start when the first message has to be
+//! read or handled, and end with the connection.
 //!
-//! **The end.** A connection ends when its peer goes or when it is closed, by name or by dropping its last handle. In this order: calls of
-//! ours fail; requests in hand are cancelled and their handlers get a moment; what is queued is written; the transport is closed, which
-//! ends the peer if it is ours to end; the threads are joined. Each step is bounded in time. A handler that doesn't return keeps its
-//! thread, and nothing else. Closing from one of the connection's own threads waits for everything but itself.
+//! **Close.** A connection ends when its peer goes, when it is closed, or when its last handle is
+//! dropped. The steps are, in this order:
+//!
+//! 1. Pending calls of this side fail.
+//! 2. Active requests of the peer are cancelled, and their handlers get a moment to return.
+//! 3. Queued messages are written.
+//! 4. The transport is closed, which also ends a peer that it started.
+//! 5. The threads are joined.
+//!
+//! Each step is bounded in time. A handler that does not return keeps its thread and nothing else.
+//! A close on one of the connection's own threads waits for all threads but itself.
 
 mod activity;
 mod bell;
@@ -63,12 +72,12 @@ use crate::jsonrpc::{Malformed, Message};
 use crate::transport::carrier::Carrier;
 use crate::transport::{Control, Halves, Limits, Sender, Threads, Transport};
 
-/// From when on a handler runs long.
+/// The default of [`ConnectionBuilder::slow_handler`].
 const SLOW_HANDLER: Duration = Duration::from_secs(30);
 
-/// A conversation with one peer over one transport.
+/// A connection to one peer over one transport.
 ///
-/// Clones share it; dropping the last one closes it.
+/// Clones are handles to the same connection. Dropping the last one closes it.
 #[derive(Clone)]
 pub struct Connection(Arc<Owner>);
 
@@ -80,7 +89,7 @@ impl Drop for Owner {
     }
 }
 
-/// How a connection is made.
+/// The builder of a [`Connection`].
 #[derive(Clone)]
 pub struct ConnectionBuilder {
     handlers: Arc<Handlers>,
@@ -90,7 +99,7 @@ pub struct ConnectionBuilder {
 }
 
 impl Connection {
-    /// Starts with the settings of a side that mostly asks: a client.
+    /// Returns a builder with the settings of a client: a side that mostly sends requests.
     pub fn asking() -> ConnectionBuilder {
         ConnectionBuilder::new(Settings {
             inline: false,
@@ -107,8 +116,10 @@ impl Connection {
         })
     }
 
-    /// Starts with the settings of a side that mostly answers: a server. Its handlers run on the thread that read the request while they
-    /// are quick, messages that are none are answered, and requests in hand may finish when the peer's input ends.
+    /// Returns a builder with the settings of a server: a side that mostly answers requests.
+    ///
+    /// A quick handler runs on the thread that read the request. A malformed message is answered
+    /// with an error. Active requests may finish when the peer's input ends.
     pub fn serving() -> ConnectionBuilder {
         ConnectionBuilder::new(Settings {
             inline: true,
@@ -126,41 +137,50 @@ impl Connection {
     }
 
     #[cfg(feature = "http-server")]
-    /// Takes a message in that the peer did not send on the stream of the connection. Its handler runs on this thread.
+    /// Routes a message that did not arrive on the connection's own stream. Its handler runs on
+    /// this thread.
     pub(crate) fn feed(&self, message: Message, origin: &Origin) {
         self.0.0.feed(message, origin);
     }
 
     #[cfg(feature = "http-server")]
-    /// The same for a batch, whose handlers run side by side on threads of the connection.
+    /// Routes the messages of a batch, as [`feed`](Self::feed) does for one. Their handlers run in
+    /// parallel on threads of the connection.
     pub(crate) fn feed_batch(&self, members: Vec<Result<Message, Malformed>>, origin: &Origin) {
         self.0.0.take_batch(members, origin);
     }
 
-    /// The other side.
+    /// The peer, for sending to it.
     pub fn peer(&self) -> Peer {
         Peer::new(Arc::clone(&self.0.0))
     }
 
-    /// Who waits for whom at the moment.
+    /// Returns a snapshot of pending calls and active requests: which thread waits for what.
     pub fn activity(&self) -> Activity {
         self.0.0.activity()
     }
 
-    /// Waits until the peer has gone or the connection was closed elsewhere, gives requests in hand their time, closes, and returns what
-    /// ended it. Returns at once on a thread that is closing it, which is where a transport of your own is told to close.
+    /// Blocks until the connection has ended, lets active requests finish, closes, and returns the
+    /// reason of the end.
+    ///
+    /// The connection ends when the peer goes or another thread closes it. Active requests get the
+    /// time of [`drain`](ConnectionBuilder::drain). If called from inside your own
+    /// `Control::close`, it returns immediately.
     pub fn wait(&self) -> Error {
         self.0.0.wait_and_close()
     }
 
-    /// Closes the connection; idempotent. When this returns, every call has returned or is about to with
-    /// [`ErrorKind::Closed`], and every thread of the connection has ended, except one whose handler does not
-    /// return, and the thread that closes. Where a transport of your own is told to close it returns at once, and what called that goes on.
+    /// Closes the connection; idempotent and bounded in time.
+    ///
+    /// When it returns, every call has returned or is about to return with [`ErrorKind::Closed`].
+    /// Every thread of the connection has ended, except one whose handler does not return, and the
+    /// calling thread. If called from inside your own `Control::close`, it returns immediately and
+    /// the outer close continues.
     pub fn close(&self) {
         self.0.0.close(Ending::InOrder);
     }
 
-    /// The same in a hurry, when no conversation came about: the peer gets a moment instead of its time to leave.
+    /// Closes the connection fast, when connecting failed: the peer gets only a moment to exit.
     pub(crate) fn close_at_once(&self) {
         self.0.0.close(Ending::AtOnce);
     }
@@ -186,71 +206,81 @@ impl ConnectionBuilder {
         Arc::make_mut(&mut self.settings)
     }
 
-    /// What to do with what the peer sends. Defaults to nothing.
+    /// Sets the handlers of the peer's messages. Defaults to none: requests get "method not found".
     pub fn handlers(mut self, handlers: Handlers) -> Self {
         self.handlers = Arc::new(handlers);
         self
     }
 
-    /// What handlers, which may be those of many connections, know of this one: they find it with [`Core::local`].
+    /// Sets data about this connection for its handlers, which many connections may share. They
+    /// read it with [`Core::local`].
     pub(crate) fn local(mut self, local: Arc<dyn Any + Send + Sync>) -> Self {
         self.local = Some(local);
         self
     }
 
-    /// Upper bounds.
+    /// Sets the limits of the connection and its transport.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.set().limits = limits;
         self
     }
 
-    /// How long requests in hand may go on when the connection ends. Defaults to 5 s when serving, 1 s when asking.
+    /// Limits how long active requests may continue when the connection ends. Defaults to 5 s for a
+    /// server, 1 s for a client.
+    ///
+    /// When the peer has gone, a server cancels them after this time, and a client at once. An
+    /// explicit close cancels them at once, and waits this long for their handlers, at most 1 s.
     pub fn drain(mut self, drain: Duration) -> Self {
         self.set().drain = drain;
         self
     }
 
-    /// How long answers wait for a peer that does not read, and has
-    /// [`max_queued_bytes`](crate::transport::Limits::max_queued_bytes) waiting, before the connection is given up. Defaults to 30 s.
+    /// Limits how long an answer waits for a peer that does not read while
+    /// [`max_queued_bytes`](crate::transport::Limits::max_queued_bytes) are queued. Then the
+    /// connection is closed. Defaults to 30 s.
     pub fn write_timeout(mut self, write_timeout: Duration) -> Self {
         self.set().write_timeout = write_timeout;
         self
     }
 
-    /// From when on a handler runs long, which is told to the [`log`](Self::log): once while it runs, and when it ends. Defaults to 30 s.
+    /// Sets the run time after which a handler counts as slow. Defaults to 30 s.
     ///
-    /// Handlers of requests and notifications count; time during which none runs, since an answer is waited for, does not. On a transport
-    /// that can't wait with a bound ([`Receiver::is_patient`](crate::transport::Receiver::is_patient)) it is told when it ends.
+    /// A slow handler is reported to the [`log`](Self::log) once while it runs, and again when it
+    /// returns. Handlers of requests and notifications count. Time while a request waits without a
+    /// running handler does not count. On a transport that cannot wait with a bound
+    /// ([`Receiver::is_patient`](crate::transport::Receiver::is_patient)) it is reported only when
+    /// it returns.
     pub fn slow_handler(mut self, slow_handler: Duration) -> Self {
         self.set().slow_handler = slow_handler;
         self
     }
 
-    /// Pings the peer, once the conversation is open and it is known how.
+    /// Pings a silent peer, once the connection is initialized and the method of the ping is known.
     pub(crate) fn keep_alive(mut self, keep_alive: Option<KeepAlive>) -> Self {
         self.set().keep_alive = keep_alive;
         self
     }
 
-    /// Whether messages that differ from the letter of the specification are refused. Defaults to no.
+    /// Whether to refuse messages that deviate from the exact wording of the specification.
+    /// Defaults to no.
     pub(crate) fn strict(mut self, strict: bool) -> Self {
         self.set().strict = strict;
         self
     }
 
-    /// Takes what the library has to say to its host. Defaults to nobody.
+    /// Sets the hook that receives the library's log records. Defaults to no hook.
     pub fn log(mut self, log: LogHook) -> Self {
         self.set().log = Some(log);
         self
     }
 
-    /// Takes trouble with the peer, by kind.
+    /// Sets the hook that receives server events: incidents with the peer, by kind.
     pub(crate) fn on_trouble(mut self, hook: TroubleHook) -> Self {
         self.trouble = Some(hook);
         self
     }
 
-    /// What the threads of the connection are like, and of its transport.
+    /// Sets properties of the threads that the connection and its transport start.
     pub fn threads(mut self, threads: &Threads) -> Self {
         self.set().threads = threads.clone();
         self
@@ -260,16 +290,16 @@ impl ConnectionBuilder {
     ///
     /// # Errors
     ///
-    /// What [`Transport::open`] says.
+    /// Those of [`Transport::open`].
     pub fn open(self, transport: impl Transport + 'static) -> Result<Connection> {
         self.open_boxed(Box::new(transport))
     }
 
-    /// The same for a transport whose type is not known.
+    /// Opens a boxed transport, as [`open`](Self::open) does.
     ///
     /// # Errors
     ///
-    /// What [`Transport::open`] says.
+    /// Those of [`open`](Self::open).
     pub fn open_boxed(mut self, transport: Box<dyn Transport>) -> Result<Connection> {
         let settings = self.set();
         settings.limits.threads = settings.threads.clone();
@@ -301,14 +331,14 @@ impl ConnectionBuilder {
     }
 
     #[cfg(feature = "http-server")]
-    /// Opens a connection that reads nothing itself: what the peer sends is given to [`Connection::feed`].
+    /// Opens a connection that reads nothing itself: messages are passed to [`Connection::feed`].
     pub(crate) fn open_fed(self, sender: Box<dyn Sender>, control: Arc<dyn Control>) -> Connection {
         let core = self.core(sender, control, None, Reading::Fed);
         Connection(Arc::new(Owner(core)))
     }
 
     #[cfg(feature = "http-server")]
-    /// Says that the peer can't be sent requests on its own account.
+    /// Declares that this side cannot send requests to the peer on its own.
     pub(crate) fn never_asking(mut self) -> Self {
         self.set().asks = false;
         self

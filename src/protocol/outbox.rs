@@ -1,12 +1,16 @@
-//! What waits to be written, and whose turn it is to write.
+//! The outbox: the queue of messages to write, and the choice of the thread that writes them.
 //!
-//! Messages are queued under a lock and written outside of it, by whichever thread found nobody writing: the sender's own thread in the
-//! quiet case, without a hop. While a thread writes, others only queue; it takes their messages along, several in one write.
+//! Messages are queued under a lock and written outside of it. Any thread that finds no writer
+//! becomes the writer: usually the sender's own thread, without a context switch. While one thread
+//! writes, others only queue; the writer takes their messages along, several in one write.
 //!
-//! What merges while it waits is not queued: it stays with its [`Source`], and the thread that writes asks for it just before.
+//! Messages that can be merged are not queued. They stay with their [`Source`], and the writer
+//! pulls them just before it writes.
 //!
-//! **Invariant:** the [`Sender`] is either in the state or owned by the one thread that writes. A thread that puts it back has seen the
-//! queue empty, or says that something is left ([`Flush::Unfinished`]), and then somebody has to flush again.
+//! **Invariant:** the [`Sender`] is either in the state or owned by the one thread that writes. A
+//! sender queues its message before it looks for a writer. The writer checks the queue, under the
+//! lock, before it puts the [`Sender`] back. So a message is either taken along, or the writer
+//! returns [`Flush::Unfinished`] and another flush must follow; no message is stranded.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -22,39 +26,49 @@ use crate::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, MutexGuard};
 use crate::transport::clock::about_now;
 use crate::transport::{Sender, SessionMessage};
 
-/// How often one thread writes what others queued meanwhile before it passes the duty on.
+/// The number of batches that one thread writes in a row before it passes the work on.
 const ROUNDS: usize = 16;
-/// So many answers are written even if more requests have been read already, unless the next ones come quickly.
+/// The number of queued answers that are written even if more requests have been read, unless more
+/// answers follow within [`PATIENCE`].
 const TOGETHER: usize = 16;
-/// So many answers, or bytes of them, are written however quickly the next ones come.
+/// The number of queued answers (and, below, bytes) that are written in any case.
 const TOGETHER_MOST: usize = 64;
 const TOGETHER_BYTES: usize = 64 << 10;
-/// So long answers wait for others, once there are [`TOGETHER`].
+/// How long answers wait for more of them, once there are [`TOGETHER`].
 const PATIENCE: Duration = Duration::from_micros(50);
-/// The memory of a queue for more messages is not kept.
+/// The largest capacity, in messages, of a queue buffer that is kept for reuse.
 const SPARE: usize = 8;
 
 thread_local! {
-    /// The number of this thread, which is never another's.
+    /// The id of this thread.
     static HERE: ThreadId = std::thread::current().id();
 }
 
-/// Has messages that are made when they are about to be written, so that what changes until then is one message.
+/// A source of messages that are created just before they are written, so that changes until then
+/// are merged into one message.
 pub(crate) trait Source: Send + Sync {
-    /// Queues messages until they have `enough` bytes or there is no room; whether any are left. Neither blocks nor runs user code.
+    /// Queues messages until they have `enough` bytes or the queue is full. Returns whether any are
+    /// left. It neither blocks nor runs user code.
     fn pull(&self, enough: usize) -> bool;
 }
 
+/// The outgoing message queue of a connection.
 pub(crate) struct Outbox {
+    // Not held while a thread writes, waits, or runs a `Source`. Lock order: an exchange's before
+    // this.
     state: Mutex<State>,
-    /// Set once there is something to be pulled.
+    /// The source of merged messages; set with the first one.
     source: OnceLock<Box<dyn Source>>,
-    /// The queue got shorter, a thread stopped writing, or the outbox was closed.
+    /// Signals that the queue became shorter, a thread stopped writing, or the outbox was closed.
     changed: Condvar,
-    /// The thread that reads has something to do before it waits for more, and will write what is queued then. Once it has said that it no
-    /// longer will, it looks into the queue: it finds what was queued by everybody who relied on it.
+    /// True while the reading thread has promised to flush before it blocks.
+    // Order: a sender queues its message, then loads the flag. The reading thread clears the flag,
+    // then checks the queue once more. So a sender that saw `true` has its message seen by that
+    // check; otherwise it flushes itself. Without the second check its message would be stranded.
     seen_to: AtomicBool,
-    /// How much is queued, as [`State::fill`] says it: who reads looks after each answer, and mostly need not take the lock. Written under it.
+    /// The fill level of the queue, see [`State::fill`]. The reading thread polls it after each
+    /// answer, mostly without the lock.
+    // Stored under the lock.
     fill: AtomicUsize,
     max_bytes: usize,
 }
@@ -62,37 +76,39 @@ pub(crate) struct Outbox {
 #[derive(Debug)]
 struct State {
     queue: VecDeque<SessionMessage>,
-    /// An empty queue, whose memory serves again.
+    /// A spare empty queue, kept for its memory.
     spare: VecDeque<SessionMessage>,
-    /// Of all messages that were queued and not yet written, those that the writing thread has taken included.
+    /// The bytes of all messages that are queued and not yet written, including those that the
+    /// writer has taken.
     bytes: usize,
+    // The hand-over of the write role: the thread that takes the sender out is the only writer.
     /// `None` while a thread writes.
     sender: Option<Box<dyn Sender>>,
-    /// Who writes, and since when.
+    /// The thread that writes or wrote last, and since when.
     writer: Option<(Thread, Instant)>,
-    /// How many threads wait for room.
+    /// The number of threads that wait for room.
     waiting: usize,
-    /// Since when there are [`TOGETHER`] answers, if more requests had been read then.
+    /// When [`TOGETHER`] answers were first queued while more requests had been read.
     held_since: Option<Instant>,
-    /// The sender holds the rest of a message that a deadline cut.
+    /// Whether the sender holds the rest of a message that a deadline interrupted.
     cut: bool,
-    /// The source has something.
+    /// Whether the source has messages.
     pulls: bool,
     /// Since when the peer has read nothing.
     unread_since: Option<Instant>,
-    /// What the sender last said of itself.
+    /// The last value of [`Sender::sent_bytes`].
     sent_bytes: u64,
     closed: Option<Error>,
 }
 
-/// How a flush ended.
+/// The result of a flush.
 #[derive(Debug)]
 pub(crate) enum Flush {
-    /// Nothing is left, or another thread is writing and will take it along.
+    /// Nothing is left, or another thread writes and will take it along.
     Done,
-    /// Something is left: another thread has to go on.
+    /// Something is left, and another thread has to continue.
     Unfinished,
-    /// Writing failed: the connection is over.
+    /// Writing failed, so the connection has ended.
     Failed(Error),
 }
 
@@ -122,12 +138,15 @@ impl Outbox {
         }
     }
 
-    /// Queues a message that can't wait for room: over the limit, up to twice of it. For the reading thread, which waits for nothing.
+    /// Queues a message without waiting for room, up to twice the limit. For the reading thread,
+    /// which must not block.
+    ///
     /// Nothing is written before [`flush`](Self::flush).
     ///
     /// # Errors
     ///
-    /// `Limit` when there is no room, or what closed the outbox. Nothing was queued then.
+    /// `Limit` when there is no room, or the reason why the outbox is closed. The message was not
+    /// queued then.
     pub(crate) fn push_over(&self, message: SessionMessage) -> Result<()> {
         let (mut message, max) = (Some(message), self.max_bytes.saturating_mul(2));
         self.push_up_to(&mut message, max)?;
@@ -137,11 +156,11 @@ impl Outbox {
         }
     }
 
-    /// Queues the message if there is room, and takes it out of its place then.
+    /// Queues the message and takes it out of the `Option`, if there is room.
     ///
     /// # Errors
     ///
-    /// What closed the outbox.
+    /// The reason why the outbox is closed.
     pub(crate) fn try_push(&self, message: &mut Option<SessionMessage>) -> Result<()> {
         self.push_up_to(message, self.max_bytes)
     }
@@ -162,17 +181,17 @@ impl Outbox {
         Ok(())
     }
 
-    /// The source has something. It is made for the first time.
+    /// Records that the source has messages. `make` creates the source the first time.
     pub(crate) fn want_pull(&self, make: impl FnOnce() -> Box<dyn Source>) {
         self.source.get_or_init(make);
         self.state.lock().pulls = true;
     }
 
-    /// Waits until the queue has room for a message of this length.
+    /// Blocks until the queue has room for a message of this length.
     ///
     /// # Errors
     ///
-    /// `Timeout` when there was none until the deadline, or what closed the outbox.
+    /// `Timeout` at the deadline, or the reason why the outbox is closed.
     pub(crate) fn wait_for_room(&self, len: usize, deadline: Option<Instant>) -> Result<()> {
         let mut state = self.state.lock();
         loop {
@@ -191,7 +210,7 @@ impl Outbox {
         }
     }
 
-    /// Writes what is queued, and waits for another thread that is writing it already.
+    /// Writes the queued messages, and waits for another thread that is already writing.
     pub(crate) fn drain(&self, deadline: Instant) {
         while let Flush::Done | Flush::Unfinished = self.flush(deadline) {
             let mut state = self.state.lock();
@@ -204,7 +223,7 @@ impl Outbox {
         }
     }
 
-    /// Writes what is queued, unless another thread is doing that already.
+    /// Writes the queued messages, unless another thread is already writing.
     pub(crate) fn flush(&self, deadline: Instant) -> Flush {
         let mut state = self.state.lock();
         if !state.has_more() {
@@ -222,7 +241,8 @@ impl Outbox {
             std::mem::swap(&mut state.queue, &mut batch);
             let taken = bytes_of(&batch);
             drop(state);
-            // A transport may be the host's. When it panics, the connection ends like for any other failure.
+            // The transport may be the host's. A panic in it ends the connection like any other
+            // failure.
             let send = AssertUnwindSafe(|| {
                 let sent = sender.send(&mut batch, deadline);
                 (sent, sender.sent_bytes())
@@ -240,7 +260,7 @@ impl Outbox {
             match sent {
                 Ok(()) => (state.cut, state.unread_since) = (false, None),
                 Err(error) if error.kind() == ErrorKind::Timeout && state.closed.is_none() => {
-                    // What came in meanwhile goes behind what is left.
+                    // Messages queued meanwhile go behind the rest of this batch.
                     batch.append(&mut state.queue);
                     state.queue = batch;
                     self.fill.store(state.fill(), Ordering::Release);
@@ -287,7 +307,8 @@ impl Outbox {
         }
     }
 
-    /// Has what the source has queued, for the thread that writes. It is queued like anything else, so that it stands in the right order.
+    /// Lets the source queue its messages, for the thread that writes. They go through the queue,
+    /// so that they keep their order.
     fn pull<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         if !std::mem::take(&mut state.pulls) {
             return state;
@@ -300,21 +321,23 @@ impl Outbox {
         state
     }
 
-    /// Whether messages of the source wait, and the peer has read nothing for so long.
+    /// Whether messages of the source are waiting and the peer has read nothing for `span`.
     pub(crate) fn is_unread_for(&self, span: Duration) -> bool {
         let state = self.state.lock();
         let is_long = |since: Instant| since.elapsed() >= span;
         state.pulls && state.unread_since.is_some_and(is_long)
     }
 
-    /// Whether nothing waits to be written.
+    /// Whether no message is queued, in writing, or waiting in the source.
     pub(crate) fn is_empty(&self) -> bool {
         let state = self.state.lock();
         state.bytes == 0 && !state.pulls
     }
 
-    /// Whether the reading thread has to see to what is queued, since nobody writes: at once when it will wait for input next, a little
-    /// later while there is `more_input` to answer, so that several answers leave together.
+    /// Whether the reading thread has to flush now, since no thread writes.
+    ///
+    /// Without `more_input` it must, because it will block for input next. With more input to
+    /// answer it flushes a little later, so that several answers are written together.
     pub(crate) fn is_due(&self, more_input: bool) -> bool {
         if more_input && self.fill.load(Ordering::Acquire) < TOGETHER {
             return false;
@@ -324,40 +347,40 @@ impl Outbox {
         waits && (!more_input || state.is_enough())
     }
 
-    /// Says whether the thread that reads, which this is, will write what is queued before it waits. After *no* it has to look whether something
-    /// [is due](Self::is_due).
+    /// Sets whether the reading thread, which is the caller, will flush before it blocks. After
+    /// `false` it must check [`is_due`](Self::is_due).
     pub(crate) fn see_to(&self, will_write: bool) {
         self.seen_to.store(will_write, Ordering::SeqCst);
     }
 
-    /// Whether what was queued before this question is written by the thread that reads.
+    /// Whether the reading thread will write the messages that were queued before this call.
     pub(crate) fn is_seen_to(&self) -> bool {
         self.seen_to.load(Ordering::SeqCst)
     }
 
-    /// Whether messages wait for room.
+    /// Whether senders wait for room, or the queue is full.
     pub(crate) fn is_full(&self) -> bool {
         let state = self.state.lock();
         state.waiting > 0 || state.bytes >= self.max_bytes
     }
 
-    /// Whether few messages are queued: there is no hurry to write them.
+    /// Whether few messages are queued, so that writing can wait.
     pub(crate) fn is_short(&self) -> bool {
         let state = self.state.lock();
         state.queue.len() < TOGETHER && state.bytes < TOGETHER_BYTES
     }
 
-    /// Refuses what comes from now on and forgets what is queued.
+    /// Refuses new messages and discards the queued ones.
     pub(crate) fn close(&self, error: &Error) {
         let mut state = self.state.lock();
         let forgotten = state.close(error);
         drop(state);
         self.changed.notify_all();
-        // The sender may be the host's, which may use the connection when it is dropped.
+        // The sender may be the host's, and may use the connection in its `drop`.
         drop(forgotten);
     }
 
-    /// Who writes, and how many threads wait until they can queue.
+    /// Returns the thread that writes, and the number of threads that wait for room.
     pub(crate) fn who_writes(&self, now: Instant) -> (Option<Running>, usize) {
         let state = self.state.lock();
         let writer = state.writer.as_ref().filter(|_| state.is_writing());
@@ -374,7 +397,7 @@ impl Outbox {
 }
 
 impl State {
-    /// One message is always taken, whatever its size.
+    /// Whether the queue has room. An empty queue accepts one message of any size.
     fn has_room(&self, len: usize, max: usize) -> bool {
         self.bytes == 0 || self.bytes.saturating_add(len) <= max
     }
@@ -383,13 +406,16 @@ impl State {
         self.cut || self.pulls || !self.queue.is_empty()
     }
 
-    /// No less than [`TOGETHER`] when there are so many messages, or [`TOGETHER_BYTES`] of them.
+    /// The fill level: at least [`TOGETHER`] when that many messages, or [`TOGETHER_BYTES`] bytes,
+    /// are queued.
     fn fill(&self) -> usize {
         self.queue.len() + self.bytes / (TOGETHER_BYTES / TOGETHER)
     }
 
-    /// Whether enough is queued to be written while more could be added. The clock is asked for every fourth answer only, so that three slow
-    /// handlers at the most hold up what was promised to leave.
+    /// Whether enough is queued to write it while more could be added.
+    ///
+    /// The clock is read for every fourth answer only. So at most three slow handlers delay queued
+    /// answers.
     fn is_enough(&mut self) -> bool {
         if self.queue.len() >= TOGETHER_MOST || self.bytes >= TOGETHER_BYTES {
             return true;
@@ -401,7 +427,8 @@ impl State {
         now >= *self.held_since.get_or_insert(now) + PATIENCE
     }
 
-    /// Mostly it is the thread that wrote before. To ask for a thread costs a shared count.
+    /// Records this thread as the writer. Mostly it is the previous one; comparing ids avoids the
+    /// reference count of `thread::current()`.
     fn now_written_here(&mut self) {
         let now = about_now();
         match &mut self.writer {
@@ -414,7 +441,7 @@ impl State {
         self.sender.is_none() && self.closed.is_none()
     }
 
-    /// Gives what is forgotten, to be dropped outside of the lock.
+    /// Closes the state. Returns the discarded parts, to be dropped outside of the lock.
     #[must_use]
     fn close(&mut self, error: &Error) -> (VecDeque<SessionMessage>, Option<Box<dyn Sender>>) {
         if self.closed.is_none() {
@@ -449,7 +476,7 @@ mod tests {
 
     use super::*;
 
-    /// Sends while it is allowed to; `None` times out.
+    /// A sender that follows a script: it sends that many messages, or fails with that kind.
     #[derive(Debug)]
     struct Script {
         turns: VecDeque<Result<usize, ErrorKind>>,
@@ -568,7 +595,7 @@ mod tests {
         assert_eq!(sent.try_iter().count(), 1);
     }
 
-    /// Has something each time that it is asked.
+    /// A source that always has more.
     struct Endless;
 
     impl Source for Endless {
@@ -607,7 +634,7 @@ mod tests {
             std::thread::spawn(move || outbox.wait_for_room(1, None))
         };
         assert!(matches!(outbox.flush(Instant::now()), Flush::Failed(_)));
-        // It either waited for room and was woken, or came after the end.
+        // It either waited for room and was woken, or started after the end.
         assert_eq!(
             waiting
                 .join()
@@ -636,7 +663,8 @@ mod loom_tests {
         }
     }
 
-    /// Two threads queue and flush: whoever finds the other one writing may leave, and yet everything is written.
+    /// Two threads queue and flush. Either may leave when it finds the other one writing, and yet
+    /// everything is written.
     #[test]
     fn loom_nothing_stays_behind() {
         loom::model(|| {
@@ -659,8 +687,8 @@ mod loom_tests {
         });
     }
 
-    /// A caller leaves writing to the thread that reads, which has just said that it no longer will: it has looked too late, or the other one
-    /// writes.
+    /// A caller leaves writing to the reading thread, which withdraws its promise at that moment:
+    /// either the reading thread's last check finds the message, or the caller writes.
     #[test]
     fn loom_what_is_seen_to_is_written() {
         loom::model(|| {
@@ -686,7 +714,7 @@ mod loom_tests {
         });
     }
 
-    /// What waits elsewhere until it is asked for.
+    /// A source whose messages are pulled on demand.
     struct Waiting {
         outbox: std::sync::Weak<Outbox>,
         count: Arc<loom::sync::Mutex<usize>>,
@@ -704,7 +732,8 @@ mod loom_tests {
         }
     }
 
-    /// Something is to be pulled while another thread writes: it is taken along, or written by who has said so.
+    /// A source gets a message while another thread writes: the writer takes it along, or the
+    /// announcing thread writes it.
     #[test]
     fn loom_what_waits_elsewhere_is_written() {
         loom::model(|| {

@@ -1,17 +1,19 @@
-//! Requests that we sent and still owe a caller.
+//! Pending calls: requests that we sent and whose caller still waits for an outcome.
 //!
 //! ```text
 //!            register                 complete (response, its error, a malformed one)
-//!  (none) ─────────────▶ waiting ─────────────────────────────────────▶ done ──▶ taken by the caller
+//!  (none) ─────────────▶ waiting ─────────────────────────────────────▶ done ─▶ taken by caller
 //!                           │  ╲ close (the connection ended)  ─────────▲
 //!                           │
-//!                           └─ give up (time-out, cancel, dropped) ──▶ retired: a late answer is dropped and counted
+//!                           └─ give up (time-out, cancel, dropped) ──▶ retired: a late answer is
+//!                                                                      dropped and counted
 //! ```
 //!
-//! **Invariant:** a slot is in the table exactly while it is *waiting*, and whoever takes it out of the table, under the table's lock,
-//! is the one who decides its outcome. So there is one outcome, and nothing is delivered for a call after it returned.
+//! **Invariant:** a slot is in the table exactly while it is *waiting*. The thread that removes it
+//! from the table, under the table's lock, decides its outcome. So there is one outcome, and
+//! nothing is delivered for a call after it returned.
 //!
-//! **Locks:** the table's before a slot's.
+//! **Lock order:** the table's lock before a slot's.
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
@@ -27,17 +29,18 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::{Malformed, RequestId, Response};
 use crate::sync::{AtomicUsize, Mutex};
 
-/// How many ended calls are remembered, to tell a late answer from one to an id that was never used.
+/// The number of ended calls to remember, so that a late answer can be distinguished from an answer
+/// to an unused id.
 const RETIRED: usize = 256;
 
-/// What a call ends with.
+/// The outcome of a call.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     Response(Response),
-    /// A response that can't be read.
+    /// A response that cannot be parsed.
     Malformed(Malformed),
     Failed(Error),
-    /// The peer says that it will not answer. Only for callbacks.
+    /// The peer announced that it will not answer. Only callbacks get this outcome.
     Withdrawn,
 }
 
@@ -45,16 +48,16 @@ pub(crate) enum Outcome {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// How far it is. Grows with each message; fractions are allowed.
+    /// The progress so far. Increases with each message; fractions are allowed.
     pub progress: f64,
-    /// How far it will be at the end, if known.
+    /// The progress value at completion, if known.
     pub total: Option<f64>,
-    /// What is happening, for people (since 2025-03-26).
+    /// A description of the current step for users (since 2025-03-26).
     pub message: Option<String>,
 }
 
 impl Progress {
-    /// Progress without a total and a message.
+    /// Creates progress without a total and without a message.
     pub fn new(progress: f64) -> Self {
         Self {
             progress,
@@ -64,21 +67,31 @@ impl Progress {
     }
 }
 
-/// Where one caller waits.
+/// The slot in which one caller waits for its outcome.
 #[derive(Debug)]
 pub(crate) struct Slot {
+    // A waiter sets `waiting` and reads the wait set's counter under this lock. A waker changes the
+    // state under it, and increments the counter after it. So a waker that sees `waiting` changes
+    // the counter that the waiter compares: no wakeup is lost.
     state: Mutex<SlotState>,
     bell: Arc<Bell>,
-    /// Of the caller, at the bell.
+    /// The caller's place in the wait set.
     place: usize,
-    /// What the state holds, as [`SlotState::summary`] says it: who reads looks after each message, and need not take the lock. Written under it.
+    /// Summary of the state, see [`SlotState::summary`]. The reading thread polls it after each
+    /// message without taking the lock.
+    // Stored under the lock with `Release`, loaded with `Acquire`: a thread that learned of a
+    // change by any synchronization also sees it here.
     summary: AtomicUsize,
-    /// How much progress the caller keeps beside it, which has a part in the bound.
+    /// The number of progress messages that the caller keeps outside the slot. They count towards
+    /// the limit.
     kept: AtomicUsize,
 }
 
-/// A caller that waits for an answer. It may take in meanwhile what comes for everybody, and keeps its own progress: nobody else reads then, so
-/// what it keeps came before what is in the slot afterwards.
+/// A caller that waits for its outcome. While it holds the reading role it keeps its own progress
+/// here.
+///
+/// No other thread reads then. So the kept progress is older than any progress put in the slot
+/// later.
 #[derive(Debug)]
 pub(crate) struct Waiter {
     pub(crate) id: i64,
@@ -87,18 +100,18 @@ pub(crate) struct Waiter {
 }
 
 impl Waiter {
-    /// Keeps progress of its own.
+    /// Keeps a progress message of the caller's own call.
     pub(crate) fn keep(&mut self, progress: Progress) {
         self.kept.push_back(progress);
         self.count_kept();
     }
 
-    /// How much progress it keeps.
+    /// Returns the number of kept progress messages.
     pub(crate) fn kept(&self) -> usize {
         self.kept.len()
     }
 
-    /// Takes what is there, in the order in which it came.
+    /// Takes the next item, in the order of arrival.
     pub(crate) fn take(&mut self) -> Option<Found> {
         if let Some(progress) = self.kept.pop_front() {
             self.count_kept();
@@ -119,24 +132,25 @@ impl Waiter {
 struct SlotState {
     outcome: Option<Outcome>,
     progress: VecDeque<Progress>,
-    /// The caller is asked to look up: cancelled, or to take over reading.
+    /// Whether the caller must look up from its wait: it was cancelled, or should take over
+    /// reading.
     nudged: bool,
-    /// The caller waits here with nothing to look at.
+    /// Whether the caller is blocked here and has to be woken.
     waiting: bool,
 }
 
-/// What a caller finds in its slot.
+/// An item that a caller takes from its slot.
 #[derive(Debug)]
 pub(crate) enum Found {
     Progress(Progress),
     Outcome(Outcome),
 }
 
-/// What a slot holds, without taking it.
+/// The content of a slot, without taking it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum There {
     Nothing,
-    /// Progress, and no outcome.
+    /// Progress without an outcome.
     Progress,
     Outcome,
     Nudge,
@@ -146,7 +160,7 @@ impl SlotState {
     const NUDGED: usize = 1 << (usize::BITS - 1);
     const OUTCOME: usize = 1 << (usize::BITS - 2);
 
-    /// Two bits, and how much progress there is.
+    /// Two flag bits and the number of progress messages.
     fn summary(&self) -> usize {
         let bit = |is_there, bit| if is_there { bit } else { 0 };
         bit(self.nudged, Self::NUDGED)
@@ -156,7 +170,7 @@ impl SlotState {
 }
 
 impl Slot {
-    /// The callers of a connection share the bell.
+    /// Creates an empty slot. All callers of a connection share the wait set.
     pub(crate) fn new(bell: &Arc<Bell>, place: usize) -> Self {
         Self {
             state: Mutex::default(),
@@ -181,14 +195,16 @@ impl Slot {
         })
     }
 
-    /// Forgets a nudge: the caller is looking. One that comes later is for its next look.
+    /// Clears the wakeup flag, because the caller is looking now. A later wakeup is for its next
+    /// look.
     pub(crate) fn look_up(&self) {
         if self.look() == There::Nudge {
             self.change(|state| state.nudged = false);
         }
     }
 
-    /// What is there for the caller: at least what came before, from whichever thread, when this one was told so.
+    /// Returns the slot's content without the lock. It includes every change that happened before
+    /// this call.
     pub(crate) fn look(&self) -> There {
         match self.summary.load(Ordering::Acquire) {
             0 => There::Nothing,
@@ -198,7 +214,7 @@ impl Slot {
         }
     }
 
-    /// Waits until something is there, the slot is nudged, or `deadline`.
+    /// Blocks until the slot has content, its caller is woken, or `deadline` passes.
     pub(crate) fn wait(&self, deadline: Option<Instant>) {
         let mut has_time = true;
         loop {
@@ -210,14 +226,15 @@ impl Slot {
                 return;
             }
             state.waiting = true;
-            // Under the lock: whoever sees that the caller waits rings later.
+            // Read under the lock: a waker that sees `waiting` increments the counter later, and so
+            // ends the wait.
             let count = self.bell.count(self.place);
             drop(state);
             has_time = self.bell.wait(self.place, count, deadline);
         }
     }
 
-    /// Makes the caller look up. Returns whether it is waiting in the slot.
+    /// Wakes the caller. Returns whether it was blocked in the slot.
     pub(crate) fn nudge(&self) -> bool {
         let waiting = self.change(|state| {
             state.nudged = true;
@@ -229,7 +246,8 @@ impl Slot {
         waiting
     }
 
-    /// Queues progress; returns whether older progress had to give way to it.
+    /// Queues progress. Returns whether it replaced the newest queued progress, because the limit
+    /// was reached.
     fn report(&self, progress: Progress, max: usize) -> bool {
         let max = max.saturating_sub(self.kept.load(Ordering::Relaxed)).max(1);
         let (merged, waiting) = self.change(|state| {
@@ -246,7 +264,7 @@ impl Slot {
         merged
     }
 
-    /// Returns where the caller is to be woken, if it waits.
+    /// Sets the outcome. Returns the caller's place if it is blocked and has to be woken.
     #[must_use = "a caller that waits has to be woken"]
     fn complete(&self, outcome: Outcome) -> Option<Places> {
         let waiting = self.change(|state| {
@@ -258,15 +276,15 @@ impl Slot {
     }
 }
 
-/// What a call without a waiting caller does with its outcome.
+/// How a call without a waiting caller handles its outcome.
 pub(crate) enum OnEnd {
-    /// It runs in order with notifications.
+    /// Runs in order with notification handlers.
     InOrder(Box<dyn FnOnce(Outcome) + Send>),
-    /// It is ours and never blocks: it runs where the outcome is found, before what is read next.
+    /// Internal and never blocks: runs where the outcome is found, before the next message is read.
     Quick(Box<dyn FnOnce(Outcome) + Send>),
 }
 
-/// Who is owed an outcome.
+/// The recipient of an outcome.
 enum Owed {
     Caller(Arc<Slot>),
     Callback(OnEnd),
@@ -281,38 +299,40 @@ impl fmt::Debug for Owed {
     }
 }
 
-/// What was asked, and who is owed the outcome.
+/// A sent request and the recipient of its outcome.
 #[derive(Debug)]
 struct Asked {
     about: About,
     owed: Owed,
 }
 
-/// What can be seen of a call from outside.
+/// The public description of a call.
 #[derive(Debug)]
 pub(crate) struct About {
     pub(crate) method: Box<str>,
     pub(crate) since: Instant,
-    /// Who waits; none when the outcome goes to a callback.
+    /// The waiting thread; `None` if the outcome goes to a callback.
     pub(crate) thread: Option<Thread>,
 }
 
-/// A callback and the outcome that it is owed, for the thread that runs callbacks.
+/// A callback with its outcome, for the thread that runs callbacks.
 pub(crate) type Due = (OnEnd, Outcome);
 
-/// Where an answer went.
+/// Where an answer was delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Delivery {
     Delivered,
-    /// The caller had given up.
+    /// The caller had already given up.
     Late,
-    /// No request of ours had that id.
+    /// No request of ours had this id.
     Unknown,
 }
 
 /// All calls in flight.
 #[derive(Debug)]
 pub(crate) struct Calls {
+    // Order: this lock, then a slot's. Callbacks and their captures are dropped outside of it,
+    // because they may use the connection.
     table: Mutex<Table>,
     bell: Arc<Bell>,
     max_calls: usize,
@@ -322,15 +342,21 @@ pub(crate) struct Calls {
 #[derive(Debug)]
 struct Table {
     last_id: i64,
-    // The ids are ours, so that a quick hash will do: what a peer names is only looked up.
+    // The keys are our own sequential ids, so a fast hash is safe: an id of the peer is only looked
+    // up.
     owed: FxHashMap<i64, Asked>,
     retired: VecDeque<i64>,
-    /// Whom the thread that reads will wake when it has read what has come.
+    /// The callers to wake when the reading thread has read all available input. `Some` while a
+    /// [`Gathering`] exists.
     gathered: Option<Places>,
     closed: Option<Error>,
 }
 
-/// While there is one, callers whose answers come are not woken; when it is dropped, all are at once.
+/// Defers wakeups: completed callers are recorded, and all are woken together when the guard is
+/// dropped.
+// `complete` clears a slot's `waiting` flag and records its place, both under the table's lock.
+// Only the guard's drop wakes that place: a thread that blocked before dropping it would leave the
+// callers asleep.
 #[derive(Debug)]
 pub(crate) struct Gathering<'a>(&'a Calls);
 
@@ -358,7 +384,11 @@ impl Calls {
         }
     }
 
-    /// Opens a slot under an id that was never used on this connection.
+    /// Registers a call under an id that was never used on this connection.
+    ///
+    /// # Errors
+    ///
+    /// `Busy` above `max_calls`, or the reason why the connection is closed.
     pub(crate) fn register(&self, about: About) -> Result<Waiter> {
         let mut slot = None;
         let id = self.enter(about, |id| {
@@ -370,13 +400,14 @@ impl Calls {
         Ok(Waiter { id, slot, kept })
     }
 
-    /// Puts off waking callers whose answers come, for one thread at a time, which must not wait meanwhile.
+    /// Starts to defer wakeups. For one thread at a time, which must not block until it drops the
+    /// guard.
     pub(crate) fn gather(&self) -> Gathering<'_> {
         self.table.lock().gathered.get_or_insert_default();
         Gathering(self)
     }
 
-    /// Promises the outcome of a request under such an id to a callback.
+    /// Registers a callback for the outcome of a request.
     pub(crate) fn register_callback(&self, about: About, on_end: OnEnd) -> Result<i64> {
         self.enter(about, |_| Owed::Callback(on_end))
     }
@@ -398,7 +429,7 @@ impl Calls {
         Ok(id)
     }
 
-    /// Ends a call with what the peer sent for it. A callback is not run but given back.
+    /// Completes a call with the peer's answer. A callback is not run but returned.
     pub(crate) fn complete(&self, id: &RequestId, outcome: Outcome) -> (Delivery, Option<Due>) {
         let Some(number) = id.as_i64() else {
             return (Delivery::Unknown, None);
@@ -430,7 +461,8 @@ impl Calls {
         (Delivery::Delivered, None)
     }
 
-    /// The peer will not answer. That ends what a callback is owed; a caller waits on, since only its own patience ends its call.
+    /// Handles the peer's announcement that it will not answer. This ends a callback's call; a
+    /// caller keeps waiting until its own timeout.
     pub(crate) fn withdraw(&self, id: &RequestId) -> Option<Due> {
         let number = id.as_i64()?;
         let mut table = self.table.lock();
@@ -449,7 +481,8 @@ impl Calls {
         }
     }
 
-    /// Hands progress to the call whose token it names. Returns where it went, and whether older progress gave way.
+    /// Delivers progress to the call with this token. Returns where it went, and whether it
+    /// replaced older progress.
     pub(crate) fn report(&self, token: &RequestId, progress: Progress) -> (Delivery, bool) {
         let Some(number) = token.as_i64() else {
             return (Delivery::Unknown, false);
@@ -465,24 +498,26 @@ impl Calls {
         }
     }
 
-    /// Whether the outcome of a request is still to come.
+    /// Whether the outcome of a request is still pending.
     pub(crate) fn is_owed(&self, id: i64) -> bool {
         self.table.lock().owed.contains_key(&id)
     }
 
-    /// The caller stops waiting. Returns whether the peer has to be told, which is so unless an outcome was there first.
+    /// Ends a call whose caller stops waiting. Returns whether to notify the peer, which is false
+    /// if the outcome came first.
     pub(crate) fn give_up(&self, id: i64) -> bool {
         let mut table = self.table.lock();
         let given_up = table.owed.remove(&id);
         if given_up.is_some() {
             table.retire(id);
         }
-        // What a callback owns may be the host's, which may use the connection when it is dropped.
+        // A callback's captures may belong to the host and use the connection in their `drop`.
         drop(table);
         given_up.is_some()
     }
 
-    /// Fails every call, now and from now on, with what ended the connection. The first reason stays. Callbacks are given back.
+    /// Fails every call, now and in future, with the reason why the connection ended. Later reasons
+    /// are ignored. Callbacks are returned.
     pub(crate) fn close(&self, error: &Error) -> Vec<Due> {
         let mut table = self.table.lock();
         if table.closed.is_none() {
@@ -502,7 +537,7 @@ impl Calls {
         due
     }
 
-    /// What waits for an outcome, the oldest first.
+    /// Lists the pending calls, oldest first.
     pub(crate) fn show(&self, now: Instant) -> Vec<PendingCall> {
         let table = self.table.lock();
         let calls = table
@@ -689,7 +724,7 @@ mod loom_tests {
         }
     }
 
-    /// Response, close and the caller's giving up race: there is one outcome, and nobody waits for ever.
+    /// Response, close and give-up race: there is one outcome, and no caller waits forever.
     #[test]
     fn loom_each_call_has_one_outcome() {
         loom::model(|| {
@@ -715,7 +750,8 @@ mod loom_tests {
         });
     }
 
-    /// The answer comes while waking is put off: the caller is woken at the end of that, or has found it.
+    /// The answer comes while wakeups are deferred: the caller is woken when the guard is dropped,
+    /// or has already found it.
     #[test]
     fn loom_who_is_gathered_is_woken() {
         loom::model(|| {
@@ -737,7 +773,8 @@ mod loom_tests {
         });
     }
 
-    /// The caller gives up while the answer arrives: either it tells the peer, or the outcome is there.
+    /// The caller gives up while the answer arrives: either it notifies the peer, or it finds the
+    /// outcome.
     #[test]
     fn loom_giving_up_races_with_the_answer() {
         loom::model(|| {

@@ -1,4 +1,4 @@
-//! Where a message came from, and so where what answers it goes.
+//! Response sinks and the reply-to information of a message.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,28 +13,30 @@ use super::principal::Principal;
 use crate::error::{ErrorCode, Result, RpcError};
 use crate::shares::Client;
 
-/// What a response says of its request, for outlets whose readers are also told that outside of the
-/// message.
+/// The kind of an answer, for response sinks whose clients also get it outside of the message, such
+/// as in an HTTP status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// A result, or the responses to a batch.
+    /// A result, or the responses of a batch.
     Result,
-    /// The error of a handler, or of a guard.
+    /// An error of a handler or of the permission hook.
     Failed(ErrorCode),
-    /// The error of this library, for a request that it did not hand to a handler.
+    /// An error of the library, for a request that no handler received.
     Refused(ErrorCode),
 }
 
-/// Takes what belongs to one message of the peer when that is not for the stream of the connection: the response to an HTTP request.
+/// A response sink: takes the messages that answer one message of the peer, instead of the
+/// connection's stream. An example is the response to an HTTP request.
 ///
-/// That there is one response, and nothing behind it, is the exchange's business. An outlet that has no reader any more says so with
-/// [`ErrorKind::Closed`](crate::ErrorKind::Closed).
+/// The exchange ensures that there is one response and that nothing follows it. A sink whose client
+/// has disconnected returns [`ErrorKind::Closed`](crate::ErrorKind::Closed).
 pub(crate) trait Outlet: Send + Sync + fmt::Debug {
-    /// The message is a request, to be answered with this exchange.
+    /// Called when the message is a request, which this exchange answers.
     fn attach(&self, _exchange: ExchangeHandle) {}
 
-    /// Sends a message that stands before the response. Waits for a reader that is slow until the deadline; without one it waits for
-    /// nothing, and says `false` when there is no room.
+    /// Sends a message before the response. Blocks for a slow client until the deadline.
+    ///
+    /// Without a deadline it does not block, and returns `false` when there is no room.
     fn send(&self, text: &[u8], deadline: Option<Instant>) -> Result<bool>;
 
     /// Sends a request of ours that belongs to the message, as [`send`](Self::send) does.
@@ -42,33 +44,36 @@ pub(crate) trait Outlet: Send + Sync + fmt::Debug {
         self.send(text, deadline).map(drop)
     }
 
-    /// Sends the response. Waits as [`send`](Self::send) does; without a deadline a reader that is
-    /// slow loses it.
+    /// Sends the response. Blocks as [`send`](Self::send) does; without a deadline a slow client
+    /// loses the response.
     fn respond(&self, text: Vec<u8>, answer: Answer, deadline: Option<Instant>) -> Result<()>;
 
-    /// What is answered next is refused for want of these scopes, which the reader is told where it looks for that.
+    /// Announces that the next answer refuses the request because these scopes are missing. The
+    /// sink can report them in its own way.
     fn demand(&self, _scopes: &BTreeSet<String>) {}
 
-    /// A guard of the host's has said no: what is refused next is refused with its error.
+    /// Announces that the host's permission hook refused the request: the next error answer is the
+    /// hook's.
     fn refused_by_guard(&self) {}
 
     #[cfg(feature = "http-server")]
-    /// Has the reader leave, and come back after a while, where it can do that.
+    /// Makes the client disconnect and come back after `retry`, where the sink supports it.
     fn send_away(&self, _retry: Duration) -> Result<()> {
         Ok(())
     }
 
-    /// There will be no response. Never waits.
+    /// Ends the sink without a response. Never blocks.
     fn close(&self);
 
-    /// The connection ends before there is a response: sends this error in its place, if that takes
-    /// no waiting.
+    /// Sends this error instead of a response because the connection ends, if that needs no
+    /// waiting.
     fn cut_off(&self, _error: Vec<u8>) {
         self.close();
     }
 }
 
-/// The request that an outlet serves, to be ended by who finds that nobody waits for it.
+/// A handle for cancelling the request of a response sink, for a thread that notices that the
+/// client has gone.
 #[derive(Clone)]
 pub(crate) struct ExchangeHandle {
     core: Arc<Core>,
@@ -81,7 +86,7 @@ impl ExchangeHandle {
         Self { core, exchange }
     }
 
-    /// Nobody waits for the request any more, which cancels it. Neither blocks nor runs user code.
+    /// Cancels the request, because the client no longer waits. Neither blocks nor runs user code.
     pub(crate) fn cancel(&self, reason: &str) {
         if let Some(exchange) = self.exchange.upgrade() {
             self.core.abandon(&exchange, reason);
@@ -95,25 +100,27 @@ impl fmt::Debug for ExchangeHandle {
     }
 }
 
-/// Where a message came from. The default is the stream of the connection.
+/// The reply-to information of a message. The default is the connection's stream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Origin {
-    /// The batch that it is part of.
+    /// The batch that contains the message.
     pub(crate) batch: Option<Arc<Batch>>,
     pub(crate) outlet: Option<Arc<dyn Outlet>>,
-    /// Its id means something to who sent it only: others on the connection use the same ones.
+    /// Whether its id is unique only within its sender: other clients of the connection use the
+    /// same ids.
     pub(crate) apart: bool,
-    /// Who sent it, if that was found out.
+    /// The principal that sent it, if known.
     pub(crate) principal: Option<Principal>,
-    /// The client that shares are counted for, where many use the connection and it has no
-    /// principal.
+    /// The client whose share of the limits it uses, where clients without a principal share the
+    /// connection.
     pub(crate) client: Option<Client>,
-    /// What is wrong with it, to be told only to whom what it is about may be shown.
+    /// A reason to refuse the request. It is disclosed only to a client that may see the target of
+    /// the request.
     pub(crate) objection: Option<Box<RpcError>>,
 }
 
 impl Origin {
-    /// The client whose share of the connection the message takes, where many clients use it.
+    /// The client whose share of the connection the message uses, if clients share the connection.
     pub(super) fn sharer(&self) -> Option<Client> {
         if !self.apart {
             return None;
@@ -129,7 +136,8 @@ impl Origin {
         }
     }
 
-    /// What is left to be sent when a member of a batch, or what is none, has this response or gets none.
+    /// Returns the text to send when the message got this response or will get none. A batch member
+    /// yields text only when its batch is complete.
     pub(super) fn completed_by(&self, response: Option<Vec<u8>>) -> Option<Vec<u8>> {
         match &self.batch {
             Some(batch) => batch.end_one(response),

@@ -1,4 +1,4 @@
-//! The other side of a connection, to talk to.
+//! The peer of a connection, for sending to it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::jsonrpc::{self, RawResult};
 use crate::transport::SessionMessage;
 use crate::transport::carrier::{Manner, Ticket};
 
-/// The other side of a connection. Cheap to clone; it does not keep the connection open.
+/// A handle to the peer of a connection. Cheap to clone; it does not keep the connection open.
 #[derive(Clone)]
 pub struct Peer(Arc<Core>);
 
@@ -28,21 +28,27 @@ impl Peer {
         &self.0
     }
 
-    /// What the peer is called in error messages.
+    /// The name of the peer in error messages.
     pub fn name(&self) -> String {
         self.0.peer()
     }
 
-    /// Sends a request and waits for its result.
+    /// Sends a request and blocks until its result arrives.
     ///
-    /// Blocks the calling thread until the answer arrives, the timeout passes, the call is cancelled or the connection closes. While it
-    /// waits it may read for the other callers of the connection.
+    /// Blocks the calling thread until the answer arrives, the timeout passes, the call is
+    /// cancelled or the connection closes. While it waits it may read for the other callers of the
+    /// connection.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Timeout`] (the peer is told), [`ErrorKind::Peer`] when the peer answers with an error, [`ErrorKind::Protocol`] when
-    /// its answer is invalid, [`ErrorKind::Closed`] when it has gone, [`ErrorKind::Cancelled`], [`ErrorKind::Busy`] above
-    /// [`max_calls`](crate::transport::Limits::max_calls), [`ErrorKind::Limit`] when the answer was too long.
+    /// - [`ErrorKind::Timeout`]: no answer in time; the peer is notified.
+    /// - [`ErrorKind::Peer`]: the peer answered with an error.
+    /// - [`ErrorKind::Protocol`]: the answer is invalid.
+    /// - [`ErrorKind::Closed`]: the connection has ended.
+    /// - [`ErrorKind::Cancelled`]: the call was cancelled.
+    /// - [`ErrorKind::Busy`]: [`max_calls`](crate::transport::Limits::max_calls) calls are in
+    ///   flight.
+    /// - [`ErrorKind::Limit`]: the answer was too long.
     pub fn request(
         &self,
         method: &str,
@@ -56,7 +62,8 @@ impl Peer {
         )
     }
 
-    /// The same for params that are written as text, knowing the id of the request.
+    /// Sends a request as [`request`](Self::request) does. `write_params` serializes the params and
+    /// gets the request id.
     pub(crate) fn request_with(
         &self,
         method: &str,
@@ -66,8 +73,10 @@ impl Peer {
         call::request(&self.0, method, write_params, options)
     }
 
-    /// Sends a request without waiting for its outcome. See [`call::start_request`]. `on_end` runs where the outcome is found, often on
-    /// the reading thread: it must neither block nor run user code.
+    /// Sends a request without waiting for its outcome. See [`call::start_request`].
+    ///
+    /// `on_end` runs where the outcome is found, often on the reading thread. It must neither block
+    /// nor run user code.
     pub(crate) fn start_quick_request(
         &self,
         method: &'static str,
@@ -87,23 +96,28 @@ impl Peer {
             .map(|started| started.carried_by(ticket.clone()))
     }
 
-    /// Runs user code behind the notifications that came so far, however many wait.
+    /// Runs user code after the handlers of all notifications received so far, without a queue
+    /// limit.
     pub(crate) fn run_in_order(&self, job: impl FnOnce() + Send + 'static) {
         self.0.push_owed(Box::new(job));
     }
 
-    /// Sends a notification. Waits only for a peer that does not read while
-    /// [`max_queued_bytes`](crate::transport::Limits::max_queued_bytes) are queued, at most for the write timeout.
+    /// Sends a notification.
+    ///
+    /// Blocks only for a peer that does not read while
+    /// [`max_queued_bytes`](crate::transport::Limits::max_queued_bytes) are queued, at most for the
+    /// write timeout.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when `params` can't be written as JSON, [`ErrorKind::Closed`] when the peer has gone,
-    /// [`ErrorKind::Timeout`] when it does not read.
+    /// [`ErrorKind::Invalid`] when `params` cannot be serialized as JSON, [`ErrorKind::Closed`]
+    /// when the peer has gone, [`ErrorKind::Timeout`] when it does not read.
     pub fn notify(&self, method: &str, params: &impl Serialize) -> Result<()> {
         self.notify_until(method, params, None)
     }
 
-    /// The same, until a point in time if that comes before the write timeout has passed.
+    /// Sends a notification as [`notify`](Self::notify) does, but blocks no longer than until
+    /// `deadline`.
     pub(crate) fn notify_until(
         &self,
         method: &str,
@@ -119,22 +133,23 @@ impl Peer {
         self.0.send_notification_until(text, deadline)
     }
 
-    /// Whether requests of ours reach the peer: not where each request of the peer stands alone.
+    /// Whether requests of ours can reach the peer. They cannot where each request of the peer
+    /// stands alone.
     pub(crate) fn can_be_asked(&self) -> bool {
         self.0.settings.asks
     }
 
-    /// Whether the connection has ended: the peer has gone, or it was closed.
+    /// Whether the connection has ended, because the peer has gone or it was closed.
     pub fn is_closed(&self) -> bool {
         self.0.has_ended()
     }
 
-    /// Who waits for whom at the moment.
+    /// Returns a snapshot of pending calls and active requests: which thread waits for what.
     pub fn activity(&self) -> Activity {
         self.0.activity()
     }
 
-    /// What happened so far, counted.
+    /// Returns the counters of the connection.
     pub fn stats(&self) -> Stats {
         self.0.stats()
     }

@@ -1,4 +1,4 @@
-//! Who sends a request, and what that one may do.
+//! The authenticated sender of requests, and its permissions.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,16 +6,16 @@ use std::time::SystemTime;
 
 use crate::shares::Client;
 
-/// Who sends requests, and what was found out about that one.
+/// The principal on whose behalf requests are sent, with its scopes and expiry.
 ///
-/// It is made by what checks requests over HTTP
+/// It is created by the authorization of HTTP requests
 /// ([`HttpOptions::authorization`](crate::server::http::HttpOptions::authorization),
-/// [`HttpOptions::authenticate`](crate::server::http::HttpOptions::authenticate)), or by a host that serves a connection on somebody's behalf
-/// ([`Server::open_for`](crate::server::Server::open_for)).
+/// [`HttpOptions::authenticate`](crate::server::http::HttpOptions::authenticate)), or by a host
+/// that serves a connection for a user ([`Server::open_for`](crate::server::Server::open_for)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal(Arc<Known>);
 
-/// Every request that is in hand, every session and every connection has one: what is known stands there once.
+/// The shared data of a principal: every active request, session and connection holds a reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Known {
     name: Arc<str>,
@@ -24,8 +24,8 @@ struct Known {
 }
 
 impl Principal {
-    /// Somebody who is told from others by this name. Sessions, tasks and sealed states are good for the name that they were made for, so two
-    /// users never have the same one.
+    /// Creates a principal with this unique name. Sessions, tasks and sealed states are bound to
+    /// the name, so two users must never share one.
     pub fn new(name: impl Into<Arc<str>>) -> Self {
         Self(Arc::new(Known {
             name: name.into(),
@@ -34,31 +34,33 @@ impl Principal {
         }))
     }
 
-    /// What was granted: names of scopes, or lists of them with blanks between, as tokens have them. Defaults to nothing being known of
-    /// scopes.
+    /// Sets the granted scopes: names, or lists of names separated by blanks, as in tokens.
+    /// Defaults to unknown.
     pub fn scopes<S: AsRef<str>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         Arc::make_mut(&mut self.0).scopes = Some(scope_set(scopes));
         self
     }
 
-    /// When what was found out is good no longer: over HTTP, streams that stay open tell nothing after it, give or take a minute. Defaults to
-    /// never. On other connections the host closes them.
+    /// Sets when the authentication expires. Defaults to never.
+    ///
+    /// Over HTTP, open streams send nothing after it, to within about a minute. Other connections
+    /// must be closed by the host.
     pub fn expires_at(mut self, when: SystemTime) -> Self {
         Arc::make_mut(&mut self.0).expires_at = Some(when);
         self
     }
 
-    /// By which it is told from others.
+    /// The unique name of the principal.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// The client that shares are counted for.
+    /// The client whose share of the limits its requests use.
     pub(crate) fn client(&self) -> Client {
         Client::Principal(Arc::clone(&self.0.name))
     }
 
-    /// What was granted, with what that implies; `None` when nothing is known of scopes.
+    /// The granted scopes, including implied ones; `None` if they are unknown.
     pub fn granted(&self) -> Option<&BTreeSet<String>> {
         self.0.scopes.as_ref()
     }
@@ -68,7 +70,7 @@ impl Principal {
         self.granted().is_some_and(|scopes| scopes.contains(scope))
     }
 
-    /// When it is good no longer, if that is known.
+    /// When the authentication expires, if known.
     pub fn expiry(&self) -> Option<SystemTime> {
         self.0.expires_at
     }
@@ -86,7 +88,7 @@ impl From<String> for Principal {
     }
 }
 
-/// The scopes in lists of them, which have blanks between.
+/// Parses lists of scopes separated by blanks.
 pub(crate) fn scope_set<S: AsRef<str>>(lists: impl IntoIterator<Item = S>) -> BTreeSet<String> {
     let mut scopes = BTreeSet::new();
     for list in lists {

@@ -28,27 +28,28 @@ use crate::transport::SessionMessage;
 
 /// The right to answer one request of the peer, once, from any thread.
 ///
-/// It may be kept after the handler returned, and answered later: it occupies no thread. Dropped without an answer, by a panic too, it
-/// answers with an internal error. After the peer cancelled the request, or the connection closed, nothing is sent any more, and the
-/// methods say so.
+/// It may be kept after the handler returned and used later; it occupies no thread. If it is
+/// dropped without an answer, also by a panic, the request is answered with an internal error.
+/// After the peer cancelled the request, or the connection closed, nothing is sent, and the methods
+/// return an error.
 pub struct Responder {
     core: Arc<Core>,
     exchange: Arc<Exchange>,
-    /// The place of the handler.
+    /// The index of the handler.
     place: Place,
     answered: bool,
-    /// Whether the request is one of those in hand.
+    /// Whether the request counts as active.
     admitted: bool,
-    /// Whether the peer has its answer already, and this one goes elsewhere.
+    /// Whether the peer's request was answered separately, and this answer goes elsewhere.
     detached: bool,
-    /// Under which it is seen among what is in hand.
+    /// Its key in the table of active requests.
     key: Option<u64>,
-    /// What it takes of its client's share, while it is in hand.
+    /// Its part of its client's share of `max_requests`, while it is active.
     share: Option<Share>,
 }
 
 impl Responder {
-    /// The caller has counted the request as admitted.
+    /// Creates the responder of a request that the caller has counted as admitted.
     pub(super) fn new(
         core: Arc<Core>,
         exchange: Arc<Exchange>,
@@ -77,23 +78,23 @@ impl Responder {
         &self.exchange.id
     }
 
-    /// Whether the peer cancelled the request, or the connection closed. Cheap: poll it.
+    /// Whether the peer cancelled the request, or the connection closed. Cheap enough for polling.
     pub fn is_cancelled(&self) -> bool {
         self.exchange.cancel().is_triggered()
     }
 
-    /// The token that is triggered when the peer cancels the request, or the connection closes.
+    /// The token that is cancelled when the peer cancels the request, or the connection closes.
     pub fn cancel_token(&self) -> &CancelToken {
         self.exchange.cancel()
     }
 
-    /// Why nothing can be sent for the request any more, if it is so.
+    /// Returns an error if nothing can be sent for the request any more.
     #[cfg(feature = "cffi")]
     pub(crate) fn check_open(&self) -> Result<()> {
         self.exchange.while_open(|| Ok(()))
     }
 
-    /// Under which it is seen among what is in hand.
+    /// The key in the table of active requests.
     pub(crate) fn key(&self) -> Option<u64> {
         self.key
     }
@@ -103,34 +104,36 @@ impl Responder {
         self.exchange.origin.batch.is_some()
     }
 
-    /// Who sent the request, if that was found out.
+    /// The name of the principal that sent the request, if it is known.
     pub fn principal(&self) -> Option<&str> {
         self.identity().map(Principal::name)
     }
 
-    /// Who sent the request and what that one may do, if that was found out.
+    /// The principal that sent the request, with its scopes, if it is known.
     pub fn identity(&self) -> Option<&Principal> {
         self.exchange.origin.principal.as_ref()
     }
 
-    /// The client that sent the request, where many clients without a principal use the connection.
+    /// The client that sent the request, where clients without a principal share the connection.
     pub(crate) fn client(&self) -> Option<&Client> {
         self.exchange.origin.client.as_ref()
     }
 
-    /// What is wrong with the request, to be told only to whom what it is about may be shown.
+    /// A reason to refuse the request. It is disclosed only to a client that may see the target of
+    /// the request.
     pub(crate) fn objection(&self) -> Option<&RpcError> {
         self.exchange.origin.objection.as_deref()
     }
 
-    /// What answers the request is a refusal for want of these scopes.
+    /// Announces that the answer refuses the request because these scopes are missing.
     pub(crate) fn demand(&self, scopes: &BTreeSet<String>) {
         if let Some(outlet) = &self.exchange.origin.outlet {
             outlet.demand(scopes);
         }
     }
 
-    /// A guard of the host's has said no: what the request is refused with next is its error.
+    /// Announces that the host's permission hook refused the request: the next error answer is the
+    /// hook's.
     pub(crate) fn refused_by_guard(&self) {
         if let Some(outlet) = &self.exchange.origin.outlet {
             outlet.refused_by_guard();
@@ -138,7 +141,8 @@ impl Responder {
     }
 
     #[cfg(feature = "http-server")]
-    /// Has the peer come back for the answer later, where the transport can.
+    /// Makes the peer disconnect and fetch the answer after `retry`, where the transport supports
+    /// it.
     pub(crate) fn send_away(&self, retry: Duration) -> Result<()> {
         match &self.exchange.origin.outlet {
             Some(outlet) => self.exchange.while_open(|| outlet.send_away(retry)),
@@ -146,7 +150,7 @@ impl Responder {
         }
     }
 
-    /// What sends the peer requests that belong to this one.
+    /// Returns a handle that sends the peer requests and notifications that belong to this request.
     pub(crate) fn asking(&self) -> Asking {
         Asking {
             core: Arc::clone(&self.core),
@@ -154,8 +158,11 @@ impl Responder {
         }
     }
 
-    /// The same work under another right to answer, whose answer goes to an outlet: the peer's request can be answered meanwhile, and
-    /// what the peer cancels of it is not the work any more. `None` when the connection closes.
+    /// Creates a second responder for the same work, whose answer goes to `outlet`. Returns `None`
+    /// when the connection is closing.
+    ///
+    /// The peer's own request can then be answered separately. Cancelling that request no longer
+    /// cancels the work.
     pub(crate) fn detach(&self, outlet: Arc<dyn Outlet>) -> Option<(Self, ExchangeHandle)> {
         let origin = Origin {
             outlet: Some(outlet),
@@ -181,31 +188,32 @@ impl Responder {
         Some((detached, handle))
     }
 
-    /// The connection on which the request came.
+    /// The connection on which the request arrived.
     pub(crate) fn core(&self) -> &Arc<Core> {
         &self.core
     }
 
-    /// The peer that asks, to ask it something in turn.
+    /// The peer that sent the request.
     pub fn peer(&self) -> Peer {
         Peer::new(Arc::clone(&self.core))
     }
 
     /// Answers with a result.
     ///
-    /// Queues the message and writes it unless another thread is writing; waits for a peer that does not read only while
-    /// [`max_queued_bytes`](crate::transport::Limits::max_queued_bytes) are queued already.
+    /// Queues the message, and writes it unless another thread is writing. Blocks for a peer that
+    /// does not read only while [`max_queued_bytes`](crate::transport::Limits::max_queued_bytes)
+    /// are queued already.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when `result` can't be written as JSON (the peer gets an internal error), [`ErrorKind::Cancelled`] or
-    /// [`ErrorKind::Closed`] when nobody waits any more.
+    /// [`ErrorKind::Invalid`] when `result` cannot be serialized as JSON (the peer gets an internal
+    /// error). [`ErrorKind::Cancelled`] or [`ErrorKind::Closed`] when the peer no longer waits.
     pub fn respond(self, result: &impl Serialize) -> Result<()> {
         let memory = Vec::with_capacity(256);
         self.respond_with(memory, |buffer| serde_json::to_writer(buffer, result))
     }
 
-    /// The same with a result that is appended to the answer by a function, in memory that nobody needs any more.
+    /// Answers with a result that `append` serializes. `memory` is a spare buffer for the message.
     pub(crate) fn respond_with(
         mut self,
         memory: Vec<u8>,
@@ -228,13 +236,13 @@ impl Responder {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Cancelled`] or [`ErrorKind::Closed`] when nobody waits any more.
+    /// [`ErrorKind::Cancelled`] or [`ErrorKind::Closed`] when the peer no longer waits.
     pub fn refuse(mut self, error: &RpcError) -> Result<()> {
         let text = jsonrpc::write_error(Some(self.id()), error);
         self.answer(text, Answer::Failed(error.code))
     }
 
-    /// Answers with an error of this library's, for a request that is not handed to a handler.
+    /// Answers with an error of the library, for a request that no handler received.
     pub(crate) fn reject(mut self, error: &RpcError) -> Result<()> {
         let text = jsonrpc::write_error(Some(self.id()), error);
         self.answer(text, Answer::Refused(error.code))
@@ -244,8 +252,9 @@ impl Responder {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Cancelled`] or [`ErrorKind::Closed`] when nothing may be sent for the request any more, [`ErrorKind::Timeout`] when
-    /// the peer does not read, [`ErrorKind::Invalid`] when `params` can't be written as JSON.
+    /// [`ErrorKind::Cancelled`] or [`ErrorKind::Closed`] when nothing may be sent for the request
+    /// any more. [`ErrorKind::Timeout`] when the peer does not read. [`ErrorKind::Invalid`] when
+    /// `params` cannot be serialized as JSON.
     pub fn notify(&self, method: &str, params: &impl Serialize) -> Result<()> {
         let text = jsonrpc::write_notification(method, params).map_err(|error| {
             Error::new(
@@ -256,10 +265,12 @@ impl Responder {
         self.core.send_while_open(&self.exchange, text)
     }
 
-    /// Counts the request no longer as one in hand: it waits for events, keeps nobody else out, and nobody waits for its end.
+    /// Stops counting the request as active, because it only waits for events. It then takes no
+    /// room from other requests, and a close does not wait for it.
     pub(crate) fn stand_aside(&mut self) {
         if std::mem::take(&mut self.admitted) {
-            // In this order: in between the request counts as one more, not as one less.
+            // `detached` is decremented first: in between the request counts as one more, not as
+            // one less, so that no request is admitted above the limit.
             if self.detached {
                 self.core.detached.fetch_sub(1, Ordering::SeqCst);
             }
@@ -270,7 +281,7 @@ impl Responder {
         }
     }
 
-    /// Counts the request as one in hand again, if there are too many even.
+    /// Counts the request as active again, even above the limit.
     pub(crate) fn come_back(&mut self) {
         if !std::mem::replace(&mut self.admitted, true) {
             self.core.admitted.fetch_add(1, Ordering::SeqCst);
@@ -280,12 +291,13 @@ impl Responder {
         }
     }
 
-    /// Whether what belongs to the request has a way of its own.
+    /// Whether messages of the request go to a response sink.
     pub(crate) fn has_outlet(&self) -> bool {
         self.exchange.origin.outlet.is_some()
     }
 
-    /// Ends the request with a notification and its result, queued without waiting; to be written by [`Core::write_soon`].
+    /// Ends the request with a notification and its result, queued without blocking.
+    /// [`Core::write_soon`] writes them.
     pub(crate) fn conclude(mut self, farewell: Vec<u8>, result: &impl Serialize) -> Result<()> {
         let text = jsonrpc::write_result(self.id(), result).map_err(|error| {
             let text = format!("the result of {} is not JSON: {error}", self.method());
@@ -297,7 +309,7 @@ impl Responder {
         self.core.post_last(&self.exchange, farewell, text)
     }
 
-    /// Hides what happened from the peer and logs it here.
+    /// Answers with an internal error. The details are logged here, and not disclosed to the peer.
     fn fail(&mut self, why: &str) -> Result<()> {
         let text = || {
             format!(
@@ -325,7 +337,8 @@ impl Responder {
         if is_counted {
             self.core.answering.fetch_add(1, Ordering::SeqCst);
         }
-        // The client may send its next request as soon as it has read the answer.
+        // Released before the answer is queued: the client may send its next request as soon as it
+        // has read the answer.
         self.share = None;
         let queued = self.core.queue_response(&self.exchange, text, answer);
         self.stand_aside();
@@ -368,7 +381,7 @@ impl fmt::Debug for Responder {
     }
 }
 
-/// Sends what belongs to a request of the peer's, before its answer.
+/// Sends messages that belong to a request of the peer, before its answer.
 pub(crate) struct Asking {
     core: Arc<Core>,
     exchange: Arc<Exchange>,
@@ -380,22 +393,24 @@ impl Asking {
         &self.exchange.id
     }
 
-    /// Has somebody told when nobody waits for the answer any more. `false` when it is so already.
+    /// Registers a watcher for the cancellation of the request. Returns `false` if the exchange is
+    /// no longer open.
     pub(crate) fn watch(&self, watcher: Weak<dyn Watcher>) -> bool {
         self.exchange.watch(watcher)
     }
 
-    /// Sends or queues a notification without waiting: see [`Core::post`].
+    /// Sends or queues a notification without blocking: see [`Core::post`].
     pub(crate) fn post(&self, text: Vec<u8>) -> Result<bool> {
         self.core.post(Some(&self.exchange), text)
     }
 
-    /// Sends a message that is written already, before the answer.
+    /// Sends a serialized message before the answer.
     pub(crate) fn forward(&self, text: Vec<u8>) -> Result<()> {
         self.core.send_while_open(&self.exchange, text)
     }
 
-    /// Sends a request whose outcome goes to a callback, in order with notifications. See [`call::start_request`].
+    /// Sends a request whose outcome goes to a callback, in order with notifications. See
+    /// [`call::start_request`].
     pub(crate) fn start(
         &self,
         method: &'static str,
@@ -414,7 +429,7 @@ impl Asking {
     }
 }
 
-/// A message that answers the exchange.
+/// Creates the message that answers an exchange.
 pub(super) fn response_of(exchange: &Exchange, text: Vec<u8>) -> SessionMessage {
     SessionMessage::new(text).related_to(exchange.id.clone())
 }

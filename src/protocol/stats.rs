@@ -1,4 +1,4 @@
-//! What happened on a connection, counted.
+//! Counters of a connection.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,35 +8,38 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Stats {
     /// Calls of ours that wait for an answer.
     pub calls_in_flight: usize,
-    /// Requests of the peer that are in hand.
+    /// Active requests of the peer.
     pub requests_in_hand: usize,
     /// Bytes that wait to be written.
     pub queued_bytes: usize,
     /// Threads of the connection.
     pub threads: usize,
-    /// Answers that came after their caller had given up.
+    /// Answers that arrived after their caller had given up.
     pub late_responses: u64,
     /// Answers to ids that were never used.
     pub unknown_responses: u64,
-    /// Lines that are no JSON: banners and stray prints of the peer.
+    /// Lines that are not JSON, such as banners and stray output of the peer.
     pub noise: u64,
-    /// Messages that are JSON and yet no message.
+    /// Messages that are JSON but not valid messages.
     pub malformed: u64,
-    /// Messages that exceeded [`Limits::max_message_bytes`](crate::transport::Limits::max_message_bytes).
+    /// Messages that exceeded
+    /// [`Limits::max_message_bytes`](crate::transport::Limits::max_message_bytes).
     pub too_long: u64,
     /// Requests answered "busy".
     pub refused_busy: u64,
-    /// Notifications dropped because too many waited.
+    /// Notifications dropped because too many were queued.
     pub dropped_notifications: u64,
-    /// Progress messages that gave way to newer ones.
+    /// Progress messages replaced by newer ones.
     pub merged_progress: u64,
-    /// Responses that a client keeps at the moment, with all that share its [`ResponseCache`](crate::client::ResponseCache).
+    /// Responses currently in a client's cache, including those of other clients that share its
+    /// [`ResponseCache`](crate::client::ResponseCache).
     pub cached_responses: usize,
     /// Bytes of these responses and their requests.
     pub cached_bytes: usize,
-    /// Requests of a client that a kept response answered.
+    /// Requests of a client answered from the cache.
     pub cache_hits: u64,
-    /// Requests of a client whose response could have been kept, and was not there or not wanted.
+    /// Requests of a client that could have been answered from the cache, but had no usable entry
+    /// or bypassed it.
     pub cache_misses: u64,
 }
 

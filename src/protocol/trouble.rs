@@ -1,36 +1,42 @@
-//! Trouble with a peer, by kind: for hosts that count it, raise an alarm, or shut somebody out.
+//! Server events: incidents with a peer, by kind, for hosts that count them, raise an alarm, or
+//! block a client.
 
 use std::sync::Arc;
 
-/// What a [`ServerEvent`](crate::server::ServerEvent) tells of.
+/// The kind of a [`ServerEvent`](crate::server::ServerEvent).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ServerEventKind {
-    /// A message was none: no JSON, no JSON-RPC, or nested too deeply. It was answered with an error where it can be.
+    /// A malformed message: not JSON, not JSON-RPC, or nested too deeply. It was answered with an
+    /// error where possible.
     Malformed,
-    /// A message exceeded [`Limits::max_message_bytes`](crate::transport::Limits::max_message_bytes), and was refused. Over HTTP the listener
-    /// does that, and counts it: [`HttpStats::refused`](crate::transport::http::HttpStats::refused).
+    /// A message exceeded
+    /// [`Limits::max_message_bytes`](crate::transport::Limits::max_message_bytes) and was refused.
+    /// Over HTTP the listener refuses and counts it instead:
+    /// [`HttpStats::refused`](crate::transport::http::HttpStats::refused).
     TooLong,
-    /// A request was refused, since too many are in hand ([`Limits::max_requests`](crate::transport::Limits::max_requests),
-    /// [`HttpOptions::max_requests`](crate::server::http::HttpOptions::max_requests)) or too many sessions are open
-    /// ([`HttpOptions::max_sessions`](crate::server::http::HttpOptions::max_sessions)).
+    /// A request was refused because of a limit: too many active requests
+    /// ([`Limits::max_requests`](crate::transport::Limits::max_requests),
+    /// [`HttpOptions::max_requests`](crate::server::http::HttpOptions::max_requests)), or too many
+    /// sessions ([`HttpOptions::max_sessions`](crate::server::http::HttpOptions::max_sessions)).
     Busy,
-    /// A handler panicked, gave no answer, failed in a way that is none of the client's business, or broke its promise. The client got an
-    /// internal error.
+    /// A handler panicked, gave no answer, failed with an error that is not for the client, or
+    /// returned an invalid result. The client got an internal error.
     HandlerFailed,
-    /// A request over HTTP was not let in: its host or origin is not one of the server's, or its credentials were refused. A request
-    /// without any is the usual way of a client to learn what it needs, and is not told.
+    /// An HTTP request was denied: its host or origin is not allowed, or its credentials were
+    /// refused. A request without credentials is not reported, because clients use it to learn what
+    /// they need.
     Denied,
 }
 
-/// Trouble, as the connection sees it that has it.
+/// A server event as the connection reports it.
 pub(crate) struct Trouble<'a> {
     pub(crate) kind: ServerEventKind,
     pub(crate) peer: String,
-    /// Of the request, if it is about one.
+    /// The method of the request, if the event concerns one.
     pub(crate) method: Option<&'a str>,
     pub(crate) text: String,
 }
 
-/// Takes it, on any thread.
+/// A hook that receives server events, on any thread.
 pub(crate) type TroubleHook = Arc<dyn Fn(Trouble<'_>) + Send + Sync>;

@@ -1,4 +1,5 @@
-//! What is kept and what is being fetched: the part of the cache that decides. The clock is an argument.
+//! The store of the response cache: entries and pending fetches. It does no I/O, and time is an
+//! argument.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -9,22 +10,22 @@ use crate::schema::url::normalized;
 use crate::schema::{CacheHint, method};
 use crate::transport::Limits;
 
-/// No response is kept longer, whatever its server says.
+/// The longest lifetime of a response, whatever its server says.
 const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What a response tells about, and what a change is about.
+/// The subject of a response, and of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::client) enum Topic {
     Tools,
     Prompts,
-    /// Resources and templates that there are.
+    /// The lists of resources and templates.
     Resources,
-    /// What one resource holds.
+    /// The content of one resource.
     Resource(String),
 }
 
 impl Topic {
-    /// What a method that lists tells about.
+    /// The topic of a list method.
     pub(in crate::client) fn of_list(method: &str) -> Self {
         match method {
             method::TOOLS_LIST => Self::Tools,
@@ -33,12 +34,13 @@ impl Topic {
         }
     }
 
-    /// What a resource tells about, however its address is spelled.
+    /// The topic of a resource, with a normalized URI.
     pub(in crate::client) fn resource(uri: &str) -> Self {
         Self::Resource(normalized(uri))
     }
 
-    /// Whether a response about `self` is old after this change. Of a resource, that of a part or of the whole is one too.
+    /// Whether a response about `self` is outdated by this change. A change of a resource also
+    /// outdates its parts and its parents.
     fn is_changed_by(&self, change: &Self) -> bool {
         match (self, change) {
             (Self::Resource(kept), Self::Resource(changed)) => {
@@ -52,7 +54,7 @@ impl Topic {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) server: Arc<str>,
-    /// `None` for everybody.
+    /// The principal; `None` for a public response.
     pub(super) realm: Option<Arc<str>>,
     pub(super) request: String,
 }
@@ -61,20 +63,20 @@ struct Entry {
     topic: Topic,
     text: Arc<str>,
     until: Instant,
-    /// Where it stands in the order of use.
+    /// The position in the order of use.
     used: u64,
 }
 
-/// What is kept and what is being fetched. The clock is an argument.
+/// The cached responses and the pending fetches. Time is an argument.
 pub(super) struct Store {
     max_entries: usize,
     max_bytes: usize,
     entries: HashMap<Key, Entry>,
-    /// The keys of all entries, the longest unused first.
+    /// The keys of all entries, the least recently used first.
     order: BTreeMap<u64, Key>,
-    /// Of requests and responses.
+    /// The bytes of requests and responses.
     bytes: usize,
-    /// Requests on their way, but for those that a change has struck out.
+    /// Pending fetches, except those that a change has invalidated.
     fetches: HashMap<u64, (Arc<str>, Topic)>,
     last_number: u64,
 }
@@ -96,12 +98,12 @@ impl Store {
         self.max_entries == 0 || self.max_bytes == 0
     }
 
-    /// How many responses are kept, and their bytes.
+    /// The number of cached responses, and their bytes.
     pub(super) fn size(&self) -> (usize, usize) {
         (self.entries.len(), self.bytes)
     }
 
-    /// The fetch came to nothing.
+    /// Ends a fetch without a response.
     pub(super) fn give_up(&mut self, fetch: u64) {
         self.fetches.remove(&fetch);
     }
@@ -156,7 +158,7 @@ impl Store {
         let Some((_, topic)) = self.fetches.remove(&fetch) else {
             return;
         };
-        // Whatever was kept before is older, be it for one or for all.
+        // Any earlier entry is older, whether private or public.
         let everybody = Key {
             realm: None,
             ..key.clone()
@@ -199,7 +201,8 @@ impl Store {
         }
     }
 
-    /// Drops what is old after a change on a server: `None` means all of them, and every change.
+    /// Removes the entries and fetches that a change on a server outdates. `None` means all
+    /// servers, or any change.
     pub(super) fn drop_all(&mut self, server: Option<&str>, change: Option<&Topic>) {
         let is_old = |of: &str, topic: &Topic| {
             server.is_none_or(|server| server == of)

@@ -1,4 +1,4 @@
-//! The thread that brings a client from one connection to the next.
+//! The restarting thread, which brings a client from one connection to the next.
 
 use std::hash::{BuildHasher, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,15 +12,15 @@ use crate::protocol::{LogLevel, tell};
 use crate::schema::{SetLevelRequestParams, method};
 use crate::transport::carrier::Manner;
 
-/// How long closing waits for the thread that restarts, beyond what closing a connection takes.
+/// How long a close waits for the restarting thread, in addition to closing the connection.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Link {
-    /// Restarts the server until it is there, or all is over. The thread that does so ends with this.
+    /// Runs the restarting thread: restarts the server until it is connected or the client is over.
     pub(super) fn restart(self: Arc<Self>) {
         RESTARTS.set(self.place());
         while let Some(error) = self.next_loss() {
-            // A transport may be the host's.
+            // The transport may be the host's and may panic.
             let tried = catch_unwind(AssertUnwindSafe(|| self.try_again(error)));
             if tried.is_err() {
                 self.give_up(Error::new(ErrorKind::Io, "the transport panicked"));
@@ -33,7 +33,9 @@ impl Link {
         self.changed.notify_all();
     }
 
-    /// Why there is no connection. From `None` on the next loss needs another thread.
+    /// Returns why there is no connection. After `None`, the next loss starts another thread.
+    // `restarting` is cleared under the lock in which `Up` is seen, so that no loss falls in
+    // between.
     fn next_loss(&self) -> Option<Error> {
         let mut state = self.state.lock();
         match &state.phase {
@@ -46,7 +48,7 @@ impl Link {
         }
     }
 
-    /// One attempt, when its time has come.
+    /// Makes one attempt, after its delay.
     fn try_again(self: &Arc<Self>, error: Error) {
         let Some(again) = &self.again else { return };
         let old = self.state.lock().connection.take();
@@ -95,7 +97,7 @@ impl Link {
         }
     }
 
-    /// What the host asked of the last connection holds for this one.
+    /// Sets the log level of the last connection on this one.
     fn restore_log_level(&self, generation: &Generation) {
         let Some(level) = self.log_level.lock().clone() else {
             return;
@@ -110,11 +112,11 @@ impl Link {
             |_, text| serde_json::to_writer(text, &params),
             drop,
         );
-        // If it can't be sent, the server has gone again.
+        // If it cannot be sent, the server has gone again.
         drop(sent);
     }
 
-    /// Waits; returns early when all is over, and whether it is.
+    /// Waits for `delay`, or until the client is over. Returns whether it is over.
     fn is_over_after(&self, delay: Duration) -> bool {
         let deadline = Instant::now().checked_add(delay);
         let mut state = self.state.lock();
@@ -157,7 +159,7 @@ impl Link {
         let has_ended = !state.restarting;
         drop(state);
         match thread {
-            // Its panics were caught; it has nothing else to say.
+            // Its panics were caught, so the result has no information.
             Some(thread) if has_ended => _ = thread.join(),
             Some(_) => {
                 tell(

@@ -1,7 +1,9 @@
-//! Transports on which each request has a way of its own: the thread that waits for the answer takes in what comes.
+//! Exchange transports: each request has its own exchange, and the thread that waits for the answer
+//! processes the exchange's messages.
 //!
-//! Requests go by the [`Carrier`]. All else that this side sends, notifications and answers, is posted: by the thread that sends it where
-//! it has to know whether it arrived, else through the outbox, in order, by whoever writes.
+//! Requests are sent by the [`Carrier`]. All other messages of this side, notifications and
+//! answers, are posted. The sending thread posts a message if it has to know whether it arrived.
+//! Otherwise the message goes through the outbox, in order.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -21,25 +23,27 @@ use crate::transport::carrier::{Carrier, Listening, Ticket};
 use crate::transport::clock::after;
 use crate::transport::{Received, Sender, SessionMessage};
 
-/// The outbox's sender: posts one message after the other.
+/// The sender of the outbox: posts one message after the other.
 pub(super) struct Posting {
     pub(super) carrier: Arc<dyn Carrier>,
-    /// How long a peer may take to accept one message.
+    /// How long the peer may take to accept one message.
     pub(super) patience: Duration,
     pub(super) log: Option<LogHook>,
 }
 
 impl Sender for Posting {
-    /// What does not arrive is told to the host: the connection lives on, since the next message may.
+    /// Posts the messages. A lost message is logged; the connection continues, because the next one
+    /// may arrive.
     fn send(&mut self, queue: &mut VecDeque<SessionMessage>, deadline: Instant) -> Result<()> {
         while let Some(message) = queue.pop_front() {
-            // One that is cut off is lost, so each has its time: the deadline counts when the connection ends.
+            // A message that is interrupted is lost, so each gets its full time. The deadline
+            // applies only when the connection ends.
             let until = if self.carrier.has_stopped() {
                 deadline
             } else {
                 deadline.max(after(self.patience))
             };
-            // What it asks of the host may panic.
+            // Posting calls host code, which may panic.
             let post = AssertUnwindSafe(|| self.carrier.post(&message, Some(until)));
             let posted = catch_unwind(post).unwrap_or_else(|_| {
                 let text = "what the host does for each request panicked";
@@ -66,12 +70,13 @@ impl std::fmt::Debug for Posting {
 }
 
 impl Core {
-    /// What carries requests, on a transport where each has a way of its own.
+    /// The exchange transport of the connection, if it has one.
     pub(crate) fn carrier(&self) -> Option<&Arc<dyn Carrier>> {
         self.carrier.as_ref()
     }
 
-    /// Takes in what came while this thread waits for an answer. A caller keeps its own progress.
+    /// Processes a message that arrived while this thread waits for an answer. A caller keeps its
+    /// own progress.
     pub(in crate::protocol) fn take_carried(
         self: &Arc<Self>,
         received: Received,
@@ -82,7 +87,8 @@ impl Core {
         STANDING.set(outer);
         let Some(taken) = taken else { return };
         let asks_nothing = matches!(taken, Taken::Progress(..));
-        // Progress of the same call may come by several streams at once: what is in the slot came before.
+        // Progress of one call may arrive by several streams at once. Progress in the slot is
+        // older, so a caller keeps its own only if the slot is empty.
         let reader = reader.filter(|reader| reader.slot.look() == There::Nothing);
         self.hand_on(taken, reader);
         if asks_nothing {
@@ -94,7 +100,8 @@ impl Core {
         }
     }
 
-    /// Sends a request that nobody waits for, on a thread of the connection, which takes in what comes until its outcome is there.
+    /// Sends a request without a waiting caller. A thread of the connection processes the exchange
+    /// until the outcome has arrived.
     pub(in crate::protocol) fn start_exchange(
         self: &Arc<Self>,
         message: SessionMessage,
@@ -116,7 +123,7 @@ impl Core {
                 }
             });
             if let Err(error) = carried {
-                // Unless it was given up, or answered by another way.
+                // This has no effect if the call was given up, or was answered by another way.
                 _ = core.complete(&RequestId::from(id), Outcome::Failed(error));
             }
         }));
@@ -124,8 +131,10 @@ impl Core {
         Ok(())
     }
 
-    /// Starts to take in what belongs to no call, on a thread of the connection. Waits until it is clear whether there will be any, at
-    /// most for `patience`, and until `cancel` is triggered.
+    /// Starts to receive messages that belong to no call, on a thread of the connection.
+    ///
+    /// Blocks until it is known whether there is such a stream, at most for `patience`, or until
+    /// `cancel` is cancelled.
     pub(crate) fn listen(self: &Arc<Self>, patience: Duration, cancel: Option<&CancelToken>) {
         let Some(carrier) = self.carrier.clone() else {
             return;
@@ -172,12 +181,14 @@ impl Core {
             }
         }));
         self.provide(hands);
-        // Nothing depends on it: what the server says meanwhile waits for the stream, or is lost with it.
+        // A timeout is harmless: messages sent meanwhile wait for the stream, or are lost with it.
         _ = wait.recv_timeout(patience);
     }
 
-    /// Speaks the first transport of this kind from now on, on which everything comes by one stream: its end is that of the connection.
-    /// Waits for that stream, at most for `patience`, and until `cancel` is triggered.
+    /// Switches to the older HTTP+SSE form of the transport, where all messages arrive on one
+    /// stream. Its end is the end of the connection.
+    ///
+    /// Blocks until that stream is open, at most for `patience`, or until `cancel` is cancelled.
     pub(crate) fn fall_back(
         self: &Arc<Self>,
         patience: Duration,
@@ -225,7 +236,7 @@ impl Core {
             );
             Err(Error::new(ErrorKind::Timeout, text).sent(true))
         });
-        // Nobody waits for the stream any more.
+        // On an error no thread waits for the stream any more.
         outcome.inspect_err(|_| ticket.end())
     }
 }

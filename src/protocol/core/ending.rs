@@ -1,4 +1,4 @@
-//! The end: how a connection stops, in which order, and who waits for it.
+//! Closing: how a connection stops, in which order, and which threads wait for it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,11 +12,12 @@ use crate::error::{Error, ErrorKind, RpcError};
 use crate::sync::MutexGuard;
 use crate::transport::clock::after;
 
-/// How long the end waits for threads that are still in a handler, after the time that handlers get.
+/// How long a close waits for threads that are still in a handler, after the handlers' own time.
 const LAST: Duration = Duration::from_secs(2);
 
 impl Core {
-    /// Nothing is read any more, for this reason. Wakes every caller; requests in hand get the time to finish if this side serves.
+    /// Ends reading for this reason; idempotent. Fails every pending call. Active requests may
+    /// finish if this side is a server.
     pub(crate) fn end(self: &Arc<Self>, error: &Error) {
         self.ending.store(true, Ordering::SeqCst);
         let mut life = self.life.lock();
@@ -35,7 +36,8 @@ impl Core {
         self.life_changed.notify_all();
     }
 
-    /// Cancels the requests in hand when they have had their time, also where nobody waits for the end and closes then.
+    /// Cancels the active requests after their time, even if no thread waits for the end and closes
+    /// then.
     fn cancel_requests_in_time(self: &Arc<Self>) {
         if !self.has_requests() {
             return;
@@ -48,13 +50,14 @@ impl Core {
         self.provide(hands);
     }
 
-    /// Whether requests are in hand, or held back.
+    /// Whether requests are active or deferred.
     fn has_requests(&self) -> bool {
-        // In this order: one that is taken in hand in between counts as both.
+        // Order: deferred first. A request that becomes active in between counts in both, and never
+        // in neither.
         !self.held_back.is_empty() || self.admitted.load(Ordering::SeqCst) > 0
     }
 
-    /// Waits until no request is in hand any more, somebody closes, or the time has come.
+    /// Blocks until no request is active, another thread closes, or the time is up.
     fn wait_for_requests(&self, until: Instant) -> MutexGuard<'_, Life> {
         let mut life = self.life.lock();
         while self.has_requests() && !life.closing && Instant::now() < until {
@@ -71,8 +74,10 @@ impl Core {
         self.handlers.say_farewell(&Peer::new(Arc::clone(self)));
     }
 
-    /// Nothing can be written any more, so a thread of its own closes the connection. A peer that has gone may have left an answer, or its last
-    /// words: they are read first. Requests in hand get their time, for what they do besides answering.
+    /// Ends the connection after writing failed, and closes it on a thread of the connection.
+    ///
+    /// A peer that has gone may have left an answer or a final message, so its input is read first.
+    /// Active requests get their time, because they may do more than answer.
     pub(super) fn end_by_writing(self: &Arc<Self>, error: Error) {
         let has_gone = !self.settings.serving && error.kind() == ErrorKind::Closed;
         if !has_gone {
@@ -104,14 +109,14 @@ impl Core {
         self.cut_requests_off(&why);
     }
 
-    /// Cancels the requests in hand. Those with a way of their own are answered with an error,
-    /// which says this reason.
+    /// Cancels the active requests. Those with a response sink are answered with an error that
+    /// states this reason.
     fn cut_requests_off(self: &Arc<Self>, why: &str) {
         let error = RpcError::internal(format!("the request was cut off: {why}"));
         self.push_callbacks(self.exchanges.close(&error));
     }
 
-    /// Ends the connection for this reason without waiting, as [`close_soon`](Self::close_soon)
+    /// Ends the connection for this reason without blocking, as [`close_soon`](Self::close_soon)
     /// does.
     #[cfg(feature = "http-server")]
     pub(crate) fn end_soon(self: &Arc<Self>, why: &Error) {
@@ -119,8 +124,8 @@ impl Core {
         self.close_soon(&why.to_string());
     }
 
-    /// Closes the connection without waiting: requests in hand are cut off now, and a thread of the
-    /// connection closes what is left, unless nothing is.
+    /// Closes the connection without blocking. Active requests are cut off now. A thread of the
+    /// connection closes the rest, unless nothing is left.
     #[cfg(feature = "http-server")]
     pub(crate) fn close_soon(self: &Arc<Self>, why: &str) {
         self.cut_requests_off(why);
@@ -136,9 +141,11 @@ impl Core {
         self.provide(hands);
     }
 
-    /// A request in hand has ended, and is no longer counted: somebody may wait for the last one.
+    /// Wakes threads that wait for the last active request. Called after a request was counted out.
     ///
-    /// The waiter has set `ending` before it looks at the count, and looks holding `life`: so it either sees the new count, or is told.
+    /// A waiter sets `ending` before it reads the count, and reads the count while it holds `life`.
+    /// This thread decrements the count before it reads `ending`. So the waiter sees the new count,
+    /// or this thread sees `ending`, takes `life` and wakes it; no wakeup is lost.
     pub(in crate::protocol) fn request_ended(&self) {
         if self.ending.load(Ordering::SeqCst) {
             drop(self.life.lock());
@@ -150,12 +157,13 @@ impl Core {
         self.life.lock().ended.is_some()
     }
 
-    /// What ended the connection, if it has ended.
+    /// The reason why the connection ended, if it has.
     pub(crate) fn ended(&self) -> Option<Error> {
         self.life.lock().ended.clone()
     }
 
-    /// Waits until the peer has gone or the connection is closed, then gives requests in hand their time, and closes.
+    /// Blocks until the peer has gone or the connection is closed, lets active requests finish, and
+    /// closes.
     pub(in crate::protocol) fn wait_and_close(self: &Arc<Self>) -> Error {
         let mut life = self.life.lock();
         while life.ended.is_none() {
@@ -177,24 +185,26 @@ impl Core {
         error
     }
 
-    /// Ends everything in order; idempotent and bounded in time. See the module's page.
+    /// Closes everything in order; idempotent and bounded in time. See the
+    /// [module](crate::protocol).
     pub(in crate::protocol) fn close(self: &Arc<Self>, how: Ending) {
         let own_thread = usize::from(CREW_OF.get() == self.address());
         let patience = self.settings.drain.saturating_add(Duration::from_secs(8));
         let mut life = self.life.lock();
         if life.is_closed_here() {
-            // The transport, which was told to close, has called somebody who closes too.
+            // The transport's close has called back into this function on the same thread.
             return;
         }
         if life.closing {
-            // Somebody is at it. A thread that this somebody waits for must not wait in turn.
+            // Another thread is closing. A thread of the connection must not wait for it, because
+            // that thread waits for this one.
             let until = after(patience);
             while !life.closed && own_thread == 0 && Instant::now() < until {
                 life = self.life_changed.wait_until(life, Some(until));
             }
             let is_left = life.closed && life.closed_by_own_thread && own_thread == 0;
             drop(life);
-            // Who closed it could not wait for itself.
+            // The closing thread belonged to the connection and could not join itself.
             if is_left
                 && self
                     .engine()
@@ -252,7 +262,8 @@ impl Core {
 }
 
 impl Life {
-    /// Whether this thread is closing the connection, further up: whatever it waited for here would wait for itself.
+    /// Whether this thread is closing the connection, further up the stack. Any wait here would
+    /// wait for itself.
     fn is_closed_here(&self) -> bool {
         !self.closed && self.closer == Some(thread::current().id())
     }

@@ -1,4 +1,5 @@
-//! What whoever reads looks after: handlers that run long, a peer that says nothing. And what can be seen from outside.
+//! Timers and introspection: the reading thread checks for slow handlers and sends keep-alive
+//! pings.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,7 +15,8 @@ use crate::error::Span;
 use crate::transport::clock::about_now;
 
 impl Core {
-    /// Does what its time has come for, and tells how long the thread that reads may wait for input; `None` for as long as it likes.
+    /// Runs due timers. Returns how long the reading thread may wait for input; `None` means
+    /// without a bound.
     pub(super) fn look_around(self: &Arc<Self>) -> Option<Duration> {
         if self.engine().in_hand.is_empty() && self.pulse.is_none() {
             return None;
@@ -46,7 +48,8 @@ impl Core {
         });
     }
 
-    /// When to look again; `None` when the peer is given up.
+    /// Runs the keep-alive. Returns the time until its next check; `None` when the peer was given
+    /// up.
     fn keep_alive(self: &Arc<Self>, pulse: &Pulse, now: Instant) -> Option<Duration> {
         loop {
             match pulse.beat(now) {
@@ -81,9 +84,10 @@ impl Core {
         }
     }
 
-    /// Has the peer pinged from now on, if that was asked for, with requests of this method.
+    /// Starts pinging the peer with requests of this method, if keep-alive is configured.
     pub(crate) fn start_pinging(&self, method: &'static str, params: PingParams) {
-        // Where each request has a way of its own, there is no line between two of them that could go dead.
+        // On an exchange transport there is no permanent connection that could go dead between two
+        // requests.
         if self.carrier.is_some() {
             return;
         }
@@ -92,7 +96,7 @@ impl Core {
         }
     }
 
-    /// A handler that can be seen while it runs.
+    /// Wraps a handler so that its run is listed in the activity.
     pub(super) fn seen(self: &Arc<Self>, key: u64, handler: impl FnOnce() + Send + 'static) -> Job {
         let core = Arc::clone(self);
         Box::new(move || {
@@ -102,7 +106,7 @@ impl Core {
         })
     }
 
-    /// A handler that was said to run does so until the guard is dropped.
+    /// Returns a guard that records the end of a handler's run when it is dropped.
     pub(super) fn running(&self, key: u64) -> Run<'_> {
         Run { core: self, key }
     }
@@ -126,7 +130,7 @@ impl Core {
     }
 }
 
-/// A handler runs.
+/// A running handler.
 pub(super) struct Run<'a> {
     core: &'a Core,
     key: u64,

@@ -1,4 +1,5 @@
-//! Progress notifications. There may be very many of them for one call, so they are read in one pass, and no more of them than that.
+//! Progress notifications. A call may get very many of them, so they are parsed in one pass,
+//! without a generic message.
 
 use super::super::outgoing::Progress;
 use super::PROGRESS;
@@ -15,7 +16,7 @@ pub(super) struct ProgressParams {
 }
 
 impl ProgressParams {
-    /// Reads a member, which is JSON.
+    /// Reads a member. Its value is JSON text.
     fn read(&mut self, key: &[u8], value: &[u8]) -> Option<()> {
         match key {
             b"progressToken" => self.token = RequestId::from_json(str::from_utf8(value).ok()?),
@@ -34,7 +35,8 @@ impl ProgressParams {
         Some((self.token?, progress))
     }
 
-    /// Reads a whole notification that is written as usual. `None` may mean anything.
+    /// Parses a whole notification in its usual form. `None` says nothing about the message; the
+    /// generic parser decides.
     pub(super) fn of_message(text: &[u8], max_depth: usize) -> Option<(RequestId, Progress)> {
         let mut params = Self::default();
         let read = |key, value| params.read(key, value);
@@ -43,7 +45,7 @@ impl ProgressParams {
         params.into_progress()
     }
 
-    /// Reads the params of one that was read.
+    /// Reads the params of a notification that was already parsed.
     pub(super) fn of_params(members: Members<'_>) -> Option<(RequestId, Progress)> {
         let mut params = Self::default();
         for (key, value) in members {
@@ -53,7 +55,7 @@ impl ProgressParams {
     }
 }
 
-/// Mostly it counts something.
+/// Reads a number, fast for the usual small integers.
 fn read_number(text: &[u8]) -> Option<f64> {
     match short_number(text) {
         Some(count) if count < 1 << 53 => Some(count as f64),
@@ -66,7 +68,8 @@ mod tests {
     use super::*;
     use crate::jsonrpc::{Message, variants};
 
-    /// What is read in one pass is what is read of the message.
+    /// The one-pass parser returns the same params as the generic one. Returns whether it accepted
+    /// the text.
     fn check(text: &str) -> bool {
         let quick = ProgressParams::of_message(text.as_bytes(), 128);
         let Some(quick) = quick else {

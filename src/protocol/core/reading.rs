@@ -1,4 +1,4 @@
-//! The threads of a connection at work: the duties of the crew, and the reading role.
+//! The work of a connection's threads: the tasks of the worker pool, and the reading role.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,14 +13,15 @@ use super::{CREW_OF, Core, IN_HANDLER, OWN_CORE, STANDING, Standing, Stint};
 use crate::error::Result;
 use crate::transport::{Receiver, Stack};
 
-/// So many messages at the most are taken in for many callers before what they ask is written, and for one before it looks at the clock.
+/// The most messages that are processed in a row: for many callers before queued messages are
+/// written, and for one caller before it checks the clock.
 const BURST: usize = 64;
 
-/// So long the reading thread leaves input alone before it looks at what else there is to do.
+/// How long the reading thread leaves input unread before it checks its timers again.
 const MOMENT: Duration = Duration::from_millis(100);
 
 impl Core {
-    /// Starts the thread that the crew asked for.
+    /// Starts a thread if the pool requests one.
     pub(in crate::protocol) fn provide(self: &Arc<Self>, hands: Hands) {
         if hands == Hands::Enough {
             return;
@@ -72,14 +73,14 @@ impl Core {
         self.engine().crew.thread_left();
     }
 
-    /// Runs a handler, which may give its place up while it waits for the peer.
+    /// Runs a handler. It may release its worker permit while it waits for the peer.
     fn run(self: &Arc<Self>, work: Work) {
         IN_HANDLER.set(true);
         self.run_seen(work);
         IN_HANDLER.set(false);
     }
 
-    /// Runs a handler, which was said to run and can be seen meanwhile.
+    /// Runs a handler whose run was recorded and is listed in the activity.
     pub(super) fn run_seen(self: &Arc<Self>, work: Work) {
         let _run = work.key.map(|key| self.running(key));
         match work.run {
@@ -90,7 +91,7 @@ impl Core {
         }
     }
 
-    /// Has another thread run a handler, which was said to run here.
+    /// Queues a handler, which was recorded as running here, for another thread.
     pub(super) fn run_elsewhere(self: &Arc<Self>, work: Work) {
         if let Some(key) = work.key {
             self.engine().in_hand.wait(key);
@@ -111,7 +112,7 @@ impl Core {
         }
     }
 
-    /// Frees the worker's place of the handler that runs on this thread, until the guard is dropped.
+    /// Releases the worker permit of the handler on this thread, until the guard is dropped.
     pub(in crate::protocol) fn leave_worker(&self) -> WorkerPlace {
         let core = IN_HANDLER
             .take()
@@ -124,11 +125,13 @@ impl Core {
         WorkerPlace(core)
     }
 
-    /// Holds the reading role until it is lost or the connection ends.
+    /// Holds the reading role until another thread takes it or the connection ends.
     pub(super) fn lead(self: &Arc<Self>, mut receiver: Box<dyn Receiver>) {
-        // Whether there was more input when it was last seen to what is queued, if nothing was done since.
+        // The `more` value of the last flush check, if nothing was queued since then. Avoids a
+        // second check.
         let mut seen_to = None;
-        // Callers have relied on this thread to write what they queued.
+        // Set when this thread has withdrawn its promise to flush: it must check the queue once
+        // more.
         let mut has_to_write = false;
         loop {
             let more = !std::mem::take(&mut has_to_write) && receiver.has_message();
@@ -143,14 +146,15 @@ impl Core {
                 continue;
             }
             let received = self.receive(&mut *receiver, patience);
-            // Nothing is waited for while callers are not woken.
+            // Invariant: this thread does not block while wakeups are deferred, or completed
+            // callers would sleep on.
             let gathering = (!self.settings.inline && self.engine().crew.is_crowded())
                 .then(|| self.engine().calls.gather());
             let work = match received.map(|received| self.take_received(received)) {
                 Ok(Some(Taken::Work(work))) => work,
                 Ok(Some(Taken::Delivered)) if !self.settings.inline => {
                     let Some(gathering) = gathering else {
-                        // Its caller may call again at once, and then better reads for itself.
+                        // The answered caller may call again at once, and then reads for itself.
                         let hands = self.engine().crew.pass_on(receiver);
                         return self.provide(hands);
                     };
@@ -180,7 +184,8 @@ impl Core {
                 Ok((park, hands)) => {
                     self.provide(hands);
                     self.run_inline(work, park);
-                    // With the receiver parked, writing waits for nobody: whether something is queued shows then.
+                    // The receiver is parked, so a blocking write does not stop reading. The flush
+                    // comes after the handler, when its messages are queued.
                     if !more || self.engine().outbox.is_due(more) {
                         self.flush_until(None);
                     }
@@ -205,8 +210,8 @@ impl Core {
         }
     }
 
-    /// Waits a moment if so many requests are held back that no more input is to be taken. `true`
-    /// when it has waited.
+    /// Blocks for a moment if so many requests are deferred that no more input may be taken.
+    /// Returns whether it has waited.
     fn take_no_more_input(&self, patience: Option<Duration>) -> bool {
         let max = self.settings.limits.max_queued_bytes;
         if !self.held_back.is_full(max) {
@@ -217,8 +222,8 @@ impl Core {
         true
     }
 
-    /// Takes in what has been read for many callers. They call again meanwhile, and leave writing to this thread, so that what they ask leaves
-    /// in one piece.
+    /// Processes the available messages for many callers. The callers send their next requests
+    /// meanwhile and leave writing to this thread, so that the requests leave in one write.
     fn read_for_crowd(
         self: &Arc<Self>,
         receiver: &mut dyn Receiver,
@@ -237,7 +242,8 @@ impl Core {
                 }
             });
         }
-        // Those that it wakes get to call.
+        // Order: wake the callers, let them queue their requests, then withdraw the promise to
+        // flush. The caller of this function checks the queue afterwards.
         drop(gathering);
         std::thread::yield_now();
         outbox.see_to(false);
@@ -250,7 +256,8 @@ impl Core {
         STANDING.set(outer);
     }
 
-    /// Writes what is queued, with the receiver parked: a peer that does not read must not keep us from reading.
+    /// Writes the queued messages, with the receiver parked: a peer that does not read must not
+    /// stop us from reading.
     pub(super) fn flush_aside(
         self: &Arc<Self>,
         receiver: Box<dyn Receiver>,
@@ -261,7 +268,8 @@ impl Core {
         self.engine().crew.take()
     }
 
-    /// A caller reads for everybody, until something comes for itself or `until`.
+    /// Reads for all callers, on a calling thread, until an item arrives for this one or until
+    /// `until`.
     pub(in crate::protocol) fn read_for_caller(
         self: &Arc<Self>,
         mut receiver: Box<dyn Receiver>,
@@ -273,9 +281,10 @@ impl Core {
         let mut unseen = 0;
         loop {
             let kept = reader.kept();
-            // Nothing is read behind an outcome: it may change what the next message means.
+            // Nothing is read after an outcome: it may change the meaning of the next message.
             if reader.slot.look() != There::Nothing
-                // What came in one piece is taken in at once: the receiver changes hands once for many messages.
+                // Messages that arrived together are processed together, so that the reading role
+                // changes hands once for many messages.
                 || kept > 0 && (kept >= self.settings.limits.max_call_events || !receiver.has_message())
             {
                 break;
@@ -294,8 +303,9 @@ impl Core {
                     return Stint::Ended;
                 }
             }
-            // Messages for others, however many, must not keep the caller past its time, nor what answers them from being written. Both are
-            // looked at when all is taken in that was read, and now and then, since a peer that floods may always have sent more.
+            // Messages for others must not keep the caller past its deadline, nor delay the writing
+            // of answers to them. Both are checked when no input is left, and after every `BURST`
+            // messages, because a flooding peer always has more.
             unseen += 1;
             let has_found = reader.kept() > 0 || reader.slot.look() != There::Nothing;
             if unseen == BURST || !(has_found || receiver.has_message()) {
@@ -318,7 +328,7 @@ impl Core {
         Stint::Found
     }
 
-    /// Has a thread of the crew write what reading has queued.
+    /// Has a thread of the pool write the messages that reading has queued.
     fn have_written(self: &Arc<Self>) {
         if self.engine().outbox.is_due(false) {
             let hands = self.engine().crew.want_flush();
@@ -333,7 +343,7 @@ pub(super) fn panic_text(panic: &(dyn Any + Send)) -> &str {
         .unwrap_or("no text")
 }
 
-/// Takes the worker's place of a handler back, when it is dropped.
+/// A guard that takes the worker permit of a handler back when it is dropped.
 pub(in crate::protocol) struct WorkerPlace(Option<Arc<Core>>);
 
 impl Drop for WorkerPlace {

@@ -1,4 +1,5 @@
-//! Routing: from a message to what is done for it. Runs on the reading thread, waits for nothing, and runs no user code.
+//! Routing of the peer's messages. It runs on the reading thread, does not block, and runs no user
+//! code.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -29,21 +30,22 @@ use crate::jsonrpc::{
 use crate::transport::clock::about_now;
 use crate::transport::{Received, Receiver, SessionMessage};
 
-/// What became of a message.
+/// The outcome of routing a message.
 #[must_use = "what is not done with has to be handed on"]
 pub(super) enum Taken {
-    /// It is done with.
+    /// Nothing is left to do.
     Done,
-    /// It was an answer that a caller waits for.
+    /// The message was an answer and was delivered to its caller.
     Delivered,
-    /// Progress of the request with this token: to be handed on. And memory that is not needed any more.
+    /// Progress for the call with this token, still to be delivered, and the message's buffer for
+    /// reuse.
     Progress(RequestId, Progress, Vec<u8>),
-    /// A handler has to run, and is said to do so on this thread.
+    /// A handler has to run. It is already recorded as running on this thread.
     Work(Work),
 }
 
 impl Core {
-    /// Receives and routes one message; `None` when none came in time.
+    /// Receives and routes one message; `None` when none arrived in time.
     pub(super) fn receive_one(
         self: &Arc<Self>,
         receiver: &mut dyn Receiver,
@@ -53,13 +55,14 @@ impl Core {
         Ok(self.take_received(received))
     }
 
-    /// Receives what comes next, or nothing in time.
+    /// Receives the next message, or nothing in time.
     pub(super) fn receive(
         &self,
         receiver: &mut dyn Receiver,
         patience: Option<Duration>,
     ) -> Result<Received> {
-        // A transport may be the host's. When it panics, the connection ends like for any other failure.
+        // The transport may be the host's. A panic in it ends the connection like any other
+        // failure.
         let received = catch_unwind(AssertUnwindSafe(|| receiver.receive(patience)))
             .unwrap_or_else(|panic| {
                 let text = format!("the transport panicked: {}", panic_text(&*panic));
@@ -73,7 +76,7 @@ impl Core {
         Ok(received)
     }
 
-    /// Routes what was received; `None` when that is nothing.
+    /// Routes a received message; `None` when there is none.
     pub(super) fn take_received(self: &Arc<Self>, received: Received) -> Option<Taken> {
         let outer = STANDING.replace(Standing::Reading(self.address()));
         let taken = self.take(received);
@@ -150,7 +153,8 @@ impl Core {
         }
     }
 
-    /// Sees to what is left to be done for a message: work runs on another thread. A caller that reads keeps its own progress.
+    /// Dispatches a routed message: a handler runs on another thread. A caller that reads keeps its
+    /// own progress.
     pub(super) fn hand_on(self: &Arc<Self>, taken: Taken, reader: Option<&mut Waiter>) {
         match taken {
             Taken::Done | Taken::Delivered => {}
@@ -227,7 +231,7 @@ impl Core {
         delivery
     }
 
-    /// Has callbacks run that are owed an outcome: none of them is ever dropped.
+    /// Runs the callbacks of completed calls. None of them is ever dropped without its outcome.
     pub(super) fn settle(self: &Arc<Self>, due: impl IntoIterator<Item = Due>) {
         for (callback, outcome) in due {
             match callback {
@@ -258,7 +262,7 @@ impl Core {
             return refuse(RpcError::method_not_found(request.method()));
         };
         let quick = handler.quick;
-        // What is answered at once takes no place.
+        // A quick request is answered at once and needs no room.
         let sharer = if quick { None } else { origin.sharer() };
         let (is_shared, share) = (
             sharer.is_some(),
@@ -283,7 +287,7 @@ impl Core {
         self.admit(request, origin, place, quick, share)
     }
 
-    /// Takes a request in hand that there is room for.
+    /// Makes a request active, for which there is room.
     fn admit(
         self: &Arc<Self>,
         request: Request,
@@ -302,7 +306,7 @@ impl Core {
                 self.reply(Some(request.id()), &error, origin);
                 return Taken::Done;
             }
-            // On the stream of the connection nobody waits for an answer any more.
+            // On the connection's stream the peer no longer waits for an answer.
             Err(Refusal::Closed) if origin.outlet.is_none() => return Taken::Done,
             Err(Refusal::Closed) => {
                 let error = RpcError::internal("the connection is closed");
@@ -314,7 +318,7 @@ impl Core {
         if let Some(outlet) = &origin.outlet {
             outlet.attach(ExchangeHandle::new(Arc::clone(self), &exchange));
         }
-        // What is answered at once is not worth to be seen.
+        // A quick request ends at once and is not listed in the activity.
         let key = (!quick).then(|| {
             let in_hand = &self.engine().in_hand;
             let what = What::Request(place, request.id().clone());
@@ -329,21 +333,21 @@ impl Core {
         Taken::Work(Work { run, key })
     }
 
-    /// Keeps a request for later, if it is only the answers of others that find no room; gives it
-    /// back when it has to be refused.
+    /// Defers a request, if only unread answers use up the room. Returns it if it has to be
+    /// refused.
     fn hold_back(self: &Arc<Self>, request: Request, origin: &Origin) -> Result<(), Request> {
         let is_of_stream = origin.outlet.is_none() && origin.batch.is_none();
         if !is_of_stream || !self.engine().outbox.is_full() {
             return Err(request);
         }
-        // A caller that reads can't wait until there is less: it may keep more than others.
+        // A caller that reads must not block until there is room, so it may exceed the limit.
         let max = self.settings.limits.max_queued_bytes.saturating_mul(2);
         self.held_back.push(request, max)?;
         self.serve_held_back();
         Ok(())
     }
 
-    /// Takes requests in hand that were held back, as long as there is room.
+    /// Makes deferred requests active while there is room.
     pub(in crate::protocol) fn serve_held_back(self: &Arc<Self>) {
         while !self.held_back.is_empty() && self.has_room() {
             let Some(request) = self.held_back.pop() else {
@@ -355,14 +359,15 @@ impl Core {
                 self.hand_on(taken, None);
             }
             self.held_back.taken();
-            // It may have ended while it was counted here still.
+            // It may have ended while it was still counted as deferred.
             self.request_ended();
         }
     }
 
-    /// Whether one more request may be in hand.
+    /// Whether one more request may become active.
     fn has_room(&self) -> bool {
-        // In this order: a request that is counted out in between counts once too often, not once too little.
+        // Order: `admitted` last. A request that ends in between is subtracted twice, so one too
+        // many may be admitted; but none is refused because of a request that has ended.
         let answering = self.answering.load(Ordering::SeqCst);
         let detached = self.detached.load(Ordering::SeqCst);
         let admitted = self.admitted.load(Ordering::SeqCst);
@@ -408,7 +413,7 @@ impl Core {
             if self.held_back.cancel(&request_id) {
                 return;
             }
-            // A peer that sends no requests can only mean one of ours.
+            // A peer that sends no requests itself can only mean one of ours.
             if !self.answers.load(Ordering::Acquire) {
                 self.settle(self.engine().calls.withdraw(&request_id));
             }
@@ -425,7 +430,7 @@ impl Core {
         self.end_batch_member(&exchange.origin);
     }
 
-    /// Nobody waits for the request any more.
+    /// Cancels a request because its client has disconnected.
     pub(in crate::protocol) fn abandon(self: &Arc<Self>, exchange: &Arc<Exchange>, reason: &str) {
         let Some(callbacks) = self.exchanges.abandon(exchange, reason) else {
             return;
@@ -442,7 +447,8 @@ impl Core {
     }
 
     #[cfg(feature = "http-server")]
-    /// Takes a message in that the peer did not send on the stream of the connection. Its handler runs on this thread.
+    /// Routes a message that did not arrive on the connection's own stream. Its handler runs on
+    /// this thread.
     pub(in crate::protocol) fn feed(self: &Arc<Self>, message: Message, origin: &Origin) {
         match self.route(message, origin) {
             Taken::Work(work) => self.run_seen(work),
@@ -450,14 +456,14 @@ impl Core {
         }
     }
 
-    /// Runs the handler of a request, which was left before, on a thread of the connection.
+    /// Runs the handler of a request again, on a thread of the connection.
     pub(crate) fn run_later(self: &Arc<Self>, key: Option<u64>, run: Job) {
         let run = Run::Job(run);
         let hands = self.engine().crew.push_work(Work { run, key });
         self.provide(hands);
     }
 
-    /// What handlers want to have run when their request is cancelled: in order with notifications, but never dropped.
+    /// Queues the callbacks of cancelled requests: in order with notifications, and never dropped.
     pub(super) fn push_callbacks(self: &Arc<Self>, callbacks: Vec<Callback>) {
         for callback in callbacks {
             if let Ok(hands) = self.engine().crew.push_owed(callback) {
@@ -477,11 +483,13 @@ impl Core {
         }
     }
 
-    /// Queues what must not be lost, however much waits: there is no more of it than there are calls.
+    /// Queues a job that must not be lost. There are no more such jobs than calls, so they need no
+    /// limit.
     pub(in crate::protocol) fn push_owed(self: &Arc<Self>, job: Job) {
         match self.engine().crew.push_owed(job) {
             Ok(hands) => self.provide(hands),
-            // Nobody is left to run it, but it must know that it is over.
+            // No pool thread is left to run it, so it runs here: it must learn that the connection
+            // has ended.
             Err(job) => self.run_guarded(job),
         }
     }
@@ -555,7 +563,7 @@ impl Core {
         Taken::Done
     }
 
-    /// Answers what has no exchange.
+    /// Answers a message that has no exchange.
     pub(super) fn reply(
         self: &Arc<Self>,
         id: Option<&RequestId>,
@@ -587,7 +595,8 @@ impl Core {
     }
 }
 
-/// A notification is no longer in hand when its handler has run, or is not to run.
+/// A guard that removes a notification from the active table when its handler has run or is
+/// discarded.
 struct Leaving(Arc<Core>, u64);
 
 impl Drop for Leaving {

@@ -1,4 +1,4 @@
-//! Sending: what is queued, and who writes it when.
+//! Sending: queueing messages, and choosing the thread that writes them.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,7 +19,8 @@ use crate::transport::clock::about_now;
 use crate::transport::{Limits, SessionMessage};
 
 impl Core {
-    /// Queues the answer of an exchange, which the caller has the right to. It is written by [`write_answers`](Self::write_answers).
+    /// Queues the answer of an exchange, after [`begin_answer`](Exchange::begin_answer).
+    /// [`write_answers`](Self::write_answers) writes it.
     pub(in crate::protocol) fn queue_response(
         self: &Arc<Self>,
         exchange: &Exchange,
@@ -31,7 +32,7 @@ impl Core {
         };
         match &exchange.origin.outlet {
             Some(outlet) => {
-                // Of many answers none speaks for all of them.
+                // The answer of a batch combines several answers, so it counts as a result.
                 let answer = match exchange.origin.batch {
                     None => answer,
                     Some(_) => Answer::Result,
@@ -42,7 +43,8 @@ impl Core {
         }
     }
 
-    /// A message gets no answer: if it was the last of its batch, the answers of the others go out.
+    /// Ends a batch member without an answer. If it was the last one, the answers of the others are
+    /// sent.
     pub(super) fn end_batch_member(self: &Arc<Self>, origin: &Origin) {
         let Some(text) = origin.completed_by(None) else {
             return;
@@ -70,7 +72,8 @@ impl Core {
             return outlet.send(&text, self.write_deadline()).map(drop);
         }
         let deadline = || self.write_deadline();
-        // Waiting for room happens outside of the exchange's lock: a cancellation must not wait for a peer that does not read.
+        // Waiting for room happens outside of the exchange's lock: a cancellation must not wait for
+        // a peer that does not read.
         self.push(response_of(exchange, text), deadline, None, |message| {
             exchange.while_open(|| self.engine().outbox.try_push(message))
         })?;
@@ -80,8 +83,9 @@ impl Core {
         Ok(())
     }
 
-    /// Whether what a handler on this thread has just queued can wait for a few more: whoever has the receiver next writes it, this
-    /// thread when the handler returns, or the watchdog after a tick.
+    /// Whether messages that a handler on this thread has queued can wait for more of them. The
+    /// next owner of the receiver writes them: this thread when the handler returns, or the
+    /// watchdog after a tick.
     pub(super) fn is_written_later(self: &Arc<Self>) -> bool {
         match STANDING.get() {
             Standing::Inline(address, park) if address == self.address() => {
@@ -91,7 +95,8 @@ impl Core {
         }
     }
 
-    /// Queues a request that nobody waits for, and has it written. It may belong to one of the peer's.
+    /// Queues a request without a waiting caller, and has it written. It may belong to a request of
+    /// the peer.
     pub(in crate::protocol) fn send_started(
         self: &Arc<Self>,
         message: SessionMessage,
@@ -109,8 +114,10 @@ impl Core {
         Ok(())
     }
 
-    /// Queues a message with `try_push` when there is room; until then it waits, at most until the deadline or for the token. The deadline
-    /// is asked for when there is none.
+    /// Queues a message with `try_push`. Blocks until there is room, at most until the deadline or
+    /// until the token is cancelled.
+    ///
+    /// `deadline` is called only if there is no room.
     pub(super) fn push(
         self: &Arc<Self>,
         message: SessionMessage,
@@ -133,7 +140,8 @@ impl Core {
             } else {
                 deadline
             };
-            // What fills the queue may wait for a thread that is about to write it, but runs a handler first.
+            // The queue may be full because its writer runs a handler first, so this thread flushes
+            // it.
             self.flush_until(turn);
             match self.engine().outbox.wait_for_room(len, turn) {
                 Err(error) if error.kind() == ErrorKind::Timeout && turn != deadline => {}
@@ -144,7 +152,8 @@ impl Core {
         Ok(())
     }
 
-    /// Sends a request: queues it, waiting for room until the deadline or for the token, and writes it.
+    /// Sends a request: queues it, blocking for room until the deadline or until the token is
+    /// cancelled, and writes it.
     pub(in crate::protocol) fn send_request(
         self: &Arc<Self>,
         message: SessionMessage,
@@ -177,13 +186,13 @@ impl Core {
         self.send_notification_until(text, None)
     }
 
-    /// The same, until a point in time if that comes before the write timeout has passed.
+    /// Sends a notification, but blocks no longer than until `until` or the write timeout.
     pub(in crate::protocol) fn send_notification_until(
         self: &Arc<Self>,
         text: Vec<u8>,
         until: Option<Instant>,
     ) -> Result<()> {
-        // Who serves may have something left to say to a peer that only asks no more.
+        // A server may still send to a peer that has only closed its input.
         if !self.settings.serving
             && let Some(error) = self.ended()
         {
@@ -198,8 +207,8 @@ impl Core {
         Ok(())
     }
 
-    /// Sends or queues a notification without waiting; `false` when there is no room. What is queued is written by
-    /// [`write_soon`](Self::write_soon).
+    /// Sends or queues a notification without blocking; `false` when there is no room.
+    /// [`write_soon`](Self::write_soon) writes queued messages.
     pub(crate) fn post(&self, exchange: Option<&Exchange>, text: Vec<u8>) -> Result<bool> {
         if let Some(exchange) = exchange
             && let Some(outlet) = &exchange.origin.outlet
@@ -219,19 +228,22 @@ impl Core {
         Ok(message.is_none())
     }
 
-    /// Has what a source has written by a thread of the connection. The source, of which there is one, is made for the first time.
+    /// Has a thread of the connection write the messages of the source. `make` creates the source
+    /// the first time.
     pub(crate) fn pull_soon(self: &Arc<Self>, make: impl FnOnce() -> Box<dyn Source>) {
         self.engine().outbox.want_pull(make);
         self.write_soon();
     }
 
-    /// Runs something on a thread of the connection, for which a thread is started if need be.
+    /// Runs a job on a thread of the connection, starting one if needed.
     pub(crate) fn run_own(self: &Arc<Self>, job: impl FnOnce() + Send + 'static) {
         let hands = self.engine().crew.push_own(Box::new(job));
         self.provide(hands);
     }
 
-    /// Queues what ends a request, without waiting. The end of an outlet speaks for itself: the farewell is for shared streams (AMB-04).
+    /// Queues the final messages of a request, without blocking. A response sink gets no farewell,
+    /// because its end is visible; the farewell is for shared streams.
+    // AMB-04
     pub(in crate::protocol) fn post_last(
         &self,
         exchange: &Exchange,
@@ -247,7 +259,8 @@ impl Core {
         self.engine().outbox.push_over(response_of(exchange, text))
     }
 
-    /// Has what was posted written by a thread of the connection: the one that reads if this is it, else one of the crew.
+    /// Has a thread of the connection write the posted messages: this one if it reads, else one of
+    /// the pool.
     pub(crate) fn write_soon(self: &Arc<Self>) {
         let reads = STANDING.get() == Standing::Reading(self.address());
         if !reads && !self.has_written_all() && !self.is_written_later() {
@@ -256,7 +269,7 @@ impl Core {
         }
     }
 
-    /// Ends the connection for this reason, and has a thread of its own close it.
+    /// Ends the connection for this reason, and closes it on a thread of the connection.
     pub(super) fn give_up(self: &Arc<Self>, text: String) {
         self.log(LogLevel::Warning, || text.clone());
         self.end(&Error::new(ErrorKind::Closed, text));
@@ -268,9 +281,12 @@ impl Core {
         &self.settings.limits
     }
 
-    /// Tells the peer that nobody waits for a request any more, without waiting for that message to be written.
+    /// Notifies the peer that the caller of a request no longer waits, without waiting for that
+    /// message to be written.
     ///
-    /// In the modern era, ending an exchange that has a way of its own says it all (M-CANC-C-06).
+    /// On an exchange transport of the modern era, ending the exchange is the cancellation, and no
+    /// message is sent.
+    // M-CANC-C-06
     pub(in crate::protocol) fn send_cancelled(self: &Arc<Self>, id: i64, reason: &str) {
         if self.carrier().is_some() && !self.answers.load(Ordering::Acquire) {
             return;
@@ -304,7 +320,7 @@ impl Core {
         }
     }
 
-    /// Queues an answer. It is written by [`write_answers`](Self::write_answers).
+    /// Queues an answer. [`write_answers`](Self::write_answers) writes it.
     pub(super) fn queue(self: &Arc<Self>, message: SessionMessage) -> Result<()> {
         let pushed = match STANDING.get() {
             Standing::Reading(address) if address == self.address() => {
@@ -315,13 +331,13 @@ impl Core {
         if let Err(error) = &pushed
             && matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Limit)
         {
-            // An answer must not get lost while the connection lives on.
+            // An answer must not get lost while the connection lives.
             self.end(&error.clone().with_kind(ErrorKind::Closed));
         }
         pushed
     }
 
-    /// Writes what is queued, unless this thread has to read or will write soon.
+    /// Writes the queued messages, unless this thread has to read or will write soon.
     pub(in crate::protocol) fn write_answers(self: &Arc<Self>) {
         let here = self.address();
         if !matches!(STANDING.get(), Standing::Reading(address) | Standing::Inline(address, _) if address == here)
@@ -334,9 +350,9 @@ impl Core {
         Instant::now().checked_add(self.settings.write_timeout)
     }
 
-    /// Writes what is queued; what is left at the deadline the crew writes.
+    /// Writes the queued messages until the deadline. The worker pool writes the rest.
     pub(in crate::protocol) fn flush_until(self: &Arc<Self>, deadline: Option<Instant>) {
-        // Answers of a session over HTTP have streams of their own: often nothing was ever queued.
+        // Answers of an HTTP session have their own streams: often nothing was ever queued.
         let Some(engine) = self.engine.get() else {
             return;
         };
@@ -345,7 +361,8 @@ impl Core {
         let turn = deadline.map_or(turn, |deadline| deadline.min(turn));
         match engine.outbox.flush(turn) {
             Flush::Done => {}
-            // Nothing else would end a subscriber that takes nothing: what waits for it takes no more room.
+            // Nothing else would end a subscriber that reads nothing: its merged notifications fill
+            // no queue.
             Flush::Unfinished if engine.outbox.is_unread_for(patience) => self.give_up(format!(
                 "'{}' has read nothing for {} (the write timeout)",
                 self.peer(),
