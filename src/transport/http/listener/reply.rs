@@ -21,7 +21,7 @@ pub(super) struct Reply {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Waiting,
-    /// A body in pieces, and how it is delimited.
+    /// A stream has begun, whose end is marked like this.
     Body(Delimiter),
     Over,
 }
@@ -30,7 +30,7 @@ enum Phase {
 enum Delimiter {
     Chunks,
     End,
-    /// There is none: pieces are dropped.
+    /// The response has no body: pieces are dropped.
     NoBody,
 }
 
@@ -126,7 +126,7 @@ impl ResponseWriter for Reply {
 
     fn write(&mut self, piece: &[u8], deadline: Option<Instant>) -> Result<bool> {
         match self.body()? {
-            // A chunk without bytes would be the last.
+            // An empty chunk would mark the end of the body.
             Delimiter::NoBody => self.conn.write(&[], deadline),
             _ if piece.is_empty() => self.conn.write(&[], deadline),
             Delimiter::End => self.conn.write(&[piece], deadline),
