@@ -47,7 +47,8 @@ pub use stderr::{Stderr, StderrLines, StderrTail};
 
 /// How long the end of the child's output waits for its exit status and last words.
 const FAREWELL: Duration = Duration::from_millis(300);
-/// How long a failed write waits for them. The write has a deadline of its own.
+/// How long a failed write waits for the child's exit status and last words. The write has a
+/// deadline of its own.
 const REFUSAL: Duration = Duration::from_millis(100);
 /// The grace time, used twice, of a child with which no conversation was established.
 const HURRY: Duration = Duration::from_millis(50);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::sys::clock::{Tick, tick};
 
 thread_local! {
-    /// The last time that this thread has read, and the tick in which it did.
+    /// The time that this thread has last read, and the tick in which it did.
     static LAST: Cell<Option<(Tick, Instant)>> = const { Cell::new(None) };
 }
 

@@ -68,7 +68,7 @@ pub struct SessionMessage {
     /// The request that this message belongs to: the one that it answers, or during which it is
     /// sent. A transport with one stream per request chooses the stream by it; others ignore it.
     pub related: Option<RequestId>,
-    /// The values that a transport with header fields sends in them.
+    /// The relation to a session and the header fields, for transports that have them.
     pub(crate) manner: Manner,
 }
 
@@ -226,8 +226,8 @@ pub trait Sender: Send + fmt::Debug {
 
 /// The part of an open transport that any thread may use.
 pub trait Control: Send + Sync + fmt::Debug {
-    /// Returns the name of the peer for error messages, for example `weather-server (process
-    /// 4711)`.
+    /// Returns the name of the peer for error messages, for example
+    /// `weather-server (process 4711)`.
     fn peer(&self) -> String;
 
     /// Ends both parts, and the peer if this side owns it. Idempotent and bounded in time.

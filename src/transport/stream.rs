@@ -32,9 +32,8 @@ const RETRY: Duration = Duration::from_millis(1);
 /// | made by | timeouts, deadlines | closing ends a wait |
 /// |---|---|---|
 /// | [`tcp`](Self::tcp), [`unix`](Self::unix), [`fds`](Self::fds) | yes | yes |
-/// | [`with_closer`](Self::with_closer) | as exact as the streams' own timeouts | if the closer
-/// does |
-/// | [`new`](Self::new) | as exact as the streams' own timeouts | no |
+/// | [`with_closer`](Self::with_closer) | by the streams' own timeouts | if the closer does |
+/// | [`new`](Self::new) | by the streams' own timeouts | no |
 ///
 /// Spec: Transports, "Custom Transports" (every revision).
 #[derive(Debug)]

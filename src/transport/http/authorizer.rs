@@ -84,8 +84,7 @@ impl<A: Authorizer + ?Sized> Authorizer for Arc<A> {
     }
 }
 
-/// How often a request is sent at most, even if an [`Authorizer`] returns [`Next::Again`] more
-/// often.
+/// The most attempts of a request, even if an [`Authorizer`] returns [`Next::Again`] more often.
 pub const MAX_ATTEMPTS: u32 = 6;
 
 /// The decision about a refused request.

@@ -14,7 +14,7 @@ use ureq::http::{HeaderMap, HeaderValue, Uri};
 
 use crate::transport::lock;
 
-/// The most cookies. At the limit, the oldest is removed.
+/// How many cookies are kept. At the limit, the oldest is removed.
 const MAX_COOKIES: usize = 50;
 /// The longest name and value of a cookie together, in bytes. A longer cookie is ignored.
 const MAX_COOKIE: usize = 4096;

@@ -52,6 +52,7 @@ pub(super) struct Failed {
     pub(super) sent: bool,
 }
 
+/// The connection pool for one server.
 pub(super) struct Lanes {
     /// Idle connections, the last used one at the back, with the time of the last use. They are
     /// boxed because they are large and often moved. The lock is not held while a connection is
@@ -61,6 +62,7 @@ pub(super) struct Lanes {
     dialing: Arc<Dialing>,
 }
 
+/// A pooled connection.
 pub(super) struct Lane {
     pub(super) line: Line,
     brake: Arc<Brake>,

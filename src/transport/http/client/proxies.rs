@@ -26,7 +26,7 @@ impl Proxies {
     ///
     /// # Errors
     ///
-    /// The name of the environment variable whose URL can't be parsed.
+    /// A text that names the environment variable whose URL can't be parsed.
     pub(crate) fn of(&self, uri: &Uri) -> Result<Option<Proxy>, String> {
         match self {
             Self::None => Ok(None),

@@ -15,6 +15,7 @@ use crate::schema::json::millis;
 use crate::transport::carrier::{Look, Ticket};
 use crate::transport::{Stack, Threads, lock};
 
+/// The handle to the deadline thread.
 #[derive(Debug)]
 pub(super) struct Watch(Arc<Shared>);
 

@@ -564,6 +564,7 @@ impl Carrier for Wire {
     }
 
     fn stop(&self) {
+        // Before the calls end: a call that fails because of it finds the flag set.
         self.stopped.store(true, Ordering::Release);
         self.watch.end_calls();
     }

@@ -17,7 +17,8 @@ const ROOM: usize = 16 << 10;
 /// many large ones there are.
 const SMALL: usize = 64 << 10;
 
-/// Collects the bytes of a connection until a request is complete. Bytes of the next request stay.
+/// Collects the bytes of a connection until a request is complete. Keeps the bytes that follow it,
+/// which belong to the next request.
 ///
 /// A worker has one for the connections that it serves. The part of an unfinished request that has
 /// arrived is stored with its connection.

@@ -7,6 +7,7 @@
 use crate::shares::{Admission, Client, Shares};
 use crate::transport::http::ClientKey;
 
+/// The permits in use.
 #[derive(Debug)]
 pub(super) struct Permits {
     /// Permits by principal or address.

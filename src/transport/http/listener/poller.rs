@@ -35,6 +35,7 @@ const GIVING_WAY: usize = 32;
 /// How many connections are accepted before other events are handled.
 const AT_ONCE: usize = 64;
 
+/// The state of the poller thread.
 pub(super) struct Loop {
     shared: Arc<Shared>,
     listener: Option<Registered<TcpListener>>,

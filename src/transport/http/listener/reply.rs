@@ -9,6 +9,7 @@ use super::wire::{self, After, Length};
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::http::{ResponseHead, ResponseWriter};
 
+/// The writer of a response to a connection of the listener.
 #[derive(Debug)]
 pub(super) struct Reply {
     conn: Arc<Conn>,

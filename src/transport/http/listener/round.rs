@@ -45,6 +45,7 @@ const QUICK: u32 = 8;
 /// stealable set need not wake it.
 const ALERT: u32 = 100;
 
+/// The ready set of a worker.
 #[derive(Debug)]
 pub(super) struct Round {
     largest: usize,
@@ -59,11 +60,11 @@ struct State {
     quiet: Vec<Member>,
     /// Connections with input, in the order in which they are served.
     ready: VecDeque<Arc<Conn>>,
-    /// Whether the poller may take connections: the worker serves one. The worker sets it before it
-    /// serves and clears it when it is back. Both hold the lock, so the worker and the poller never
-    /// take one connection both.
+    /// Whether the poller may take connections: the worker serves one, or waits for the rest of a
+    /// request. The worker sets it before that and clears it when it is back. Both threads hold the
+    /// lock, so the worker and the poller never take one connection both.
     lies_open: bool,
-    /// How many requests the worker has begun to serve.
+    /// How often the worker has made the set stealable.
     turn: u32,
     /// The value of `turn` at the poller's last check.
     seen: u32,
@@ -71,9 +72,11 @@ struct State {
     swept: Instant,
 }
 
+/// A connection of the set that has no input.
 #[derive(Debug)]
 struct Member {
     conn: Arc<Conn>,
+    /// Whether it has served a request since the last sweep. Otherwise the sweep releases it.
     was_ready: bool,
 }
 
@@ -119,7 +122,7 @@ impl Round {
         state.ready.pop_front()
     }
 
-    /// Allows stealing while the worker serves a connection. Returns whether there is one to steal.
+    /// Allows stealing until the worker is back. Returns whether there is a connection to steal.
     fn lay_open(&self) -> bool {
         let mut state = self.state.lock();
         state.turn = state.turn.wrapping_add(1);
@@ -273,8 +276,8 @@ impl Rounds {
         self.all.lock().retain(|other| !Arc::ptr_eq(other, round));
     }
 
-    /// Makes a set stealable while its worker serves a connection. Returns whether the caller has
-    /// to wake the poller.
+    /// Makes a set stealable until its worker is back. Returns whether the caller has to wake the
+    /// poller.
     pub(super) fn lay_open(&self, round: &Round) -> bool {
         round.lay_open() && !self.is_watched.swap(true, Ordering::SeqCst)
     }

@@ -24,6 +24,7 @@ use crate::transport::{Stack, Started};
 /// The poller key of the listening socket. Connections have keys above it.
 pub(super) const LISTENER: usize = 0;
 
+/// The shared state of a listener.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) service: Arc<dyn Service>,
@@ -194,6 +195,7 @@ impl Shared {
 
     /// Has the poller check a connection.
     pub(super) fn attend(&self, key: usize) {
+        // Before the wakeup: the poller takes the work after its wait.
         self.errands.lock().looks.push(key);
         self.wake();
     }
@@ -224,6 +226,7 @@ impl Shared {
         let mut until = self.deadline.lock();
         *until = Some(until.map_or(deadline, |until| until.min(deadline)));
         drop(until);
+        // After the deadline: a thread that sees the flag reads the deadline.
         self.closing.store(true, Ordering::SeqCst);
         self.wake();
     }

@@ -24,6 +24,7 @@ pub(super) enum Rank {
     Unfinished,
 }
 
+/// The table of open connections.
 #[derive(Debug)]
 pub(super) struct Table {
     /// Innermost lock.
@@ -39,6 +40,7 @@ struct State {
     next_order: u64,
 }
 
+/// An open connection.
 #[derive(Debug)]
 struct Entry {
     conn: Arc<Conn>,

@@ -35,6 +35,7 @@ pub(super) fn is_of(shared: &Arc<Shared>) -> bool {
     OF.try_with(Cell::get).unwrap_or(0) == Arc::as_ptr(shared) as usize
 }
 
+/// Runs a worker thread until the pool ends it.
 pub(super) fn work(shared: &Arc<Shared>) {
     OF.set(Arc::as_ptr(shared) as usize);
     shared.crew.arrived();
@@ -53,6 +54,7 @@ pub(super) fn work(shared: &Arc<Shared>) {
     }
 }
 
+/// The state of a worker thread.
 struct Worker<'a> {
     shared: &'a Arc<Shared>,
     intake: Intake,
@@ -110,6 +112,7 @@ impl Worker<'_> {
         self.permit.is_none() && self.shared.crew.is_saturated()
     }
 
+    /// Serves the requests of a connection until the connection is passed on or closed.
     fn converse(&mut self, conn: &Arc<Conn>) {
         // Input that arrived in time may have waited long for this thread.
         let mut is_fresh = true;

@@ -31,8 +31,8 @@ pub(crate) struct Process {
     /// In a forked child of ours, this process belongs to the parent.
     origin: Origin,
     /// How the process ended. `Some` once it has been reaped: from then on its number may belong to
-    /// another process. A thread that sends a signal or reaps holds the lock, so no signal goes to
-    /// a reused number.
+    /// another process. A thread that reaps it or sends a signal holds the lock, so no signal goes
+    /// to a reused number.
     exit: Mutex<Option<Exit>>,
 }
 

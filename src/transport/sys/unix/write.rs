@@ -165,6 +165,7 @@ impl WriteEnd {
         match &self.target {
             Target::Socket(fd) => fd::shut(fd.as_fd(), Shutdown::Write),
             Target::Other { fd, wake, .. } => {
+                // Before the lock, which a waiting writer holds.
                 wake.fire();
                 drop(lock(fd).take());
             }

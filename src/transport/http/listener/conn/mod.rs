@@ -38,7 +38,8 @@ use crate::transport::sys::tcp::{self, Registered};
 const TOGETHER: Duration = Duration::from_micros(500);
 const TOGETHER_BYTES: usize = 16 << 10;
 
-/// How long after a half-close the first probe is sent, and the time between later ones.
+/// How long after a half-close the first probe is sent, the time between later ones, and the most
+/// interim responses that are sent as probes.
 const FIRST_PROBE: Duration = Duration::from_millis(500);
 const NEXT_PROBE: Duration = Duration::from_secs(15);
 const PROBES: u8 = 4;
@@ -49,6 +50,7 @@ const PARTING_BYTES: u32 = 1 << 20;
 /// A callback that the service has registered.
 pub(super) type Callback = Box<dyn FnOnce() + Send>;
 
+/// A client connection of a listener.
 pub(super) struct Conn {
     pub(super) socket: Registered<TcpStream>,
     /// The local address, if it is not the listener's.
@@ -87,6 +89,7 @@ enum Owner {
     Nobody,
 }
 
+/// Guarded by [`Conn::state`].
 struct State {
     owner: Owner,
     /// The request in flight, until its response is sent.
@@ -121,6 +124,7 @@ struct State {
     timed: Option<Instant>,
 }
 
+/// A request in flight and its response.
 #[derive(Default)]
 struct Exchange {
     gone: Option<Callback>,
