@@ -107,7 +107,7 @@ impl EventReader {
                 piece = &piece[1..];
                 continue;
             }
-            // Every other line is empty.
+            // About half of all lines are empty: check the first byte before the search.
             let end = match piece[0] {
                 b'\r' | b'\n' => Some(0),
                 _ => memchr::memchr2(b'\r', b'\n', piece),

@@ -302,7 +302,8 @@ impl Rounds {
         if *calm > ALERT {
             *calm = 0;
             self.is_watched.store(false, Ordering::SeqCst);
-            // A worker that made its set stealable before that saw the flag set, and woke nobody.
+            // A worker that made its set stealable before the store saw the flag set. It did not
+            // wake the poller, so check again.
             if look() {
                 self.is_watched.store(true, Ordering::SeqCst);
             }

@@ -237,7 +237,7 @@ impl Process {
         for &number in numbers {
             match &self.pidfd {
                 Some(pidfd) if self.group_by_pidfd => drop(pidfd::signal_group(pidfd, number)),
-                // Without a zombie of ours, other code has reaped it, and its number may be reused.
+                // `peek` fails if other code has reaped it. Then its number may be reused.
                 _ if exit.is_none() && self.peek().is_ok() => {
                     // SAFETY: no pointers. The number is ours, since the leader is not reaped.
                     unsafe { libc::kill(-self.pid, number) };
